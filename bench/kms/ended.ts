@@ -7,7 +7,7 @@ import { createRemoteKeySet } from '@warder/foundation/jwt'
 import { createOutbound } from '@warder/foundation/outbound'
 import { systemClock } from '@warder/foundation/runtime'
 import { openSqlite, query } from '@warder/foundation/sql'
-import { endedMemory, endedWriter, follow } from '@warder/kms/ended'
+import { createEndedMemory, createEndedWriter, follow } from '@warder/kms/ended'
 import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { startLoadClient } from '../load/client.ts'
 import { type DriveOptions, drive, type Target } from '../load/drive.ts'
@@ -56,7 +56,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
     auth_feed_max_age_secs: 60,
     auth_feed_max_entries: entries + 1000,
   } as const
-  const memory = endedMemory(config.auth_feed_max_entries)
+  const memory = createEndedMemory(config.auth_feed_max_entries)
   const outbound = createOutbound({
     allowPrivateNetworks: true,
     caFile: warder.caFile,
@@ -77,7 +77,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
       clock: systemClock,
       headers: () => ({ 'x-warder-peer': secret }),
     },
-    writer: endedWriter(memory, config, systemClock),
+    writer: createEndedWriter(memory, config, systemClock),
     nameOf: (_realm, username) => username,
     endNames: async () => undefined,
     endVotes: () => Promise.resolve(),

@@ -1,4 +1,4 @@
-import { describedKey } from '@warder/kms/backend'
+import { toDescribedKey } from '@warder/kms/backend'
 import { algorithmFor, generateKey, oaepWrap } from '@warder/kms/crypto'
 import {
   ContentKeys,
@@ -23,7 +23,7 @@ const encryption = algorithmFor('content encryption', 'A256GCM', policy)
 const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
 if (!('private' in pair)) throw new TypeError('not a pair')
 
-const secret = describedKey(pair.private)
+const secret = toDescribedKey(pair.private)
 for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
   const algorithm = algorithmFor('key management', name, policy)
   const jwe = await jweEncryptOaep(

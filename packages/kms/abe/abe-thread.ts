@@ -19,13 +19,13 @@ import { parsePolicy, userRights } from '@warder/covercrypt/policy'
 import { nextAttributeId, structureFromJson } from '@warder/covercrypt/structure'
 import { toFailure } from '@warder/foundation/errors'
 import { openData, sealData } from './data.ts'
-import { described } from './described.ts'
+import { describeStructure } from './described.ts'
 import type { AbeJob, AbeKind, AbeResults, CreatedUser, Recognised, Rotated } from './jobs.ts'
-import { keepNames, rotated } from './rotated.ts'
+import { keepNames, rotateMasterKey } from './rotated.ts'
 
-type JobOf<Type extends AbeJob['type']> = Extract<AbeJob, { type: Type }>
+type AbeJobWithType<Type extends AbeJob['type']> = Extract<AbeJob, { type: Type }>
 
-function createUser({ master, policy }: JobOf<'createUser'>): CreatedUser {
+function createUser({ master, policy }: AbeJobWithType<'createUser'>): CreatedUser {
   const key = decodeMasterKey(master)
   const rights = userRights(key.structure, parsePolicy(policy))
   const issued = createUserKey(key, rights)
@@ -39,7 +39,7 @@ const decoders: Readonly<Record<AbeKind, (key: Uint8Array) => number>> = {
 }
 
 /** The first of the kinds that the bytes are. @throws CovercryptError with what is wrong for each */
-function recognise({ key, kinds }: JobOf<'recognise'>): Recognised {
+function recognise({ key, kinds }: AbeJobWithType<'recognise'>): Recognised {
   const reasons: string[] = []
   for (const kind of kinds) {
     try {
@@ -56,19 +56,25 @@ function recognise({ key, kinds }: JobOf<'recognise'>): Recognised {
   )
 }
 
-function rotate({ master, action, nextAttributeId: floor, formerNames, users }: JobOf<'rotate'>): Rotated {
+function rotate({
+  master,
+  action,
+  nextAttributeId: floor,
+  formerNames,
+  users,
+}: AbeJobWithType<'rotate'>): Rotated {
   const before = decodeMasterKey(master)
-  const { key, nextAttributeId: next } = rotated(before, action, floor)
+  const { key, nextAttributeId: next } = rotateMasterKey(before, action, floor)
   return {
     master: encodeMasterKey(key),
     publicKey: encodePublicKey(derivePublicKey(key)),
     nextAttributeId: next,
     formerNames: keepNames(before.structure, key.structure, formerNames),
-    users: users.map((user) => refreshed(key, user)),
+    users: users.map((user) => refresh(key, user)),
   }
 }
 
-function refreshed(master: MasterKey, user: Uint8Array): Uint8Array | undefined {
+function refresh(master: MasterKey, user: Uint8Array): Uint8Array | undefined {
   try {
     return encodeUserKey(refreshUserKey(master, decodeUserKey(user)))
   } catch (error) {
@@ -95,7 +101,7 @@ function run(job: AbeJob): AbeResults[AbeJob['type']] {
     case 'open':
       return openData(decodeUserKey(job.userKey), job)
     case 'describe':
-      return described(decodePublicKey(job.publicKey).structure, job)
+      return describeStructure(decodePublicKey(job.publicKey).structure, job)
   }
 }
 

@@ -30,7 +30,7 @@ const readers: Readonly<Record<string, (value: unknown) => RotationAction>> = {
     attributes: list(value).map((one) => parseAttributeName(text(one))),
   }),
   AddAttribute: (value) => ({ type: 'add', attributes: list(value).map(newAttribute) }),
-  RenameAttribute: (value) => ({ type: 'rename', attributes: list(value).map(renamed) }),
+  RenameAttribute: (value) => ({ type: 'rename', attributes: list(value).map(parseRenaming) }),
 }
 
 /** The name that clients before version 5 of the deployed product have for an action. */
@@ -70,7 +70,7 @@ export function forgetsSecrets({ type }: RotationAction): boolean {
 }
 
 /** Text of an action for the audit log. */
-export function shownAction(action: RotationAction): string {
+export function formatAction(action: RotationAction): string {
   if ('policy' in action) return `${action.type} ${action.policy}`
   return `${action.type} ${action.attributes.map(({ dimension, name }) => `${dimension}::${name}`).join(', ')}`
 }
@@ -99,7 +99,7 @@ function newAttribute(value: unknown): NewAttribute {
 }
 
 /** `["Dimension::Name", "NewName"]`. */
-function renamed(value: unknown): AttributeName & { readonly to: string } {
+function parseRenaming(value: unknown): AttributeName & { readonly to: string } {
   const [name, to, ...more] = list(value)
   if (more.length > 0) throw wrongShape('a renaming is ["Dimension::Name", "NewName"]')
   return { ...parseAttributeName(text(name)), to: text(to) }

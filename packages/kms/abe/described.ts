@@ -4,7 +4,10 @@ import { formatQualifiedName, type Structure, toRight } from '@warder/covercrypt
 import type { AbeJob, Described } from './jobs.ts'
 
 /** A structure, and who opens what: the rights of the user keys are looked at, not the policies that they had once. */
-export function described(structure: Structure, job: Extract<AbeJob, { type: 'describe' }>): Described {
+export function describeStructure(
+  structure: Structure,
+  job: Extract<AbeJob, { type: 'describe' }>,
+): Described {
   const singles = structure.dimensions.flatMap((dimension) =>
     dimension.attributes.map((one) => ({
       name: formatQualifiedName(dimension, one),

@@ -12,7 +12,7 @@ import {
 } from '../keys/index.ts'
 import { changesNames, type RotationAction, refreshesUsers } from './actions.ts'
 import { abeThread } from './thread.ts'
-import { userKeysOf } from './user-key-store.ts'
+import { listUserKeys } from './user-key-store.ts'
 
 /** Value of `ManagedObject.algorithm` for these keys. */
 export const abeAlgorithm = 'CoverCrypt'
@@ -142,7 +142,7 @@ export async function rotateMaster(
     )
   if (stateAt(pair.publicKey, now).startsWith('Destroyed'))
     throw failure('crypto_failure', 'The public key of this master key is destroyed.')
-  const found = refreshesUsers(action) ? await userKeysOf(db, pair.master.id) : []
+  const found = refreshesUsers(action) ? await listUserKeys(db, pair.master.id) : []
   const users: ManagedObject[] = []
   for (const { id } of found) {
     const user = await objects.read(id)

@@ -14,7 +14,7 @@ export function sealRequest(policy: string, plaintext: Uint8Array): Uint8Array {
 }
 
 /** How a request of KMIP frames its data: the prefix of several whole requests counts before anything else. */
-export function framingOf(data: Uint8Array, algorithm: string | undefined): Framing {
+export function readFraming(data: Uint8Array, algorithm: string | undefined): Framing {
   if (data[0] === severalPrefix && data[1] === severalPrefix) return 'several'
   return algorithm === 'CoverCryptBulk' ? 'bulk' : 'single'
 }

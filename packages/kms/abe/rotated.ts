@@ -22,7 +22,7 @@ export interface RotatedKey {
  * @param floor ids below it were given to attributes, those that are deleted among them
  * @throws CovercryptError
  */
-export function rotated(key: MasterKey, action: RotationAction, floor: number): RotatedKey {
+export function rotateMasterKey(key: MasterKey, action: RotationAction, floor: number): RotatedKey {
   const next = nextAttributeId(key.structure, floor)
   switch (action.type) {
     case 'rekey':
@@ -30,11 +30,11 @@ export function rotated(key: MasterKey, action: RotationAction, floor: number): 
     case 'prune':
       return { key: prune(key, userRights(key.structure, parsePolicy(action.policy))), nextAttributeId: next }
     case 'delete':
-      return edited(key, action.attributes.reduce(deleteAttribute, key.structure), next)
+      return replaceStructure(key, action.attributes.reduce(deleteAttribute, key.structure), next)
     case 'disable':
-      return edited(key, action.attributes.reduce(disableAttribute, key.structure), next)
+      return replaceStructure(key, action.attributes.reduce(disableAttribute, key.structure), next)
     case 'rename':
-      return edited(
+      return replaceStructure(
         key,
         action.attributes.reduce(
           (structure, { to, ...name }) => renameAttribute(structure, name, to),
@@ -43,7 +43,7 @@ export function rotated(key: MasterKey, action: RotationAction, floor: number): 
         next,
       )
     case 'add':
-      return edited(
+      return replaceStructure(
         key,
         action.attributes.reduce(
           (structure, attribute, index) => addAttribute(structure, attribute, next + index),
@@ -89,6 +89,6 @@ function namesIn({ dimensions }: Structure): readonly (readonly [string, number]
   )
 }
 
-function edited(key: MasterKey, structure: Structure, next: number): RotatedKey {
+function replaceStructure(key: MasterKey, structure: Structure, next: number): RotatedKey {
   return { key: withStructure(key, structure), nextAttributeId: next }
 }

@@ -15,7 +15,7 @@ const linkedToMaster = query<[master: string, limit: number], ObjectRow>(
 const maxUserKeys = 65_536
 
 /** The user keys that a master key made here, whoever owns them. Anybody sets links: those alone lead to no user key. */
-export async function userKeysOf(db: Database, master: string): Promise<readonly ManagedObject[]> {
+export async function listUserKeys(db: Database, master: string): Promise<readonly ManagedObject[]> {
   const rows = await db.all(linkedToMaster, [master, maxUserKeys])
   return rows.map(toObject).filter(({ form }) => form.abe?.kind === 'user' && form.abe.master === master)
 }

@@ -75,7 +75,7 @@ export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: 
     }
     const taken = isHeld || recorded.value.approvals.operations.includes('settings')
     const used = taken
-      ? await approvalOf(parts, recorded.value, 'settings', digestOfGovernance(wanted))
+      ? await findApproval(parts, recorded.value, 'settings', digestOfGovernance(wanted))
       : undefined
     if (taken && used === undefined) {
       // Another node may have used it up since the settings were read, for the same ones.
@@ -114,7 +114,7 @@ export async function requireAdoptable(parts: ReadParts, wanted: Governance): Pr
   if (recorded === undefined || digestOfGovernance(recorded) === digestOfGovernance(wanted)) return
   const isHeld = await isRestoreHeld(parts, recorded)
   if (!isHeld && !recorded.approvals.operations.includes('settings')) return
-  if ((await approvalOf(parts, recorded, 'settings', digestOfGovernance(wanted))) === undefined)
+  if ((await findApproval(parts, recorded, 'settings', digestOfGovernance(wanted))) === undefined)
     throw notApproved(recorded, isHeld)
 }
 
@@ -137,7 +137,7 @@ function notApproved(recorded: Governance, isHeld: boolean): StartupError {
 }
 
 /** The request that the officers who are recorded approved, and that was not used yet; undefined: there is none. */
-async function approvalOf(
+async function findApproval(
   { db, seal, now }: ReadParts,
   { officers, approvals }: Governance,
   operation: 'settings' | 'root_key',
@@ -167,7 +167,7 @@ export async function rootKeyApproval(parts: Parts): Promise<Change | undefined>
   if (!(await hasGovernance(parts.db))) return undefined
   const recorded = await findGovernance<Governance>(parts.db, parts.seal)
   if (recorded === undefined || !recorded.value.approvals.operations.includes('root_key')) return undefined
-  const used = await approvalOf(parts, recorded.value, 'root_key', 'root_key')
+  const used = await findApproval(parts, recorded.value, 'root_key', 'root_key')
   if (used !== undefined) return stateChange(parts.seal, used, 'done')
   throw new StartupError(
     `another root key takes the approval of ${those(recorded.value)}. Ask for it: warder officers ask root-key`,

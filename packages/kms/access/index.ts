@@ -23,10 +23,10 @@ export * from './officer-store.ts'
 export * from './officers.ts'
 export {
   countHoldings,
-  endUserVotes,
   materialGrantedTo,
   namesThatVote,
   ownsAnything,
+  voidVotes,
 } from './ownership-store.ts'
 export * from './permission.ts'
 export * from './permitted-object.ts'

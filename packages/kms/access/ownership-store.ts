@@ -83,7 +83,7 @@ const voting = query<[], { readonly name: string }>(
    UNION SELECT user_id AS name FROM officer_activation WHERE ended_at IS NULL`,
 )
 
-/** Users of whom `endUserVotes` would end something. */
+/** Users of whom `voidVotes` would end something. */
 export async function namesThatVote(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(voting, [])).map(({ name }) => name))
 }
@@ -107,7 +107,7 @@ interface EndedVotes {
  * @param at when the credential was set, Unix milliseconds
  * @returns what ended; `isNew`: of an officer, and this time was not known yet
  */
-export async function endUserVotes(
+export async function voidVotes(
   db: Database,
   user: string,
   { at, isOfficer }: { readonly at: number; readonly isOfficer: boolean },

@@ -8,6 +8,6 @@ export interface DescribedKey extends MaterialDescriptor {
 }
 
 /** A key of this process that no row holds, described. */
-export function describedKey({ key, ...descriptor }: KeyMaterial): DescribedKey {
+export function toDescribedKey({ key, ...descriptor }: KeyMaterial): DescribedKey {
   return { ...descriptor, held: softwareKey(key) }
 }

@@ -6,9 +6,9 @@ import { decryptSymmetric, encryptSymmetric } from '../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../jose/index.ts'
 import type { FromThread, Job, ReadBody, ToThread } from './jobs.ts'
 
-type JobOf<Type extends Job['type']> = Extract<Job, { type: Type }>
+type JobWithType<Type extends Job['type']> = Extract<Job, { type: Type }>
 
-function read({ body, member }: JobOf<'read'>): ReadBody {
+function read({ body, member }: JobWithType<'read'>): ReadBody {
   const value = parseJsonBody(body)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { value, large: undefined }
   const text = (value as Readonly<Record<string, unknown>>)[member]
@@ -17,7 +17,7 @@ function read({ body, member }: JobOf<'read'>): ReadBody {
   return { value: { ...value, [member]: '' }, large: transferable(decodeBase64Url(text, member)) }
 }
 
-function seal(job: JobOf<'seal'>): Uint8Array {
+function seal(job: JobWithType<'seal'>): Uint8Array {
   const input = { data: job.plaintext, iv: undefined, aad: job.additional }
   const { iv, data: ciphertext, tag } = encryptSymmetric(job.key, job.plan, input)
   job.plaintext.fill(0)
@@ -27,20 +27,20 @@ function seal(job: JobOf<'seal'>): Uint8Array {
     iv: encodeBase64Url(iv as Buffer),
   }
   const after = { tag: encodeBase64Url(tag as Buffer), ...(job.aad !== undefined && { aad: job.aad }) }
-  return replyOf(before, 'ciphertext', ciphertext, after)
+  return buildReply(before, 'ciphertext', ciphertext, after)
 }
 
-function open({ key, plan, iv, ciphertext, tag, additional, kid }: JobOf<'open'>): Uint8Array {
+function open({ key, plan, iv, ciphertext, tag, additional, kid }: JobWithType<'open'>): Uint8Array {
   const plaintext = decryptSymmetric(key, plan, { data: ciphertext, iv, aad: additional, tag })
   try {
-    return replyOf({ kid }, 'data', plaintext, {})
+    return buildReply({ kid }, 'data', plaintext, {})
   } finally {
     plaintext.fill(0)
   }
 }
 
 /** The JSON text of an object whose member `name` is base64url, between other members. */
-function replyOf(before: object, name: string, data: Buffer, after: object): Uint8Array {
+function buildReply(before: object, name: string, data: Buffer, after: object): Uint8Array {
   const rest = JSON.stringify(after).slice(1)
   const head = `${JSON.stringify(before).slice(0, -1)},"${name}":"`
   const tail = rest === '}' ? '"}' : `",${rest}`

@@ -41,7 +41,7 @@ const forever = 2 ** 32 - 1
 const slotsAtOnce = 65_536
 
 /** Memory for this many entries; what is not used costs no more than its address. */
-export function endedMemory(mostEntries: number): SharedArrayBuffer {
+export function createEndedMemory(mostEntries: number): SharedArrayBuffer {
   const slots = 2 ** Math.ceil(Math.log2(Math.max(1024, mostEntries * 1.5)))
   const memory = new SharedArrayBuffer((headerWords + slots * slotWords) * 4)
   // Nobody outside can choose names that fall on the key of another.
@@ -49,7 +49,7 @@ export function endedMemory(mostEntries: number): SharedArrayBuffer {
   return memory
 }
 
-export function endedSet(memory: SharedArrayBuffer, mostEntries: number): EndedSet {
+export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): EndedSet {
   const words = new Uint32Array(memory)
   const slots = (words.length - headerWords) / slotWords
   const mask = slots - 1
@@ -133,7 +133,7 @@ export function endedSet(memory: SharedArrayBuffer, mostEntries: number): EndedS
 }
 
 /** Keys of a set. Ids of sessions are random themselves; everything else is hashed with the seed of the set. */
-export function endedKeys(memory: SharedArrayBuffer): {
+export function createEndedKeys(memory: SharedArrayBuffer): {
   session(id: string): Key
   other(kind: string, name: string): Key
 } {

@@ -3,7 +3,14 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
-import { type EndedSet, endedKeys, endedMemory, endedSet, type Key, userWords } from './ended-set.ts'
+import {
+  createEndedKeys,
+  createEndedMemory,
+  type EndedSet,
+  type Key,
+  openEndedSet,
+  userWords,
+} from './ended-set.ts'
 
 /** Settings of the feed of ends. */
 export interface EndedConfig {
@@ -37,7 +44,7 @@ export interface Ended {
 /** The same for the one who writes it. */
 export interface EndedWriter {
   readonly set: EndedSet
-  readonly keys: ReturnType<typeof endedKeys>
+  readonly keys: ReturnType<typeof createEndedKeys>
   /** Everything up to `seq` is in the set. */
   moveTo(seq: number): void
   /** The set was complete at this time (monotonic ms). */
@@ -71,7 +78,7 @@ const key = 'warder.kms.ended'
 
 /** In the primary, before any worker: all workers read what it writes. @returns the memory */
 export function shareEnded(config: EndedConfig): SharedArrayBuffer {
-  const memory = endedMemory(config.auth_feed_max_entries)
+  const memory = createEndedMemory(config.auth_feed_max_entries)
   setEnvironmentData(key, memory)
   return memory
 }
@@ -82,16 +89,16 @@ export function shareNothing(): void {
 }
 
 /** Memory that the primary of this process shares; undefined = no feed is followed. */
-export function sharedEnded(): SharedArrayBuffer | undefined {
+export function readSharedMemory(): SharedArrayBuffer | undefined {
   const memory = getEnvironmentData(key)
   return memory instanceof SharedArrayBuffer ? memory : undefined
 }
 
-export function endedWriter(memory: SharedArrayBuffer, config: EndedConfig, clock: Clock): EndedWriter {
+export function createEndedWriter(memory: SharedArrayBuffer, config: EndedConfig, clock: Clock): EndedWriter {
   const words = new Uint32Array(memory)
   return {
-    set: endedSet(memory, config.auth_feed_max_entries),
-    keys: endedKeys(memory),
+    set: openEndedSet(memory, config.auth_feed_max_entries),
+    keys: createEndedKeys(memory),
     moveTo: (seq) => void Atomics.store(words, position, seq),
     completeAt: (time) => void Atomics.store(words, completeSeconds, Math.max(1, Math.floor(time / 1000))),
     beat() {
@@ -103,8 +110,8 @@ export function endedWriter(memory: SharedArrayBuffer, config: EndedConfig, cloc
 
 export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock: Clock): Ended {
   const words = new Uint32Array(memory)
-  const set = endedSet(memory, config.auth_feed_max_entries)
-  const keys = endedKeys(memory)
+  const set = openEndedSet(memory, config.auth_feed_max_entries)
+  const keys = createEndedKeys(memory)
   const maxAge = config.auth_feed_max_age_secs
   const find = (found: Key): number => set.find(found) ?? 0
   /** A clock that was set back is no lost time. */

@@ -72,14 +72,14 @@ export async function askFeed(
     ...(source.signal !== undefined && { signal: source.signal }),
   })
   if (answer.status !== 200) throw new FeedRefused(`it answered ${answer.status}`)
-  const { kid, last } = await verified(source, answer.headers[statementHeader], answer.body, nonce)
+  const { kid, last } = await verifyStatement(source, answer.headers[statementHeader], answer.body, nonce)
   const page = readPage(answer.body)
   if (page.after !== after) throw new FeedRefused('it is the page after another entry')
   if (page.last !== last) throw new FeedRefused('it does not end where its statement says')
   return { ...page, kid }
 }
 
-async function verified(
+async function verifyStatement(
   { keys, clock }: FeedSource,
   statement: string | undefined,
   body: Uint8Array,

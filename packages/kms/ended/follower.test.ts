@@ -5,10 +5,10 @@ import { createInlineKeySet, publicJwk, signToken } from '@warder/foundation/jwt
 import { quietLog } from '@warder/foundation/telemetry/testing'
 import {
   type CredentialSet,
+  createEndedMemory,
+  createEndedWriter,
   type EndedConfig,
   type EndedName,
-  endedMemory,
-  endedWriter,
   follow,
   readEnded,
 } from './index.ts'
@@ -90,7 +90,7 @@ function scene(
   const gone: EndedName[] = []
   const told: string[] = []
   const tell = (_fields: unknown, message: string): void => void told.push(message)
-  const memory = endedMemory(1000)
+  const memory = createEndedMemory(1000)
   const ended = readEnded(memory, config, clock)
   const credentials: CredentialSet[] = []
   const follower = follow({
@@ -101,7 +101,7 @@ function scene(
       clock,
       headers: () => ({}),
     },
-    writer: endedWriter(memory, config, clock),
+    writer: createEndedWriter(memory, config, clock),
     nameOf: (realm, username) => (realm === '_' ? username : `${realm}/${username}`),
     endVotes: async (users) => void credentials.push(...users),
     endNames: async (names) => void gone.push(...names),

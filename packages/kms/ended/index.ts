@@ -1,13 +1,13 @@
 export {
+  createEndedWriter,
   type Ended,
   type EndedConfig,
   type EndedWriter,
-  endedWriter,
   readEnded,
-  sharedEnded,
+  readSharedMemory,
   shareEnded,
   shareNothing,
 } from './ended.ts'
-export { endedMemory } from './ended-set.ts'
+export { createEndedMemory } from './ended-set.ts'
 export type { FeedSource } from './feed-page.ts'
 export { type CredentialSet, type EndedName, type Follower, follow } from './follower.ts'

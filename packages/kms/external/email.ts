@@ -15,12 +15,12 @@ const domainName = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a
  * address of another user the same.
  * @returns undefined for what is no address
  */
-export function foldedEmail(claim: unknown): string | undefined {
+export function foldEmail(claim: unknown): string | undefined {
   if (typeof claim !== 'string' || claim.length > longest || !claim.isWellFormed()) return undefined
   const at = claim.indexOf('@')
   if (at < 1) return undefined
   const local = foldAscii(claim.slice(0, at))
-  const domain = foldedDomain(claim.slice(at + 1))
+  const domain = foldDomain(claim.slice(at + 1))
   if (domain === undefined || !localPart.test(local)) return undefined
   // Of letters that can be composed in several ways one form alone is an address (Unicode, Annex 15).
   if (local.normalize('NFC') !== local) return undefined
@@ -28,7 +28,7 @@ export function foldedEmail(claim: unknown): string | undefined {
 }
 
 /** The one form of a domain; undefined for one that the DNS would take for another (UTS 46 maps it). */
-function foldedDomain(text: string): string | undefined {
+function foldDomain(text: string): string | undefined {
   const folded = foldAscii(text)
   const encoded = /^\p{ASCII}*$/u.test(folded) ? folded : domainToASCII(folded)
   if (encoded.length > 253 || !domainName.test(encoded)) return undefined

@@ -63,7 +63,7 @@ export function createKnownGrants(db: Database): KnownGrants {
  * @throws failure('not_found') when there is none, or nothing on it was granted to anybody of the store;
  *   failure('forbidden') when something was: to others, or another right; and for a principal that is blocked
  */
-export function grantedKey(
+export function requireGrantedKey(
   services: Services,
   grantee: Grantee,
   kid: string,
@@ -76,7 +76,7 @@ export function grantedKey(
   return andThen(services.blocks.require({ name, aliases, method: store }), () =>
     andThen(services.keys.get(id), (key) => {
       if (key === undefined) throw keyNotFound()
-      return andThen(granted(services, grantee, id), (rights) =>
+      return andThen(findGrants(services, grantee, id), (rights) =>
         rights?.has(right) === true ? key : refuse(services, grantee, id),
       )
     }),
@@ -100,7 +100,7 @@ export function grantedToAny(
   return isGrantedToAny(db, id, right, names)
 }
 
-function granted(
+function findGrants(
   { db, external }: Services,
   { names, everybody }: Grantee,
   id: ObjectId,

@@ -1,12 +1,12 @@
-export { foldAscii, foldedEmail } from './email.ts'
+export { foldAscii, foldEmail } from './email.ts'
 export { type ExternalStoreRow, stopChanges } from './external-store-store.ts'
 export {
   createKnownGrants,
   type Grantee,
-  grantedKey,
   grantedToAny,
   granteeNamed,
   type KnownGrants,
+  requireGrantedKey,
 } from './granted-key.ts'
 export {
   type ExternalStoreName,

@@ -1,4 +1,4 @@
-import { foldAscii, foldedEmail } from './email.ts'
+import { foldAscii, foldEmail } from './email.ts'
 
 /** The external key stores: clouds that use keys of this service, each by a protocol of its own. */
 export const externalStoreNames = ['aws', 'google', 'microsoft', 'azure'] as const
@@ -27,12 +27,12 @@ const normalForms: Readonly<Record<ExternalStoreName, (name: string) => string>>
     // Names of IAM that differ in upper and lower case alone cannot exist beside each other; paths can.
     return path === undefined ? foldAscii(name) : `${path}:${foldAscii(principal)}`
   },
-  google: (name) => foldedEmail(name.trim()) ?? foldedAddress(name.trim()),
+  google: (name) => foldEmail(name.trim()) ?? foldAddress(name.trim()),
   microsoft(name) {
     const [, role] = /^role:(.*)$/is.exec(name) ?? []
     // Values of app roles are compared exactly by Entra; ids of groups are hexadecimal.
     if (role !== undefined) return `role:${isId(role) ? foldAscii(role) : role}`
-    return foldedEmail(name.trim()) ?? foldAscii(name.trim())
+    return foldEmail(name.trim()) ?? foldAscii(name.trim())
   },
   // caseIgnoreMatch of commonName (X.520; RFC 4517 §4.2.11).
   azure: (name) => foldAscii(name.trim().replaceAll(/ +/g, ' ')),
@@ -43,7 +43,7 @@ function isId(text: string): boolean {
 }
 
 /** The address of another key service, without a slash at its end. */
-function foldedAddress(text: string): string {
+function foldAddress(text: string): string {
   const url = /^https:/i.test(text) ? URL.parse(text) : null
   return url === null ? foldAscii(text) : url.href.replace(/\/+$/, '')
 }

@@ -69,7 +69,7 @@ export function appToken({
   const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
 
   return (request) => {
-    const token = tokenOf(request)
+    const token = readAppToken(request)
     if (token === undefined) return undefined
     if (token.length === 0 || token.length > maxTokenLength || !/^[\x21-\x7e]+$/.test(token)) {
       throw unauthorized('the app token is malformed')
@@ -152,7 +152,7 @@ function principalAt(
   throw unauthorized('the app token is bound to other addresses')
 }
 
-function tokenOf(request: IncomingRequest): string | undefined {
+function readAppToken(request: IncomingRequest): string | undefined {
   const { 'x-secret-token': secret, 'x-vault-token': vault } = request.headers
   const bearer = bearerToken(request)
   const given = [secret, vault, bearer !== undefined && ownForm.test(bearer) ? bearer : undefined]

@@ -57,7 +57,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
       )
       // Only now: who cannot sign does not make this service ask for the issuers.
       if ((await isIssuer?.(claims.iss)) === false) throw new JwtRejected('another issuer')
-      const tokenRealm = realmOf(claims)
+      const tokenRealm = readRealm(claims)
       const principal = principalNamed(
         userName(tokenRealm, String(claims.sub), realm),
         'auth_verifier',
@@ -94,7 +94,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
   }
 
   /** The realm of a token whose signature is right. @throws JwtRejected for one that is not accepted */
-  function realmOf({ aud, as_rid: claimed }: Readonly<Record<string, unknown>>): string {
+  function readRealm({ aud, as_rid: claimed }: Readonly<Record<string, unknown>>): string {
     const named = typeof claimed === 'string' ? claimed : undefined
     if (aud === undefined) {
       if (realmWithoutAudience === undefined) throw new JwtRejected('no audience')

@@ -62,7 +62,7 @@ export class BegunLogins<State extends object> {
 }
 
 /** `Set-Cookie` that takes the cookie of a login away. */
-export function endedCookie(cookie: LoginCookie): string {
+export function clearCookie(cookie: LoginCookie): string {
   return setCookie(cookie, '', 0)
 }
 

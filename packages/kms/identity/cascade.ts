@@ -45,7 +45,7 @@ export function authenticateBy({ steps, ...options }: CascadeOptions): Authentic
   const nobodyAsked: Principal = { name: defaultUsername, method: 'default_username' }
   if (steps.length === 0) return () => (forceDefaultUsername ? undefined : admit(nobodyAsked))
 
-  const accepted = (
+  const accept = (
     request: IncomingRequest,
     principal: Principal,
     refused: Refused | undefined,
@@ -82,11 +82,11 @@ export function authenticateBy({ steps, ...options }: CascadeOptions): Authentic
         const before = refused
         return found.then(
           (principal) =>
-            principal === undefined ? from(request, index + 1, before) : accepted(request, principal, before),
+            principal === undefined ? from(request, index + 1, before) : accept(request, principal, before),
           (thrown: unknown) => from(request, index + 1, withRefusal(before, step, thrown)),
         )
       }
-      if (found !== undefined) return accepted(request, found, refused)
+      if (found !== undefined) return accept(request, found, refused)
     }
     if (refused !== undefined) throw refused.first
     return undefined

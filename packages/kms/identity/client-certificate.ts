@@ -28,7 +28,7 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
     if (certificate === undefined) return undefined
     let holder = holders.get(certificate)
     if (holder === undefined) {
-      holder = holderOf(certificate)
+      holder = readHolder(certificate)
       holders.set(certificate, holder)
     }
     if (clock.now() > holder.validUntil) throw unauthorized('the client certificate has expired')
@@ -42,7 +42,7 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
   }
 }
 
-function holderOf(certificate: X509Certificate): Holder {
+function readHolder(certificate: X509Certificate): Holder {
   const name = readPeerCommonName(certificate)
   if (name === undefined) throw unauthorized('the client certificate has no common name that can be a user')
   return {

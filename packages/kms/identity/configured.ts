@@ -21,7 +21,7 @@ import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
 import { publishedIssuer, publishedIssuers } from './published-issuers.ts'
 import { type SamlLogin, samlLogin } from './saml-login.ts'
-import { type LoginPlace, sessionExtractor } from './session-cookie.ts'
+import { type LoginProvider, sessionExtractor } from './session-cookie.ts'
 import { isRealmId } from './user-name.ts'
 
 /** The settings that say who may ask. */
@@ -113,7 +113,7 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
     steps.push({ credential: 'bearer token', extract })
   }
   if (hasLogins(config)) {
-    const extract = sessionExtractor(environment, (realm) => loginPlace(config, realm), ended)
+    const extract = sessionExtractor(environment, (realm) => selectLoginProvider(config, realm), ended)
     steps.push({ credential: 'session cookie', extract })
   }
   return steps
@@ -200,7 +200,7 @@ export function configuredProxy({
   // Without an address the start is refused (`refuseHalfMethods`).
   if (!config.vault_api_enabled || address === undefined) return undefined
   const setting = own === undefined ? 'auth_verifier_url' : 'vault_auth_verifier_url'
-  if (sameMachine(baseUrl).includes(originOf(address)))
+  if (sameMachine(baseUrl).includes(toOrigin(address)))
     throw new StartupError(`vault_api_enabled: ${setting} is this service, which would ask itself for ever`)
   return { url: httpsAddress(setting, address), outbound: outboundToAuth(config, home) }
 }
@@ -273,7 +273,7 @@ function hasLogins(config: IdentityConfig): boolean {
 }
 
 /** Source of the web page's sessions with this realm: logins with a password, or the OpenID provider. */
-function loginPlace(config: IdentityConfig, realm: string): LoginPlace | undefined {
+function selectLoginProvider(config: IdentityConfig, realm: string): LoginProvider | undefined {
   if (oidcClient(config)?.issuer === realm) return 'oidc'
   const { auth_verifier_url: url, auth_verifier_realm: only } = config
   if (url === undefined || (only !== undefined && realm !== only)) return undefined
@@ -331,9 +331,9 @@ type OwnAddress = Pick<IdentityEnvironment, 'config' | 'baseUrl'>
 
 /** @throws StartupError for a provider whose issuer or key set is this service */
 function refuseOwnAddress(provider: string, { config, baseUrl }: OwnAddress): void {
-  const own = new Set([...sameMachine(baseUrl), originOf(config.kms_public_url ?? baseUrl)])
+  const own = new Set([...sameMachine(baseUrl), toOrigin(config.kms_public_url ?? baseUrl)])
   for (const address of provider.split(',').slice(0, 2)) {
-    const origin = originOf(address.trim())
+    const origin = toOrigin(address.trim())
     if (origin !== undefined && own.has(origin)) throw ownKeys('jwt_auth_provider', origin)
   }
 }
@@ -343,7 +343,7 @@ function refuseOwnAddress(provider: string, { config, baseUrl }: OwnAddress): vo
  * @throws StartupError when session tokens would be verified by the keys of this service
  */
 function refuseOwnKeySet(keySet: string, { config, baseUrl }: OwnAddress): void {
-  const origin = originOf(keySet)
+  const origin = toOrigin(keySet)
   if (origin === undefined) return
   const published = new URL(`${(config.kms_public_url ?? baseUrl).replace(/\/+$/, '')}/.well-known/jwks.json`)
   const { pathname } = new URL(keySet)
@@ -355,10 +355,10 @@ function refuseOwnKeySet(keySet: string, { config, baseUrl }: OwnAddress): void 
 function sameMachine(baseUrl: string): readonly (string | undefined)[] {
   const { protocol, hostname, port } = new URL(baseUrl)
   const names = [hostname, 'localhost', '127.0.0.1', '[::1]']
-  return names.map((name) => originOf(`${protocol}//${name}:${port}`))
+  return names.map((name) => toOrigin(`${protocol}//${name}:${port}`))
 }
 
-function originOf(address: string): string | undefined {
+function toOrigin(address: string): string | undefined {
   return /^https?:/i.test(address) && URL.canParse(address) ? new URL(address).origin : undefined
 }
 

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { peerSecretHeader } from '@warder/foundation/http'
 import type { Outbound } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
-import { typedUser } from './user-name.ts'
+import { parseTypedUser } from './user-name.ts'
 
 /** User registered under a name at the authentication service; undefined: that cannot be known for such a name. */
 export interface Registered {
@@ -28,30 +28,30 @@ export function directoryAt(
   const base = url.replace(/\/+$/, '')
   return {
     async find(name) {
-      const { realm, username } = typedUser(name, only)
+      const { realm, username } = parseTypedUser(name, only)
       const query = new URLSearchParams({ realm, username, entity: name })
       const headers = peerSecret.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
       const answer = await outbound.get(`${base}/known?${query}`, { headers }).catch((cause: unknown) => {
-        throw unanswered('the authentication service does not answer', cause)
+        throw noAnswer('the authentication service does not answer', cause)
       })
-      if (answer.status !== 200) throw unanswered(`/known answered ${answer.status}`)
-      return registeredIn(answer.body)
+      if (answer.status !== 200) throw noAnswer(`/known answered ${answer.status}`)
+      return readRegistered(answer.body)
     },
   }
 }
 
-function unanswered(detail: string, cause?: unknown): Error {
+function noAnswer(detail: string, cause?: unknown): Error {
   return failure('overloaded', detail, { retryAfterSeconds: 1, ...(cause !== undefined && { cause }) })
 }
 
-function registeredIn(body: Uint8Array): Registered {
+function readRegistered(body: Uint8Array): Registered {
   let answer: unknown
   try {
     answer = JSON.parse(Buffer.from(body).toString('utf8'))
   } catch (cause) {
-    throw unanswered('/known did not answer JSON', cause)
+    throw noAnswer('/known did not answer JSON', cause)
   }
   const { user, machine } = (typeof answer === 'object' ? (answer ?? {}) : {}) as Record<string, unknown>
-  if (typeof user !== 'boolean') throw unanswered('/known did not say whether the user is known')
+  if (typeof user !== 'boolean') throw noAnswer('/known did not say whether the user is known')
   return { user, machine: typeof machine === 'boolean' ? machine : undefined }
 }

@@ -12,7 +12,7 @@ export function endSession(id: string, until: number): Change {
   return change(end, [id, until])
 }
 
-export function endedSession(db: Database, id: string): MaybePromise<object | undefined> {
+export function findEndedSession(db: Database, id: string): MaybePromise<object | undefined> {
   return db.get(byId, [id])
 }
 

@@ -25,6 +25,6 @@ export {
   samlCallbackPath,
   samlCookieName,
 } from './saml-login.ts'
-export { identitySchemes, schemesOf } from './security-schemes.ts'
-export { endedSessionCookie, openedSessions, sessionCookie, sessionCookieName } from './session-cookie.ts'
+export { identitySchemes, listSchemes } from './security-schemes.ts'
+export { endedSessionCookie, openSessions, sessionCookie, sessionCookieName } from './session-cookie.ts'
 export { isNameOfRealm, userName } from './user-name.ts'

@@ -83,7 +83,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
 
   async function verify(token: string): Promise<Principal | undefined> {
     try {
-      const candidates = providersOf(token)
+      const candidates = selectProviders(token)
       let last: unknown
       for (const provider of candidates) {
         try {
@@ -101,7 +101,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
     }
   }
 
-  function providersOf(token: string): readonly JwtProvider[] {
+  function selectProviders(token: string): readonly JwtProvider[] {
     const { issuer, subject } = peekToken(token)
     return providers.filter((provider) =>
       provider.issuer.startsWith(spiffe)

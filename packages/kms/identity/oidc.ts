@@ -3,7 +3,7 @@ import { type Outbound, OutboundError } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
-import { BegunLogins, endedCookie, type LoginCookie } from './begun-logins.ts'
+import { BegunLogins, clearCookie, type LoginCookie } from './begun-logins.ts'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { nameIn } from './jwt-provider.ts'
 import { ClientLimiter } from './places.ts'
@@ -36,7 +36,7 @@ export interface OidcOptions {
 
 export const loginCookieName = 'auth_login'
 const cookie: LoginCookie = { name: loginCookieName, path: '/ui/callback', seconds: 600 }
-export const endedLoginCookie = endedCookie(cookie)
+export const endedLoginCookie = clearCookie(cookie)
 /** Exchanges with the provider at one time. */
 const maxWaiting = 32
 const discoveryMs = 3_600_000
@@ -88,7 +88,7 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
         const { client, config } = await discovered()
         const url = new URL(redirectUri)
         url.search = query.toString()
-        const claims = await exchanged(client, config, url, started)
+        const claims = await exchangeCode(client, config, url, started)
         const name = nameIn(claims, false)
         return principalNamed(name, 'session').name
       })
@@ -96,7 +96,7 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
   }
 }
 
-async function exchanged(
+async function exchangeCode(
   client: Client,
   config: Configuration,
   url: URL,

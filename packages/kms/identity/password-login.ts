@@ -5,7 +5,7 @@ import type { Secret } from '@warder/foundation/runtime'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { ClientLimiter } from './places.ts'
 import { sessionIn, textClaim } from './session-answer.ts'
-import { typedUser, userName } from './user-name.ts'
+import { parseTypedUser, userName } from './user-name.ts'
 
 /** A user of the authentication service. */
 export interface LoginUser {
@@ -108,7 +108,7 @@ export function passwordLogin(
 
   return {
     user(typed) {
-      const { realm, username } = typedUser(typed, only)
+      const { realm, username } = parseTypedUser(typed, only)
       const name = userName(realm, username, only)
       principalNamed(name, 'session')
       if (username.includes(':')) throw unauthorized('Basic credentials cannot carry this name')

@@ -60,7 +60,7 @@ export class SamlAtAuth {
     if (peerSecret === undefined) return undefined
     if (this.#known !== undefined && clock.monotonic() < this.#known.until) return this.#known.offers
     const url = `${this.#base}/saml/realms?return_to=${encodeURIComponent(returnTo)}`
-    const answer = await asked(() => outbound.get(url, { headers: this.#peer() }))
+    const answer = await callAuth(() => outbound.get(url, { headers: this.#peer() }))
     if (answer.status !== 200) throw unreachable(new Error(`/saml/realms answered ${answer.status}`))
     const offers = offersIn(answer)
     this.#known = { offers, until: clock.monotonic() + rememberMs }
@@ -120,7 +120,9 @@ export class SamlAtAuth {
       ...this.#peer(),
     }
     const body = Buffer.from(JSON.stringify(json))
-    const answer = await asked(() => this.#options.outbound.post(`${this.#base}${path}`, body, { headers }))
+    const answer = await callAuth(() =>
+      this.#options.outbound.post(`${this.#base}${path}`, body, { headers }),
+    )
     if (answer.status === 429) throw failure('rate_limited', undefined, { retryAfterSeconds: 1 })
     return answer
   }
@@ -154,7 +156,7 @@ function handleIn({ body }: OutboundResponse): string | undefined {
   }
 }
 
-async function asked(ask: () => Promise<OutboundResponse>): Promise<OutboundResponse> {
+async function callAuth(ask: () => Promise<OutboundResponse>): Promise<OutboundResponse> {
   try {
     return await ask()
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
-import { BegunLogins, endedCookie, type LoginCookie } from './begun-logins.ts'
+import { BegunLogins, clearCookie, type LoginCookie } from './begun-logins.ts'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { ClientLimiter } from './places.ts'
 import { type HandedSession, SamlAtAuth, type SamlAtAuthOptions } from './saml-at-auth.ts'
@@ -51,7 +51,7 @@ export const samlCookieName = 'auth_saml'
 export const samlCallbackPath = '/ui/saml_callback'
 /** A login may take 600 seconds at the identity provider, and the code waits for a minute. */
 const cookie: LoginCookie = { name: samlCookieName, path: samlCallbackPath, seconds: 660 }
-export const endedSamlCookie = endedCookie(cookie)
+export const endedSamlCookie = clearCookie(cookie)
 /** Logins that may wait for the authentication service at one time. */
 const maxWaiting = 32
 

@@ -19,7 +19,7 @@ const byCredential: Readonly<Record<Credential, readonly string[]>> = {
 }
 
 /** Schemes of credentials. @param credentials that the settings let in; undefined: all */
-export function schemesOf(credentials?: ReadonlySet<Credential>): readonly string[] {
+export function listSchemes(credentials?: ReadonlySet<Credential>): readonly string[] {
   return Object.entries(byCredential).flatMap(([credential, schemes]) =>
     credentials === undefined || credentials.has(credential as Credential) ? schemes : [],
   )

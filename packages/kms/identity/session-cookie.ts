@@ -3,7 +3,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal, SealContext } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { Ended } from '../ended/index.ts'
-import { endedSession, endSession } from './ended-session-store.ts'
+import { endSession, findEndedSession } from './ended-session-store.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
 export const sessionCookieName = 'auth_session'
@@ -40,7 +40,7 @@ interface Content {
 export type SessionUser = Omit<Content, 'id' | 'until'>
 
 /** Place where the logins of sessions happen: the authentication service, or an OpenID provider. */
-export type LoginPlace = 'auth' | 'oidc'
+export type LoginProvider = 'auth' | 'oidc'
 
 /**
  * `Set-Cookie` of a new session: sealed by the service's data key, so that every node and every restart reads it.
@@ -68,7 +68,7 @@ export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secu
  */
 export function sessionExtractor(
   { seal, db, clock }: { readonly seal: Seal; readonly db: Database; readonly clock: Clock },
-  placeOf: (realm: string) => LoginPlace | undefined,
+  placeOf: (realm: string) => LoginProvider | undefined,
   ended?: Ended,
 ): Extractor {
   return async (request) => {
@@ -81,7 +81,7 @@ export function sessionExtractor(
     const place = placeOf(realm)
     if (place === undefined) throw unauthorized('logins of the realm of the session are not configured')
     if (clock.now() >= until) throw unauthorized('the session is over')
-    if ((await endedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
+    if ((await findEndedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
     if (place === 'auth' && ended !== undefined) await requireLive(ended, content)
     return principalNamed(name, 'session', realm)
   }
@@ -105,7 +105,7 @@ export interface OpenedSession extends Pick<Content, 'realm' | 'logoutHandle'> {
 }
 
 /** The sessions of these cookies; what is no session of this service, or over, is left out. */
-export async function openedSessions(
+export async function openSessions(
   { seal, clock }: { readonly seal: Seal; readonly clock: Clock },
   cookies: readonly string[],
 ): Promise<readonly OpenedSession[]> {

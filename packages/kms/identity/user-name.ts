@@ -27,7 +27,7 @@ export function isNameOfRealm(name: string, realm: string, only: string | undefi
 }
 
 /** The realm and the name in it that somebody typed: `realm/name`, or a name of the accepted or the first realm. */
-export function typedUser(
+export function parseTypedUser(
   text: string,
   only: string | undefined,
 ): { readonly realm: string; readonly username: string } {

@@ -3,7 +3,7 @@ import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { type BackendKey, type DescribedKey, describedKey, softwareKey } from '../backend/index.ts'
+import { type BackendKey, type DescribedKey, softwareKey, toDescribedKey } from '../backend/index.ts'
 import { algorithmFor, generateKey } from '../crypto/index.ts'
 import {
   ContentKeys,
@@ -26,7 +26,7 @@ const pairOf = async () => {
   return pair
 }
 const pair = await pairOf()
-const rsa = describedKey(pair.private)
+const rsa = toDescribedKey(pair.private)
 
 function token(text: string) {
   const cipher = { name: 'A256GCM', encryption }
@@ -103,7 +103,7 @@ test('another size, another hash or another RSA key is another wrapping', async 
   for (const attempt of [
     () => jweDecryptOaep(openNow, contentKeys, rsa, algorithm, shorter, right.encryptedKey, right.sealed),
     () => jweDecryptOaep(openNow, contentKeys, rsa, sha1, encryption, right.encryptedKey, right.sealed),
-    () => reader(contentKeys, describedKey(other.private))(right),
+    () => reader(contentKeys, toDescribedKey(other.private))(right),
   ]) {
     const refused = attempt()
     assert.ok(refused instanceof Promise)

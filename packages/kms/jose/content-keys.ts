@@ -2,7 +2,7 @@ import type { BackendKey, DescribedKey } from '../backend/index.ts'
 
 type OfOneKey = Map<string, BackendKey>
 
-interface Place {
+interface Slot {
   /** Weak, so that what a key has opened goes with the key, whatever is remembered of others. */
   readonly of: WeakRef<OfOneKey>
   readonly wrapping: string
@@ -16,7 +16,7 @@ interface Place {
  */
 export class ContentKeys {
   readonly #opened = new WeakMap<DescribedKey, { readonly map: OfOneKey; readonly weak: WeakRef<OfOneKey> }>()
-  readonly #places: Place[] = []
+  readonly #places: Slot[] = []
   readonly #capacity: number
   #next = 0
 

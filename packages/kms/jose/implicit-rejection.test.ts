@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '@warder/foundation/errors'
-import { describedKey } from '../backend/index.ts'
+import { toDescribedKey } from '../backend/index.ts'
 import { algorithmFor, generateKey, oaepWrap } from '../crypto/index.ts'
 import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep, openNow } from './index.ts'
 import { seal } from './testing/index.ts'
@@ -39,12 +39,12 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
       // With content keys that were opened, and with none: the refusals are the same.
       const contentKeys = new ContentKeys(8)
       const again = async () =>
-        jweDecryptOaep(openNow, contentKeys, describedKey(secret), algorithm, encryption, right, sealed)
+        jweDecryptOaep(openNow, contentKeys, toDescribedKey(secret), algorithm, encryption, right, sealed)
       assert.equal((await again()).toString(), 'hello')
       assert.equal((await again()).toString(), 'hello')
       const attempt = async (encryptedKey: Uint8Array, tag: Buffer = sealed.tag) => {
         const opening = async () =>
-          jweDecryptOaep(openNow, contentKeys, describedKey(secret), algorithm, encryption, encryptedKey, {
+          jweDecryptOaep(openNow, contentKeys, toDescribedKey(secret), algorithm, encryption, encryptedKey, {
             ...sealed,
             tag,
           })

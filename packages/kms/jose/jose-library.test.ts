@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { FlattenedEncrypt, FlattenedSign, flattenedDecrypt, flattenedVerify } from 'jose'
-import { describedKey } from '../backend/index.ts'
+import { toDescribedKey } from '../backend/index.ts'
 import { algorithmFor, generateKey, type KeyMaterial, toKeySpec } from '../crypto/index.ts'
 import {
   ContentKeys,
@@ -69,8 +69,8 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
     return {
       alg,
       enc,
-      seal: (plaintext, aad) => jweEncryptDirect(seal, describedKey(material), 'k', named, plaintext, aad),
-      open: async (jwe) => jweDecryptDirect(openNow, describedKey(material), encryption, bytes(jwe)),
+      seal: (plaintext, aad) => jweEncryptDirect(seal, toDescribedKey(material), 'k', named, plaintext, aad),
+      open: async (jwe) => jweDecryptDirect(openNow, toDescribedKey(material), encryption, bytes(jwe)),
       theirs: { encrypt: material.key, decrypt: material.key },
     }
   }
@@ -84,7 +84,7 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
       jweDecryptOaep(
         openNow,
         new ContentKeys(1),
-        describedKey(rsa.private),
+        toDescribedKey(rsa.private),
         algorithm,
         encryption,
         decodeBase64Url(jwe.encrypted_key, 'encrypted_key'),
@@ -202,8 +202,8 @@ test('a key of another size or type than the enc or the alg needs is crypto_fail
       hmacKey,
       rsa.private,
     ]) {
-      needs(() => jweEncryptDirect(seal, describedKey(material), 'k', named, Buffer.alloc(1), undefined))
-      needs(() => jweDecryptDirect(openNow, describedKey(material), encryption, sealed))
+      needs(() => jweEncryptDirect(seal, toDescribedKey(material), 'k', named, Buffer.alloc(1), undefined))
+      needs(() => jweDecryptDirect(openNow, toDescribedKey(material), encryption, sealed))
     }
     const ec = await pairOf('ES256')
     const algorithm = algorithmFor('key management', 'RSA-OAEP', policy)
@@ -223,7 +223,7 @@ test('a key of another size or type than the enc or the alg needs is crypto_fail
         jweDecryptOaep(
           openNow,
           new ContentKeys(1),
-          describedKey(material),
+          toDescribedKey(material),
           algorithm,
           encryption,
           Buffer.alloc(256),
@@ -240,7 +240,7 @@ for (const alg of signatures) {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 100 }), fc.nat(), fc.nat(7), async (payload, at, bit) => {
         const data = encodeBase64Url(payload)
-        const ours = await jwsSign(describedKey(pair.private), 'k', { name: alg, algorithm }, data)
+        const ours = await jwsSign(toDescribedKey(pair.private), 'k', { name: alg, algorithm }, data)
         const read = await flattenedVerify({ ...ours, payload: data }, pair.public.key)
         assert.deepEqual(read.protectedHeader, { alg, kid: 'k' })
 
@@ -266,9 +266,12 @@ for (const alg of signatures) {
     assert.throws(() => jwsVerify(pair.private, algorithm, 'e30', '', Buffer.alloc(64)), {
       kind: 'crypto_failure',
     })
-    await assert.rejects(async () => jwsSign(describedKey(pair.public), 'k', { name: alg, algorithm }, ''), {
-      kind: 'crypto_failure',
-    })
+    await assert.rejects(
+      async () => jwsSign(toDescribedKey(pair.public), 'k', { name: alg, algorithm }, ''),
+      {
+        kind: 'crypto_failure',
+      },
+    )
   })
 }
 
@@ -301,7 +304,7 @@ test('a signature of one algorithm, curve or key is false for every other', asyn
     ['RS256', 'PS256', 'RS512', 'ES256', 'ES384', 'EdDSA'].map(async (alg) => {
       const pair = await pairOf(alg)
       const algorithm = algorithmFor('signature', alg, policy)
-      const { signature } = await jwsSign(describedKey(pair.private), 'k', { name: alg, algorithm }, data)
+      const { signature } = await jwsSign(toDescribedKey(pair.private), 'k', { name: alg, algorithm }, data)
       return { alg, pair, algorithm, signature: decodeBase64Url(signature, 'signature') }
     }),
   )

@@ -86,7 +86,7 @@ export function jweEncryptDirect<R>(
 ): R {
   requireContentKey(key, enc.encryption)
   const header = directHeader(key, kid, enc.name)
-  return seal(key.held, contentPlan(enc.encryption), contentOf(header, plaintext, aad, '' as Base64Url))
+  return seal(key.held, contentPlan(enc.encryption), toOpenContent(header, plaintext, aad, '' as Base64Url))
 }
 
 interface DirectHeader {
@@ -101,7 +101,7 @@ const directHeaders = new WeakMap<DescribedKey, DirectHeader>()
 function directHeader(key: DescribedKey, kid: string, enc: string): ProtectedHeader {
   const known = directHeaders.get(key)
   if (known !== undefined && known.kid === kid && known.enc === enc) return known.header
-  const header = protectedHeader('dir', enc, kid)
+  const header = createProtectedHeader('dir', enc, kid)
   directHeaders.set(key, { kid, enc, header })
   return header
 }
@@ -123,8 +123,8 @@ export function jweEncryptOaep<R>(
   const cek = randomBytes(enc.encryption.bits / 8)
   try {
     const wrapped = oaepWrap(alg.algorithm.oaepHash, publicMaterial.key, cek)
-    const header = protectedHeader(alg.name, enc.name, kid)
-    const content = contentOf(header, plaintext, aad, encodeBase64Url(wrapped))
+    const header = createProtectedHeader(alg.name, enc.name, kid)
+    const content = toOpenContent(header, plaintext, aad, encodeBase64Url(wrapped))
     return seal(softwareKey(createSecretKey(cek)), contentPlan(enc.encryption), content)
   } finally {
     cek.fill(0)
@@ -143,7 +143,7 @@ export function jweEncryptSent<R>(
 ): R {
   const text = jweHeader(alg, enc.name, kid, sent.members)
   const header = { text, bytes: additionalData(text, undefined) }
-  const content = contentOf(header, plaintext, aad, encodeBase64Url(sent.encryptedKey))
+  const content = toOpenContent(header, plaintext, aad, encodeBase64Url(sent.encryptedKey))
   return seal(sent.contentKey, contentPlan(enc.encryption), content)
 }
 
@@ -213,12 +213,12 @@ interface ProtectedHeader {
   readonly bytes: Buffer
 }
 
-function protectedHeader(alg: string, enc: string, kid: string): ProtectedHeader {
+function createProtectedHeader(alg: string, enc: string, kid: string): ProtectedHeader {
   const text = jweHeader(alg, enc, kid)
   return { text, bytes: additionalData(text, undefined) }
 }
 
-function contentOf(
+function toOpenContent(
   header: ProtectedHeader,
   plaintext: Uint8Array,
   aad: string | undefined,
@@ -237,10 +237,10 @@ function contentOf(
 /** Seals in this turn of the event loop, where the key is in this process. */
 export const sealNow: ContentSealer<MaybePromise<FlattenedJwe>> = (key, plan, content) => {
   const input = { data: content.plaintext, iv: undefined, aad: content.additional }
-  return andThen(key.encrypt(plan, input), (sealed) => flattened(content, sealed))
+  return andThen(key.encrypt(plan, input), (sealed) => toFlattenedJwe(content, sealed))
 }
 
-function flattened(content: OpenContent, { iv, data, tag }: Encrypted): FlattenedJwe {
+function toFlattenedJwe(content: OpenContent, { iv, data, tag }: Encrypted): FlattenedJwe {
   const jwe = {
     protected: content.protected,
     encrypted_key: content.encryptedKey,

@@ -3,7 +3,7 @@ import { createPrivateKey, createSecretKey, generateKeyPairSync, type JsonWebKey
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { failure } from '@warder/foundation/errors'
-import { type BackendKey, type DescribedKey, describedKey, softwareKey } from '../backend/index.ts'
+import { type BackendKey, type DescribedKey, softwareKey, toDescribedKey } from '../backend/index.ts'
 import {
   algorithmFor,
   concatKdf,
@@ -44,7 +44,7 @@ function keyObjectOf(jwk: JsonWebKeyInput['key']): DescribedKey {
   const { kty, crv = '', k } = jwk
   if (k !== undefined) {
     const secret = bytes(k)
-    return describedKey({
+    return toDescribedKey({
       kind: 'secret',
       algorithm: 'AES',
       bits: secret.length * 8,
@@ -53,7 +53,7 @@ function keyObjectOf(jwk: JsonWebKeyInput['key']): DescribedKey {
   }
   const key = createPrivateKey({ key: jwk, format: 'jwk' })
   const algorithm = kty === 'OKP' ? 'X25519' : 'EC'
-  return describedKey({ kind: 'private', algorithm, bits: 256, curve: crv, key })
+  return toDescribedKey({ kind: 'private', algorithm, bits: 256, curve: crv, key })
 }
 
 test('RFC 7516 appendix A.3: AES Key Wrap with a key of 128 bits', async () => {
@@ -239,7 +239,7 @@ test('a wrapped key of another length is not worked on', async () => {
 test('draft-ietf-jose-pqc-kem: its vectors of ML-KEM-512, direct and with AES Key Wrap', async () => {
   const vectors = JSON.parse(readFileSync(new URL('./key-management/pqc-kem.json', import.meta.url), 'utf8'))
   const spec = toKeySpec({ kty: 'AKP', alg: 'ML-KEM-512' }, policy)
-  const key = describedKey(await importKey(spec, { priv: bytes(vectors.priv) }))
+  const key = toDescribedKey(await importKey(spec, { priv: bytes(vectors.priv) }))
   const kemct = bytes(vectors.kemct)
   const { direct, wrapped } = vectors
   const header = JSON.stringify({ alg: 'ML-KEM-512', enc: 'A128GCM', kemct: vectors.kemct })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { thumbprint } from '@warder/foundation/jwt'
-import { describedKey } from '../backend/index.ts'
+import { toDescribedKey } from '../backend/index.ts'
 import { algorithmFor, type ImportMembers, importKey, type KeyMaterial, toKeySpec } from '../crypto/index.ts'
 import { publicFromPrivate } from '../crypto/testing/material.ts'
 import {
@@ -98,11 +98,11 @@ for (const example of examples.jwe) {
     }
     const opened =
       alg === 'dir'
-        ? jweDecryptDirect(openNow, describedKey(material), encryption, sealed)
+        ? jweDecryptDirect(openNow, toDescribedKey(material), encryption, sealed)
         : await jweDecryptOaep(
             openNow,
             new ContentKeys(1),
-            describedKey(material),
+            toDescribedKey(material),
             algorithmFor('key management', alg, policy),
             encryption,
             bytes('encrypted_key'),

@@ -39,13 +39,13 @@ interface Weighed {
 export async function lookAtBudgets(
   environment: RotationEnvironment,
   policy: RotationPolicy,
-  mostRotations: number,
+  maxRotations: number,
   now: number,
 ): Promise<void> {
-  let left = mostRotations
+  let left = maxRotations
   for (let page = 0; page < maxPages && left > 0; page += 1) {
     const found = await budgetsToLookAt(environment.db, now, pageSize)
-    for (const one of await weighed(environment, found, policy, now)) {
+    for (const one of await selectDue(environment, found, policy, now)) {
       if (one.step !== 'rotate') await tellStep(environment, one, now)
       else if (left > 0 && (await isRotated(environment, one, now))) left -= 1
     }
@@ -54,7 +54,7 @@ export async function lookAtBudgets(
 }
 
 /** Those with something to do. Of the others it is written down when they are looked at next. */
-async function weighed(
+async function selectDue(
   { db }: RotationEnvironment,
   found: readonly DueBudget[],
   policy: RotationPolicy,
@@ -72,7 +72,7 @@ async function weighed(
     db,
     [...versions.values()].map(({ id, chainId }) => chainId ?? id),
   )
-  const weighed = found.map((due): Weighed | undefined => {
+  const selectDue = found.map((due): Weighed | undefined => {
     const version = versions.get(due.id)
     const key = version?.chainId === undefined ? version : keys.get(version.chainId)
     if (version === undefined || key === undefined || version.supersededAt !== undefined) return undefined
@@ -82,13 +82,13 @@ async function weighed(
     return { due, key, limit, step: budgetStep(due, limit) }
   })
   const waiting = found.flatMap((due, index) => {
-    const one = weighed[index]
+    const one = selectDue[index]
     // What encrypts nothing now is looked at again when it does.
     if (one === undefined) return budgetMark(due, { lookFrom: due.reserved + 1 })
     return one.step === 'wait' ? budgetMark(due, { lookFrom: nextLook(due, one.limit) }) : []
   })
   if (waiting.length > 0) await db.commit(waiting)
-  return weighed.filter((one) => one !== undefined && one.step !== 'wait') as readonly Weighed[]
+  return selectDue.filter((one) => one !== undefined && one.step !== 'wait') as readonly Weighed[]
 }
 
 /** Says once what comes. What was said is written first: after a kill between the two a notice is missing. */

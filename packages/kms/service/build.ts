@@ -16,7 +16,7 @@ import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
-import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
+import { type Ended, readEnded, readSharedMemory } from '../ended/index.ts'
 import { createKnownGrants, createStopSwitch, normalizeName } from '../external/index.ts'
 import {
   authenticateBy,
@@ -40,12 +40,12 @@ import {
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
-import { configuredNotices } from './notices.ts'
+import { getNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
-import { configuredFetch, revocationConfig } from './pki-settings.ts'
+import { createCrlFetch, revocationConfig } from './pki-settings.ts'
 import { queueMetrics } from './queue-metrics.ts'
-import { admitThrough, restoreGateOf, restorePart } from './restored.ts'
-import { rolesOf } from './roles.ts'
+import { admitThrough, findRestoreGate, restorePart } from './restored.ts'
+import { createRoles } from './roles.ts'
 import { rotationPolicy } from './rotation-settings.ts'
 import type { KmsServices } from './services.ts'
 import type { KmsConfig } from './settings.ts'
@@ -56,12 +56,12 @@ const maxBudgets = 100_000
 export async function build(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend = softwareBackend,
-  endedMemory: SharedArrayBuffer | undefined = sharedEnded(),
+  endedMemory: SharedArrayBuffer | undefined = readSharedMemory(),
 ): Promise<ServiceInstance<KmsServices>> {
   const { config, db, baseUrl } = environment
   const ended = endedMemory && readEnded(endedMemory, config, environment.clock)
-  const restoreGate = await restoreGateOf(environment)
-  const services = servicesOf(environment, backend, ended, restoreGate)
+  const restoreGate = await findRestoreGate(environment)
+  const services = createKmsServices(environment, backend, ended, restoreGate)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const steps = configuredSteps({
     ...environment,
@@ -96,7 +96,7 @@ export async function build(
       acme,
       authProxy,
       transit: config.transit_enabled,
-      health: healthOf(environment, ended, restoreGate),
+      health: createHealth(environment, ended, restoreGate),
       external: environment,
       credentials: new Set(steps.map(({ credential }) => credential)),
     }),
@@ -124,7 +124,7 @@ export async function build(
 }
 
 /** With the feed of ends, where it is followed. */
-function healthOf(
+function createHealth(
   { health, db, config }: ServiceEnvironment<KmsConfig>,
   ended: Ended | undefined,
   restoreGate: RestoreGate | undefined,
@@ -144,7 +144,7 @@ function healthOf(
   return [...parts, feed]
 }
 
-function servicesOf(
+function createKmsServices(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend,
   ended: Ended | undefined,
@@ -170,8 +170,8 @@ function servicesOf(
     budgets: createGcmBudgets(db, maxBudgets),
     uses,
     contentKeys: new ContentKeys(capacity),
-    roles: rolesOf(environment),
-    notices: configuredNotices(environment),
+    roles: createRoles(environment),
+    notices: getNotices(environment),
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,
@@ -196,7 +196,7 @@ function servicesOf(
     },
     revocation,
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
-    fetchedCrls: configuredFetch(config, clock),
+    fetchedCrls: createCrlFetch(config, clock),
     requireRevocation: config.validate_requires_crl,
     published: createPublishedStatus({ db, seal, keys, clock, uses, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
@@ -220,13 +220,13 @@ async function digestOfKey(
   if (withheld(key.object) !== undefined) return undefined
   if (!owners.has(key.object.owner)) return undefined
   await namedKeys.require(key)
-  const digest = digests.get(key) ?? digestOf(key)
+  const digest = digests.get(key) ?? hashMaterial(key)
   if (digest !== undefined) digests.set(key, digest)
   return digest
 }
 
 /** undefined: the object has no bytes in clear here, as a key that was registered wrapped, or is in another place. */
-function digestOf(key: Key): Uint8Array | undefined {
+function hashMaterial(key: Key): Uint8Array | undefined {
   try {
     const { local } = key.held
     return local === undefined ? undefined : createHash('sha256').update(local.export()).digest()

@@ -17,7 +17,7 @@ import {
   usersSince,
   withholdingChanges,
 } from '../keys/index.ts'
-import { configuredNotices } from './notices.ts'
+import { getNotices } from './notices.ts'
 import type { KmsConfig } from './settings.ts'
 
 type Environment = Pick<
@@ -97,10 +97,10 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
     ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
     details: about,
   }
-  await recorded(audit, event, () => db.commit(changes))
+  await recordAround(audit, event, () => db.commit(changes))
   metrics.count('destructions_total', { outcome: 'carried_out' })
   log.warn({ object: object.id, ...about }, 'a key was destroyed after its wait')
-  configuredNotices(environment)?.tell('destruction.carried_out', {
+  getNotices(environment)?.tell('destruction.carried_out', {
     key: object.id,
     owner: object.owner,
     ...about,
@@ -108,7 +108,11 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
 }
 
 /** The record stands in the log before the key is gone; where it cannot be written the key stays. */
-async function recorded(audit: AuditTrail, event: AuditEvent, act: () => Promise<unknown>): Promise<void> {
+async function recordAround(
+  audit: AuditTrail,
+  event: AuditEvent,
+  act: () => Promise<unknown>,
+): Promise<void> {
   if (audit.mode === 'reject') await audit.recordDurably(event)
   else audit.record(event)
   try {
@@ -144,5 +148,5 @@ async function announce(environment: Environment, object: ManagedObject, now: nu
     { object: object.id, ...about },
     step === 1 ? 'a key waits for its destruction' : 'a key is destroyed soon',
   )
-  configuredNotices(environment)?.tell(`destruction.${stage}`, { key: object.id, ...about })
+  getNotices(environment)?.tell(`destruction.${stage}`, { key: object.id, ...about })
 }

@@ -1,7 +1,7 @@
 import { createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import type { CredentialSet, EndedName, Follower } from '../ended/index.ts'
-import { sharedEnded, shareEnded, shareNothing } from '../ended/index.ts'
+import { readSharedMemory, shareEnded, shareNothing } from '../ended/index.ts'
 import { approvalSettings, type KmsConfig } from './settings.ts'
 
 /** A session is refused while it is not known what has ended: the start waits for that, but not for ever. */
@@ -56,41 +56,39 @@ const freshMs = 600_000
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */
 export async function endVotes(environment: Environment, changes: readonly CredentialSet[]): Promise<void> {
   const { db, clock, audit, config } = environment
-  const { endUserVotes, namesThatVote, readWaitingCredentials, toVoteRule } = await import(
-    '../access/index.ts'
-  )
+  const { namesThatVote, readWaitingCredentials, toVoteRule, voidVotes } = await import('../access/index.ts')
   const { isNameOfRealm } = await import('../identity/index.ts')
-  const { configuredNotices } = await import('./notices.ts')
+  const { getNotices } = await import('./notices.ts')
   const { credentialWaitMs } = toVoteRule(approvalSettings(config))
   const officers = new Set(config['roles.crypto_officer_users'])
   // Most users whose passwords are set never vote, and a feed may be long.
   const voting = await namesThatVote(db)
-  const namesOf = (realm: string): readonly string[] =>
+  const listNames = (realm: string): readonly string[] =>
     [...new Set([...officers, ...voting])].filter((name) =>
       isNameOfRealm(name, realm, config.auth_verifier_realm),
     )
   for (const { realm, name: user, at } of changes) {
-    for (const name of user === undefined ? namesOf(realm) : [user]) {
+    for (const name of user === undefined ? listNames(realm) : [user]) {
       const isOfficer = officers.has(name)
       if (!voting.has(name) && !isOfficer) continue
-      const { ended, isNew } = await endUserVotes(db, name, { at: at * 1000, isOfficer }, clock.now())
+      const { ended, isNew } = await voidVotes(db, name, { at: at * 1000, isOfficer }, clock.now())
       const isTold = isNew && clock.now() - at * 1000 < Math.max(freshMs, credentialWaitMs)
       if (ended.votes + ended.requests + ended.activations === 0 && !isTold) continue
       const waits = (await readWaitingCredentials(db)).has(name)
       const from = waits ? { counts_from: new Date(at * 1000 + credentialWaitMs).toISOString() } : {}
       const details = { ...ended, ...from }
       audit.record({ ...createOwnEvent(clock.now(), 'access.credential_set'), object: name, details })
-      configuredNotices(environment)?.tell('credential_set', { user: name, ended, ...from })
+      getNotices(environment)?.tell('credential_set', { user: name, ended, ...from })
     }
   }
 }
 
 /** Follows what ends at the authentication service, for all workers of this process. */
 export async function followAuth(environment: Environment): Promise<Follower | undefined> {
-  const memory = sharedEnded()
+  const memory = readSharedMemory()
   if (!isTold(environment) || memory === undefined) return undefined
   // Loaded only where there is something to follow.
-  const [{ endedWriter, follow }, { configuredFeed, userName }] = await Promise.all([
+  const [{ createEndedWriter, follow }, { configuredFeed, userName }] = await Promise.all([
     import('../ended/index.ts'),
     import('../identity/index.ts'),
   ])
@@ -99,7 +97,7 @@ export async function followAuth(environment: Environment): Promise<Follower | u
   if (source === undefined) return undefined
   const follower = follow({
     source,
-    writer: endedWriter(memory, config, clock),
+    writer: createEndedWriter(memory, config, clock),
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     endNames: (names) => endNames(environment, names),
     endVotes: (users) => endVotes(environment, users),

@@ -13,7 +13,7 @@ const made = new WeakMap<Database, Maintenance>()
 const maxKeys = 64
 
 /** Signs for the authorities outside of requests. */
-export function maintenanceOf({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
+export function getMaintenance({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
   const known = made.get(db)
   if (known !== undefined) return known
   const policy = configuredPolicy(config)

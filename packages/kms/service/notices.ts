@@ -7,7 +7,7 @@ import type { KmsConfig } from './settings.ts'
 const made = new WeakMap<Database, Notices>()
 
 /** Those of the settings `approvals.webhook_…`. undefined: nobody is told. */
-export function configuredNotices({
+export function getNotices({
   config,
   db,
   outbound,

@@ -18,7 +18,7 @@ import { officerOperations } from '../api/officers/index.ts'
 import { pkiOperations } from '../api/pki/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
 import { transitOperations } from '../api/transit/index.ts'
-import { type Credential, identitySchemes, schemesOf } from '../identity/index.ts'
+import { type Credential, identitySchemes, listSchemes } from '../identity/index.ts'
 import { version } from '../version.ts'
 import { describedAcme } from './acme.ts'
 import type { KmsServices } from './services.ts'
@@ -89,7 +89,7 @@ export function kmsOperations({
         ...externalSecuritySchemes,
         acme: { type: 'http', scheme: 'JWS (RFC 8555)' },
       },
-      service: schemesOf(credentials),
+      service: listSchemes(credentials),
     },
   })
   return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]

@@ -80,7 +80,7 @@ const maxCrlBytes = 4 * 1024 * 1024
 const fetchMs = 5000
 
 /** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
-export function configuredFetch(
+export function createCrlFetch(
   config: { readonly outbound_allow_private_networks: boolean },
   clock: Clock,
 ): FetchedCrls {

@@ -10,23 +10,23 @@ import {
 import { type AlgorithmName, toStoredKeyKind } from '../keys/index.ts'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 
-const keysOf = (table: object): readonly string[] => Object.keys(table)
+const listKeys = (table: object): readonly string[] => Object.keys(table)
 const { CryptographicAlgorithm, DigitalSignatureAlgorithm, HashingAlgorithm, MaskGenerator } = Enumeration
 
 /** Names that a policy may be asked about, beside those that it recommends. Sizes are numbers, which are checked as such. */
 const names: Partial<Readonly<Record<PolicyList, readonly string[]>>> = {
-  algorithms: [...keysOf(CryptographicAlgorithm), 'EC', 'HMAC'],
-  hashes: keysOf(HashingAlgorithm),
+  algorithms: [...listKeys(CryptographicAlgorithm), 'EC', 'HMAC'],
+  hashes: listKeys(HashingAlgorithm),
   signature_algorithms: [
-    ...keysOf(DigitalSignatureAlgorithm),
-    ...keysOf(CryptographicAlgorithm),
-    ...keysOf(algorithms),
+    ...listKeys(DigitalSignatureAlgorithm),
+    ...listKeys(CryptographicAlgorithm),
+    ...listKeys(algorithms),
   ],
-  curves: keysOf(Enumeration.RecommendedCurve),
-  block_cipher_modes: keysOf(Enumeration.BlockCipherMode),
-  padding_methods: [...keysOf(Enumeration.PaddingMethod), 'PKCS1v15'],
-  mgf_hashes: keysOf(HashingAlgorithm),
-  mask_generators: keysOf(MaskGenerator),
+  curves: listKeys(Enumeration.RecommendedCurve),
+  block_cipher_modes: listKeys(Enumeration.BlockCipherMode),
+  padding_methods: [...listKeys(Enumeration.PaddingMethod), 'PKCS1v15'],
+  mgf_hashes: listKeys(HashingAlgorithm),
+  mask_generators: listKeys(MaskGenerator),
 }
 
 /** Names in the lists of a `CUSTOM` policy that stand for nothing, most likely misspelt: they permit nothing. */
@@ -46,8 +46,8 @@ export function unknownNames(
 
 /** The first name that no key has as its algorithm; undefined: each is one. */
 export function unknownKeyAlgorithm(wanted: readonly string[]): string | undefined {
-  const ofKmip = keysOf(CryptographicAlgorithm) as readonly AlgorithmName[]
+  const ofKmip = listKeys(CryptographicAlgorithm) as readonly AlgorithmName[]
   const stored = ofKmip.filter((algorithm) => toStoredKeyKind({ algorithm }).algorithm === algorithm)
-  const known = new Set<string>([...keysOf(keyTypes), ...stored])
+  const known = new Set<string>([...listKeys(keyTypes), ...stored])
   return wanted.find((name) => !known.has(name))
 }

@@ -7,7 +7,7 @@ import { createKeyRing, createLastUses } from '../keys/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
 import { revocationConfig } from './pki-settings.ts'
-import { rolesOf } from './roles.ts'
+import { createRoles } from './roles.ts'
 import type { KmsConfig } from './settings.ts'
 
 /** One for each database, so that keys are opened once. */
@@ -32,7 +32,7 @@ export function renewalServicesOf(environment: ServiceEnvironment<KmsConfig>): R
     metrics,
     policy,
     revocation: revocationConfig(config),
-    roles: rolesOf(environment),
+    roles: createRoles(environment),
     aliases: createAliases({ db, clock, leaseMs }),
     uses: createLastUses({ db, log }),
     applyCreationRules: createCreationGate({ db, policy }),

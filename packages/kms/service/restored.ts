@@ -54,7 +54,7 @@ export async function prepareRestored({ db, seal, clock, audit, log, restored }:
 }
 
 /** Gate that refuses requests of a held installation; undefined: it serves everything, and stays so. */
-export async function restoreGateOf({
+export async function findRestoreGate({
   db,
   seal,
   clock,

@@ -12,7 +12,7 @@ const maxKeys = 64
 
 const made = new WeakMap<Database, ReturnType<typeof createServices>>()
 
-function servicesOf(environment: Environment) {
+function getServices(environment: Environment) {
   const known = made.get(environment.db) ?? createServices(environment)
   made.set(environment.db, known)
   return known
@@ -32,7 +32,7 @@ function createServices({ config, db, seal, clock }: Environment) {
  */
 export async function rewrapBatch(environment: Environment, ids: readonly ObjectId[]): Promise<number> {
   const { db, clock, log, metrics } = environment
-  const services = servicesOf(environment)
+  const services = getServices(environment)
   const now = clock.now()
   const objects = new UnitOfWork(services, now)
   const moved: { readonly id: ObjectId; readonly rewrapped: Rewrapped }[] = []
@@ -44,8 +44,8 @@ export async function rewrapBatch(environment: Environment, ids: readonly Object
       if ('to' in done) moved.push({ id, rewrapped: done })
       else log.debug({ object: id, detail: done.left }, 'an object stays wrapped by an old version')
     }
-    const events = moved.map(({ id, rewrapped }) => eventOf(id, rewrapped, now))
-    await recorded(environment, events, () => objects.commit(db.commit))
+    const events = moved.map(({ id, rewrapped }) => toEvent(id, rewrapped, now))
+    await recordAround(environment, events, () => objects.commit(db.commit))
     if (moved.length > 0) metrics.count('objects_rewrapped_total', {}, moved.length)
     return moved.length
   } catch (error) {
@@ -59,12 +59,12 @@ export async function rewrapBatch(environment: Environment, ids: readonly Object
   return alone
 }
 
-function eventOf(id: string, { from, to }: Rewrapped, now: number): AuditEvent {
+function toEvent(id: string, { from, to }: Rewrapped, now: number): AuditEvent {
   return { ...createOwnEvent(now, 'crypto.objects.rewrap'), object: id, details: { from, wrapping_key: to } }
 }
 
 /** A commit that fails after all is recorded, too. */
-async function recorded(
+async function recordAround(
   { audit }: Environment,
   events: readonly AuditEvent[],
   commit: () => Promise<void>,

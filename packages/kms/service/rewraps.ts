@@ -27,7 +27,7 @@ interface Pass {
 
 const passes = new WeakMap<Database, Pass>()
 
-function passOf({ db, metrics }: Environment): Pass {
+function getPass({ db, metrics }: Environment): Pass {
   const before = passes.get(db)
   if (before !== undefined) return before
   const pass: Pass = { seen: undefined, finishedAt: 0, after: undefined, moved: 0, left: 0, known: 0 }
@@ -41,7 +41,7 @@ function passOf({ db, metrics }: Environment): Pass {
 export async function isRewrapDue(environment: Environment): Promise<boolean> {
   const rotated = await lastRotation(environment.db)
   if (rotated === undefined) return false
-  const pass = passOf(environment)
+  const pass = getPass(environment)
   if (pass.after !== undefined || rotated !== pass.seen) return true
   return environment.clock.now() - pass.finishedAt >= againMs
 }
@@ -53,7 +53,7 @@ export async function isRewrapDue(environment: Environment): Promise<boolean> {
 export async function rewrapWhatIsStale(environment: Environment): Promise<void> {
   const { rewrapBatch } = await import('./rewrap-batch.ts')
   const { db } = environment
-  const pass = passOf(environment)
+  const pass = getPass(environment)
   if (pass.after === undefined)
     Object.assign(pass, { after: '', moved: 0, left: 0, seen: await lastRotation(db) })
   for (let batches = 0; batches < maxBatches; batches += 1) {

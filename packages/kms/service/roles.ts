@@ -11,7 +11,7 @@ import { destructionSettings } from './destruction-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 /** Users with more rights than an owner, and the room of owners, as configured. */
-export function rolesOf({
+export function createRoles({
   config,
   db,
   seal,

@@ -19,7 +19,7 @@ import {
   versionNumber,
 } from '../keys/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
-import { configuredNotices } from './notices.ts'
+import { getNotices } from './notices.ts'
 import type { KmsConfig } from './settings.ts'
 
 export type RotationEnvironment = ServiceEnvironment<KmsConfig>
@@ -52,7 +52,7 @@ export type RotationOutcome = 'rotated' | 'refused' | 'later'
 
 const stuckKeys = new WeakMap<Database, Map<string, Stuck>>()
 
-export function stuckOf({ db, metrics }: RotationEnvironment): Map<string, Stuck> {
+export function getStuckKeys({ db, metrics }: RotationEnvironment): Map<string, Stuck> {
   const known = stuckKeys.get(db)
   if (known !== undefined) return known
   const stuck = new Map<string, Stuck>()
@@ -63,7 +63,7 @@ export function stuckOf({ db, metrics }: RotationEnvironment): Map<string, Stuck
 
 /** Forgets keys that are gone or have another version since, and those whose next try has come. */
 export async function forgetUnstuck(environment: RotationEnvironment, now: number): Promise<void> {
-  const stuck = stuckOf(environment)
+  const stuck = getStuckKeys(environment)
   if (stuck.size === 0) return
   const keys = await findObjectsByIds(environment.db, [...stuck.keys()])
   for (const [id, { until, newestId }] of stuck) {
@@ -72,7 +72,7 @@ export async function forgetUnstuck(environment: RotationEnvironment, now: numbe
   }
 }
 
-export function servicesOf({ config, db, seal, clock }: RotationEnvironment) {
+export function getRotationServices({ config, db, seal, clock }: RotationEnvironment) {
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
   const keys = rings.get(db) ?? createKeyRing({ db, seal, clock, policy, capacity: 16, leaseMs })
@@ -92,12 +92,12 @@ export async function rotateOne(
     // No request is there that could be refused: what is done in the name of a blocked user ends here.
     if (await isBlocked(environment.db, key.owner))
       throw failure('forbidden', 'The owner of the key is blocked: it is rotated again when they are not.')
-    if (await isRenewedWithCertificate(environment.db, await newestOf(environment, key))) {
-      await redated(environment, key, nextRotation(key, now), now)
+    if (await isRenewedWithCertificate(environment.db, await findNewest(environment, key))) {
+      await setNextRotation(environment, key, nextRotation(key, now), now)
       return 'later'
     }
-    await rotated(environment, key, now)
-    stuckOf(environment).delete(key.id)
+    await rotateKey(environment, key, now)
+    getStuckKeys(environment).delete(key.id)
     metrics.count('key_rotations_total', { outcome: 'rotated' })
     return 'rotated'
   } catch (error) {
@@ -105,22 +105,22 @@ export async function rotateOne(
       log.info({ object: key.id }, 'a key changed when its rotation was due; the next look decides')
       return 'later'
     }
-    await failed(environment, key, cause, error, now)
+    await recordFailure(environment, key, cause, error, now)
     return isRefusal(error) ? 'refused' : 'later'
   }
 }
 
-async function newestOf({ db }: RotationEnvironment, key: ManagedObject): Promise<ManagedObject> {
+async function findNewest({ db }: RotationEnvironment, key: ManagedObject): Promise<ManagedObject> {
   return (key.newestId === undefined ? undefined : await readObject(db, key.newestId)) ?? key
 }
 
-async function rotated(
+async function rotateKey(
   environment: RotationEnvironment,
   { id, newestId }: ManagedObject,
   now: number,
 ): Promise<void> {
   const { audit, db, log } = environment
-  const services = servicesOf(environment)
+  const services = getRotationServices(environment)
   const objects = new UnitOfWork(services, now)
   try {
     const key = await objects.read(id)
@@ -143,14 +143,14 @@ async function rotated(
       throw error
     }
     log.info({ object: id, ...about }, 'a key was rotated by its schedule')
-    configuredNotices(environment)?.tell('rotation.done', { key: id, owner: key.owner, ...about })
+    getNotices(environment)?.tell('rotation.done', { key: id, owner: key.owner, ...about })
   } finally {
     objects.clear()
   }
 }
 
 /** By use it is told once a day for each reason, however often it is tried. */
-async function failed(
+async function recordFailure(
   environment: RotationEnvironment,
   key: ManagedObject,
   cause: RotationCause,
@@ -158,7 +158,7 @@ async function failed(
   now: number,
 ): Promise<void> {
   const { log, metrics } = environment
-  const stuck = stuckOf(environment)
+  const stuck = getStuckKeys(environment)
   const before = stuck.get(key.id)
   const why = error instanceof Error ? error.message : String(error)
   const every =
@@ -174,7 +174,7 @@ async function failed(
   }
   if (cause.by === 'use' || !isRefusal(error)) return
   const ownTime = key.rotateAt !== undefined && key.rotateAt <= now
-  if (ownTime) await redated(environment, key, again, now)
+  if (ownTime) await setNextRotation(environment, key, again, now)
   const plan = afterFailure(cause.plan, ownTime ? again : undefined, now)
   await environment.db.commit([planAlone(key.id, plan)])
 }
@@ -198,18 +198,18 @@ function tellRefusal(
   }
   environment.audit.record(event)
   const about = { key: key.id, owner: key.owner, why: error.message }
-  configuredNotices(environment)?.tell('rotation.failed', about)
+  getNotices(environment)?.tell('rotation.failed', about)
 }
 
 /** Another date for the next rotation, if nobody changed the key meanwhile. */
-export async function redated(
+export async function setNextRotation(
   environment: RotationEnvironment,
   key: ManagedObject,
   at: number | undefined,
   now: number,
 ): Promise<void> {
   if (key.rotateEvery === undefined) return
-  const objects = new UnitOfWork(servicesOf(environment), now)
+  const objects = new UnitOfWork(getRotationServices(environment), now)
   objects.update(key, { rotateAt: at })
   await objects.commit(environment.db.commit).catch((error: unknown) => {
     if (!(error instanceof GuardFailed)) throw error

@@ -37,22 +37,22 @@ interface Planned {
 
 /**
  * Looks at the keys that are new, were changed, or have a date of the policy or of a notice that has come; writes down
- * when each is looked at again, a page in one commit. What is due beyond `mostRotations` comes in the next looks.
+ * when each is looked at again, a page in one commit. What is due beyond `maxRotations` comes in the next looks.
  */
 export async function lookAtKeys(
   environment: RotationEnvironment,
   policy: RotationPolicy,
-  mostRotations: number,
+  maxRotations: number,
   now: number,
 ): Promise<void> {
   const { db } = environment
   let due = 0
   for (let page = 0; page < maxPages; page += 1) {
     const looked = await keysToLookAt(db, policy, now, pageSize)
-    const planned = await plansOf(environment, looked, policy, now)
+    const planned = await planRotations(environment, looked, policy, now)
     const rotations = planned.filter((one) => isDue(one, now))
     const others = planned.filter((one) => !isDue(one, now))
-    const later = (index: number) => now + Math.ceil((due + index + 1) / mostRotations) * minuteMs
+    const later = (index: number) => now + Math.ceil((due + index + 1) / maxRotations) * minuteMs
     const written = [
       ...others.map(({ key, plan, lookAt }) => planChange(key, plan, lookAt)),
       ...rotations.map(({ key, plan }, index) => planChange(key, plan, later(index))),
@@ -61,7 +61,7 @@ export async function lookAtKeys(
     if (written.length > 0) await db.commit(written)
     for (const one of others)
       if (isNoticeDue(one.plan, policy.noticeMs, now)) await announce(environment, one, policy, now)
-    for (const { key, plan } of rotations.slice(0, Math.max(0, mostRotations - due)))
+    for (const { key, plan } of rotations.slice(0, Math.max(0, maxRotations - due)))
       await rotateOne(environment, key, { by: 'time', plan }, now)
     due += rotations.length
     if (looked.length < pageSize) return
@@ -79,7 +79,7 @@ function looksByUse({ key, afterMessages }: Planned): readonly Change[] {
   return looks ? [lookNoLaterThan(key.newestId ?? key.id, noticeFrom(afterMessages))] : []
 }
 
-async function plansOf(
+async function planRotations(
   { db }: RotationEnvironment,
   looked: readonly LookedAt[],
   policy: RotationPolicy,

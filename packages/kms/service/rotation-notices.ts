@@ -9,8 +9,8 @@ import {
   UnitOfWork,
   usersSince,
 } from '../keys/index.ts'
-import { configuredNotices } from './notices.ts'
-import { type RotationEnvironment, servicesOf } from './rotate-one.ts'
+import { getNotices } from './notices.ts'
+import { getRotationServices, type RotationEnvironment } from './rotate-one.ts'
 
 /** A notice names the users of a key in so many days before. */
 const usedWithinDays = 30
@@ -39,12 +39,12 @@ export async function tellSoon(
   own: number | undefined,
 ): Promise<void> {
   const { log, metrics } = environment
-  const obstacle = await obstacleOf(environment, key, now)
+  const obstacle = await findObstacle(environment, key, now)
   const about = {
     owner: key.owner,
     ...when,
     by: own === undefined ? 'policy' : 'key',
-    used_by: await usersOf(environment, key, now),
+    used_by: await listUsers(environment, key, now),
     ...(obstacle !== undefined && { will_fail: obstacle }),
   }
   metrics.count('key_rotations_total', {
@@ -52,7 +52,7 @@ export async function tellSoon(
   })
   const said = obstacle === undefined ? 'a key is rotated soon' : 'a key is to be rotated soon and cannot be'
   log[obstacle === undefined ? 'info' : 'warn']({ object: key.id, ...about }, said)
-  configuredNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
+  getNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
 }
 
 const rotateIt =
@@ -67,14 +67,14 @@ export async function tellEnding(
   now: number,
 ): Promise<void> {
   const { db, log, metrics } = environment
-  const obstacle = await obstacleOf(environment, key, now)
+  const obstacle = await findObstacle(environment, key, now)
   const at = (await findRotationPlan(db, key.id))?.at
   const about = {
     owner: key.owner,
     messages,
     stops_at_messages: maxInvocations,
     ...(at !== undefined && { rotates_at: new Date(at).toISOString() }),
-    used_by: await usersOf(environment, key, now),
+    used_by: await listUsers(environment, key, now),
     ...(obstacle !== undefined && { will_fail: obstacle }),
     what_to_do: obstacle === undefined ? rotateIt : replaceIt,
   }
@@ -83,10 +83,10 @@ export async function tellEnding(
     { object: key.id, ...about },
     'a key stops encrypting soon: its AES-GCM messages are nearly used up',
   )
-  configuredNotices(environment)?.tell('budget.ending', { key: key.id, ...about })
+  getNotices(environment)?.tell('budget.ending', { key: key.id, ...about })
 }
 
-async function usersOf(
+async function listUsers(
   { db }: RotationEnvironment,
   key: ManagedObject,
   now: number,
@@ -95,12 +95,12 @@ async function usersOf(
 }
 
 /** Why the key cannot be rotated now. */
-async function obstacleOf(
+async function findObstacle(
   environment: RotationEnvironment,
   key: ManagedObject,
   now: number,
 ): Promise<string | undefined> {
-  const services = servicesOf(environment)
+  const services = getRotationServices(environment)
   try {
     await rotatable(new UnitOfWork(services, now), services, key, now)
     return undefined

@@ -6,7 +6,13 @@ import {
   nextRotation,
 } from '../keys/index.ts'
 import { lookAtBudgets } from './budget-look.ts'
-import { forgetUnstuck, type RotationEnvironment, redated, rotateOne, stuckOf } from './rotate-one.ts'
+import {
+  forgetUnstuck,
+  getStuckKeys,
+  type RotationEnvironment,
+  rotateOne,
+  setNextRotation,
+} from './rotate-one.ts'
 import { lookAtKeys } from './rotation-look.ts'
 import { rotationPolicy } from './rotation-settings.ts'
 
@@ -25,14 +31,14 @@ export async function rotateWhatIsDue(environment: RotationEnvironment): Promise
   const now = clock.now()
   await forgetUnstuck(environment, now)
   // Those that stay due must not keep others from their turn.
-  const due = await dueRotations(db, now, maxAtOnce + stuckOf(environment).size)
+  const due = await dueRotations(db, now, maxAtOnce + getStuckKeys(environment).size)
   for (const key of due) {
     const before = await findRotationPlan(db, key.id)
     const plan = { generation: 0, ...before, every: key.rotateEvery }
     await rotateOne(environment, key, { by: 'time', plan }, now)
   }
   for (const key of await listMisdatedRotations(db, now, maxAtOnce))
-    await redated(environment, key, nextRotation(key, now), now)
+    await setNextRotation(environment, key, nextRotation(key, now), now)
   const policy = rotationPolicy(config)
   for (let page = 0; page < maxPages && (await adoptPolicy(db, policy.digest)); ) page += 1
   await lookAtKeys(environment, policy, maxAtOnce, now)

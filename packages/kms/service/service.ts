@@ -217,8 +217,8 @@ async function isSigningDue({ db, clock, config }: ServiceEnvironment<KmsConfig>
 
 /** Signs the revocation lists and certifies the responders that are due, in the primary: no request waits for it. */
 async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
-  const { maintenanceOf } = await import('./maintenance.ts')
-  await maintenanceOf(environment).run(environment.clock.now())
+  const { getMaintenance } = await import('./maintenance.ts')
+  await getMaintenance(environment).run(environment.clock.now())
 }
 
 async function isRotationDue({ config, db, clock }: ServiceEnvironment<KmsConfig>): Promise<boolean> {

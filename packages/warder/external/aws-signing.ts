@@ -1,4 +1,4 @@
-import { algorithm, canonicalRequest, signatureOf, signingKey } from '@warder/kms/external/aws'
+import { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from '@warder/kms/external/aws'
 
 /** Access key of AWS KMS. */
 export interface AwsCredential {
@@ -29,7 +29,7 @@ export function signAwsRequest(
     { method: 'POST', path, headers, body: Buffer.from(body) },
     signedHeaders,
   )
-  const signature = signatureOf(key, scope, at, canonical).toString('hex')
+  const signature = signCanonicalRequest(key, scope, at, canonical).toString('hex')
   const credentialScope = `${credential.id}/${scope.date}/${scope.region}/${scope.service}/aws4_request`
   return {
     'content-type': 'application/json',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endUserVotes } from '../../access/index.ts'
+import { voidVotes } from '../../access/index.ts'
 import { isNameOfRealm } from '../../identity/index.ts'
 import { endVotes } from '../../service/follow-auth.ts'
 import { voteWithProblem } from '../../service/settings.ts'
@@ -19,7 +19,7 @@ test('a credential that an administrator sets ends votes and requests of that us
   const request = await done(ask(kms, 'alice', { operation: 'destroy', key: kid }))
   for (const officer of ['ann', 'ben']) await done(vote(kms, officer, request))
   const set = async (user: string, at = clock.now()) =>
-    (await endUserVotes(db, user, { at, isOfficer: false }, clock.now())).ended
+    (await voidVotes(db, user, { at, isOfficer: false }, clock.now())).ended
   assert.deepEqual(await set('ann', clock.now() - 3_600_000), { votes: 0, requests: 0, activations: 0 })
   assert.deepEqual(await set('ann'), { votes: 1, requests: 0, activations: 0 })
   assert.deepEqual(await set('ann'), { votes: 0, requests: 0, activations: 0 })

@@ -3,7 +3,7 @@ import { rawReply } from '@warder/foundation/http'
 import { del } from '@warder/foundation/operations'
 import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { userKeysOf } from '../../abe/index.ts'
+import { listUserKeys } from '../../abe/index.ts'
 import {
   keyNotFound,
   keyRight,
@@ -106,7 +106,7 @@ export async function destructionWaitDays(
   }
   const objects = await wholeKey(db, object)
   const master = objects.find(({ form }) => form.abe?.kind === 'master')
-  const users = master === undefined ? [] : await userKeysOf(db, master.id)
+  const users = master === undefined ? [] : await listUserKeys(db, master.id)
   const all = [...objects, ...users]
   requireNotNewest(object)
   if (object.destructionAt !== undefined && (await waitsWhole(db, object)))

@@ -27,7 +27,7 @@ import {
   type Verdict,
   verdictOn,
 } from '../../access/index.ts'
-import { storePathOf } from '../../external/aws/index.ts'
+import { readStorePath } from '../../external/aws/index.ts'
 import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findLinkTarget, findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -287,7 +287,7 @@ function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
 
 /** A grant to a key store that is not served would have no effect. @throws failure('bad_request') */
 function requireServedStore({ external }: Pick<RestServices, 'external'>, user: string): void {
-  const path = storePathOf(user)
+  const path = readStorePath(user)
   const paths = xksPaths(external)
   if (path === undefined || paths === undefined || paths.includes(path)) return
   throw failure('bad_request', `user_id: this server has the key stores ${paths.join(', ')} for AWS.`)

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { type Database, retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { userKeysOf } from '../../abe/index.ts'
+import { listUserKeys } from '../../abe/index.ts'
 import {
   keyNotFound,
   keyRight,
@@ -168,7 +168,7 @@ const restore = lifeOperation({
     const key = await wholeKey(db, object)
     const master = key.find(({ form }) => form.abe?.kind === 'master')
     // The user keys that wait with their master key, not those that somebody destroys by themselves.
-    const users = master === undefined ? [] : await userKeysOf(db, master.id)
+    const users = master === undefined ? [] : await listUserKeys(db, master.id)
     const along = users.filter(({ destruction }) => destruction?.askedAt === object.destruction?.askedAt)
     const rows = [...(await withVersions(db, key)), ...along]
     const parts = rows.filter(({ destruction }) => destruction?.askedAt === object.destruction?.askedAt)

@@ -22,8 +22,8 @@ export {
   readSignatureHeader,
   type SignatureHeader,
   sameSignature,
-  signatureOf,
+  signCanonicalRequest,
   signingKey,
   UnsentHeader,
 } from './sigv4.ts'
-export { granteeInStore, storePathOf, type XksStore } from './store-names.ts'
+export { granteeInStore, readStorePath, type XksStore } from './store-names.ts'

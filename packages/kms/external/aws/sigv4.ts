@@ -114,7 +114,7 @@ export function signingKey(secret: Uint8Array, date: string, region: string, ser
 }
 
 /** @param at the header X-Amz-Date */
-export function signatureOf(
+export function signCanonicalRequest(
   key: Uint8Array,
   { date, region, service }: Pick<SignatureHeader, 'date' | 'region' | 'service'>,
   at: string,

@@ -37,7 +37,7 @@ export function granteeInStore(store: XksStore, principal: string): Grantee {
 }
 
 /** The path of the key store that a name in its normal form has; undefined: it has none. */
-export function storePathOf(name: string): string | undefined {
+export function readStorePath(name: string): string | undefined {
   const [, path] = /^aws:(\/[A-Za-z0-9_/-]*):/.exec(name) ?? []
   return path === '/' ? '' : path
 }

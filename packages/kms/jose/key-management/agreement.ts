@@ -15,7 +15,7 @@ import {
 import type { EphemeralJwk } from './parameters.ts'
 
 /** JOSE's name of the curve that a key agrees on. @throws failure('crypto_failure') */
-function curveOf({ algorithm, curve }: MaterialDescriptor): string {
+function requireCurve({ algorithm, curve }: MaterialDescriptor): string {
   const name = algorithm === 'X25519' ? 'X25519' : (curve ?? '')
   if (Object.hasOwn(ecdhCurves, name)) return name
   throw failure('crypto_failure', 'The key is not on a curve that this alg takes.')
@@ -26,13 +26,13 @@ export async function agreeAnew(
   recipient: KeyMaterial,
   policy: AlgorithmPolicy,
 ): Promise<{ readonly secret: Buffer; readonly epk: EphemeralJwk }> {
-  const curve = curveOf(recipient)
+  const curve = requireCurve(recipient)
   const made = await (curve === 'X25519'
     ? generateKey({ algorithm: 'X25519', alg: undefined })
     : generateEc(curve))
   if (!('private' in made)) throw failure('internal_error', 'an ephemeral key is a pair')
   const { kty, crv, x, y } = made.public.key.export({ format: 'jwk' }) as unknown as EphemeralJwk
-  const secret = await sharedSecret(softwareKey(made.private.key), curve, recipient.key, policy)
+  const secret = await deriveSharedSecret(softwareKey(made.private.key), curve, recipient.key, policy)
   return { secret, epk: y === undefined ? { kty, crv, x } : { kty, crv, x, y } }
 }
 
@@ -46,10 +46,10 @@ export async function agreeWith(
   epk: EphemeralJwk,
   policy: AlgorithmPolicy,
 ): Promise<Buffer> {
-  const curve = curveOf(key)
+  const curve = requireCurve(key)
   const other = ephemeralKey(epk, curve)
   try {
-    return await sharedSecret(key.held, curve, other, policy)
+    return await deriveSharedSecret(key.held, curve, other, policy)
   } catch (error) {
     // A policy that refuses the algorithm says so, and so does a backend that fails; whatever the point did is one answer.
     if (!(error instanceof CryptoFailure) || error.kind === 'unsupported_algorithm') throw error
@@ -57,7 +57,7 @@ export async function agreeWith(
   }
 }
 
-function sharedSecret(
+function deriveSharedSecret(
   own: BackendKey,
   curve: string,
   other: KeyObject,

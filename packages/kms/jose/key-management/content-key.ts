@@ -15,7 +15,7 @@ import { encodeBase64Url } from '../text/base64url.ts'
 import { gcmUnwrapKey, gcmWrapKey, keyOfBytes, unwrapKey, wrapKey } from './aes-wrap.ts'
 import { agreeAnew, agreeWith } from './agreement.ts'
 import { kemKey } from './kem-key.ts'
-import { type ManagementParameters, requiredParameter } from './parameters.ts'
+import { type ManagementParameters, requireParameter } from './parameters.ts'
 
 /** Content encryption of a JWE, and how the content key travels. */
 export interface Management {
@@ -60,11 +60,11 @@ export async function sendContentKey(key: ManagementKey, management: Management)
     }
     case 'agreement': {
       const { secret, epk } = await agreeAnew(key.publicMaterial, management.policy)
-      return viaDerived(agreedKey(secret, management, nothing, nothing), management, { epk })
+      return viaDerived(deriveAgreedKey(secret, management, nothing, nothing), management, { epk })
     }
     case 'encapsulation': {
       const { secret, encapsulation } = encapsulateFor(key.publicMaterial.key)
-      return viaDerived(encapsulatedKey(secret, management), management, {
+      return viaDerived(deriveKemKey(secret, management), management, {
         kemct: encodeBase64Url(encapsulation),
       })
     }
@@ -88,23 +88,23 @@ export async function receiveContentKey(
     case 'key wrap':
       return keyOfBytes(await unwrapKey(key.held, algorithm.bits, encryptedKey, size))
     case 'gcm key wrap': {
-      const iv = sized(requiredParameter(parameters.iv, 'iv'), 'iv', 12)
-      const tag = sized(requiredParameter(parameters.tag, 'tag'), 'tag', 16)
+      const iv = requireLength(requireParameter(parameters.iv, 'iv'), 'iv', 12)
+      const tag = requireLength(requireParameter(parameters.tag, 'tag'), 'tag', 16)
       return keyOfBytes(
         await gcmUnwrapKey(key.held, algorithm.bits, { wrapped: encryptedKey, iv, tag }, size),
       )
     }
     case 'agreement': {
       requirePrivate(key)
-      const epk = requiredParameter(parameters.epk, 'epk')
+      const epk = requireParameter(parameters.epk, 'epk')
       const secret = await agreeWith(key, epk, management.policy)
-      const derived = agreedKey(secret, management, parameters.apu, parameters.apv)
+      const derived = deriveAgreedKey(secret, management, parameters.apu, parameters.apv)
       return fromDerived(derived, algorithm.wrapBits, encryptedKey, size)
     }
     case 'encapsulation': {
       requirePrivate(key)
-      const secret = await key.held.decapsulate(requiredParameter(parameters.kemct, 'kemct'))
-      return fromDerived(encapsulatedKey(secret, management), algorithm.wrapBits, encryptedKey, size)
+      const secret = await key.held.decapsulate(requireParameter(parameters.kemct, 'kemct'))
+      return fromDerived(deriveKemKey(secret, management), algorithm.wrapBits, encryptedKey, size)
     }
   }
 }
@@ -153,7 +153,12 @@ function boundTo({ alg, enc }: Management): { readonly algorithm: string; readon
     : { algorithm: alg.name, bits: wrapBits }
 }
 
-function agreedKey(secret: Buffer, management: Management, partyU: Uint8Array, partyV: Uint8Array): Buffer {
+function deriveAgreedKey(
+  secret: Buffer,
+  management: Management,
+  partyU: Uint8Array,
+  partyV: Uint8Array,
+): Buffer {
   try {
     return concatKdf(secret, { ...boundTo(management), partyU, partyV })
   } finally {
@@ -161,7 +166,7 @@ function agreedKey(secret: Buffer, management: Management, partyU: Uint8Array, p
   }
 }
 
-function encapsulatedKey(secret: Buffer, management: Management): Buffer {
+function deriveKemKey(secret: Buffer, management: Management): Buffer {
   const { algorithm, bits } = boundTo(management)
   try {
     return kemKey(secret, algorithm, bits)
@@ -170,7 +175,7 @@ function encapsulatedKey(secret: Buffer, management: Management): Buffer {
   }
 }
 
-function sized(bytes: Uint8Array, name: string, length: number): Uint8Array {
+function requireLength(bytes: Uint8Array, name: string, length: number): Uint8Array {
   if (bytes.length !== length)
     throw failure('bad_request', `The header member '${name}' must be ${length} bytes.`)
   return bytes

@@ -74,7 +74,7 @@ function wrong(name: string) {
 }
 
 /** @throws failure('bad_request') when the header lacks it */
-export function requiredParameter<Value>(value: Value | undefined, name: string): Value {
+export function requireParameter<Value>(value: Value | undefined, name: string): Value {
   if (value === undefined) throw failure('bad_request', `The header has no '${name}'.`)
   return value
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/promises'
-import { describedKey } from '../../backend/index.ts'
+import { toDescribedKey } from '../../backend/index.ts'
 import {
   decryptSymmetric,
   encryptSymmetric,
@@ -36,7 +36,7 @@ export function signed(
   material: KeyMaterial,
   data: Uint8Array,
 ): MaybePromise<Buffer> {
-  return createSignature(algorithm, describedKey(material), data)
+  return createSignature(algorithm, toDescribedKey(material), data)
 }
 
 export const seal: ContentSealer<FlattenedJwe> = (key, plan, content) => {

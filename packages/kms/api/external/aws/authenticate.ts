@@ -9,7 +9,7 @@ import {
   readSignatureHeader,
   type SignatureHeader,
   sameSignature,
-  signatureOf,
+  signCanonicalRequest,
   signingKey,
   UnsentHeader,
 } from '../../../external/aws/index.ts'
@@ -115,7 +115,7 @@ function computeSignature(
     if (error instanceof UnsentHeader) throw authenticationFailure('A header that is signed was not sent.')
     throw error
   }
-  return signatureOf(deriveSigningKey(key, header), header, at, canonical)
+  return signCanonicalRequest(deriveSigningKey(key, header), header, at, canonical)
 }
 
 interface Derived {

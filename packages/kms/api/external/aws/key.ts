@@ -10,7 +10,7 @@ import {
   planCipher,
 } from '../../../crypto/index.ts'
 import { type AccessKeys, granteeInStore } from '../../../external/aws/index.ts'
-import { externalPrefix, grantedKey } from '../../../external/index.ts'
+import { externalPrefix, requireGrantedKey } from '../../../external/index.ts'
 import {
   aliasPrefix,
   getChainId,
@@ -51,7 +51,8 @@ export function awsRight(
         ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
       })
       const grantee = granteeInStore(store, requestMetadata.awsPrincipalArn)
-      const requireGranted = (id: string): MaybePromise<Key> => grantedKey(services, grantee, id, right)
+      const requireGranted = (id: string): MaybePromise<Key> =>
+        requireGrantedKey(services, grantee, id, right)
       const exactId = version === 'newest' ? undefined : keyNamedIn(ciphertextMetadata)
       const keep = (found: Key): void => {
         context.found = found

@@ -4,7 +4,7 @@ import {
   amzDate,
   canonicalRequest,
   readSignatureHeader,
-  signatureOf,
+  signCanonicalRequest,
   signingKey,
 } from '../../../external/aws/index.ts'
 import { signedHeaders } from './fixtures/xks.ts'
@@ -24,7 +24,12 @@ test('post-vanilla of the test suite of Signature Version 4 has its signature', 
     'host',
     'x-amz-date',
   ])
-  const signature = signatureOf(signingKey(secret, '20150830', 'us-east-1', 'service'), scope, at, canonical)
+  const signature = signCanonicalRequest(
+    signingKey(secret, '20150830', 'us-east-1', 'service'),
+    scope,
+    at,
+    canonical,
+  )
   assert.equal(signature.toString('hex'), '5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b')
 })
 
@@ -43,7 +48,10 @@ test('what the library of AWS signs comes out alike, with blanks in headers and 
   const request = { method: 'POST', path, headers, body: Buffer.from(body) }
   const key = signingKey(secret, read.date, read.region, read.service)
   const at = headers['x-amz-date'] ?? ''
-  assert.deepEqual(signatureOf(key, read, at, canonicalRequest(request, read.signedHeaders)), read.signature)
+  assert.deepEqual(
+    signCanonicalRequest(key, read, at, canonicalRequest(request, read.signedHeaders)),
+    read.signature,
+  )
 })
 
 test('the example of a header in the XKS Proxy API is read', () => {

@@ -2,7 +2,7 @@ import type { Access, OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Static } from 'typebox'
 import type { Right } from '../../../access/index.ts'
-import { grantedKey, granteeNamed } from '../../../external/index.ts'
+import { granteeNamed, requireGrantedKey } from '../../../external/index.ts'
 import { getChainId, Key, type UseRefusal, withheld, withheldSentences } from '../../../keys/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import { type EkmError, ekmFailure } from './errors.ts'
@@ -18,9 +18,12 @@ export function azureRight(right: Right): Access<ExternalStoreServices> {
       const { key_name = '' } = path
       const pool = recordContext(context, request_context)
       context.audit({ object: key_name })
-      return andThen(grantedKey(context.services, granteeNamed('azure', pool), key_name, right), (found) => {
-        context.found = found
-      })
+      return andThen(
+        requireGrantedKey(context.services, granteeNamed('azure', pool), key_name, right),
+        (found) => {
+          context.found = found
+        },
+      )
     },
   }
 }

@@ -8,7 +8,7 @@ import {
   verifyToken,
 } from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
-import { externalPrincipal, foldedEmail } from '../../../external/index.ts'
+import { externalPrincipal, foldEmail } from '../../../external/index.ts'
 import { bearerToken } from '../../../identity/index.ts'
 import { recordVendor } from '../scope/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
@@ -144,7 +144,7 @@ type Claims = Readonly<Record<string, unknown>>
 function readEmail(claims: Claims): string | undefined {
   const claim = claims.email ?? claims.upn
   if (claim === undefined) return undefined
-  const email = foldedEmail(typeof claim === 'string' ? claim.trim() : claim)
+  const email = foldEmail(typeof claim === 'string' ? claim.trim() : claim)
   if (email === undefined) throw new JwtRejected('email or upn is not an address')
   return email
 }

@@ -1,6 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 import type { KeySet, VerificationKey } from '@warder/foundation/jwt'
-import { type ExternalStoreName, everyPrincipal, grantedKey, granteeNamed } from '../../../external/index.ts'
+import {
+  type ExternalStoreName,
+  everyPrincipal,
+  granteeNamed,
+  requireGrantedKey,
+} from '../../../external/index.ts'
 import type { Key } from '../../../keys/index.ts'
 import type { ExternalStoreServices } from './services.ts'
 
@@ -16,7 +21,7 @@ export async function ownSigningKey(
   store: ExternalStoreName,
   kid: string,
 ): Promise<Key> {
-  const granted = await grantedKey(services, granteeNamed(store, everyPrincipal), kid, 'sign')
+  const granted = await requireGrantedKey(services, granteeNamed(store, everyPrincipal), kid, 'sign')
   const key = await services.namedKeys.require(granted)
   const verdict = key.mayUse('sign', services.clock.now())
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)

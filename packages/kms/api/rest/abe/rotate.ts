@@ -4,11 +4,11 @@ import Type from 'typebox'
 import {
   abeAlgorithm,
   forgetsSecrets,
+  formatAction,
   inFailures,
   type RotationAction,
   readAction,
   rotateMaster,
-  shownAction,
 } from '../../../abe/index.ts'
 import { keyNotFound, requirePartsMayGo, requirePrincipal } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
@@ -49,7 +49,7 @@ export function rotateAbe(id: string, body: unknown, context: Context) {
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
   const work = async () => {
     const action = readAction(body)
-    context.audit({ algorithm: abeAlgorithm, details: { action: shownAction(action).slice(0, 1024) } })
+    context.audit({ algorithm: abeAlgorithm, details: { action: formatAction(action).slice(0, 1024) } })
     return retryOnGuard(attempts, () => rotate(id, action, context))
   }
   return inFailures(work())

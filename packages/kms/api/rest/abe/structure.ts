@@ -1,6 +1,6 @@
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { abeMaterial, abeThread, inFailures, userKeysOf } from '../../../abe/index.ts'
+import { abeMaterial, abeThread, inFailures, listUserKeys } from '../../../abe/index.ts'
 import { keyRight } from '../../../access/index.ts'
 import { stateAt, UnitOfWork } from '../../../keys/index.ts'
 import { define, type RestServices } from '../../services.ts'
@@ -66,7 +66,7 @@ export const getStructure = define({
     const objects = new UnitOfWork(services, now)
     const publicKey = await findPublicKey(objects, key.object, 'getattributes', context)
     const material = await abeMaterial(objects, publicKey)
-    const found = (await userKeysOf(services.db, key.object.id)).filter(
+    const found = (await listUserKeys(services.db, key.object.id)).filter(
       (user) => user.destroyedAt === undefined,
     )
     const users = found.slice(0, maxShown)

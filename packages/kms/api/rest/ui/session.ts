@@ -7,7 +7,7 @@ import {
   endedLoginCookie,
   endedSessionCookie,
   loginCookieName,
-  openedSessions,
+  openSessions,
   sessionCookie,
   sessionCookieName,
 } from '../../../identity/index.ts'
@@ -77,7 +77,7 @@ const logout = define({
   errors: { 503: 'The session has ended here; the authentication service does not answer.' },
   async act(_input, context) {
     const { services, request } = context
-    const sessions = await openedSessions(services, request.cookies(sessionCookieName))
+    const sessions = await openSessions(services, request.cookies(sessionCookieName))
     if (sessions.length > 0) await context.commit(sessions.map(({ end }) => end))
     for (const { realm, logoutHandle } of sessions) {
       if (logoutHandle !== undefined)

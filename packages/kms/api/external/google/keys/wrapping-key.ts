@@ -9,7 +9,7 @@ import {
   noParameters,
   planCipher,
 } from '../../../../crypto/index.ts'
-import { everyPrincipal, grantedKey, granteeNamed } from '../../../../external/index.ts'
+import { everyPrincipal, granteeNamed, requireGrantedKey } from '../../../../external/index.ts'
 import {
   asObjectId,
   getChainId,
@@ -82,7 +82,7 @@ export function wrapSecret(
 }
 
 function wrappingVersion(services: ExternalStoreServices, principal: string, kid: string): MaybePromise<Key> {
-  return andThen(grantedKey(services, granteeNamed('google', principal), kid, 'encrypt'), (key) =>
+  return andThen(requireGrantedKey(services, granteeNamed('google', principal), kid, 'encrypt'), (key) =>
     andThen(services.namedKeys.require(key), () => protectingVersion(services.keys, key)),
   )
 }
@@ -105,7 +105,7 @@ export async function unwrapSecret(
   const blob = readBlob(bytes, kind)
   if (blob === undefined) throw doesNotOpen(member)
   context.audit({ object: blob.kid, algorithm: 'A256GCM' })
-  const granted = await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
+  const granted = await requireGrantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
   const current = await services.namedKeys.require(granted)
   const key = await versionNamed(context, current, principal, blob.kid, member)
   requireAes256(key)
@@ -138,7 +138,7 @@ async function versionNamed(
 
 async function isGranted(services: ExternalStoreServices, principal: string, kid: string): Promise<boolean> {
   try {
-    await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
+    await requireGrantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
     return true
   } catch (error) {
     if (error instanceof Failure && (error.kind === 'not_found' || error.kind === 'forbidden')) return false

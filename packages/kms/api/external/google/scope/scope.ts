@@ -1,5 +1,5 @@
 import { StartupError } from '@warder/foundation/errors'
-import { foldAscii, foldedEmail } from '../../../../external/index.ts'
+import { foldAscii, foldEmail } from '../../../../external/index.ts'
 import { readProviderText } from '../../../../identity/addresses.ts'
 import { type ExternalEnvironment, issuerKeys, ownKeySet } from '../../scope/index.ts'
 import type { ExternalStoreServices } from '../../scope/services.ts'
@@ -61,7 +61,7 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
     wrappingKey: config['google_cse_config.google_cse_key'] ?? '',
     signingKey,
     administrators: new Set(
-      config['google_cse_config.google_cse_administrators'].map((email) => foldedEmail(email) ?? ''),
+      config['google_cse_config.google_cse_administrators'].map((email) => foldEmail(email) ?? ''),
     ),
     peers,
     environment,

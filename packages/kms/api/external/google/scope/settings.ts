@@ -6,7 +6,7 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
-import { foldedEmail } from '../../../../external/email.ts'
+import { foldEmail } from '../../../../external/email.ts'
 import { httpsProblem, readProviderText } from '../../../../identity/addresses.ts'
 
 function providersProblem(providers: readonly string[]): string | undefined {
@@ -29,7 +29,7 @@ function firstProblem(values: readonly string[], problem: (value: string) => str
 }
 
 const addressProblem = (email: string): string | undefined =>
-  foldedEmail(email) === undefined ? 'is not an e-mail address' : undefined
+  foldEmail(email) === undefined ? 'is not an e-mail address' : undefined
 
 /** Settings of client-side encryption for Google Workspace. */
 export const googleSettings = {

@@ -1,5 +1,5 @@
 import { JwtRejected, type PeekedToken, peekToken, verifyToken } from '@warder/foundation/jwt'
-import { foldedEmail } from '../../../../external/index.ts'
+import { foldEmail } from '../../../../external/index.ts'
 import { requireKaclsUrl } from './authorization.ts'
 import { type Claims, delegateIn, emailClaim, leewaySeconds, requireText } from './claims.ts'
 import { delegationAudience, migrationAudience } from './issuers.ts'
@@ -105,7 +105,7 @@ function readEmail(claims: Claims): string {
 const nameClaims = ['email', 'google_email', 'preferred_username', 'upn'] as const
 
 function getOtherNames(claims: Claims): readonly string[] {
-  return nameClaims.map((name) => foldedEmail(claims[name])).filter((email) => email !== undefined)
+  return nameClaims.map((name) => foldEmail(claims[name])).filter((email) => email !== undefined)
 }
 
 async function verifyDelegated(token: PeekedToken, sources: TokenSources): Promise<Authentication> {

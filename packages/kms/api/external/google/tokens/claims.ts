@@ -1,5 +1,5 @@
 import { JwtRejected } from '@warder/foundation/jwt'
-import { foldAscii, foldedEmail } from '../../../../external/index.ts'
+import { foldAscii, foldEmail } from '../../../../external/index.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -19,9 +19,9 @@ export function requireText(claims: Claims, name: string, maxBytes: number): str
   return value
 }
 
-/** Folded, see `foldedEmail`. @throws JwtRejected */
+/** Folded, see `foldEmail`. @throws JwtRejected */
 export function emailClaim(claims: Claims, name: string): string {
-  const email = foldedEmail(claims[name])
+  const email = foldEmail(claims[name])
   if (email === undefined) throw new JwtRejected(`${name} is not an e-mail address`)
   return email
 }
@@ -31,7 +31,7 @@ export function emailClaim(claims: Claims, name: string): string {
  * any other text is compared without regard to the case of A to Z.
  */
 export function delegateIn(text: string): string {
-  return foldedEmail(text) ?? foldAscii(text)
+  return foldEmail(text) ?? foldAscii(text)
 }
 
 /** A time before which the clocks of two machines may differ. */

@@ -1,4 +1,4 @@
-import { userKeysOf } from '../../../../abe/index.ts'
+import { listUserKeys } from '../../../../abe/index.ts'
 import {
   type LifeCycle,
   type ManagedObject,
@@ -79,7 +79,7 @@ async function forEachUserKey(
 ): Promise<void> {
   if (master.form.abe?.kind !== 'master') return
   let ended = 0
-  for (const { id } of await userKeysOf(context.services.db, master.id)) {
+  for (const { id } of await listUserKeys(context.services.db, master.id)) {
     const user = await context.objects.read(id)
     if (user !== undefined && end(user)) ended++
   }

@@ -1,6 +1,12 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, type StructureNode, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { abeAlgorithm, forgetsSecrets, readAction, rotateMaster, shownAction } from '../../../../abe/index.ts'
+import {
+  abeAlgorithm,
+  forgetsSecrets,
+  formatAction,
+  readAction,
+  rotateMaster,
+} from '../../../../abe/index.ts'
 import { requirePartsMayGo } from '../../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { findLinkTarget } from '../../../../keys/index.ts'
@@ -36,7 +42,7 @@ export async function rotate(payload: StructureNode, context: KmipContext): Prom
     algorithm: abeAlgorithm,
     details: {
       linked: publicKey.id,
-      action: shownAction(action).slice(0, 1024),
+      action: formatAction(action).slice(0, 1024),
       refreshed: done.refreshed.length,
       ...(done.foreign.length > 0 && { not_refreshed: done.foreign.slice(0, 100) }),
     },

@@ -6,7 +6,7 @@ import {
   abeMaterial,
   abeThread,
   countItems,
-  framingOf,
+  readFraming,
   requireAbe,
 } from '../../../../abe/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
@@ -58,7 +58,7 @@ function readWhole(request: CryptographicRequest, context: KmipContext, type: 's
     throw kmipFailure('InvalidField', 'Attribute-based encryption takes its data whole, not part by part.')
   const { cryptographicAlgorithm } = resolveParameters(context.key.object, request.parameters)
   const data = requireData(request)
-  const framing = framingOf(data, cryptographicAlgorithm)
+  const framing = readFraming(data, cryptographicAlgorithm)
   const count = countItems(type, framing, data)
   if (count !== undefined) context.auditItems({ count })
   return { framing, data, aad: request.aad ?? none, count }

@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { TtlvNode } from '@warder/kmip/ttlv'
-import { userKeysOf } from '../../../../abe/index.ts'
+import { listUserKeys } from '../../../../abe/index.ts'
 import { approvalNeeded, requireNoApproval } from '../../../../access/index.ts'
 import { runningTime, stateAt, transition, waiting } from '../../../../keys/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
@@ -30,7 +30,7 @@ export const destroy: KmipOperation = {
 /** User keys go with their master key: what protects one of them protects it from that as well. */
 async function destroyMaster(context: KmipContext): Promise<readonly TtlvNode[]> {
   const { db, roles } = context.services
-  const parts = [context.object, ...(await userKeysOf(db, context.object.id))]
+  const parts = [context.object, ...(await listUserKeys(db, context.object.id))]
   const left = parts.filter(({ destroyedAt }) => destroyedAt === undefined)
   await requireNoApproval(roles, 'destroy', left)
   const days = await Promise.all(left.map((part) => roles.destructions.daysOf(part)))
