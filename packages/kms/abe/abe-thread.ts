@@ -110,7 +110,7 @@ function wipe(job: AbeJob): void {
   for (const value of Object.values(job).flat()) if (value instanceof Uint8Array) value.fill(0)
 }
 
-// On Linux a priority is that of the thread, elsewhere that of the whole process: whoever waits for a short answer goes first.
+// Short requests run before long ABE jobs. Only Linux has a priority per thread; elsewhere it is that of the process.
 if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW)
 
 parentPort?.on('message', ({ id, job }: { readonly id: number; readonly job: AbeJob }) => {

@@ -19,7 +19,7 @@ export const abeAlgorithm = 'CoverCrypt'
 /** Bytes of all user keys that one rotation refreshes. */
 const maxRefreshedBytes = 128 * 1024 * 1024
 
-/** Bytes of a master key to which user keys are added: each of them makes it longer, whoever issues it. */
+/** Max bytes of a master key to which user keys are added: each user key makes it longer, no matter who issues it. */
 const maxMasterBytes = 8 * 1024 * 1024
 
 /** The form of a key with these bytes. */

@@ -14,7 +14,7 @@ const linkedToMaster = query<[master: string, limit: number], ObjectRow>(
 /** User keys that one master key has here. */
 const maxUserKeys = 65_536
 
-/** The user keys that a master key made here, whoever owns them. Anybody sets links: those alone lead to no user key. */
+/** The user keys that a master key issued here, of any owner. Any user can set links, so a link alone is no proof. */
 export async function listUserKeys(db: Database, master: string): Promise<readonly ManagedObject[]> {
   const rows = await db.all(linkedToMaster, [master, maxUserKeys])
   return rows.map(toObject).filter(({ form }) => form.abe?.kind === 'user' && form.abe.master === master)

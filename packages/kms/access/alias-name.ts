@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { aliasPrefix } from '../keys/index.ts'
 
-/** A name that somebody gave a key: unique among those of its owner (docs/adr/identifiers-and-aliases.md). */
+/** A name that a user gave to a key: unique per owner (docs/adr/identifiers-and-aliases.md). */
 export interface AliasName {
   readonly owner: string
   /** Without the prefix `alias/`. */
@@ -49,7 +49,7 @@ export function ownForm({ name }: AliasName): string {
   return `${aliasPrefix}${name}`
 }
 
-/** The alias as everybody else writes it. */
+/** Formats the alias as users other than its owner write it. */
 export function fullForm({ owner, name }: AliasName): string {
   return `${aliasPrefix}${name}@${owner}`
 }

@@ -72,7 +72,7 @@ export async function findAlias(db: Database, id: string): Promise<Alias | undef
 }
 
 /** In the order of names. */
-/** Aliases of this name, whoever owns them: for commands that work on the files and have no caller. */
+/** Aliases of this name, of all owners: for commands that work on the files and have no caller. */
 export async function aliasesNamed(
   db: Database,
   name: string,

@@ -142,7 +142,7 @@ export async function findRequest(
   return row === undefined ? undefined : openRequest(seal, row)
 }
 
-/** Requests in the order in which they were made. @param requester undefined = of everybody */
+/** Requests in the order in which they were made. @param requester undefined = of all users */
 export async function listRequests(
   db: Database,
   seal: Seal,
@@ -159,7 +159,10 @@ export async function listRequests(
   return Promise.all(rows.map((row) => openRequest(seal, row)))
 }
 
-/** Approved requests that may run once now: by the requester or, for the installation, by whoever starts it or has its files. */
+/**
+ * Approved requests that may be executed once now: by the requester or, for requests about the installation, by the
+ * operator who starts it or has its files.
+ */
 export async function listApprovedRequests(
   db: Database,
   seal: Opener,
@@ -171,7 +174,7 @@ export async function listApprovedRequests(
   return requests.filter(({ state }) => state === 'approved')
 }
 
-/** Requests of somebody that are still under way. */
+/** Counts the unfinished requests of a user. */
 export async function runningRequests(db: Database, requester: string, now: number): Promise<number> {
   return Number((await db.get(counted, [requester, now]))?.n ?? 0)
 }

@@ -217,8 +217,8 @@ async function isApproved(
 }
 
 /**
- * Tags that put an object under approvals, or make its destruction wait, stay: else whoever may change tags decides about
- * both.
+ * Refuses to remove tags that put an object under approvals or delay its destruction: otherwise the right to change
+ * tags would bypass both.
  * @throws failure('forbidden')
  */
 export function requireKeptTags(

@@ -39,7 +39,7 @@ export function createBlocks(parts: {
   return {
     require: (principal) =>
       andThen(lists.get(blockKey), (blocked) => {
-        // Most of the time nobody is.
+        // Fast path: usually no user is blocked.
         if (blocked === undefined || blocked.size === 0) return principal
         const { name, aliases = [] } = principal
         const found = [name, ...aliases].find((one) => blocked.has(normalize(one)))

@@ -160,7 +160,7 @@ async function requireOwnCredentials(
     )
 }
 
-/** A blocked user's shares activate nobody, even if granted before the block. @throws failure('forbidden') */
+/** A blocked user's shares activate no officer, even if granted before the block. @throws failure('forbidden') */
 async function requireNoneBlocked(db: Database, shares: readonly Share[]): Promise<void> {
   const blocked = (await readBlocks(db))?.value
   const found = shares.find(({ owner }) => blocked?.has(owner) === true)

@@ -54,9 +54,9 @@ export type Adopted = 'first' | 'same' | 'changed' | 'approved'
 const attempts = 10
 
 /**
- * Takes the settings as those that govern from now on. Where the ones before put changes of settings under approvals,
- * the officers of then must have approved exactly these.
- * @param isHeld a restored backup waits for the officers who are recorded in it: nobody else takes their place meanwhile
+ * Puts the settings into force. If the previous ones require approval for changes of settings, the previous officers
+ * must have approved exactly these.
+ * @param isHeld a restored backup waits for the officers recorded in it, who cannot be replaced meanwhile
  * @throws StartupError when they have not
  */
 export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: boolean): Promise<Adopted> {

@@ -51,7 +51,7 @@ const revoke = query<[id: string, user: string, operation: string], unknown>(
   'DELETE FROM object_grant WHERE object_id = ? AND user_id = ? AND operation = ?',
 )
 
-/** Rights on an object granted to a user or to everybody; read anew each time, so that a revoked right is gone. */
+/** Reads the rights on an object granted to a user or to all users; never cached, so that revocation is immediate. */
 export function findGrantedRights(
   db: Database,
   id: string,
@@ -61,8 +61,8 @@ export function findGrantedRights(
 }
 
 /**
- * Whether anything was granted on an object to anybody whose name begins so, and not with `except`; neither holds `%` or
- * `_`, which mean any characters.
+ * Whether any right on an object was granted to a name with the prefix `beginning`, and not with the prefix `except`.
+ * Neither prefix may contain the wildcards `%` and `_`.
  */
 export function hasGrantWithPrefix(
   db: Database,
@@ -140,7 +140,10 @@ export async function grantsOn(db: Database, id: string): Promise<readonly Grant
 /** Users that holders of `authorize` give rights on one key; its owner may go on. */
 const maxGrantees = 1000
 
-/** Whether somebody who grants on the owner's behalf may give `user` rights on the object: one more, or one of those there are. */
+/**
+ * Whether a user who grants on the owner's behalf may grant rights on the object to `user`: the object has fewer than
+ * the max number of grantees, or `user` is one of them.
+ */
 export async function hasRoomForGrantee(db: Database, id: string, user: string): Promise<boolean> {
   const total = Number((await db.get(countGrantees, [id, maxGrantees]))?.total ?? 0)
   return total < maxGrantees || (await db.all(ofUser, [id, user, user])).length > 0
@@ -156,8 +159,8 @@ export interface Obtained {
 const maxScanned = 10_000
 
 /**
- * A page of other people's objects on which `user`, or everybody, was granted something, in the order of ids. It reads
- * a stretch of the index of grants, never all of them. `next` is where the next page begins; undefined = the end.
+ * A page of other users' objects on which a right was granted to `user` or to all users, in the order of ids. It reads
+ * a range of the index of grants, never the whole index. `next` is the start of the next page; undefined = the end.
  */
 export async function listObtainedObjects(
   db: Database,
@@ -186,7 +189,7 @@ export async function listObtainedObjects(
 const rowsOfObject = 4
 
 /**
- * The next objects, some `limit` of them, with grants to the user or to everybody, and all the grants on each. `whole`:
+ * Reads about `limit` further objects with grants to the user or to all users, and all these grants of each. `whole`:
  * there are no more.
  */
 async function readGrantsAfter(

@@ -73,14 +73,14 @@ export function toBearerName(owner: string): string {
   return owner.startsWith(endedPrefix) ? owner.slice(endedPrefix.length, owner.lastIndexOf(':')) : owner
 }
 
-/** The owner of what somebody left who had this name. */
+/** Formats the owner name under which the objects of a deleted user remain. */
 export function formerOwnerName(name: string, subjectId: string): string {
   const cut = [...name].slice(0, shownName).join('')
   return `${endedPrefix}${cut}:${subjectId}`
 }
 
 /**
- * What ends beside objects, of which nothing passes to the next bearer of the name: grants, what is under way, the
+ * Ends all that is not an object, so that the next user of the name inherits nothing: grants, unfinished work, the
  * activation as a crypto officer, votes and requests for approval, accounts of ACME, access keys for AWS KMS.
  */
 function bearerEnd(name: string, subjectId: string, now: number): Change[] {
@@ -98,9 +98,9 @@ function bearerEnd(name: string, subjectId: string, now: number): Change[] {
 }
 
 /**
- * Whoever had this name is gone: their objects belong to nobody who can ask, until they are transferred, and their
- * grants end. Nothing happens when that is done already, or when somebody else has the name by now.
- * @returns what ended; undefined = nothing was done
+ * Ends the name of a deleted user: no principal can use the user's objects until they are transferred, and the user's
+ * grants end. Does nothing when that was done before, or when another user has the name by now.
+ * @returns counts of what ended; undefined = nothing was done
  */
 export async function endName(parts: Parts, name: string, subjectId: string): Promise<Moved | undefined> {
   const { db, commit, now } = parts

@@ -36,7 +36,7 @@ interface RecordRow {
 interface ActivationEnd {
   /** Unix milliseconds. */
   readonly activated_at: number
-  /** Unix milliseconds; null = nobody ended it. */
+  /** Unix milliseconds; null = not ended. */
   readonly ended_at: number | null
   readonly ended_by: string | null
 }

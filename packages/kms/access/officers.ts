@@ -28,7 +28,7 @@ export interface Officers {
   readonly quorum: number
   /** Milliseconds. */
   readonly validityMs: number
-  /** Whether the user is an officer now. Synchronous for everybody who is not listed. */
+  /** Whether the user is an officer now. Synchronous for users who are not listed. */
   isActive(user: string): MaybePromise<boolean>
 }
 

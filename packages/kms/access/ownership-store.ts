@@ -43,11 +43,11 @@ const acmeRows = [
   'UPDATE acme_credential SET owner = ? WHERE owner = ?',
   'UPDATE acme_account SET owner = ?, version = version + 1 WHERE owner = ?',
 ].map((text) => query<[to: string, from: string], unknown>(text))
-/** The secret stays known to the user who made it: nobody else becomes the maker. */
+/** The user who made the secret still knows it, so no other user becomes its creator. */
 const endAccessKeys = query<[to: string, from: string], unknown>(
   'UPDATE aws_access_key SET created_by = ?, version = version + 1 WHERE created_by = ?',
 )
-/** Whoever counted a vote that goes reads again. */
+/** Makes a transaction that counted a deleted vote fail and read again. */
 const recount = query<[user: string], unknown>(
   `UPDATE approval_request SET version = version + 1 WHERE state IN ('open', 'approved')
      AND id IN (SELECT request_id FROM approval_vote WHERE user_id = ?)`,
@@ -176,7 +176,7 @@ export function endUnfinished(user: string): readonly Change[] {
   return unfinished.map((statement) => change(statement, [user]))
 }
 
-/** Accounts of ACME act for another user from now on, or for nobody who can be granted anything. */
+/** Transfers ACME accounts to another user, or to the name of a deleted owner, which cannot be granted any right. */
 export function acmeTransfer(from: string, to: string): readonly Change[] {
   return acmeRows.map((statement) => change(statement, [to, from]))
 }

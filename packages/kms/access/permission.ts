@@ -12,7 +12,7 @@ import { anyObject, createRight, everybody, externalRight, officerRights, type R
 
 /** Users with more rights than an owner, as configured. */
 export interface Roles {
-  /** With none listed nobody is restricted. */
+  /** If none are listed, no user is restricted. */
   readonly officers: Officers
   /** Operations that need the approval of officers. */
   readonly approvals: ApprovalPolicy
@@ -30,9 +30,9 @@ export interface Roles {
 export type Verdict = 'allowed' | 'lacks_this_right' | 'reserved' | 'nothing'
 
 /**
- * Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys, not
- * on their versions: they are asked of the chain.
- * @param asOfficer called where nothing but being a crypto officer allows it: whoever knows the request marks it
+ * Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys,
+ * not on their versions: they are looked up by the chain.
+ * @param asOfficer called when only the role of crypto officer allows the access, so that the caller can audit it
  */
 export function verdictOn(
   db: Database,
@@ -56,11 +56,11 @@ export function verdictOn(
   )
 }
 
-/** Mark in the audit log of an act on somebody else's object that only a crypto officer may do. */
+/** Audit marker of an operation on another user's object that only a crypto officer may do. */
 export const officerAccess: AuditFields = { details: { marker: 'CRYPTO_OFFICER_ACCESS' } }
 
 /**
- * Denies unless the verdict is `allowed`. Who has no right at all on a key is not told that it exists.
+ * Denies unless the verdict is `allowed`. A caller without any right on a key does not learn that it exists.
  * @throws failure('not_found' | 'forbidden')
  */
 export function requireAllowed(verdict: Verdict): void {
@@ -78,8 +78,8 @@ export function keyNotFound(): Error {
 }
 
 /**
- * Everybody may create, unless officers are listed: then they, and whom they granted `create`. Dormant officers may, for a
- * ceremony begins with a key.
+ * All users may create, unless officers are listed: then only officers and users to whom they granted `create`. Dormant
+ * officers may create too, because a ceremony begins with a key.
  */
 export async function hasCreateRight(db: Database, roles: Roles, user: string): Promise<boolean> {
   const { listed } = roles.officers
@@ -88,8 +88,8 @@ export async function hasCreateRight(db: Database, roles: Roles, user: string): 
 }
 
 /**
- * Active crypto officers, and whom they granted `external` by name, look after external key stores. Where none are listed
- * `default_username` does.
+ * Active crypto officers, and users to whom they granted `external` by name, manage external key stores. If no officers
+ * are listed, `default_username` does.
  */
 export async function hasExternalRight(
   db: Database,

@@ -11,7 +11,7 @@ interface Parts {
   readonly seal: Seal
 }
 
-/** Record of a policy that was reset by somebody with the files of the installation and its root key. */
+/** Record of a policy that was reset by an operator with the files of the installation and its root key. */
 export interface PolicyReset {
   /** Unix milliseconds. */
   readonly at: number
@@ -26,7 +26,7 @@ export interface PolicyReset {
 }
 
 /**
- * The policy that a reset would remove: after it nobody can approve anything any more.
+ * The policy that a reset would remove: after the reset no user can approve requests.
  * @throws StartupError when nothing is recorded
  */
 export async function policyToReset({ db, seal }: Parts): Promise<Omit<PolicyReset, 'at' | 'by'>> {

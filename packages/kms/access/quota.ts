@@ -2,13 +2,13 @@ import { type Clock, setBounded } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { countOwned } from './quota-store.ts'
 
-/** How many objects one owner may have, so that nobody fills the database for all. */
+/** Max objects per owner, so that no single user can fill the database. */
 export interface OwnerQuota {
   /** Counts one creation. false: the owner has as many as they may. */
   hasRoom(owner: string): Promise<boolean>
 }
 
-/** Most objects of one creation: a pair. */
+/** Max objects of one creation: a pair. */
 const objectsOfCreation = 2
 /** Creations under way are not in the database yet: they count for so long, whatever became of them. */
 const underWayMs = 2000

@@ -5,14 +5,14 @@ import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database } from '@warder/foundation/sql'
 import { findHold, holdKey, holdTopic, holdVersion, type RestoreHold } from './restore-store.ts'
 
-/** Whether a restored installation is still held: asked on each request of one that was held at the start. */
+/** Whether a restored installation is still held: checked on each request if it was held at the start. */
 export interface RestoreGate {
-  /** Why nothing is served yet; undefined = it was released. On SQLite and by `changed` known at once. */
+  /** Why requests are still refused; undefined = released. A release is seen at once on SQLite and by `changed`. */
   problem(): MaybePromise<Failure | undefined>
 }
 
 /**
- * A record that is gone does not release what runs: whoever has deleted it starts anew.
+ * Deleting the record does not release a running process: it has to be restarted.
  * @param hold as the start found it, `held`
  */
 export function createRestoreGate(

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
-/** Somebody whom the authentication service told from others of the same name. */
+/** A user, whom the authentication service distinguishes by an id from other users of the same name. */
 export interface SubjectRow {
   readonly subject_id: string
   /** Unix milliseconds; null = has the name still. */
@@ -30,12 +30,12 @@ export function findSubject(
   return db.get(one, [user, subjectId])
 }
 
-/** Whoever has the name now; more than one only until the earlier ones have been ended. */
+/** The users who have the name now; more than one only until the earlier ones have been ended. */
 export async function liveSubjects(db: Database, user: string): Promise<readonly SubjectRow[]> {
   return await db.all(live, [user])
 }
 
-/** Whether somebody has the name who came here before. */
+/** Whether a user who authenticated here before has the name now. */
 export async function findLiveSubject(db: Database, user: string): Promise<boolean> {
   return (await liveSubjects(db, user)).length > 0
 }

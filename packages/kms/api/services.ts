@@ -24,7 +24,7 @@ export interface RestServices extends AccessServices {
   readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail
-  /** Told of requests for approval; undefined = nobody is. */
+  /** Sends notices of requests for approval; undefined = none are sent. */
   readonly notices: { tell(event: string, about: object): void } | undefined
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
@@ -41,11 +41,11 @@ export interface RestServices extends AccessServices {
   readonly ended: Ended | undefined
   /** Whom the authentication service knows; undefined = it cannot be asked. */
   readonly directory: Directory | undefined
-  /** undefined = nobody logs in with a password here. */
+  /** undefined = password logins are disabled here. */
   readonly passwordLogin: PasswordLogin | undefined
-  /** undefined = nobody logs in at an OpenID provider. */
+  /** undefined = logins at an OpenID provider are disabled. */
   readonly oidcLogin: OidcLogin | undefined
-  /** undefined = nobody logs in at the identity provider of a realm. */
+  /** undefined = logins at the identity provider of a realm are disabled. */
   readonly samlLogin: SamlLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean

@@ -11,8 +11,8 @@ import type { RevocationConfig } from './register/settings.ts'
 type Addressed = Pick<StoredAuthority, 'id' | 'certificate'>
 
 /**
- * Where relying parties learn about what an authority issued; nothing while nobody knows the address of this service, and
- * no list where the authority may not sign one.
+ * The URLs at which relying parties check the certificates of an authority; none while the public URL of this service
+ * is not configured, and no CRL if the authority may not sign one.
  */
 export function buildAddresses(
   { publicUrl }: Pick<RevocationConfig, 'publicUrl'>,

@@ -87,7 +87,7 @@ export async function stageCompromisedKey(
   if (object.form.abe !== undefined) return
   if (object.destroyedAt !== undefined || object.form.wrapped === true) return
   const key = await objects.key(object.id)
-  // Attribute-based keys, and those that are kept as they came, are certified by nobody.
+  // Attribute-based keys, and keys that are stored as they were received, cannot be certified.
   if (key === undefined || key.keyless) return
   const spki = key.held.publicKey?.export({ format: 'der', type: 'spki' })
   if (spki === undefined) return

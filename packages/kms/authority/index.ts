@@ -1,7 +1,7 @@
 /**
- * Certificate authorities: they issue certificates of profiles within their limits, keep the register of what they
- * issued, and tell who asks what was revoked. Knows no protocol; an operation stages what it does in a unit of work and
- * the front end commits.
+ * Certificate authorities: they issue certificates of profiles within their limits, keep the register of issued
+ * certificates, and publish revocations. Independent of protocols; an operation stages its changes in a unit of work,
+ * which the front end commits.
  */
 export { buildAddresses } from './addresses.ts'
 export { readAlternativeNames } from './alternative-names.ts'

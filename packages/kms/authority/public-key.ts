@@ -1,7 +1,7 @@
 import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki/keys'
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/index.ts'
 
-/** A key that is to be certified is of a kind that this server permits. @throws Failure unsupported_algorithm; PkiError */
+/** Refuses to certify keys that the policy does not permit. @throws Failure unsupported_algorithm; PkiError */
 export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): ParsedKey {
   const key = publicFromSpki(spki, { fips })
   const { algorithm, bits, curve } = key
@@ -10,7 +10,7 @@ export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, f
   return key
 }
 
-/** The same of a key that nobody has loaded yet: whether it is well-formed. @throws as `requirePermittedKey` */
+/** The same for a key that was not loaded yet: also checks that it is well-formed. @throws as `requirePermittedKey` */
 export function requireCertifiableKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): void {
   requireLoadable('PublicKey', requirePermittedKey(spki, policy, fips))
 }

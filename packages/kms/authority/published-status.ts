@@ -6,7 +6,7 @@ import { createOcspAnswers, type OcspAnswers } from './ocsp/answers.ts'
 import type { ResponderServices } from './ocsp/responders.ts'
 import { readAuthority } from './register/authority-store.ts'
 
-/** Facts about the authorities that everybody may read. */
+/** Facts about the authorities that are published without authentication. */
 export interface PublishedStatus {
   /** The revocation list that an authority's certificate is found under; undefined: there is none. */
   crl(authorityId: string): MaybePromise<StoredCrl | undefined>

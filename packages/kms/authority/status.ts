@@ -34,8 +34,8 @@ export function findBySerial(
 }
 
 /**
- * The entry of the certificate that this object is. Somebody may have stored another certificate, or a copy of the same
- * one, under the identifier of an object that is gone: an entry is of an object only where everything agrees.
+ * Finds the register entry of the certificate that this object holds. A user may have stored another certificate, or a
+ * copy of the same one, under the identifier of a deleted object, so owner, time and fingerprint must all match.
  */
 export async function findRegisterEntry(
   db: Database,

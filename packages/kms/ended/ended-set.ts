@@ -1,10 +1,10 @@
 import { hash, randomBytes } from 'node:crypto'
 
 /**
- * A set of what has ended, in memory that all threads of a process share: one thread writes, all read, nobody waits.
+ * A lock-free set of revocations in memory that all threads of a process share: one thread writes, all threads read.
  * Each entry has a key of 64 bits, the time until which it matters, and a number. Open addressing with linear probing;
- * entries leave by shifting those behind them back. Readers see every state of the table whole: the writer makes the
- * version odd while it moves something, and who read meanwhile reads again.
+ * deletion shifts the following entries back. Readers see only consistent states of the table: the writer makes the
+ * version odd while it moves entries, and a reader that overlaps with it reads again.
  */
 export interface EndedSet {
   /** Keeps the later `until` and the larger `value` of a key that is there. @throws RangeError when it is full */
@@ -44,7 +44,7 @@ const slotsAtOnce = 65_536
 export function createEndedMemory(mostEntries: number): SharedArrayBuffer {
   const slots = 2 ** Math.ceil(Math.log2(Math.max(1024, mostEntries * 1.5)))
   const memory = new SharedArrayBuffer((headerWords + slots * slotWords) * 4)
-  // Nobody outside can choose names that fall on the key of another.
+  // The seed is secret and random, so that no client can choose names that collide with the key of another.
   new Uint8Array(memory, seed * 4, seedWords * 4).set(randomBytes(seedWords * 4))
   return memory
 }

@@ -10,7 +10,7 @@ export interface FollowerOptions {
   readonly writer: EndedWriter
   /** Name of a user of a realm at this service. */
   readonly nameOf: (realm: string, username: string) => string
-  /** Ends what belongs to names that are gone; when it returns, whoever gets such a name has nothing of it. */
+  /** Ends all that belongs to deleted names; when it returns, the next user of such a name inherits nothing. */
   readonly endNames: (names: readonly EndedName[]) => Promise<void>
   /** Ends votes and activations of users whose credentials an administrator set. */
   readonly endVotes: (users: readonly CredentialSet[]) => Promise<void>

@@ -31,7 +31,7 @@ export function readExternalStore(
   return db.get(byName, [name])
 }
 
-/** Stops a store, or lets it go on (`stopped` undefined); fails when somebody else was faster. */
+/** Stops a store, or resumes it (`stopped` undefined); fails when a concurrent change came first. */
 export function stopChanges(
   db: Database,
   name: ExternalStoreName,

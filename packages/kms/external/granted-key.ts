@@ -19,12 +19,12 @@ import {
   normalizeName,
 } from './names.ts'
 
-/** A principal of a cloud by the names in grants: those of its own, which can be blocked, and those that mean everybody. */
+/** Names of a cloud principal in grants: its own, which can be blocked, and those of all principals of the store. */
 export interface Grantee {
   readonly store: ExternalStoreName
   readonly names: readonly string[]
   readonly everybody: readonly string[]
-  /** Beginning of the names of the store; AWS has several, each of which is not told of the keys of the others. */
+  /** Prefix of the names of the store; AWS has several stores, none of which learns of the keys of the others. */
   readonly beginning: string
   readonly except?: string
 }
@@ -58,10 +58,10 @@ export function createKnownGrants(db: Database): KnownGrants {
 
 /**
  * The key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of them
- * (`aws:*`). Nothing else counts: neither ownership, nor roles, nor what was granted to everybody, so that a cloud uses
- * only the keys that were given to it (docs/adr/cloud-key-stores.md).
- * @throws failure('not_found') when there is none, or nothing on it was granted to anybody of the store;
- *   failure('forbidden') when something was: to others, or another right; and for a principal that is blocked
+ * (`aws:*`). Nothing else counts: neither ownership, nor roles, nor grants to all users, so that a cloud uses only the
+ * keys that were granted to it (docs/adr/cloud-key-stores.md).
+ * @throws failure('not_found') when there is none, or no principal of the store has a right on it;
+ *   failure('forbidden') when other principals have one, or this one another right; and for a blocked principal
  */
 export function requireGrantedKey(
   services: Services,

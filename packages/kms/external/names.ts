@@ -51,8 +51,8 @@ function foldAddress(text: string): string {
 const namedStore = /^(aws|google|microsoft|azure):/i
 
 /**
- * The form in which names are compared, for rights and for blocks alike: of a principal of a cloud without the differences
- * that the cloud ignores, of anybody else as it is.
+ * Normalizes a name for comparison, for rights and for blocks alike: a principal of a cloud without the differences
+ * that the cloud ignores, other names unchanged.
  */
 export function normalizeName(name: string): string {
   const [prefix, word] = namedStore.exec(name) ?? []

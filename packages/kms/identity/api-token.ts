@@ -8,8 +8,8 @@ export interface ApiTokenOptions {
 }
 
 /**
- * A bearer token that is the bytes of one symmetric key, in standard base64. Compared as bytes in constant time, and
- * by their hash so that not even the length shows. A key that cannot be used refuses everybody.
+ * A bearer token: the bytes of one symmetric key in standard base64. SHA-256 digests of the bytes are compared in
+ * constant time, so that the comparison does not reveal the length either. An unusable key refuses all callers.
  */
 export function apiToken({ digest, username }: ApiTokenOptions): Extractor {
   return async (request) => {

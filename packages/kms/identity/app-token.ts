@@ -48,9 +48,10 @@ const maxLookups = 256
 
 /**
  * `X-Secret-Token` (or `X-Vault-Token`, or `Authorization: Bearer` for tokens that begin with `wt.`): a machine's token,
- * which the authentication service is asked about. The user is `app:` and the token's entity. Refusals are not remembered, so that a new token works at once; look-ups of the
- * same token at the same time are one; too many at once, in all or from one address, answer 503. An answer counts no
- * longer when a token of its machine has ended since it was asked for, or when nobody can say that none has.
+ * which the authentication service looks up. The user is `app:` and the token's entity. Refusals are not cached, so a
+ * new token works at once. Concurrent look-ups of the same token are one request; too many at once, in total or per
+ * address, return 503. A result is discarded when a token of its machine was revoked after the look-up began, or when
+ * the revocations since then are unknown.
  */
 export function appToken({
   url,

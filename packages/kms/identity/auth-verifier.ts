@@ -108,7 +108,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
       if (named !== undefined && named !== realm) throw new JwtRejected('another realm')
       return realm
     }
-    // Whoever writes no realm has one audience, which is it.
+    // A token without a realm claim has exactly one audience, which is the realm.
     const only = named ?? (audiences.length === 1 ? audiences[0] : undefined)
     if (only === undefined || !isRealmId(only)) throw new JwtRejected('no realm')
     return only

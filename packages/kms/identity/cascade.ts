@@ -35,10 +35,11 @@ interface Refused {
 
 /**
  * The first credential that succeeds decides; the request is refused when none does (§5 rule 1). A credential that one
- * extractor refused is not offered to another: a token of a configured issuer that lacks its audience must not pass
- * where only its signature is looked at. What cannot be checked now (503) ends the request, or who asks would depend on
- * what is reachable. When no extractor is configured the request runs as the default user, unless that name is forced:
- * it takes an authentication. When one is configured and no credential is found, nobody is authenticated.
+ * extractor refused is not passed to another: a token of a configured issuer that lacks its audience must not be
+ * accepted by an extractor that checks only the signature. A credential that cannot be checked now (503) ends the
+ * request, because otherwise the caller's identity would depend on which services are reachable. When no extractor is
+ * configured, the request runs as the default user, unless that name is forced, which requires authentication. When one
+ * is configured and the request carries no credential, the request is unauthenticated.
  */
 export function authenticateBy({ steps, ...options }: CascadeOptions): Authenticate {
   const { defaultUsername, forceDefaultUsername, log, admit = asIs } = options
@@ -58,7 +59,7 @@ export function authenticateBy({ steps, ...options }: CascadeOptions): Authentic
       )
     }
     if (!forceDefaultUsername) return admit(principal)
-    // Whoever is blocked stays so under the name of everybody.
+    // A blocked user stays blocked under the name that all users share.
     return andThen(admit(principal), ({ method }) => admit({ name: defaultUsername, method }))
   }
 

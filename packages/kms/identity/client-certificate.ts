@@ -16,10 +16,10 @@ interface Holder {
 }
 
 /**
- * The Common Name of a client certificate that verified against the client CA. The certificate of a connection is read
- * once; a connection may outlive it, so its end is looked at with each request. So is whether the user whose name it
- * has is gone: certificates that are not younger than that are refused, also when somebody else gets the name.
- * @param ended what has ended at the authentication service; where that is not known, certificates are as good as before
+ * Authenticates a client by the Common Name of its certificate, which was verified against the client CA. The
+ * certificate of a connection is read once. A connection may outlive it, so each request checks its expiry, and whether
+ * the named user was deleted: certificates issued before the deletion are refused, even if another user gets the name.
+ * @param ended revocations of the authentication service; where they are unknown, certificates remain accepted
  */
 export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
   const holders = new WeakMap<X509Certificate, Holder>()

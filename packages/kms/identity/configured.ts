@@ -322,7 +322,7 @@ function verifierIssuer(config: IdentityConfig, sources: IssuerSources): AuthVer
   return publishedIssuers({ url: `${url.replace(/\/+$/, '')}/.well-known/session-issuers`, ...sources })
 }
 
-/** Whoever may sign with a key here could write tokens in the name of anybody, were this service's key set trusted. */
+/** If this service's key set were trusted, every user who may sign with a key here could forge tokens of any user. */
 function ownKeys(setting: string, address: string): StartupError {
   return new StartupError(`${setting}: ${address} is this service, whose keys are its users'`)
 }

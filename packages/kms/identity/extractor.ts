@@ -5,7 +5,7 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { externalPrefix, externalStoreNames } from '../external/index.ts'
 
 /**
- * One way to find out who asks.
+ * Authenticates the caller by one kind of credential.
  * @returns undefined when the request carries no credential of this kind
  * @throws failure('unauthorized') when it carries one that is wrong, and another credential may still be right;
  *   failure('overloaded') when it cannot be checked now, which ends the request
@@ -22,8 +22,8 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Makes the principal, if the name can be one: a name by `isName`, not `*` (which stands for everybody in grants), and
- * not in the space of another method.
+ * Creates the principal if its name is valid: `isName` accepts it, it is not `*` (all users, in grants), and it is not
+ * in the name space of another method.
  * @throws failure('unauthorized')
  */
 export function principalNamed(name: string, method: string, realm?: string): Principal {

@@ -20,7 +20,7 @@ function hasVerifier(config: IdentityConfig): boolean {
 }
 
 /**
- * Refuses settings that narrow a method which is not configured: who wrote them did not mean that everybody is let in.
+ * Refuses settings that restrict an unconfigured method: their administrator did not mean to admit all callers.
  * @throws StartupError that names what is set and what is missing
  */
 export function refuseHalfMethods(config: IdentityConfig): void {

@@ -53,8 +53,8 @@ type Client = typeof import('openid-client')
 
 /**
  * OpenID Connect Core §3.1 with PKCE S256 (RFC 7636), state and nonce; the ID token's signature is checked too, and
- * nothing of the provider's tokens is kept. The provider is discovered at the first login, so that it need not be
- * there when the service starts; while it cannot be reached nobody logs in.
+ * the provider's tokens are not stored. The provider is discovered at the first login, so that it need not be reachable
+ * when the service starts; while it is unreachable, logins fail.
  */
 export function oidcLogin(options: OidcOptions): OidcLogin {
   const { issuer, redirectUri } = options
@@ -122,7 +122,7 @@ async function exchangeCode(
   }
 }
 
-/** The provider could not be asked: nothing is known about the login, so nobody is let in and nobody is refused. */
+/** The provider is unreachable: the login is unverified, so it is neither accepted nor counted as refused. */
 class Unreachable extends Error {}
 
 function unreachable(cause: unknown): Error {

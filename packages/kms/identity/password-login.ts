@@ -19,7 +19,7 @@ export interface LoginUser {
 export interface LoginAnswer {
   /** The next step at the authentication service. */
   readonly nextStep: string
-  /** The id of whoever has the name now, where the authentication service says it. */
+  /** The id of the user who has the name now, if the authentication service returns it. */
   readonly subjectId: string | undefined
 }
 
@@ -44,8 +44,8 @@ export interface PasswordLogin {
 const maxWaiting = 32
 
 /**
- * Logs in at the authentication service on behalf of somebody else. Nothing of it is kept, neither here nor there: the
- * session of the login is ended at once.
+ * Logs in at the authentication service on behalf of a user. Neither service stores anything of the login: its session
+ * is ended at once.
  * @param only the one realm whose users may log in; undefined = every realm
  */
 export function passwordLogin(

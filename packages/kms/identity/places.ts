@@ -3,8 +3,8 @@ import { bucketKey } from '@warder/foundation/http'
 import { KeyedLimiter } from '@warder/foundation/runtime'
 
 /**
- * Callers that may wait for another service at one time, and of these how many from one address (of IPv6 from one /64):
- * nobody alone keeps everybody else out.
+ * Limits the callers that wait for another service at the same time, in total and per client address (IPv6: per /64):
+ * one client cannot lock out the others.
  */
 export class ClientLimiter {
   readonly #shares: KeyedLimiter

@@ -64,8 +64,9 @@ interface Started {
 }
 
 /**
- * The authentication service gives the browser a code, and the session of the login to whoever has the verifier, which
- * is in the sealed cookie of the browser that began. The session token itself is in no address, and is not kept.
+ * The authentication service gives the browser a code, and exchanges it for the session of the login only together with
+ * the verifier, which is in the sealed cookie of the browser that began the login. The session token itself appears in
+ * no URL and is not stored.
  */
 export function samlLogin(options: SamlLoginOptions): SamlLogin {
   const { only, publicUrl } = options

@@ -26,7 +26,7 @@ export function isNameOfRealm(name: string, realm: string, only: string | undefi
   return isPlain || name.startsWith(`${realm}/`)
 }
 
-/** The realm and the name in it that somebody typed: `realm/name`, or a name of the accepted or the first realm. */
+/** Parses a typed user name: `realm/name`, or a name in the accepted realm or else in the first one. */
 export function parseTypedUser(
   text: string,
   only: string | undefined,

@@ -48,7 +48,7 @@ function remember(headers: Map<string, JweHeader>, text: string, header: JweHead
 const protectedOnly = ['alg', 'enc', 'kid', ...refused] as const
 
 /**
- * Members of a JWE outside of its protected header (RFC 7516 §7.2.1), which anybody may change.
+ * Members of a JWE outside of its protected header (RFC 7516 §7.2.1), whose integrity is not protected.
  * @throws failure('bad_request') for one that has to be protected, or that is there twice
  */
 export function readUnprotected(

@@ -3,8 +3,8 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { type Database, query } from '@warder/foundation/sql'
 import { type State, states } from './state-machine.ts'
 
-// Counting reads an index as long as there are objects. It is read in steps, so that nobody waits for it: ten million
-// objects are a thousand steps of a tenth of a millisecond. What is written meanwhile may be counted or not.
+// Counting reads an index with one entry per object. It is read in steps, so that it does not block other queries: ten
+// million objects are a thousand steps of a tenth of a millisecond. Concurrent writes may be counted or not.
 
 const entriesOfStep = 10_000
 

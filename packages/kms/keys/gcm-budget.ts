@@ -34,8 +34,8 @@ const maxBlock = 2 ** 20
 
 /**
  * Invocations are reserved in blocks by an atomic UPDATE that must not pass 2^32 (SP 800-38D §8.3), and used up from
- * memory. What is left of a block when the process ends, or when the key leaves this map, counts as used. The next
- * block is asked for when a quarter is left, so that nobody waits for it under load.
+ * memory. The rest of a block counts as used when the process ends or the key leaves this map. The next block is
+ * reserved when a quarter is left, so that requests do not wait for it under load.
  */
 export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity: number): GcmBudgets {
   const blocks = new Map<string, Block>()
@@ -55,9 +55,9 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
   }
 
   /**
-   * Near the end of the budget smaller and smaller blocks still fit.
-   * @returns what was reserved; 0 when there is nothing left
-   * @throws failure('not_found'), which nobody remembers: a key with this identifier may be stored at any time
+   * Reserves a block; near the end of the budget it tries smaller and smaller ones.
+   * @returns the number of reserved invocations; 0 when none are left
+   * @throws failure('not_found'), which is not cached: a key with this identifier may be stored at any time
    */
   const commitBlock = async (id: string, wanted: number): Promise<number> => {
     for (let size = wanted; size >= 1; size = Math.floor(size / 32)) {

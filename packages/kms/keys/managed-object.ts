@@ -39,7 +39,7 @@ export interface UseBounds {
 
 /** Whether the material may leave the service (KMIP 2.1 §4.3, §4.23, §4.33, §4.50). */
 export interface Extractability {
-  /** false: given to nobody, wrapped or not. */
+  /** false: not returned to any caller, wrapped or not. */
   readonly extractable: boolean
   /** true: never given in clear. */
   readonly sensitive: boolean
@@ -49,7 +49,7 @@ export interface Extractability {
   readonly alwaysSensitive: boolean
 }
 
-/** A name that somebody gave an object (KMIP 2.1 §4.37). */
+/** A name that a user gave to an object (KMIP 2.1 §4.37). */
 export interface ObjectName {
   readonly name: string
   /** KMIP 2.1 §11.32, `UninterpretedTextString` or `URI`; that of a vendor as `0x8…`. */
@@ -82,7 +82,7 @@ export interface AbeForm {
 export interface MaterialForm {
   /** `block`: the encoding of the whole object as it came, for what has no canonical form. */
   readonly format?: 'block'
-  /** The material is stored as somebody else wrapped it. */
+  /** The material is stored as the client wrapped it. */
   readonly wrapped?: true
   readonly secretDataType?: number | string
   readonly certificateRequestType?: string

@@ -33,7 +33,7 @@ export const objectVersion = query<[id: string], { readonly version: number }>(
 const ownedPage = query<[owner: string, after: string, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND generation = 0 AND id > ? ORDER BY id LIMIT ?`,
 )
-// Anybody may put the tag on what has no public half: only so many of the newest are looked at.
+// Any user may put the tag on objects without a public half, so only a limited number of the newest is read.
 const taggedPublic = query<[tag: string, looked: number, limit: number], { readonly id: string }>(
   `SELECT shares.id FROM (
      SELECT o.id, ROW_NUMBER() OVER (PARTITION BY o.owner ORDER BY o.id DESC) AS place
@@ -44,7 +44,7 @@ const taggedPublic = query<[tag: string, looked: number, limit: number], { reado
          (o.state IN ('Active', 'PreActive') AND o.disabled_at IS NULL AND o.destruction_at IS NULL))) shares
    ORDER BY shares.place, shares.id DESC LIMIT ?`,
 )
-/** Beside as many as are wanted; each costs a microsecond or more of whoever asks, who need not say who it is. */
+/** Read in addition to the requested number. Each costs a microsecond or more, and callers are unauthenticated. */
 const maxScanned = 2000
 const deleteObject = query<[id: string, version: number], unknown>(
   'DELETE FROM managed_object WHERE id = ? AND version = ?',
@@ -212,7 +212,7 @@ export function updateChanges(
   ]
 }
 
-/** Something that belongs to the object changed (rights, tags): its version tells everybody. */
+/** Raises the version of an object whose rights or tags changed, so that all readers see the change. */
 export function touchChanges(db: Database, object: ManagedObject, now: number): Change[] {
   return [change(touch, [now, object.id, object.version], 1), db.changed(objectTopic, object.id)]
 }

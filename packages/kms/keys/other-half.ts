@@ -2,7 +2,7 @@ import type { Database } from '@warder/foundation/sql'
 import { findLinkTarget, type ManagedObject } from './managed-object.ts'
 import { findObject } from './object-store.ts'
 
-/** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
+/** The other half of a pair, if it links back and has the same owner: a user can link to another user's object. */
 export async function otherHalf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
   if (object.linkedId === undefined) return undefined
   const linked = await findObject(db, object.linkedId)

@@ -80,7 +80,7 @@ const curveOfLength: ReadonlyMap<number, CurveName> = new Map<number, CurveName>
   [521, 'P_521'],
 ])
 
-/** Curves of less strength are given to nobody any more (SP 800-57 part 1, table 2). */
+/** Min bits of curves for new keys (SP 800-57 part 1, table 2). */
 const leastCurve = 224
 
 function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWish): PairPlan {
@@ -120,7 +120,7 @@ function dsa({ bits = 2048 }: PairWish): PairPlan {
   return { algorithm: 'DSA', bits, make }
 }
 
-/** RFC 3526: groups that everybody knows, in place of parameters that nobody has checked. */
+/** Well-known groups (RFC 3526) instead of unchecked parameters. */
 const groups: ReadonlyMap<number, string> = new Map([
   [2048, 'modp14'],
   [3072, 'modp15'],

@@ -90,7 +90,7 @@ export type DestructionManner =
   /** Its material is gone, its attributes stay (KMIP 2.1 §6.1.15). */
   | 'destroy'
 
-/** A destruction that somebody asked for and that waits. */
+/** A destruction that a user requested and that is pending. */
 export interface PendingDestruction {
   /** Unix milliseconds. */
   readonly askedAt: number
@@ -103,16 +103,16 @@ export interface PendingDestruction {
   readonly announced: 0 | 1 | 2
 }
 
-/** Takes an object out of use until somebody undoes it, whatever its state. Unix milliseconds. */
+/** Takes an object out of use, in any state, until a user undoes it. Unix milliseconds. */
 export interface Withholding {
-  /** Set while somebody has disabled it. */
+  /** Set while the object is disabled. */
   readonly disabledAt: number | undefined
   /** The moment before which its destruction is not carried out; set while one waits. */
   readonly destructionAt: number | undefined
   readonly destruction: PendingDestruction | undefined
 }
 
-/** Why an object is used for nothing at all and gives its material to nobody. */
+/** Why an object cannot be used at all and its material is not returned to any caller. */
 export type Withheld = 'awaits destruction' | 'archived' | 'disabled'
 
 /** undefined: nothing withholds it. What is destroyed is not withheld: it is gone. */

@@ -195,10 +195,10 @@ export class UnitOfWork {
   }
 
   /**
-   * Counts an AES-GCM encryption with a key that becomes an AES key by this unit: its budget is written together with
-   * it, and what stands in the database under its identifier may be somebody else's. A message has far fewer items than
-   * a key has invocations.
-   * @returns false: nothing was counted, for the budget of the key is in the database
+   * Counts an AES-GCM encryption with a key that becomes an AES key in this unit: its budget is written together with
+   * it, because the row under its identifier in the database may belong to another user's key. A message has far fewer
+   * items than a key has invocations.
+   * @returns false: nothing was counted, because the budget of the key is in the database
    */
   counted({ id }: Pick<ManagedObject, 'id'>): boolean {
     const staged = this.#staged.get(id)

@@ -188,8 +188,8 @@ function copyVersionMembers(before: ManagedObject, now: number): Partial<NewObje
 }
 
 /**
- * The end that was planned for a version. A version that somebody revoked has the moment of that in its place: a new one
- * would end as soon after its beginning.
+ * The planned deactivation of a version. undefined for a revoked version, which has the moment of its revocation there:
+ * a new version that copied this period would be deactivated just as early.
  */
 function getPlannedEnd({ deactivationAt, revocationReason }: ManagedObject, now: number): number | undefined {
   const isRevoked = revocationReason !== undefined && deactivationAt !== undefined && deactivationAt <= now

@@ -57,7 +57,7 @@ export type AlgorithmConfig = ListSettings & {
   readonly 'kmip.policy_id': 'NONE' | 'DEFAULT' | 'CUSTOM'
 }
 
-/** @throws StartupError for lists that nobody would look at */
+/** @throws StartupError for lists that the policy would ignore */
 export function configuredPolicy(config: AlgorithmConfig): AlgorithmPolicy {
   const lists = Object.fromEntries(
     policyLists.map((name) => [name, config[`kmip.allowlists.${name}`]] as const),

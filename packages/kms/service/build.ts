@@ -206,8 +206,8 @@ function createKmsServices(
 const digests = new WeakMap<Key, Uint8Array>()
 
 /**
- * SHA-256 of the bytes of a symmetric key that is Active now and belongs to one of `owners`. Whoever may create keys
- * chooses their ids: a key of anybody else under the configured id is not the API token.
+ * SHA-256 of the bytes of a symmetric key that is Active now and belongs to one of `owners`. Users who may create keys
+ * choose their ids, so a key of another user under the configured id is not the API token.
  */
 async function digestOfKey(
   { keys, namedKeys }: Pick<KmsServices, 'keys' | 'namedKeys'>,

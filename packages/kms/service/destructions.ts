@@ -32,10 +32,9 @@ const noticeDays = 30
 const nearMs = 86_400_000
 
 /**
- * Looks at all destructions that wait, once in a look: announces those that are new and those that are near, and carries
- * out those that are due. One node does it (the lease of periodic work). A destruction is one commit, guarded by the
- * versions that were read: whoever restores the key in this moment wins or loses as a whole, and a kill leaves the key as
- * it was.
+ * Scans all pending destructions once: announces those that are new or near, and executes those that are due. One node
+ * does it (the lease of periodic work). A destruction is one commit, guarded by the versions that were read: a
+ * concurrent restore of the key succeeds or fails as a whole, and a killed process leaves the key as it was.
  */
 export async function carryOutDestructions(environment: Environment): Promise<void> {
   const { db, clock, log, metrics } = environment

@@ -24,7 +24,7 @@ export async function adoptSettings({ config, db, seal, clock, audit, log }: Env
   })
 }
 
-/** Records that somebody with the files and the root key took the officers and approvals away, and then forgets it. */
+/** Audits that an operator with the files and the root key removed officers and approvals, and clears the record. */
 export async function recordReset({ db, seal, clock, audit, log }: Environment): Promise<void> {
   const found = await findUnrecordedReset({ db, seal })
   if (found === undefined) return

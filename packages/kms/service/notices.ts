@@ -6,7 +6,7 @@ import type { KmsConfig } from './settings.ts'
 /** One for each database: its bound counts all notices that wait. */
 const made = new WeakMap<Database, Notices>()
 
-/** Those of the settings `approvals.webhook_…`. undefined: nobody is told. */
+/** Notices by the settings `approvals.webhook_…`. undefined: none are sent. */
 export function getNotices({
   config,
   db,

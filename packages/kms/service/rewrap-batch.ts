@@ -26,9 +26,9 @@ function createServices({ config, db, seal, clock }: Environment) {
 }
 
 /**
- * Wraps objects anew by the newest versions of their keys: one commit for all of them, and where somebody changed one of
- * them meanwhile one for each. The records stand before the commit.
- * @returns how many were moved; the others stay as they are
+ * Rewraps objects with the newest versions of their keys: in one commit for all of them, or in one commit each if one
+ * was changed meanwhile. The audit records are written before the commit.
+ * @returns the number of rewrapped objects; the others stay as they are
  */
 export async function rewrapBatch(environment: Environment, ids: readonly ObjectId[]): Promise<number> {
   const { db, clock, log, metrics } = environment

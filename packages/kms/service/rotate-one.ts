@@ -124,7 +124,7 @@ async function rotateKey(
   const objects = new UnitOfWork(services, now)
   try {
     const key = await objects.read(id)
-    // Somebody else was faster: the next date counts from that.
+    // A concurrent rotation came first: the next date counts from it.
     if (key === undefined || key.newestId !== newestId) return
     const { version } = await stageRotation(objects, services, key, now)
     const about = { version: versionNumber(version), version_kid: version.id }
@@ -201,7 +201,7 @@ function tellRefusal(
   getNotices(environment)?.tell('rotation.failed', about)
 }
 
-/** Another date for the next rotation, if nobody changed the key meanwhile. */
+/** Sets the date of the next rotation, unless the key was changed meanwhile. */
 export async function setNextRotation(
   environment: RotationEnvironment,
   key: ManagedObject,

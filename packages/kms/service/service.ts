@@ -165,7 +165,7 @@ function refuseContradictions(config: KmsConfig): void {
   refuseHalfStores(config)
 }
 
-/** @throws StartupError for notices that nobody could verify */
+/** @throws StartupError for notices that their receiver could not verify */
 function refuseUnsignedNotices(config: KmsConfig): void {
   const { 'approvals.webhook_url': url, 'approvals.webhook_secret': secret } = config
   if ((url === undefined) !== (secret === undefined))
@@ -176,7 +176,7 @@ function refuseUnsignedNotices(config: KmsConfig): void {
     )
 }
 
-/** @throws StartupError for a ceremony that one or two people could hold, or nobody */
+/** @throws StartupError for a ceremony that fewer than three users could hold, or whose quorum cannot be reached */
 function refuseCeremonyOfFew(config: KmsConfig): void {
   const { users, requireCeremony, quorum } = officerSettings(config)
   const listed = new Set(users).size
@@ -202,7 +202,7 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
   for (const object of await overdueObjects(db, now, overduePerRun)) {
     const state = stateAt(object, now)
     await db.commit(lifeCycleChanges(db, object, { ...object, state }, now)).catch((error: unknown) => {
-      // Somebody changed it meanwhile: the next run looks again.
+      // The object was changed meanwhile: the next run checks it again.
       log.debug({ object: object.id, detail: String(error) }, 'a state was not written down')
     })
   }

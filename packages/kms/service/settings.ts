@@ -58,7 +58,7 @@ function approvableProblem(names: readonly string[]): string | undefined {
   return names.every((name) => known.includes(name)) ? undefined : `it names ${approvable.join(', ')}`
 }
 
-/** A name that no credential could give would own keys that nobody can be granted. */
+/** Refuses a name that no credential can yield: it would own keys, but could not be granted any. */
 function userNameProblem(name: string): string | undefined {
   try {
     principalNamed(name, 'default_username')

@@ -174,7 +174,7 @@ function activateRequest(
   return { state: 'done', changes: [activationChange(seal, activation)] }
 }
 
-/** The external key store is stopped, or goes on, in the name of the requester; void when somebody did it before. */
+/** Stops or resumes the external key store on behalf of the requester; the request is void if that was done before. */
 async function switchOperation(
   { services }: Context,
   { object, version, operation, requester }: Wish,

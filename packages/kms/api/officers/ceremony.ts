@@ -26,7 +26,7 @@ function ceremonyServices({ services: { db, seal, roles } }: Context): CeremonyS
   return { db, seal, ...roles }
 }
 
-/** @throws failure('forbidden'), one sentence for everybody who is not listed */
+/** @throws failure('forbidden'), with the same message for all users who are not listed */
 function requireListed(context: Context): string {
   const { name } = requirePrincipal(context)
   const { officers } = context.services.roles
@@ -36,7 +36,7 @@ function requireListed(context: Context): string {
   return name
 }
 
-/** `GET /access/crypto_officer/status`: who is an officer. Whoever is not listed learns nothing of the others. */
+/** `GET /access/crypto_officer/status`: who is an officer. A user who is not listed learns nothing about the others. */
 export const status = define({
   name: 'access.officers.status',
   route: get('/access/crypto_officer/status'),

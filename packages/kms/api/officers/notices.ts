@@ -5,7 +5,7 @@ import type { Logger } from '@warder/foundation/telemetry'
 
 /** Tells a receiver of the operator's what becomes of requests for approval. */
 export interface Notices {
-  /** Sends it when there is time; never throws, and nobody waits for it. */
+  /** Queues the notice and returns at once; never throws. */
   tell(event: string, about: object): void
 }
 

@@ -10,9 +10,9 @@ import type { ExternalServices } from '../external/scope/services.ts'
 export interface OfficerServices extends AccessServices {
   readonly seal: Seal
   readonly clock: Clock
-  /** Told of requests for approval; undefined = nobody is. */
+  /** Sends notices of requests for approval; undefined = none are sent. */
   readonly notices: { tell(event: string, about: object): void } | undefined
-  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  /** Algorithm policy of this server, `fips` included: every operation of REST and KMIP checks it. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
   /** Whom the authentication service knows; undefined = it cannot be asked. */

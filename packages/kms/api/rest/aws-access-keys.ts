@@ -65,7 +65,7 @@ const xksSuffix = '/kms/xks/v1'
 /** The key store at a path. One that is not served would make an access key that opens nothing. */
 function storeAt(prefix: string, { external }: RestServices): XksStore {
   const paths = xksPaths(external)
-  // While AWS is switched off nobody knows which path will be the first.
+  // While AWS is switched off, the first path is not known yet.
   if (paths === undefined) return { uriPrefix: prefix, isFirst: true }
   if (paths.includes(prefix)) return { uriPrefix: prefix, isFirst: paths[0] === prefix }
   const known = paths.map((one) => `${one}${xksSuffix}`)

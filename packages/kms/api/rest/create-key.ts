@@ -86,7 +86,7 @@ function requireNotAbe(body: KeyRequest): void {
     if (body[name] !== undefined) throw failure('bad_request', `${name}: is for keys of kty ABE.`)
 }
 
-/** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
+/** Refuses `bits` that do not match: the caller is wrong about the key's strength. @throws failure('bad_request') */
 function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
   if (bits === undefined || toKty(material.algorithm) === 'AKP' || bits === material.bits) return
   throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)

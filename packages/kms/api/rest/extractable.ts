@@ -10,15 +10,15 @@ export const Ext = Type.Optional(
 )
 
 /**
- * A key with `ext: false` is never handed out. The last two members say that it has been so from the beginning (KMIP
- * 2.1 §4.3, §4.33): they fall for good if somebody with the rights to makes it extractable later.
+ * A key with `ext: false` is never exported. The last two members state that this was so from the beginning (KMIP 2.1
+ * §4.3, §4.33): they become false for good if an authorized user makes the key extractable later.
  */
 export function toExtractability(ext: boolean | undefined): Extractability | undefined {
   if (ext !== false) return undefined
   return { extractable: false, sensitive: true, neverExtractable: true, alwaysSensitive: true }
 }
 
-/** false: its bytes are not given in clear, whoever asks. undefined for what has nothing secret. */
+/** false: no caller gets its bytes in clear. undefined for objects without secret material. */
 export function toExt({ type, extractable, sensitive }: ManagedObject): boolean | undefined {
   if (type !== 'SymmetricKey' && type !== 'PrivateKey') return undefined
   return extractable && !sensitive

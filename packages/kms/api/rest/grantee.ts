@@ -7,10 +7,10 @@ type Services = Pick<RestServices, 'db' | 'roles' | 'defaultUsername' | 'directo
 
 const machinePrefix = 'app:'
 
-/** `machine`: nobody has the name, and `app:NAME` is one. `not told`: there is nobody to be asked about such a name. */
+/** `machine`: no user has the name, but the machine `app:NAME` exists. `not told`: no service can look the name up. */
 type Standing = 'known' | 'machine' | 'nobody' | 'not told'
 
-/** Whether a name is somebody's. @throws failure('overloaded') when the authentication service does not answer */
+/** Finds out if a user or machine has the name. @throws failure('overloaded') if the authentication service is down */
 async function findStanding(services: Services, name: string): Promise<Standing> {
   if (await isKnownHere(services, name)) return 'known'
   const { directory } = services
@@ -32,9 +32,9 @@ async function isKnownHere({ db, roles, defaultUsername }: Services, name: strin
 }
 
 /**
- * Whom a grant is for, where the caller wants a name that is known: a machine may be named without `app:` where no user
- * has the name. Where nobody can be asked the name is taken as it is.
- * @throws failure('bad_request') when nobody has the name; failure('overloaded') when that cannot be found out now
+ * Resolves the grantee where the caller requires a known name: a machine may be named without `app:` if no user has the
+ * name. Without a service that can look it up, the name is taken as it is.
+ * @throws failure('bad_request') when no user or machine has the name; failure('overloaded') when the look-up fails
  */
 export async function requireGrantee(services: Services, name: string): Promise<string> {
   const standing = await findStanding(services, name)
@@ -58,7 +58,7 @@ export async function resolveGrantedName({ db }: Services, object: string, name:
   return !users.has(name) && users.has(machine) ? machine : name
 }
 
-/** Whether the name of a grant that was made is somebody's; undefined: it could not be found out. */
+/** Whether a user or machine has the name of an existing grant; undefined: the look-up was not possible. */
 export async function isKnownName(services: Services, name: string): Promise<boolean | undefined> {
   try {
     const standing = await findStanding(services, name)

@@ -139,8 +139,8 @@ async function changeRights(
 }
 
 /**
- * The same for the user who is meant by the name. Who may not grant on the key learns nothing about names.
- * @throws failure('bad_request') when nobody has the name
+ * Resolves the user that the name refers to. A caller who may not grant on the key learns nothing about names.
+ * @throws failure('bad_request') when no user or machine has the name
  */
 async function withKnownUser(
   context: OperationContext<RestServices>,
@@ -261,9 +261,9 @@ async function rightsChange(
 }
 
 /**
- * Who acts on the owner's behalf passes on, or takes back, what they have themselves, and no more. Officers decide who
- * else uses a key, but give no use of it to themselves: not through everybody, not to one another, and not through a cloud,
- * where they may have an account, or make the credential.
+ * A user who grants on the owner's behalf can grant and revoke only rights that they have themselves. Officers decide
+ * which other users use a key, but cannot grant its use to themselves: not through a grant to all users, not to one
+ * another, and not through a cloud, where they may have an account or create the credential.
  */
 async function isBoundToOwnRights(
   { officers }: Roles,

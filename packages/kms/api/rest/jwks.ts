@@ -17,10 +17,10 @@ import {
 import { define, type RestServices } from '../services.ts'
 import { toPublicJwk } from './public-jwk.ts'
 
-/** Tag of the public keys that everybody may read. */
+/** Tag of the public keys that are published without authentication. */
 export const jwksTag = 'jwks'
 
-/** Versions that are looked at for each place: most of a key's versions verify until somebody ends them. */
+/** Versions read per slot of the key set: most versions of a key may verify until a user deactivates them. */
 const maxSlotChecks = 4
 
 /**
@@ -64,7 +64,7 @@ async function* versionsWith(services: RestServices, id: ObjectId): AsyncGenerat
   if (key !== undefined) yield* versionsToTry(services, key)
 }
 
-/** One object that cannot be shown, whoever stored it, does not take the others with it. */
+/** Skips an object that cannot be formatted, so that it does not make the whole key set fail. */
 function formatKey(key: Key, log: Logger) {
   try {
     // The row may be older than its dates, and may have changed since it was listed.

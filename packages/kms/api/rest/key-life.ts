@@ -84,7 +84,7 @@ interface LifeVerb {
   readonly description: string
   readonly right: 'revoke' | 'activate'
   readonly errors: { readonly 404: string; readonly 422: string }
-  /** See `changeWithholding`; of what was destroyed nobody asks it. */
+  /** See `changeWithholding`; not called for destroyed objects. */
   decide(object: ManagedObject, now: number, db: Database): Promise<Change | undefined>
   /** Called when it is done. */
   tell?(context: OperationContext<RestServices>, key: ObjectId): void
@@ -141,7 +141,7 @@ const enable = lifeOperation({
   errors: { 404: 'No such key.', 422: 'It is destroyed.' },
   async decide(object, _now, db) {
     const rows = await withVersions(db, await wholeKey(db, object))
-    // A version that somebody disabled by itself stays so: the newest one says since when the key is disabled.
+    // A version that was disabled individually stays disabled: the newest one records since when the key is disabled.
     const newest = rows.find(({ id }) => id === object.newestId) ?? object
     const since = newest.disabledAt
     const isRotated = object.newestId !== undefined
@@ -167,7 +167,7 @@ const restore = lifeOperation({
       )
     const key = await wholeKey(db, object)
     const master = key.find(({ form }) => form.abe?.kind === 'master')
-    // The user keys that wait with their master key, not those that somebody destroys by themselves.
+    // The user keys that wait with their master key, not those that are destroyed individually.
     const users = master === undefined ? [] : await listUserKeys(db, master.id)
     const along = users.filter(({ destruction }) => destruction?.askedAt === object.destruction?.askedAt)
     const rows = [...(await withVersions(db, key)), ...along]

@@ -48,9 +48,9 @@ function keyInPath(right: Right) {
 }
 
 /**
- * Changes tags with the object's version, so that a deleted key keeps no tags and everybody sees the change. The right is
- * asked for in each attempt: it may be revoked meanwhile, or the id belong to a key of somebody else.
- * @param named what the caller knows already: others are shown to those who may read them
+ * Changes tags together with the object's version, so that a deleted key keeps no tags and all nodes see the change.
+ * Each attempt checks the right again: it may have been revoked, or the id may now belong to a key of another user.
+ * @param named tags that the caller knows already: others are returned only to callers who may read them
  */
 async function changeTags(
   context: OperationContext<RestServices>,

@@ -139,7 +139,7 @@ function stageEvents(
   objects.update(object, { ...dates, ...findReason(events) }, events.includes('destroy') ? null : undefined)
 }
 
-/** KMIP 2.1 §11.49: whoever reads the version over KMIP sees that it was revoked, and why. */
+/** KMIP 2.1 §11.49: clients that read the version over KMIP see that it was revoked, and why. */
 function findReason(events: readonly LifeCycleEvent[]): Pick<ManagedObject, 'revocationReason'> | undefined {
   if (events.includes('compromise')) return { revocationReason: 'KeyCompromise' }
   return events.includes('deactivate') ? { revocationReason: 'CessationOfOperation' } : undefined

@@ -117,7 +117,7 @@ const decrypt = define({
   },
 })
 
-/** Whoever may encrypt may bring what is there under the newest version: no plaintext leaves. */
+/** The right to encrypt suffices to rewrap a ciphertext with the newest version: no plaintext is returned. */
 const rewrapAccess = transitRight('encrypt')
 const rewrap = define({
   ...commonByUse,

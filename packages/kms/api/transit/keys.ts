@@ -115,7 +115,7 @@ const create = define({
     try {
       await objects.commit(context.commit)
     } catch (error) {
-      // Somebody was faster: theirs is the key of this name.
+      // A concurrent request created the alias first: its key has this name.
       if (!(error instanceof UniqueViolation)) throw error
       const winner = await findAlias(services.db, aliasId(alias))
       if (winner === undefined) throw error

@@ -109,8 +109,8 @@ export async function crlOfAuthority(db: Database, authorityId: string): Promise
 const toleranceMs = 60_000
 
 /**
- * Issuers whose list or responder is to be signed now, at most twice `limit` of each. What is due later than anything that is
- * signed now can be was signed by a clock that was ahead: nobody believes it yet, so that it is signed again.
+ * Issuers whose CRL or responder certificate is to be signed now, at most twice `limit` of each: those that are due,
+ * and those dated too far ahead by a node with a fast clock, which clients do not accept yet.
  */
 export async function dueIssuers(
   db: Database,
@@ -131,7 +131,7 @@ export async function dueIssuers(
   return [...crls.union(responders)].map((id) => ({ id, crl: crls.has(id), responder: responders.has(id) }))
 }
 
-/** Where the numbers of an issuer are: that of the revocations, and that of the list which was signed last. */
+/** The CRL numbers of an issuer: that of the latest revocation, and that of the list which was signed last. */
 export async function crlPlace(db: Database, issuer: string) {
   const row = await db.get(place, [issuer])
   if (row === undefined) return undefined

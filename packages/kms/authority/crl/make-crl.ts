@@ -19,8 +19,8 @@ export interface CrlPage {
 export type CrlSigner = Issuer & { readonly key: CertificateSigner }
 
 /**
- * Signs a revocation list. A long one is put together in a thread, which has its data signed here: the key stays where
- * it is, and nobody waits for the rest.
+ * Signs a revocation list. A worker thread assembles a long list and has its data signed here: the key does not leave
+ * this thread, and the rest of the work does not block it.
  * @param pages entries, some at a time
  * @returns DER
  */

@@ -137,7 +137,7 @@ async function stageNewAuthority(
     if (own?.equals(parseCertificate(der).spki) !== true) return
     await becomeAuthority(requester, object, { der, key, replaces })
   } catch (error) {
-    // The requester may not certify with the key: the first use by somebody who may makes it an authority.
+    // The requester may not certify with the key: the first use by a user who may makes it an authority.
     if (!(error instanceof Refusal)) throw error
   }
 }

@@ -62,7 +62,7 @@ interface KeptAnswer {
   readonly reply: OcspReply
   /** Of the entry in the register; 0: there was none. */
   readonly version: number
-  /** Unix milliseconds: it is signed anew then, so that who asks can keep it for half of its validity at least. */
+  /** Unix milliseconds; it is signed again then, so that clients can cache it for at least half of its validity. */
   readonly until: number
 }
 
@@ -76,7 +76,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   const issuers = createResponders(services)
   const statuses = createStatuses(services)
   const answers = new Map<string, KeptAnswer>()
-  /** About serial numbers that were never issued: anybody can make up as many as they like. */
+  /** Responses about serial numbers that were never issued; clients can invent any number of these. */
   const unknownAnswers = new Map<string, KeptAnswer>()
   const signing = new Map<string, Promise<OcspReply>>()
   /** Paths that ask about one certificate without a nonce, as they were read. */
@@ -205,7 +205,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   return { forPath, forRequest }
 }
 
-/** A clock that was ahead may have signed it: nobody believes it yet. */
+/** Whether clients accept the response now: a node with a fast clock may have dated it too far ahead. */
 function isInForce({ reply: { fresh }, until }: KeptAnswer, now: number): boolean {
   return now < until && (fresh === undefined || fresh.producedAt <= now)
 }
@@ -249,7 +249,7 @@ function toCacheKey({ der }: CertId): string {
 
 const errors = new Map<OcspError, OcspReply>()
 
-/** An error: it is not signed, and nobody keeps it. */
+/** An error response: neither signed nor cached. */
 function errorReply(error: OcspError): OcspReply {
   const known = errors.get(error) ?? { der: ocspErrorResponse(error) }
   errors.set(error, known)

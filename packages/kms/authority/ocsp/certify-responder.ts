@@ -27,8 +27,8 @@ interface KeyHalf {
 }
 
 /**
- * Makes a new key for the responder of an authority and certifies it, when half of the time of the one before is over.
- * The key is sealed in a table of its own: it is no object of anybody's.
+ * Makes a new key for the responder of an authority and certifies it, when half of the validity of the previous one is
+ * over. The key is sealed in a table of its own: it is not an object and no user owns it.
  * @throws GuardFailed when another node was faster
  */
 export async function certifyResponder(

@@ -26,10 +26,10 @@ export interface ResponderServices {
   readonly leaseMs: number
 }
 
-/** An issuer of here, and how answers about its certificates are signed. */
+/** An issuer of this service, and the signer of responses about its certificates. */
 export interface KnownIssuer {
   readonly issuer: string
-  /** Opened when the first answer is signed; undefined: there is nobody to sign now. */
+  /** Decrypted when the first response is signed; undefined: no key can sign now. */
   responder(): Promise<SigningResponder | undefined>
 }
 

@@ -1,8 +1,8 @@
 import type { Clock } from '@warder/foundation/runtime'
 
 /**
- * Purpose of a signature: `kept`, an answer about a certificate of the register that is kept for everybody; `once`, one
- * that is for nobody else, of which anybody can ask for any number.
+ * Purpose of a signature: `kept`, a response about a certificate of the register, cached for all clients; `once`, a
+ * response for one request only, of which any client can request any number.
  */
 export type SignaturePurpose = 'kept' | 'once'
 

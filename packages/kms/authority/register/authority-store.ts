@@ -112,7 +112,7 @@ export async function isLimitedByOthers(db: Database, keyHash: string, owner: st
 
 /**
  * A page of the authorities that the user owns or has a right on, in the order of ids.
- * @param all of everybody
+ * @param all authorities of all users
  */
 export async function visibleAuthorities(
   db: Database,

@@ -24,7 +24,7 @@ export interface RevocationConfig {
   readonly freshAnswersPerSecond: number
 }
 
-/** RFC 6960 §4.2.2.2.1: nobody asks whether a responder's certificate was revoked, so it is valid for a short time. */
+/** RFC 6960 §4.2.2.2.1: clients do not check the revocation of a responder's certificate, so its validity is short. */
 export const responderValidityMs = 14 * 86_400_000
 
 /** Whose use of a key it is when the service signs by itself, as in its own audit records. */

@@ -77,8 +77,8 @@ export async function openAuthority(
 }
 
 /**
- * The key is that of the owner of the authority, or of somebody who still lets them certify with it: a right that was
- * taken back ends the authority that was made with it.
+ * Requires that the owner of the authority owns its key, or still has the right to certify with it: an authority cannot
+ * sign any more once that right is revoked.
  */
 async function requireAuthorityKey(
   db: Database,

@@ -1,8 +1,8 @@
 import { type ErrorKind, Failure } from '@warder/foundation/errors'
 
 /**
- * Why cryptography was not done, for fronts that tell their clients more than the kind of a failure does:
- * the code, and the kind that it has where nobody asks for the code.
+ * Reasons why a cryptographic operation failed, for front ends that report more detail than the kind of a failure: the
+ * code, and the error kind that the other front ends report instead.
  */
 const kinds = {
   /** An algorithm, or a parameter that has no meaning for it: it is never quietly left out. */

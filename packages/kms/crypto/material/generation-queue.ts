@@ -1,8 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 
 /**
- * RSA pairs of a worker that are made at the same time. Finding their primes takes a thread of the pool for up to some
- * seconds, and signatures and decryptions of everybody else wait for the same threads.
+ * Max RSA pairs that a worker generates at the same time. The search for primes occupies a thread of the pool for up to
+ * some seconds, and the signatures and decryptions of other requests wait for the same threads.
  */
 const atOnce = 2
 const maxWaiting = 64

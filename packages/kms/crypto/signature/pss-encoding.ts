@@ -13,8 +13,8 @@ export interface PssScheme {
 const eightZeros = Buffer.alloc(8)
 
 /**
- * EMSA-PSS encoding of a digest (RFC 8017 §9.1.1), where OpenSSL through Node cannot do it: a mask of another hash, or
- * a digest that somebody else made.
+ * EMSA-PSS encoding of a digest (RFC 8017 §9.1.1) for cases that OpenSSL through Node does not support: a mask of
+ * another hash, or a digest that the caller computed.
  * @param bits length of the modulus
  * @returns as long as the modulus
  * @throws bad_parameters when hash and salt are too long for the key

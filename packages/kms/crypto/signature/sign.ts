@@ -55,8 +55,8 @@ export function verifyWith(
 }
 
 /**
- * The same, with the slow curves and the post-quantum ones on the thread pool: a batch of a thousand would keep
- * everybody waiting for seconds. Over a digest in place: the arithmetic around it is ours.
+ * The same, with the slow curves and post-quantum algorithms on the thread pool: a batch of a thousand would block the
+ * event loop for seconds. Digests are verified in place, because this module does the arithmetic around them.
  */
 export function verifyOffLoop(
   key: KeyObject,
@@ -114,7 +114,10 @@ export function signsInPlace(key: KeyShape): boolean {
   return key.asymmetricKeyType === 'ed25519' || key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
 }
 
-/** A digest that somebody else made. Node hashes by itself: the padding of RSA and the scalars of ECDSA are ours to make. */
+/**
+ * Signs a digest that the caller computed. Node always hashes the input itself, so this module computes the RSA padding
+ * and the ECDSA scalars.
+ */
 function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): MaybePromise<Buffer> {
   switch (plan.scheme) {
     case 'pkcs1':

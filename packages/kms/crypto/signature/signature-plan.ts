@@ -91,8 +91,8 @@ export function planSignature(
   )
   requireFips(key, type, policy, use)
   if (scheme === 'pure') {
-    // RFC 8032 §5.1 and FIPS 204 §5.4 keep the variants that take a digest (Ed25519ph, HashML-DSA) apart from these, and
-    // KMIP has no name for them: a signature over the digest as data would be one that nobody can verify by the data.
+    // RFC 8032 §5.1 and FIPS 204 §5.4 define the variants that take a digest (Ed25519ph, HashML-DSA) as different
+    // algorithms, which KMIP cannot name. A signature over the digest as data could not be verified against the data.
     if (digestBytes !== undefined)
       throw notSupported(
         `${family.names[0]} signs Data, not DigestedData: KMIP names no pre-hash variant of it.`,

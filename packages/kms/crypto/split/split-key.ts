@@ -28,7 +28,7 @@ export interface SplitKey {
   readonly primeFieldSize: Buffer | undefined
 }
 
-/** The points of GF(2^8) but zero; nobody hands a key out to more hands, and parts are objects to be stored. */
+/** All points of GF(2^8) except zero. More parts are not needed in practice, and each part is an object to store. */
 export const maximumParts = 255
 /** Bytes of a key that is split. */
 const maximumSecret = 8192

@@ -24,8 +24,8 @@ const maxCoordinateLength = 200
 type Header = Readonly<Record<string, unknown>>
 
 /**
- * Reads those members of a protected header that was read already (`readJweHeader`). Some libraries write them outside of
- * it, as they may: whoever changes one there gets another content key, which opens nothing.
+ * Reads the key management members of a protected header that was parsed already (`readJweHeader`). Libraries may write
+ * them outside of it: a changed member leads to another content key, with which decryption fails.
  * @param unprotected members outside of the protected header
  * @throws failure('bad_request')
  */

@@ -46,7 +46,7 @@ export const azureSettings = {
   }),
 } as const
 
-/** @returns a sentence where it is switched on and nobody could be let in */
+/** @returns an error message when the store is enabled with settings that admit no client */
 export function azureSettingsProblem(
   config: SettingValues<typeof azureSettings> & { readonly plaintext_http: boolean },
 ): string | undefined {

@@ -73,7 +73,7 @@ async function hasName(
 ): Promise<boolean> {
   const chain = getChainId(version.object)
   if (chain === getChainId(current.object)) return true
-  // Tokens of a trial say any address: whoever may set tags would open another key to them.
+  // A trial token can claim any address, so a user who may set tags could give such tokens access to another key.
   if (name === trialName) return false
   if (version.object.owner !== current.object.owner) return false
   return (await findTags(services.db, chain)).includes(`${versionTag}${name}`)

@@ -9,9 +9,9 @@ import { dkePath, type MicrosoftScope } from './scope.ts'
 const dayMs = 86_400_000
 
 /**
- * `GET /ms_dke/{key_name}`: what documents are protected with, for everybody, as in Microsoft's sample. The modulus is in
- * standard base64 and the exponent a number (Protocols/PublicKey.Response.json); `kid` is the address below which
- * clients call `decrypt`.
+ * `GET /ms_dke/{key_name}`: the public key that protects documents, without authentication, as in Microsoft's sample.
+ * The modulus is in standard base64 and the exponent a number (Protocols/PublicKey.Response.json); `kid` is the URL
+ * under which clients call `decrypt`.
  */
 export const publicKey = (scope: MicrosoftScope) =>
   define({

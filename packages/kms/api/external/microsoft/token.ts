@@ -167,7 +167,7 @@ const nameClaims = [
   'azp',
 ] as const
 
-/** A token may leave out the one that somebody was blocked by, but not all of them. */
+/** Collects all names: a token may omit the name by which its user was blocked, but not all of them. */
 function getOtherNames(claims: Claims, tenant: string, roles: readonly string[]): readonly string[] {
   const names = nameClaims.map((claim) => claims[claim]).filter((name) => typeof name === 'string')
   const objects = [claims.oid, claims.sub].filter((name) => typeof name === 'string')

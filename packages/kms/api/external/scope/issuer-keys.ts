@@ -1,7 +1,7 @@
 import { createRemoteKeySet, type KeySet } from '@warder/foundation/jwt'
 import type { ExternalEnvironment } from './store.ts'
 
-/** Once a set was fetched nobody waits for it again, unless nobody asked for it for so long. */
+/** Age of a cached set from which callers wait for its refresh; before that they use it meanwhile. */
 const waitAfterSeconds = 86_400
 
 /**

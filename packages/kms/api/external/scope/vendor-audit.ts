@@ -3,11 +3,11 @@ import { type ExternalStoreName, externalPrincipal } from '../../../external/ind
 
 /** The vendor's facts about a request, for the audit record. Its signature or token was verified. */
 export interface VendorRequest {
-  /** By which the vendor's own log names the request. */
+  /** The identifier of the request in the vendor's own log. */
   readonly requestId: string | undefined
-  /** The vendor's name of who asks; undefined where it names nobody. */
+  /** The vendor's name of the caller; undefined where the request names none. */
   readonly principal: string | undefined
-  /** More of it, under names of one's own. Nothing secret. */
+  /** Further facts, under names of this service. Nothing secret. */
   readonly details?: Readonly<Record<string, unknown>>
   /** The key that it is about. */
   readonly object?: string

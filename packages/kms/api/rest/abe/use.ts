@@ -26,8 +26,8 @@ export function requireAbePermitted(enc: string, policy: AlgorithmPolicy): void 
 }
 
 /**
- * Encrypts for whoever the policy names: the encapsulation is `encrypted_key`. The additional data are those of the
- * request alone, as with the deployed product.
+ * Encrypts for all user keys that satisfy the policy: the encapsulation is `encrypted_key`. The additional data are
+ * those of the request alone, as with the deployed product.
  */
 export async function sealAbe(
   { object }: Key,

@@ -119,7 +119,7 @@ export async function unwrapSecret(
   }
 }
 
-/** A key of anybody else is none of those that wrapped before, whatever its owner granted. */
+/** Accepts only keys of the same owner as earlier wrapping keys, no matter what other owners granted. */
 async function versionNamed(
   { services }: Context,
   current: Key,

@@ -11,7 +11,7 @@ import { common, denied, members, path, roles } from './common.ts'
 /** Google recommends 15 minutes ("KACLS authentication token for delegate"). */
 const maxSeconds = 900
 
-/** `POST /google_cse/delegate`: lets somebody act for a user on one resource. */
+/** `POST /google_cse/delegate`: lets another user act for a user on one resource. */
 export const delegate = (scope: GoogleScope) =>
   define({
     ...common,

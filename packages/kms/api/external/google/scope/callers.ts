@@ -68,8 +68,8 @@ export function byAuthorization(scope: GoogleScope) {
     const { authorization } = readTokens(context)
     if (authorization === undefined) return undefined
     const allowed = await verifyAuthorization(authorization, scope.sources(context.services))
-    // Google checks `kacls_owner_domain` where it is; here no provider of the owner speaks for the user beside Google, who
-    // would be anybody's that registered this address.
+    // Google checks `kacls_owner_domain` if it is present. Here only Google authenticates the user, no provider of the
+    // owner, so without this check any Google account that was registered with this address would be accepted.
     if (!allowed.isOfOwner && allowed.application !== trialApplication.application)
       throw failure(
         'forbidden',
@@ -101,7 +101,7 @@ export function byAdministratorOrPeer(scope: GoogleScope) {
 async function administrator(scope: GoogleScope, context: Context, compact: string): Promise<Principal> {
   const user = await verifyAuthentication(compact, scope.sources(context.services))
   const principal = rememberCaller(context, { name: user.email, authentication: user })
-  // A guest, somebody of a trial, and who acts for somebody else is no administrator.
+  // Guests, users of a trial, and users who act for another user are not administrators.
   if (user.guests || user.trial || user.delegation !== undefined || !scope.administrators.has(user.email))
     throw failure('forbidden', 'Only administrators of the key service may do this.')
   return principal
@@ -149,7 +149,7 @@ function rememberCaller(context: Context, caller: GoogleCaller): Principal {
   return { name: externalPrincipal('google', caller.name), aliases: listNames(caller), method: 'google_cse' }
 }
 
-/** Everybody whom the tokens are about: also who acts for a user, and who is let act. */
+/** Lists all users whom the tokens name, including both sides of a delegation. */
 function listNames({ authentication, authorization }: GoogleCaller): readonly string[] {
   const names = [
     ...(authentication?.otherNames ?? []),
@@ -180,7 +180,7 @@ function whatIsAllowed(allowed: Authorization | undefined): Omit<VendorRequest, 
 
 /**
  * Google's steps "Check that authorization and authentication tokens are for the same user": their addresses, guests by
- * providers of guests alone, and what was delegated for this resource to this somebody.
+ * guest providers only, and delegations only for this resource and this delegate.
  * @throws failure('forbidden')
  */
 function requireSameUser(user: Authentication, allowed: Authorization): void {

@@ -20,7 +20,7 @@ export interface Authentication {
   readonly trial: boolean
   /** Unix seconds. */
   readonly expiresAt: number
-  /** The token was given away by its user, to somebody else, for one resource. */
+  /** Set when the user delegated to another user for one resource. */
   readonly delegation: Delegation | undefined
 }
 
@@ -31,8 +31,8 @@ export interface Delegation {
 }
 
 /**
- * Verifies an authentication token: of a configured identity provider, or one that this service gave out itself for
- * somebody who acts for a user (`delegate`).
+ * Verifies an authentication token: of a configured identity provider, or one that this service issued itself to a user
+ * who acts for another user (`delegate`).
  * @throws failure('unauthorized')
  */
 export async function verifyAuthentication(compact: string, sources: TokenSources): Promise<Authentication> {

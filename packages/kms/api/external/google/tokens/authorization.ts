@@ -94,7 +94,7 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
   }
 }
 
-/** Whoever is told another address by Google may be sitting in between. @throws JwtRejected */
+/** Refuses tokens that name another URL: they may come from a service in the middle. @throws JwtRejected */
 export function requireKaclsUrl(claims: Claims, kaclsUrl: string): void {
   const url = requireText(claims, 'kacls_url', 2048)
   if (url !== kaclsUrl && url !== `${kaclsUrl}/`) throw new JwtRejected('another kacls_url')

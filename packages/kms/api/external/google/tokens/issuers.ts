@@ -43,5 +43,5 @@ export const authorizationIssuers: readonly AuthorizationIssuer[] = [
 export const authorizationAudience = 'cse-authorization'
 /** Of tokens by which one key service asks another for a key that is moved ("Authentication tokens"). */
 export const migrationAudience = 'kacls-migration'
-/** Of tokens of this service by which somebody acts for a user. No other token of it has this audience. */
+/** Audience of this service's tokens by which another user acts for a user. No other token of it has this audience. */
 export const delegationAudience = 'kacls-delegation'
