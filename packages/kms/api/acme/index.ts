@@ -21,7 +21,7 @@ export { nonceKey } from './protocol/nonce-store.ts'
 export { createNonces } from './protocol/nonces.ts'
 export type { AcmeEnvironment } from './request/environment.ts'
 
-/** The resources of ACME (RFC 8555), below `/acme/{authority}`, and what opens authorities for it. */
+/** The resources of ACME (RFC 8555), below `/acme/{authority}`, and the operations that open authorities for ACME. */
 export function acmeOperations(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
   const resources = [
     directoryOperation,

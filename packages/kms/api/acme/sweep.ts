@@ -4,7 +4,7 @@ import { sweepCertificates } from './stored/certificate-store.ts'
 import { sweepCredentials } from './stored/credential-store.ts'
 import { sweepOver } from './stored/order-store.ts'
 
-/** Forgets what is over: nonces, orders, credentials that nobody used, certificates. */
+/** Deletes expired nonces, orders, unused credentials and certificates. */
 export function sweepAcme(now: number): Change[] {
   return [sweepNonces(now), ...sweepOver(now), sweepCredentials(now), sweepCertificates(now)]
 }

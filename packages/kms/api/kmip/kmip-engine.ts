@@ -27,7 +27,7 @@ interface Engine extends KmipEngineOptions {
   readonly jobs: Jobs
 }
 
-/** A message that was read, on its way to its answer. */
+/** A decoded message that is being answered. */
 interface Exchange {
   readonly request: RequestMessage
   readonly encoding: Encoding
@@ -35,7 +35,10 @@ interface Exchange {
   readonly told: Told
 }
 
-/** Requests that one worker does later: at one time, and how many wait. One of the largest fits in what a user may keep. */
+/**
+ * Limits of deferred requests of one worker: how many run at a time, and how many wait. A request of maximum size fits
+ * in the memory limit of a user.
+ */
 const jobsAtOnce = 4
 const jobLimits: JobLimits = { waiting: 1000, bytes: 256 * 2 ** 20, bytesOfOwner: 96 * 2 ** 20 }
 
@@ -95,8 +98,8 @@ function refuseTwins({ items, version }: RequestMessage): void {
 }
 
 /**
- * Sender of the message: as the transport says, unless the header has credentials, which then have to be right. Where
- * `kmip_ignore_header_password` is set, passwords do not count beside a client certificate.
+ * Authenticates the sender of the message: the principal of the transport, unless the header has credentials, which
+ * must then be valid. With `kmip_ignore_header_password`, passwords are ignored when there is a client certificate.
  */
 function authenticate(
   options: KmipEngineOptions,
@@ -142,7 +145,7 @@ function answerAs(
   return andThen(answers, (answered) => conclude(options, exchange, answered))
 }
 
-/** Records what happened and writes the answer. */
+/** Records the outcome and encodes the answer. */
 function conclude(
   options: KmipEngineOptions,
   exchange: Exchange,
@@ -190,7 +193,7 @@ function writeResponse(
   try {
     return encodeItems(answers.map(({ response }) => response))
   } catch (thrown) {
-    // A mistake of an operation: its answer cannot be written.
+    // A defect of an operation: its answer cannot be encoded.
     const told = toPublicFailure(thrown)
     log.error(
       { request_id: caller.requestId, detail: told.failure.detail },
@@ -210,7 +213,7 @@ function writeResponse(
   }
 }
 
-/** Why a bare operation has no answer of its own: there is no place for a status in it. */
+/** The failure of a bare operation, whose answer has no member for a status. */
 function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): Error | undefined {
   if (answered === undefined || answered.response.status === 'Success') return undefined
   const { reason = 'GeneralFailure', message = 'The request is not done yet: poll again.' } =
@@ -221,7 +224,7 @@ function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): 
 
 const unauthenticated: Principal = { name: 'unauthenticated', method: 'none' }
 
-/** Nobody is let in, or nothing is served: each item is answered so, and none is looked at. */
+/** Answers each item with this problem and executes none, for failed authentication or while the server is held. */
 function refuseRequest(
   options: KmipEngineOptions,
   exchange: Exchange,
@@ -259,7 +262,7 @@ function refuseRequest(
   return conclude(options, exchange, answers)
 }
 
-/** The answer to what is no message. @throws Failure when it was meant to be a bare operation */
+/** The answer to an invalid message. @throws Failure when it was meant to be a bare operation */
 function unreadable(
   options: KmipEngineOptions,
   error: KmipDecodeError,
@@ -296,7 +299,7 @@ function unreadable(
   return audit.recordDurably(event).then(answer)
 }
 
-/** Is the root of this JSON a RequestMessage, whatever may be wrong inside it? */
+/** Is the root of this JSON a RequestMessage, even if its contents are invalid? */
 function isMessage(bytes: Uint8Array): boolean {
   try {
     return parseRoot(bytes).tag === Tag.RequestMessage

@@ -4,7 +4,7 @@ import { keyRight, type Resolved, type Right, requireCreate } from '../../access
 import { findAuthority, type StoredAuthority } from '../../authority/index.ts'
 import type { PkiServices } from './services.ts'
 
-/** The right on the certificate of the authority in the path. */
+/** Requires the right on the certificate of the authority in the path. */
 export function authorityRight(right: Right) {
   return keyRight<PkiServices, string>(right, {
     read: ({ path: { id } }) => id ?? '',
@@ -12,7 +12,7 @@ export function authorityRight(right: Right) {
   })
 }
 
-/** The same, of somebody who may create objects. */
+/** Also requires the right to create objects. */
 export function withCreate(access: Access<PkiServices>): Access<PkiServices> {
   return {
     name: `${access.name}, and create objects`,
@@ -23,7 +23,7 @@ export function withCreate(access: Access<PkiServices>): Access<PkiServices> {
   }
 }
 
-/** @throws failure('not_found') for a certificate that is not one of an authority here */
+/** @throws failure('not_found') for a certificate that is not that of a local authority */
 export async function requireAuthority(
   { db }: Pick<PkiServices, 'db'>,
   { key }: Resolved<string>,

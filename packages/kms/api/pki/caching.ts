@@ -10,7 +10,7 @@ export const fromVerifiers = {
 export interface Freshness {
   readonly etag: string
   readonly modified: number
-  /** Nobody asks again before. */
+  /** Caches do not revalidate before this time. */
   readonly until: number
   readonly now: number
 }
@@ -31,7 +31,7 @@ function httpDate(ms: number): string {
   return new Date(ms).toUTCString()
 }
 
-/** RFC 9110 §13.2.2: If-Modified-Since counts where there is no If-None-Match. @param modified Unix milliseconds */
+/** RFC 9110 §13.2.2: If-Modified-Since applies only without If-None-Match. @param modified Unix milliseconds */
 export function isUnchanged(
   { headers }: Pick<IncomingRequest, 'headers'>,
   etag: string,

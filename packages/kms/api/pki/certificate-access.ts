@@ -16,11 +16,11 @@ import type { PkiServices } from './services.ts'
 /** A certificate that the caller has a right on. */
 export interface FoundCertificate {
   readonly id: string
-  /** Undefined where only the register still knows it. */
+  /** Undefined when only the register still has the certificate. */
   readonly object: ManagedObject | undefined
   /** DER. */
   readonly der: Uint8Array | undefined
-  /** Undefined of a certificate that no authority of here issued. */
+  /** Undefined for a certificate that no local authority issued. */
   readonly issued: IssuedCertificate | undefined
 }
 
@@ -36,7 +36,7 @@ export interface CertificateAccess extends Access<PkiServices> {
   resolved(context: OperationContext<PkiServices>): FoundCertificate
 }
 
-/** Objects on which a right counts: the certificate, the authority that issued it, or either of them. */
+/** Objects on which a right is accepted: the certificate, the authority that issued it, or either of them. */
 export type RightHolder = 'certificate' | 'authority' | 'either'
 
 const holderText: Readonly<Record<RightHolder, string>> = {
@@ -46,8 +46,9 @@ const holderText: Readonly<Record<RightHolder, string>> = {
 }
 
 /**
- * The right on the certificate in the path, or on the authority that issued it: who looks after an authority looks
- * after what it issued. What is its owner's to do, or the authority's, names which of them it asks.
+ * Requires the right on the certificate in the path or on the authority that issued it: a user with a right on an
+ * authority also has it on the certificates that the authority issued. An operation reserved for the owner of the
+ * certificate, or for that of the authority, sets `on`.
  */
 export function certificateRight(right: Right, on: RightHolder = 'either'): CertificateAccess {
   return {
@@ -65,8 +66,8 @@ export function certificateRight(right: Right, on: RightHolder = 'either'): Cert
 }
 
 /**
- * The same, read now.
- * @throws Failure not_found, also for who has no right at all on it; forbidden
+ * The same check on rows that are read now.
+ * @throws Failure not_found, also for a caller without any right on it; forbidden
  */
 export async function requirePermittedCertificate(
   context: OperationContext<PkiServices>,
@@ -84,7 +85,7 @@ export async function requirePermittedCertificate(
   const authority = await authorityObject(context.services, issued.authorityId)
   const above = await verdict(context, authority, on === 'certificate' ? 'getattributes' : right)
   if (above === 'allowed' && on !== 'certificate') return found
-  // Who may know the certificate is told that this is not theirs to do.
+  // A caller who may see the certificate gets `forbidden` instead of `not_found`.
   requireAllowed(own === 'nothing' && above === 'nothing' ? 'nothing' : 'lacks_this_right')
   return found
 }
@@ -111,7 +112,7 @@ async function findCertificate(services: PkiServices, text: string): Promise<Fou
     return { id, object, der, issued }
   }
   stored?.material?.fill(0)
-  // An identifier that was used again is of the object that has it now.
+  // A reused identifier belongs to the object that has it now.
   const issued = stored === undefined ? await findIssuedCertificate(db, id) : undefined
   return { id, object: undefined, der: undefined, issued }
 }

@@ -33,7 +33,7 @@ export const ListedCertificate = Type.Object({
   ),
 })
 
-/** A certificate with what stands in it. */
+/** A certificate with its parsed contents. */
 export const CertificateDescription = Type.Object({
   ...common,
   issuer: Type.Optional(Type.String()),
@@ -42,7 +42,7 @@ export const CertificateDescription = Type.Object({
   certificate: Type.Optional(Type.String({ description: 'PEM; absent where the object is gone.' })),
 })
 
-/** One that is over is so whatever else it was, unless it was revoked. */
+/** A certificate past its validity is expired, unless it was revoked. */
 export function certificateState(issued: IssuedCertificate, now: number): CertificateState {
   const status = toStatus(issued)
   if (status === 'good') return now > issued.notAfter ? 'expired' : 'valid'

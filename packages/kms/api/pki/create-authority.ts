@@ -92,7 +92,7 @@ const rootDays = 3650
 const intermediateDays = 1825
 const attempts = 3
 
-/** `POST /v1/pki/authorities`: a root, an authority below another, or one that was made elsewhere and whose key is here. */
+/** `POST /v1/pki/authorities`: creates a root or a subordinate authority, or imports one whose key is here. */
 export const createAuthority = define({
   name: 'pki.authorities.create',
   route: post('/v1/pki/authorities'),
@@ -304,7 +304,7 @@ async function importPair(
   return { privateKey, publicKey: undefined }
 }
 
-/** The certificates above, in their order. @throws failure('bad_request') unless they are a valid path now */
+/** The issuer certificates, in order. @throws failure('bad_request') unless they are a valid path now */
 function buildChain(der: Buffer, given: readonly Buffer[], now: number): readonly Uint8Array[] {
   const { subject, issuer } = parseCertificate(der)
   const selfIssued = Buffer.from(subject).equals(issuer)

@@ -18,7 +18,7 @@ const forms = {
 } as const
 type Form = (typeof forms)[keyof typeof forms]
 
-/** The type that the header prefers of those known here, of equals the first (RFC 9110 §12.5.1); JSON where none is. */
+/** The supported type that the header prefers, the first of equals (RFC 9110 §12.5.1); JSON if none matches. */
 function negotiateForm(accept = ''): readonly [type: string, form: Form] | undefined {
   const wanted = accept
     .split(',', maxTypes)
@@ -37,7 +37,7 @@ function isJson(type: string): boolean {
   return type === 'application/json' || type === '*/*'
 }
 
-/** A weight that is no number counts as 0. */
+/** An invalid weight counts as 0. */
 function parseWeight(parameters: readonly string[]): number {
   const weight = parameters.find((each) => each.startsWith('q='))
   return weight === undefined ? 1 : Number(weight.slice(2)) || 0
@@ -76,7 +76,7 @@ function noCertificate() {
   return failure('not_found', 'The certificate itself is not kept here any more.')
 }
 
-/** DER of the certificates above it, as far as an authority of here knows them. */
+/** DER of the issuer certificates above it, as far as a local authority has them. */
 async function findChain(
   { db }: PkiServices,
   { id, issued }: FoundCertificate,

@@ -15,7 +15,7 @@ import type { PkiServices } from './services.ts'
 /** Bodies hold certificates and names. */
 const bodyLimit = 512 * 1024
 
-/** Certificate authorities over HTTP: what they do for their owners, and what everybody may read. */
+/** Certificate authorities over HTTP: the operations for their owners, and the public resources. */
 export const pkiOperations: readonly Operation<PkiServices>[] = [
   createAuthority,
   listAuthorities,

@@ -61,7 +61,7 @@ export const IssueReply = Type.Object({
 })
 
 const defaultDays = 90
-/** Serial numbers are random: that one was used before is next to impossible, and no reason to fail. */
+/** Serial numbers are random. A collision is almost impossible and is retried. */
 const attempts = 3
 
 /** `POST /v1/pki/authorities/{id}/certificates`. */
@@ -126,7 +126,7 @@ async function issueFor(body: IssueBody, stored: StoredAuthority, context: Opera
   }
 }
 
-/** Reply about an issued certificate. */
+/** The reply for an issued certificate. */
 export function formatIssued(
   { certificate, chain }: StoredAuthority,
   { id, serial, der }: { readonly id: string; readonly serial: Uint8Array; readonly der: Uint8Array },
@@ -145,7 +145,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
-/** Without a number of days what is usual, as far as the authority permits. */
+/** Without a number of days the default applies, as far as the authority permits it. */
 export function chooseDates(
   { parsed, settings: { maxDays } }: Authority,
   days: number | undefined,
@@ -154,7 +154,7 @@ export function chooseDates(
   const wanted = computeValidity(now, days ?? Math.min(defaultDays, maxDays ?? defaultDays), parsed.notBefore)
   const notAfter = days === undefined ? Math.min(wanted.notAfter, parsed.notAfter) : wanted.notAfter
   if (maxDays === undefined) return { notBefore: wanted.notBefore, notAfter }
-  // The time before now does not extend what the authority permits.
+  // Backdating does not extend the validity that the authority permits.
   const latest = Math.floor(now / 1000) * 1000
   return { notBefore: Math.max(wanted.notBefore, Math.min(latest, notAfter - maxDays * day)), notAfter }
 }
@@ -181,7 +181,7 @@ async function readRequested(
   const { csr, public_key: publicKey } = body
   const profile = profileNames[body.profile ?? 'server']
   if (csr !== undefined) {
-    // Its signature was verified with the key, which OpenSSL has loaded then.
+    // OpenSSL can load the key, since it verified the signature of the request with it.
     const request = readCertificationRequest(derInBase64(csr) ?? Buffer.from(csr, 'utf8'))
     requirePermittedKey(request.spki, services.policy, services.fips)
     const subject = body.subject === undefined ? request.subject : parseSubject(body.subject)

@@ -12,7 +12,7 @@ import { define } from './services.ts'
 const access = authorityRight('getattributes')
 const maxListed = 1000
 const defaultListed = 100
-/** Entries of the register that one request looks at. */
+/** Maximum number of register entries that one request reads. */
 const maxScanned = 10_000
 
 const Query = Type.Object({

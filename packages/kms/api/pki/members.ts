@@ -17,7 +17,10 @@ export const profileNames = {
   spiffe: 'spiffe',
 } as const satisfies Readonly<Record<string, ProfileName>>
 
-/** Those that a request can ask for: responders are made by the service, authorities by an operation of their own. */
+/**
+ * Profiles that a request can name: the service issues responder certificates itself, and authorities have their own
+ * operation.
+ */
 const askedProfiles = ['server', 'client', 'code_signing', 'spiffe'] as const
 const grantedProfiles = [...askedProfiles, 'authority'] as const
 
@@ -82,16 +85,16 @@ const day = 86_400_000
 /** A certificate is valid from a little before now: clocks of relying parties differ. */
 const skewMs = 60_000
 
-/** Unix milliseconds, whole seconds. @param earliest the certificate of the issuer begins then */
+/** Unix milliseconds, whole seconds. @param earliest start of the issuer's validity */
 export function computeValidity(now: number, days: number, earliest: number) {
   const second = Math.floor(now / 1000) * 1000
   return { notBefore: Math.max(second - skewMs, earliest), notAfter: second + days * day }
 }
 
-/** The last moment that a certificate can tell (RFC 5280 §4.1.2.5). */
+/** The latest date that a certificate can contain (RFC 5280 §4.1.2.5). */
 const lastEnd = Date.UTC(9999, 11, 31, 23, 59, 59)
 
-/** @throws failure('bad_request') for a text that is no date (RFC 3339) */
+/** @throws failure('bad_request') for a text that is not a date (RFC 3339) */
 export function parseDate(text: string, member: string): number {
   const time = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))?$/.test(text)
     ? Date.parse(text)

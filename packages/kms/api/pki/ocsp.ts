@@ -55,7 +55,7 @@ function toResponse(reply: OcspReply, services: PkiServices) {
   return rawReply({ raw: reply.der, contentType, headers: cacheHeaders(reply, services) })
 }
 
-/** RFC 5019 §6.2; an error, or an answer to a nonce, is kept by nobody. */
+/** RFC 5019 §6.2. Errors and responses with a nonce are not cached. */
 function cacheHeaders({ fresh }: OcspReply, { clock }: PkiServices): Record<string, string> {
   if (fresh === undefined) return { 'Cache-Control': 'no-store' }
   const { etag, producedAt, nextUpdate } = fresh

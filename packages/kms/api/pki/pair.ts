@@ -26,14 +26,14 @@ import {
 } from '../../keys/index.ts'
 import type { PkiServices } from './services.ts'
 
-/** A pair of keys that is to be certified. */
+/** A key pair to certify. */
 export interface CertifiedPair {
   readonly privateKey: Key
-  /** Undefined where only the private half is kept. */
+  /** Undefined when only the private key is stored. */
   readonly publicKey: string | undefined
 }
 
-/** Which key a request names: one that is here, or the algorithm of a new one. */
+/** The key that a request names: an existing key, or the algorithm of a new one. */
 export interface KeyWish {
   readonly kid?: string | undefined
   readonly alg?: string | undefined
@@ -44,7 +44,7 @@ export interface KeyWish {
 const crlSign = 0x2000
 
 /**
- * The pair that is named, or a new one. The key of an authority signs certificates and CRLs, and nothing else.
+ * Returns the named pair or a new one. The key of an authority signs only certificates and CRLs.
  * @param use what it is for
  * @throws Failure bad_request, unsupported_algorithm, not_found, forbidden
  */
@@ -144,7 +144,7 @@ async function quantumSafePair(
   return newQuantumSafePair(wish)
 }
 
-/** A pair of an algorithm that JOSE has a name for; undefined for those that do not sign. */
+/** Generates a pair of a JOSE signature algorithm; undefined for other algorithms. */
 async function josePair(
   { policy }: PkiServices,
   { alg, bits, owner, now, privateMask, publicMask }: NewPairWish,
@@ -162,7 +162,7 @@ async function josePair(
   ])
 }
 
-/** Keys know their newest certificate: those of the caller's own. */
+/** Links the keys of a pair to their newest certificate if both have the same owner. */
 export async function linkToCertificate(
   { db }: Pick<PkiServices, 'db'>,
   objects: UnitOfWork,

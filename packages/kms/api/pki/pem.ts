@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { derInBase64 } from '@warder/pki/pem'
 
-/** Certificates that one request brings at most. */
+/** Maximum number of certificates in one request. */
 const maxCertificates = 10
 const block = /-----BEGIN ([A-Z0-9 ]{1,40})-----([A-Za-z0-9+/=\s]{1,100000})-----END \1-----/g
 

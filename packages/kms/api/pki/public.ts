@@ -13,12 +13,12 @@ const IssuerId = Type.Object({
 })
 
 const crlType = 'application/pkix-crl'
-/** Caches ask again so long before the list ends. */
+/** Caches revalidate this long before the list expires. */
 const marginMs = 60_000
 
 /**
- * `GET /public/certificates/{issuer_id}/crl`: the list that was signed last. Nothing is signed here, so that a flood
- * costs nothing but its traffic.
+ * `GET /public/certificates/{issuer_id}/crl`: the last signed list. The request signs nothing, so a flood costs only
+ * its traffic.
  */
 export const crl = define({
   name: 'pki.crl',

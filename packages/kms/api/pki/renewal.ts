@@ -48,13 +48,13 @@ const RenewalReply = Type.Object({
   due_at: Type.Optional(Type.String()),
 })
 
-/** A certificate whose renewal can be said here, with the private key of its pair. */
+/** A certificate whose renewal can be configured, with the private key of its pair. */
 interface Renewable {
   readonly certificate: ManagedObject
   readonly key: ManagedObject | undefined
 }
 
-/** @throws Failure bad_request for a certificate that no authority of here has issued */
+/** @throws Failure bad_request for a certificate that no local authority issued */
 async function renewable(objects: UnitOfWork, { object, issued }: FoundCertificate): Promise<Renewable> {
   const certificate = object === undefined ? undefined : await objects.read(object.id)
   if (issued === undefined || certificate === undefined)
@@ -104,7 +104,7 @@ const getRenewal = define({
 
 const setAccess = certificateRight('setattribute', 'certificate')
 
-/** `PUT /v1/pki/certificates/{id}/renewal`: the whole setting. */
+/** `PUT /v1/pki/certificates/{id}/renewal`: replaces the whole setting. */
 const setRenewal = define({
   name: 'pki.certificates.renewal.set',
   route: put(path),

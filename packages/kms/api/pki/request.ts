@@ -19,7 +19,7 @@ const CertificateRequest = Type.Object({
   names: Type.Optional(NamesMember),
 })
 
-/** `POST /v1/pki/requests`: what an outside authority is asked with for the certificate of an authority here. */
+/** `POST /v1/pki/requests`: creates a CSR with which an external authority certifies a local one. */
 export const createRequest = define({
   name: 'pki.requests.create',
   route: post('/v1/pki/requests'),

@@ -16,7 +16,7 @@ import { parseDate } from './members.ts'
 import { define, type PkiServices } from './services.ts'
 
 const access = certificateRight('revoke')
-/** Not the holder's: the authority has put the certificate on hold, and relying parties believe it (RFC 5280 §5.3.1). */
+/** The holder may not release it: the authority placed the hold, and relying parties trust it (RFC 5280 §5.3.1). */
 const releaseAccess = certificateRight('revoke', 'authority')
 const attempts = 10
 
@@ -81,7 +81,7 @@ function readRevocation(body: Static<typeof RevokeBody> | undefined) {
   return { reason, ...(date !== undefined && { invalidityAt: parseDate(date, 'invalidity_date') }) }
 }
 
-/** Read, changed and committed, again when somebody else was faster; the right is asked for in each attempt. */
+/** Reads, changes and commits an entry, and retries after a concurrent change. Each attempt checks the right. */
 async function changeRevocation(
   context: OperationContext<PkiServices>,
   on: RightHolder,

@@ -16,15 +16,15 @@ export interface PkiServices extends AccessServices {
   readonly uses: LastUses
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
-  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  /** Algorithm policy of this server, including `fips`. Every operation of REST and KMIP applies it. */
   readonly policy: AlgorithmPolicy
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
-  /** How authorities tell what was revoked. */
+  /** How authorities publish revocations. */
   readonly revocation: RevocationConfig
-  /** Signs what authorities have due: CRLs, certificates of responders. */
+  /** Signs what is due for authorities: CRLs and responder certificates. */
   readonly maintenance: Maintenance
-  /** Revocation lists and answers of OCSP, for everybody. */
+  /** Public CRLs and OCSP responses. */
   readonly published: PublishedStatus
 }
 

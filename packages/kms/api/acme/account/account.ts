@@ -22,7 +22,7 @@ function requireOwn(account: Account, id: string): void {
   if (account.id !== id) throw acmeProblem('unauthorized', 'The account is another one.')
 }
 
-/** `POST …/account/{account}` (RFC 8555 §7.3.2, §7.3.6): read, change of the contacts, deactivation. */
+/** `POST …/account/{account}` (RFC 8555 §7.3.2, §7.3.6): reads, updates or deactivates an account. */
 export function accountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),

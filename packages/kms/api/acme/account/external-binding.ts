@@ -9,9 +9,9 @@ import { type Credential, findCredential } from '../stored/credential-store.ts'
 const hashes: Readonly<Record<string, string>> = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' }
 
 /**
- * The credential that an account is to be bound with (RFC 8555 §7.3.4): a JWS over the key of the account, with the MAC
- * key of the credential.
- * @throws malformed; unauthorized for a MAC that is wrong, and for a credential that is unknown, used or over alike
+ * Verifies an external account binding (RFC 8555 §7.3.4): a JWS over the account key with the MAC key of a credential.
+ * Returns the credential.
+ * @throws malformed; unauthorized, alike for a wrong MAC and for a credential that is unknown, used or expired
  */
 export async function verifyBinding(
   { db, seal, clock }: AcmeServices,

@@ -12,7 +12,7 @@ import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../req
 import { type Account, findAccountByKey, updateAccount } from '../stored/account-store.ts'
 import { accountObject } from './account.ts'
 
-/** `POST …/key-change` (RFC 8555 §7.3.5): the account gets another key, which signed the request within the request. */
+/** `POST …/key-change` (RFC 8555 §7.3.5): replaces the account key. The new key has signed the inner JWS. */
 export function keyChangeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),

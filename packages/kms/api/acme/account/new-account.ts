@@ -13,15 +13,15 @@ import { accountObject } from './account.ts'
 import { readContacts } from './contact.ts'
 import { verifyBinding } from './external-binding.ts'
 
-/** New accounts of one directory in an hour, where none needs a credential. */
+/** Maximum number of new accounts per hour of a directory that requires no credential. */
 const maxAccountsPerHour = 500
 const hour = 3_600_000
 
-/** `POST …/new-account` (RFC 8555 §7.3): makes an account for the key of the request, or finds the one that it has. */
+/** `POST …/new-account` (RFC 8555 §7.3): creates an account for the request's key, or returns its existing account. */
 export function newAccountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   const credentials = new WeakMap<AcmeCaller, Credential>()
 
-  /** The user that the account acts for; whoever may have none is refused here, before anything else. */
+  /** The user that the account acts for. A client that may not have an account is refused here, before other checks. */
   async function findOwner(caller: AcmeCaller, services: AcmeServices): Promise<string> {
     const { directory, key } = caller
     const { db, clock } = services
@@ -99,7 +99,7 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
         if (error instanceof GuardFailed)
           throw acmeProblem('unauthorized', 'The external account binding is not accepted.')
         if (!(error instanceof UniqueViolation)) throw error
-        // The same key asked twice at once.
+        // Two requests with the same key arrived at the same time.
         const winner = await findAccountByKey(db, directory.authorityId, key.thumbprint)
         if (winner !== undefined) return reply(winner, 200)
         throw error

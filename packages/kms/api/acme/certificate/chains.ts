@@ -3,8 +3,8 @@ import { parseCertificate } from '@warder/pki/x509'
 import { listAuthorities, type StoredAuthority } from '../../../authority/register/authority-store.ts'
 
 /**
- * The chains of a certificate, the usual one first (RFC 8555 §7.4.2): the issuer and those above it without the root, then
- * the same with the root, then those of other certificates that the issuer has (cross-certificates).
+ * The chains of a certificate, the default chain first (RFC 8555 §7.4.2): the issuer and those above it without the
+ * root, then the same with the root, then those of other certificates that the issuer has (cross-certificates).
  * @returns DER of the certificates above, the issuer first
  */
 export async function buildChains(

@@ -67,7 +67,7 @@ export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeS
   })
 }
 
-/** @throws caa where the records of a name do not let the authority issue, and the directory asks them (RFC 8659) */
+/** @throws caa when the directory checks CAA records and those of a name do not permit issuance (RFC 8659) */
 async function requireCaa(
   { probes }: AcmeEnvironment,
   { account, urls, directory }: ReturnType<typeof accountCaller>,
@@ -95,7 +95,7 @@ async function requireCaa(
   if (problem !== undefined) throw acmeProblem('caa', problem.detail)
 }
 
-/** Issues, stores and registers the certificate, and settles the order, in one commit. */
+/** Issues, stores and registers the certificate and completes the order, in one commit. */
 async function issueFor(
   context: OperationContext<AcmeServices>,
   { account, directory }: ReturnType<typeof accountCaller>,
@@ -158,7 +158,7 @@ async function issueFor(
   }
 }
 
-/** The certificate that the client says it replaces (RFC 9773 §5), if it is here and was not replaced otherwise. */
+/** The certificate that the order replaces (RFC 9773 §5), if it exists here and was not replaced in another way. */
 async function findReplacedObject(
   { db }: AcmeServices,
   objects: UnitOfWork,
@@ -194,7 +194,7 @@ async function requireGoodKey(
   }
 }
 
-/** A refusal of the authority means a wrong request here. */
+/** A refusal by the authority means that the request is wrong. */
 function toAcmeError(error: unknown): unknown {
   if (error instanceof GuardFailed)
     return acmeProblem('conflict', 'Another request changed the order at the same time.')

@@ -10,11 +10,11 @@ import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceRow } from '../request/row.ts'
 import { registerEntryNamed } from '../stored/certificate-id.ts'
 
-/** When clients ask again (RFC 9773 §4.3). */
+/** Polling interval of clients (RFC 9773 §4.3). */
 const askAgainSeconds = 21_600
 const hour = 3_600_000
 
-/** When a certificate is best renewed. Unix milliseconds. */
+/** Suggested renewal window of a certificate. Unix milliseconds. */
 function renewalWindow({
   notBefore,
   notAfter,
@@ -26,7 +26,8 @@ function renewalWindow({
   // RFC 9773 §4.2: a window in the past means now.
   if (revokedAt !== undefined) return { start: revokedAt - 2 * hour, end: revokedAt - hour }
   const lifetime = notAfter - notBefore
-  // From two thirds of its life on, for a twelfth: clients choose a moment in it, and are not all there at once.
+  // The window begins after two thirds of the lifetime and lasts a twelfth of it. Clients choose a random time in it,
+  // which spreads their requests.
   const start = notBefore + Math.floor((lifetime * 2) / 3)
   return { start, end: start + Math.floor(lifetime / 12) }
 }

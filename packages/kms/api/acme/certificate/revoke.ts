@@ -23,7 +23,7 @@ import { isAuthorized } from '../stored/authorization-store.ts'
 import { findByRegister } from '../stored/certificate-store.ts'
 import type { Identifier } from '../stored/challenge.ts'
 
-/** Those that a subscriber may give (RFC 5280 §5.3.1), by their numbers. */
+/** Reasons that a subscriber may give (RFC 5280 §5.3.1), by number. */
 const reasons: ReadonlyMap<unknown, RevocationReason> = new Map([
   [0, 'unspecified'],
   [1, 'keyCompromise'],
@@ -38,7 +38,10 @@ interface Named {
   readonly parsed: ParsedCertificate
 }
 
-/** `POST …/revoke-cert` (RFC 8555 §7.6): by the account, by one that controls all its names, or by its own key. */
+/**
+ * `POST …/revoke-cert` (RFC 8555 §7.6): signed by the account that ordered the certificate, by an account that controls
+ * all its names, or with the key of the certificate.
+ */
 export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),

@@ -14,7 +14,7 @@ import type { Identifier } from '../stored/challenge.ts'
 /** Contents of a certificate to issue. */
 export interface OrderedKey {
   readonly spki: Uint8Array
-  /** One of the names of the order, short enough. */
+  /** A name of the order that is short enough for a common name. */
   readonly commonName: string | undefined
 }
 
@@ -22,9 +22,8 @@ export interface OrderedKey {
 const maxCommonNameLength = 64
 
 /**
- * Reads a CSR, whose names have to be those of the order, all of them and no others (RFC 8555 §7.4). Of all that it asks
- * for the names and the key count.
- * @param accountKey which must not be certified (RFC 8555 §11.1)
+ * Reads a CSR. Its names must be exactly those of the order (RFC 8555 §7.4). Only its names and its key are used.
+ * @param accountKey must not be the key of the CSR (RFC 8555 §11.1)
  * @throws badCSR, badPublicKey
  */
 export function readOrderedKey(

@@ -3,13 +3,13 @@ import { acmeProblem } from '../protocol/problem.ts'
 import type { Order } from '../stored/order-store.ts'
 
 const day = 86_400_000
-/** Clocks of those who verify may be late. */
+/** Certificates are backdated, since the clock of a verifier may be slow. */
 const backdateMs = 3_600_000
 
 /**
- * When a certificate is valid: as the directory says, or for less where the client asks for less, and within the
+ * Chooses the validity of a certificate: that of the directory, or a shorter one if the client requests it, within the
  * validity of the authority.
- * @throws malformed when the client asks for more
+ * @throws malformed when the client requests a longer validity
  */
 export function chooseValidity(
   { notBefore, notAfter }: Pick<Order, 'notBefore' | 'notAfter'>,
@@ -19,8 +19,8 @@ export function chooseValidity(
 ): { readonly notBefore: number; readonly notAfter: number } {
   const maxMs = Math.min(days, settings.maxDays ?? days) * day
   const begin = notBefore ?? Math.max(now - backdateMs, parsed.notBefore)
-  // The days count from now where the certificate begins later: the right to have it issued, and the control of its names,
-  // were looked at now.
+  // If the certificate begins later, its days still count from now: the right to issue it and the control of its names
+  // were checked now.
   const latest = Math.min(begin + maxMs, now + maxMs, parsed.notAfter)
   if (notBefore !== undefined && notBefore < now - backdateMs)
     throw acmeProblem('malformed', "'notBefore' of the order has passed.")

@@ -20,8 +20,9 @@ import { findOrder, type Order, updateOrder } from '../stored/order-store.ts'
 const attempts = 5
 
 /**
- * `POST …/challenge/{authorization}/{type}` (RFC 8555 §7.5.1): the client has answered; the answer is looked at now, once,
- * and the reply tells what came of it. A service that ends meanwhile leaves the challenge pending: it is asked again.
+ * `POST …/challenge/{authorization}/{type}` (RFC 8555 §7.5.1): the client has prepared the challenge. The service
+ * validates it once, within the request, and replies with the result. If the service stops meanwhile, the challenge
+ * stays pending and the client repeats its request.
  */
 export function challengeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
@@ -54,7 +55,7 @@ export function challengeOperation(environment: AcmeEnvironment): Operation<Acme
           links: [['up', urls.authorization(found.id)]],
         })
       const { found, challenge } = await read()
-      // Read, or asked again about what was decided.
+      // A read, or a repeated request for a challenge that is already decided.
       if (payload.length === 0 || found.status !== 'pending') return reply({ found, challenge })
       payloadObject(caller)
       const { identifier } = found
@@ -78,7 +79,7 @@ export function challengeOperation(environment: AcmeEnvironment): Operation<Acme
   })
 }
 
-/** Writes what came of a challenge, and what that means for the order, in one commit. */
+/** Writes the result of a challenge and its effect on the order, in one commit. */
 async function settle(
   { services, commit }: OperationContext<AcmeServices>,
   found: Authorization,
@@ -95,7 +96,8 @@ async function settle(
   const to = order && orderAfter(order, await listAuthorizations(db, order.id), found, problem)
   await commit([
     updateAuthorization(found, { status, challenges }),
-    // Also where nothing of it changes: of two authorizations that become valid at once the second sees the first.
+    // The order is written even if it does not change: of two authorizations that become valid at the same time, the
+    // second then sees the first.
     ...(order === undefined ? [] : [updateOrder(order, to ?? {})]),
   ])
   return { found: { ...found, status, challenges } as const, challenge }

@@ -9,7 +9,7 @@ import { resourceReply, resourceRow } from '../request/row.ts'
 
 const pathParameters = Type.Object({ authority: Type.String() })
 
-/** `GET …/directory`: where everything is (RFC 8555 §7.1.1, RFC 9773 §5). */
+/** `GET …/directory`: the addresses of all resources (RFC 8555 §7.1.1, RFC 9773 §5). */
 export function directoryOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),

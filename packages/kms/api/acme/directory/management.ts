@@ -90,7 +90,7 @@ function directoryReply({ baseUrl }: AcmeEnvironment, id: string, settings: Dire
   }
 }
 
-/** Opening and closing authorities for ACME: rights as on keys, on the certificate of the authority. */
+/** Operations that open and close authorities for ACME. They require rights on the certificate of the authority. */
 export function directoryManagement(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
   const open = define({
     ...managementRow,

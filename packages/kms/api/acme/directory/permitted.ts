@@ -23,7 +23,7 @@ export const managementRow = {
 
 type Context = OperationContext<AcmeServices>
 
-/** The authority, where the caller has the right on its certificate. @throws not_found, forbidden */
+/** The authority, if the caller has the right on its certificate. @throws not_found, forbidden */
 export async function requireAuthority(context: Context, id: string, right: Right): Promise<void> {
   context.audit({ object: id })
   const { db, roles } = context.services
@@ -42,7 +42,7 @@ export async function requireOpen({ services }: Context, id: string): Promise<Di
   return directory
 }
 
-/** @throws conflict when somebody else was faster */
+/** @throws conflict when another request changed it first */
 export async function orConflict(commit: Promise<unknown>): Promise<void> {
   try {
     await commit
@@ -53,7 +53,7 @@ export async function orConflict(commit: Promise<unknown>): Promise<void> {
   }
 }
 
-/** @throws not_found where the guard is that there is such a row */
+/** @throws not_found when the guard requires the row to exist */
 export async function orNotFound(commit: Promise<unknown>, sentence: string): Promise<void> {
   try {
     await commit

@@ -37,7 +37,7 @@ function dnsName(value: string): string {
   const name = value.toLowerCase()
   const plain = name.startsWith('*.') ? name.slice(2) : name
   const labels = plain.split('.')
-  // A last label of digits would be read as an address by some (RFC 3696 §2).
+  // Some software reads a name as an address if its last label has only digits (RFC 3696 §2).
   const isName =
     name.length <= maxNameLength &&
     labels.every((each) => label.test(each)) &&

@@ -19,7 +19,7 @@ import { orderObject } from './order-object.ts'
 import { requireCertify } from './permitted.ts'
 
 const hour = 3_600_000
-/** How long an order waits to be finished, and its authorizations count. */
+/** Lifetime of an order that is not finalized, and of its authorizations. */
 const orderLifetimeMs = 7 * 24 * hour
 /** 128 bits at least (RFC 8555 §8.1). */
 const tokenBytes = 32
@@ -107,7 +107,7 @@ function newAuthorization(
   }
 }
 
-/** Wildcards are proved in DNS alone (RFC 8555 §7.1.3), addresses never (RFC 8738 §7). */
+/** Wildcards are validated only with dns-01 (RFC 8555 §7.1.3), addresses never with it (RFC 8738 §7). */
 function isPossible(type: ChallengeType, { type: kind }: Identifier, wildcard: boolean): boolean {
   return type === 'dns-01' ? kind === 'dns' : !wildcard
 }
@@ -122,7 +122,7 @@ function dateIn(payload: Readonly<Record<string, unknown>>, name: string): numbe
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
 
-/** The certificate of the account that is to be replaced. @throws malformed, unauthorized, alreadyReplaced */
+/** The account's certificate that the order replaces. @throws malformed, unauthorized, alreadyReplaced */
 async function findReplaced(
   { db }: AcmeServices,
   { account, directory }: ReturnType<typeof accountCaller>,

@@ -23,7 +23,7 @@ export function orderObject(order: Order, parts: readonly Authorization[], urls:
 /** RFC 8555 §7.1.4 */
 export function authorizationObject(authorization: Authorization, urls: AcmeUrls): unknown {
   const { id, identifier, status, expiresAt, wildcard, challenges } = authorization
-  // RFC 8555 §7.1.4: of a valid authorization the challenge that was answered, of an invalid one the one that failed.
+  // RFC 8555 §7.1.4: a valid authorization lists the validated challenge, an invalid one the failed challenge.
   const shown = status === 'pending' ? challenges : challenges.filter((each) => each.status !== 'pending')
   return {
     identifier,

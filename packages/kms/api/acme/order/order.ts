@@ -37,7 +37,7 @@ export function orderOperation(environment: AcmeEnvironment): Operation<AcmeServ
   })
 }
 
-/** `POST …/authorization/{authorization}` (RFC 8555 §7.5, §7.5.2): read, or deactivation. */
+/** `POST …/authorization/{authorization}` (RFC 8555 §7.5, §7.5.2): reads or deactivates an authorization. */
 export function authorizationOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),

@@ -4,9 +4,8 @@ import { acmeProblem } from '../protocol/problem.ts'
 import type { AcmeServices } from '../protocol/services.ts'
 
 /**
- * May the user whom an account acts for still have the authority issue? Rights that are taken back count for accounts at
- * once.
- * @param now true: a certificate is made now, for which there has to be room
+ * Requires that the user of an account may still use the authority. Withdrawn rights take effect for accounts at once.
+ * @param now true: a certificate is issued now, so the user must also have room for a new object
  * @throws unauthorized
  */
 export async function requireCertify(

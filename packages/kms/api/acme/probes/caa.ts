@@ -9,7 +9,7 @@ export interface CaaQuestion {
   readonly identities: readonly string[]
   /** The DNS name of the order, `*.` before it for a wildcard. */
   readonly name: string
-  /** How it was proven; undefined = not known. */
+  /** The validation method; undefined: not known. */
   readonly challenge: ChallengeType | undefined
   /** Address of the account. */
   readonly account: string
@@ -22,9 +22,9 @@ const understood: ReadonlySet<string> = new Set(['critical', 'issue', 'issuewild
 const nothingThere: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND'])
 
 /**
- * Whether the CAA records of a name, or of the nearest name above it that has any, let this authority issue (RFC 8659
- * §3, §4; RFC 8657). What cannot be looked up lets nobody issue.
- * @returns what is wrong; undefined: it may
+ * Checks whether the CAA records of a name, or of its closest parent with such records, permit this authority to issue
+ * (RFC 8659 §3, §4; RFC 8657). A failed lookup forbids issuance.
+ * @returns the problem; undefined: issuance is permitted
  */
 export async function checkCaa(question: CaaQuestion, resolve: ResolveCaa): Promise<Problem | undefined> {
   const isWildcard = question.name.startsWith('*.')
@@ -59,7 +59,7 @@ function permit(records: readonly CaaRecord[], question: CaaQuestion, isWildcard
   return values.length === 0 || values.some((value) => names(value, question))
 }
 
-/** `domain; name=value; …`: the domain is this authority, and the parameters fit. */
+/** `domain; name=value; …`: the domain names this authority and the parameters match. */
 function names(value: string, { identities, account, challenge }: CaaQuestion): boolean {
   const [domain = '', ...parameters] = value.split(';').map((part) => part.trim())
   if (!identities.includes(domain.toLowerCase().replace(/\.$/, ''))) return false

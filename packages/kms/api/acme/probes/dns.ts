@@ -11,7 +11,7 @@ export function createResolver(servers: readonly string[]): Resolver {
   return resolver
 }
 
-/** Addresses as these servers tell them, without files of the machine. */
+/** Resolves addresses with these servers only, without the hosts file. */
 export function dnsResolve(resolver: Resolver): Resolve {
   return async (name) => {
     const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])

@@ -18,7 +18,7 @@ import type { Proof, Ways } from './proof.ts'
 import { checkTls } from './tls-alpn-01.ts'
 
 export interface ProbeSettings {
-  /** Challenges are looked for in private, loopback and link-local networks, too. */
+  /** true: challenges are validated in private, loopback and link-local networks, too. */
   readonly allowPrivateNetworks: boolean
   readonly httpPort: number
   readonly tlsPort: number
@@ -28,14 +28,14 @@ export interface ProbeSettings {
 
 export interface ChallengeProbes {
   /**
-   * Looks once whether a challenge was answered.
-   * @returns what is wrong, undefined: it was
-   * @throws rateLimited when too many are being looked at
+   * Validates a challenge once.
+   * @returns the problem; undefined: the challenge is valid
+   * @throws rateLimited when too many validations are running
    */
   check(type: ChallengeType, proof: Proof): Promise<Problem | undefined>
   /**
-   * Looks whether CAA records let the authority issue for these names.
-   * @returns the first thing that is wrong, undefined: they do
+   * Checks whether CAA records permit the authority to issue for these names.
+   * @returns the first problem; undefined: issuance is permitted
    * @throws rateLimited
    */
   caa(questions: readonly CaaQuestion[]): Promise<Problem | undefined>
@@ -45,10 +45,10 @@ const timeoutMs = 10_000
 const redirectLimit = 10
 /** A key authorization has 87 characters; servers may add white space. */
 const maxResponseBytes = 4096
-/** Challenges that one worker looks at at a time, and those of one host among them. */
+/** Maximum number of concurrent validations of one worker, in all and per host. */
 const maxConcurrent = 64
 const maxPerHost = 8
-/** For the names of an order together. */
+/** Time limit of the CAA checks for all names of an order. */
 const caaMs = 20_000
 
 const checks: Readonly<Record<ChallengeType, (proof: Proof, ways: Ways) => Promise<Problem | undefined>>> = {
@@ -118,7 +118,7 @@ function tooMany(what: string) {
 
 const problemTypes: Partial<Readonly<Record<OutboundReason, ProblemType>>> = { name: 'dns' }
 
-/** Nothing of what was found at the address is told: it may be in a network that the client cannot reach. */
+/** The response from the address is not disclosed: the address may be in a network that the client cannot reach. */
 const sentences: Readonly<Record<OutboundReason, string>> = {
   url: 'leads to an address or a port that is not asked',
   name: 'cannot be resolved',

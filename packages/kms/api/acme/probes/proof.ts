@@ -9,7 +9,7 @@ export interface Proof {
   readonly keyAuthorization: string
 }
 
-/** The ways out to where challenges are answered. */
+/** Outbound clients for the validation of challenges. */
 export interface Ways {
   readonly http: PlainFetch
   readonly httpPort: number

@@ -10,7 +10,10 @@ import type { Proof, Ways } from './proof.ts'
 const acmeIdentifier = '1.3.6.1.5.5.7.1.31'
 const protocol = 'acme-tls/1'
 
-/** RFC 8737, RFC 8738 §6: the host shows a certificate of its own with the digest of the key authorization. @throws OutboundError */
+/**
+ * RFC 8737, RFC 8738 §6: the host presents a certificate with the digest of the key authorization.
+ * @throws OutboundError
+ */
 export async function checkTls(
   { identifier, keyAuthorization }: Proof,
   { tls }: Ways,
@@ -48,7 +51,7 @@ function wrong(what: string): Problem {
   return createProblem('incorrectResponse', `The certificate that was shown for ${protocol} ${what}.`)
 }
 
-/** The name in the handshake; of an address the one of its reverse zone (RFC 8738 §6). */
+/** The server name in the handshake; for an address its name in the reverse zone (RFC 8738 §6). */
 function toServerName(value: string): string {
   const family = isIP(value)
   if (family === 0) return value

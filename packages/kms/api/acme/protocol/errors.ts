@@ -4,7 +4,7 @@ import Type from 'typebox'
 import type { Nonces } from './nonces.ts'
 import { type ProblemType, toUrn } from './problem.ts'
 
-/** Problem type of a failure without one: a failure of another part of the service, or from before the handler. */
+/** Problem type for failures that have none: those of other parts of the service, or from before the handler. */
 const typesByKind: Partial<Readonly<Record<ErrorKind, ProblemType>>> = {
   unauthorized: 'unauthorized',
   forbidden: 'unauthorized',
@@ -27,7 +27,7 @@ export function acmeErrors(nonces: Nonces): ErrorShape {
     },
     reply(told) {
       const { type: _, ...members } = told.members ?? {}
-      // The service refuses by itself, for example where the key of the authority may not be used.
+      // The service itself refuses, for example when the key of the authority may not be used.
       const status = told.status === 422 && toProblemType(told) === 'serverInternal' ? 500 : told.status
       return {
         status,

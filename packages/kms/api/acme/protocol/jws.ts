@@ -55,7 +55,7 @@ export function readJws(body: unknown): Jws {
   ) as [string, string, string]
   const header = parseStrictObject(decodeMember(protectedText, 'protected'))
   if (header === undefined) throw malformedError("'protected' is not a JSON object without repeated members.")
-  // RFC 7515 §4.1.11, RFC 7797: none of them is understood.
+  // Critical header extensions are not supported (RFC 7515 §4.1.11, RFC 7797).
   for (const name of ['crit', 'b64'])
     if (Object.hasOwn(header, name)) throw malformedError(`The header member '${name}' is not understood.`)
   return {
@@ -92,7 +92,7 @@ export function headerText({ header }: Jws, name: string): string | undefined {
 }
 
 /**
- * A public key as JWK, strong enough and of a type that signs.
+ * Reads a JWK as a public key of a signature algorithm and of sufficient strength.
  * @throws malformed, badPublicKey
  */
 export function readSigningKey(jwk: unknown): SigningKey {
@@ -109,7 +109,7 @@ export function readSigningKey(jwk: unknown): SigningKey {
   }
   if (getKeyAlgorithms(key).length === 0)
     throw acmeProblem('badPublicKey', 'Keys are RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519.')
-  // As it was read: what the sender wrote differently is the same key.
+  // The key as OpenSSL exports it, so that different spellings of one key have the same thumbprint.
   const canonical = key.export({ format: 'jwk' }) as Members
   return { jwk: canonical, key, thumbprint: thumbprint(canonical) }
 }

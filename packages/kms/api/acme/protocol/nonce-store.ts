@@ -18,7 +18,7 @@ export function useNonce(nonce: string, until: number): Change {
   return change(insert, [nonce, until], 1)
 }
 
-/** Forgets nonces that are too old to be used again. */
+/** Deletes nonces that have expired. */
 export function sweepNonces(now: number): Change {
   return change(sweep, [now])
 }
@@ -27,7 +27,7 @@ const id = 'nonces'
 const place: SealContext = { table: 'acme_secret', row: id, column: 'secret' }
 const keyBytes = 32
 
-/** The key of the MAC in nonces, the same on all nodes; the first one that asks makes it. */
+/** The MAC key of nonces, the same on all nodes. The first node that needs the key creates it. */
 export async function nonceKey(db: Database, seal: Seal): Promise<Uint8Array> {
   const row = await db.get(readKey, [id])
   if (row !== undefined) return seal.open(place, row.secret)

@@ -4,22 +4,25 @@ import { type Database, UniqueViolation } from '@warder/foundation/sql'
 import { useNonce } from './nonce-store.ts'
 import { acmeProblem } from './problem.ts'
 
-/** How long a nonce is good for. */
+/** Lifetime of a nonce. */
 const lifetimeMs = 3_600_000
 const timeBytes = 6
 const randomPart = 12
 const macBytes = 14
 
 /**
- * Nonces (RFC 8555 §6.5). A nonce tells when it ends and carries a MAC, so that issuing one writes nothing: who asks for
- * nonces without end fills no table. That it was used is a row, which is unique on every node, until it ends.
+ * Nonces (RFC 8555 §6.5). A nonce contains its expiry and a MAC, so issuing it writes nothing: a client that requests
+ * nonces without end fills no table. A used nonce is a row, unique across all nodes, until it expires.
  */
 export interface Nonces {
   /** Base64url. */
   issue(): string
-  /** @throws badNonce when it is not one of these, or has ended; it is not used by this */
+  /** Does not consume the nonce. @throws badNonce for an unknown or expired nonce */
   check(nonce: string): void
-  /** Uses it up. Called for requests whose signature holds. @throws badNonce when it was used before, on any node */
+  /**
+   * Consumes the nonce. Called for requests whose signature is valid.
+   * @throws badNonce when it was used before, on any node
+   */
   use(nonce: string): Promise<void>
 }
 
@@ -27,7 +30,7 @@ export interface Nonces {
 export function createNonces(db: Database, clock: Clock, key: Uint8Array): Nonces {
   const computeMac = (bytes: Uint8Array): Buffer =>
     createHmac('sha256', key).update(bytes).digest().subarray(0, macBytes)
-  /** Until when it is good; undefined: it is none of these. */
+  /** The expiry of a nonce; undefined: this service did not issue it. */
   const readExpiry = (nonce: string): number | undefined => {
     const bytes = Buffer.from(nonce, 'base64url')
     if (bytes.length !== timeBytes + randomPart + macBytes || bytes.toString('base64url') !== nonce)

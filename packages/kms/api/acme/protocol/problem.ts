@@ -32,14 +32,14 @@ const types = {
 
 export type ProblemType = keyof typeof types
 
-/** A problem as it stands in an order, a challenge or an answer. */
+/** A problem in an order, a challenge or a response. */
 export interface Problem {
   readonly type: string
   readonly detail: string
   readonly status: number
 }
 
-/** Ours for what the RFC has no type for. */
+/** Internal types for problems that have no type in the RFC. */
 const plain: ReadonlySet<string> = new Set(['conflict', 'notFound'])
 
 /** The URN of a problem. */
@@ -56,7 +56,7 @@ export interface ProblemOptions {
   readonly detail?: string
 }
 
-/** A failure that is told as this type of problem: `throw acmeProblem('badNonce', 'The nonce was used before.')`. */
+/** Creates a failure of this problem type: `throw acmeProblem('badNonce', 'The nonce was used before.')`. */
 export function acmeProblem(type: ProblemType, sentence: string, options: ProblemOptions = {}): Failure {
   const { members, ...rest } = options
   return failure(types[type], sentence, { ...rest, members: { ...members, type } })

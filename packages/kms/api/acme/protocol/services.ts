@@ -11,11 +11,11 @@ export interface AcmeServices extends AccessServices {
   readonly clock: Clock
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
-  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  /** Algorithm policy of this server, including `fips`. Every operation of REST and KMIP applies it. */
   readonly policy: AlgorithmPolicy
-  /** Blocked principals, whose requests are refused. */
+  /** Suspended principals, whose requests are refused. */
   readonly blocks: Blocks
-  /** How authorities tell what was revoked. */
+  /** How authorities publish revocations. */
   readonly revocation: RevocationConfig
 }
 

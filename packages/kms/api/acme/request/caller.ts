@@ -21,17 +21,17 @@ export interface AcmeCaller {
   readonly directory: Directory
   readonly urls: AcmeUrls
   readonly key: SigningKey
-  /** undefined: the request is signed with a key that the header brings. */
+  /** undefined: the request is signed with the key in its header. */
   readonly account: Account | undefined
   readonly payload: Buffer
 }
 
 type Context = AuthenticationContext<AcmeServices>
 
-/** By request, from the authenticator to the handler of the same request. */
+/** Callers by request: the authenticator passes them to the handler of the same request. */
 const callers = new WeakMap<IncomingRequest, AcmeCaller>()
 
-/** Larger ones are refused before they are read: no resource of ACME needs more. */
+/** Larger bodies are refused before they are read: no ACME resource needs more. */
 export const maxBodyBytes = 65_536
 
 /** The caller that the authenticator found. */
@@ -41,7 +41,7 @@ export function readCaller({ request }: { readonly request: IncomingRequest }): 
   return caller
 }
 
-/** The same, of an operation that only accounts call. */
+/** The caller of an operation that requires an account. */
 export function accountCaller(context: { readonly request: IncomingRequest }): AcmeCaller & {
   readonly account: Account
 } {
@@ -51,7 +51,7 @@ export function accountCaller(context: { readonly request: IncomingRequest }): A
   return { ...caller, account }
 }
 
-/** The directory that a path leads to. @throws notFound when the authority is not open for ACME */
+/** The directory that a path names. @throws notFound when the authority is not open for ACME */
 export async function directoryAt(
   { db, baseUrl }: AcmeEnvironment,
   { path }: IncomingRequest,
@@ -80,7 +80,8 @@ export function byAccount(environment: AcmeEnvironment) {
 }
 
 /**
- * A request that is signed with the key in its header, or by an account where that may be (RFC 8555 §6.2, `jwk`).
+ * A request that is signed with the key in its header, or by an account if the operation permits it (RFC 8555 §6.2,
+ * `jwk`).
  * @param owner the user that such a request acts for
  */
 export function byKey(
@@ -90,7 +91,8 @@ export function byKey(
 ) {
   return async (context: Context): Promise<Principal> => {
     const caller = await verify(environment, context, accepted)
-    // A blocked user's requests are refused, whichever key signed them; one who is gone may have left a key that others know.
+    // Requests for a suspended user are refused, whichever key signed them. A deleted user may have left a key that
+    // others know.
     if (caller.account === undefined)
       return context.services.blocks.require(toPrincipal(context, caller, await owner(caller, context)))
     return admit(context, toPrincipal(context, caller, caller.account.owner))
@@ -98,8 +100,8 @@ export function byKey(
 }
 
 /**
- * The principal, unless the user whom the account acts for is blocked or gone. Once what the user had is transferred, the
- * account acts for the heir.
+ * Returns the principal, unless the user of the account is suspended or deleted. After the user's objects are
+ * transferred, the account acts for their new owner.
  * @throws unauthorized, failure('forbidden')
  */
 export async function admit({ services }: Context, principal: Principal): Promise<Principal> {
@@ -186,7 +188,7 @@ export function payloadObject({ payload }: AcmeCaller): Readonly<Record<string, 
   return members
 }
 
-/** RFC 8555 §6.3: what is only read has an empty payload. @throws malformed */
+/** RFC 8555 §6.3: the payload of a POST-as-GET request is empty. @throws malformed */
 export function requirePostAsGet({ payload }: AcmeCaller): void {
   if (payload.length > 0)
     throw acmeProblem('malformed', 'This resource is read with an empty payload (POST-as-GET).')

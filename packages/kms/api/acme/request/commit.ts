@@ -1,7 +1,7 @@
 import { type Change, type Commit, GuardFailed } from '@warder/foundation/sql'
 import { acmeProblem } from '../protocol/problem.ts'
 
-/** Commits what was made of rows that were read before. @throws conflict when one of them is another one by now */
+/** Commits changes to rows that were read before. @throws conflict when one of them has changed since */
 export async function commitOrConflict(commit: Commit, changes: readonly Change[]): Promise<void> {
   try {
     await commit(changes)

@@ -10,7 +10,7 @@ export interface AcmeEnvironment {
   readonly clock: Clock
   readonly nonces: Nonces
   readonly probes: ChallengeProbes
-  /** Address of the service, as clients know it, without a slash at its end. */
+  /** Public address of the service, without a trailing slash. */
   readonly baseUrl: string
   readonly errorShape: ErrorShape
 }

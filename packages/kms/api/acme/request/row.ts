@@ -19,7 +19,7 @@ export function resourceRow({ errorShape }: AcmeEnvironment) {
   } as const
 }
 
-/** Whoever signed the request; what they may see is asked by the handler, of the account. */
+/** The authenticator has verified the signature of the request. The handler checks what the account may access. */
 export const signedByAcme = { name: 'ACME account' } as const
 
 export const resourceErrors = {
@@ -36,12 +36,12 @@ export interface ResourceReply {
   /** PEM instead of JSON. */
   readonly pem?: string
   readonly location?: string
-  /** Relation to address. */
+  /** Pairs of link relation and address. */
   readonly links?: readonly (readonly [rel: string, url: string])[]
   readonly retryAfterSeconds?: number
 }
 
-/** A reply with the headers that every answer has (RFC 8555 §6.5, §7.1). */
+/** A reply with the headers that every response has (RFC 8555 §6.5, §7.1). */
 export function resourceReply({ nonces }: AcmeEnvironment, urls: AcmeUrls, reply: ResourceReply) {
   const links = [['index', urls.directory] as const, ...(reply.links ?? [])]
   return rawReply({

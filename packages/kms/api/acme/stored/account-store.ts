@@ -88,7 +88,7 @@ export async function findAccountByKey(
   return row && toAccount(row)
 }
 
-/** In the order of identifiers, which is that of their making. */
+/** Lists accounts by identifier, which is the order of creation. */
 export async function listAccounts(
   db: Database,
   authorityId: string,
@@ -97,12 +97,12 @@ export async function listAccounts(
   return (await db.all(page, [authorityId, after, limit])).map(toAccount)
 }
 
-/** Accounts that were made after a moment. */
+/** Counts the accounts created after a time. */
 export async function countAccounts(db: Database, authorityId: string, since: number): Promise<number> {
   return Number((await db.get(countSince, [authorityId, since]))?.n ?? 0)
 }
 
-/** @throws UniqueViolation by the commit, when the key has an account already */
+/** @throws UniqueViolation by the commit when the key already has an account */
 export function insertAccount(account: Omit<Account, 'version'>): Change {
   const { id, authorityId, thumbprint, jwk, status, contact, owner, credential, createdAt } = account
   return change(

@@ -62,7 +62,7 @@ const update = query<[status: string, challenges: string, id: string, version: n
 )
 const sweep = query<[now: number], unknown>('DELETE FROM acme_authorization WHERE expires_at <= ?')
 
-/** The authorization, if it is one of the account and not over. */
+/** The authorization, if it belongs to the account and has not expired. */
 export async function findAuthorization(
   db: Database,
   id: string,
@@ -77,7 +77,7 @@ export async function listAuthorizations(db: Database, orderId: string): Promise
   return (await db.all(ofOrder, [orderId])).map(toAuthorization)
 }
 
-/** Has the account shown, for an order that is not over, that it controls this identifier? */
+/** Has the account proved control of this identifier for an order that has not expired? */
 export async function isAuthorized(
   db: Database,
   accountId: string,
@@ -117,7 +117,7 @@ export function updateAuthorization(
   return change(update, [status, JSON.stringify(challenges), id, version], 1)
 }
 
-/** Forgets those that are over. */
+/** Deletes expired authorizations. */
 export function sweepAuthorizations(now: number): Change {
   return change(sweep, [now])
 }

@@ -2,9 +2,9 @@ import { parseCertificate, readKeyIdentifier } from '@warder/pki/x509'
 import { registerId, type StoredAuthority } from '../../../authority/index.ts'
 
 /**
- * The register entry that a certificate identifier means (RFC 9773 §4.1): the key identifier of the issuer and the serial
- * number, each in base64url.
- * @returns undefined when it is none, or of another issuer
+ * The register entry that a certificate identifier names (RFC 9773 §4.1): the key identifier of the issuer and the
+ * serial number, each in base64url.
+ * @returns undefined for an invalid identifier, or one of another issuer
  */
 export function registerEntryNamed(authority: StoredAuthority, text: string): string | undefined {
   const [issuer, serial, more] = text.split('.').map(strictBytes)

@@ -1,6 +1,6 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** A certificate that an account got. */
+/** A certificate that was issued to an account. */
 export interface AcmeCertificate {
   readonly id: string
   readonly accountId: string
@@ -54,7 +54,7 @@ export function insertCertificate(certificate: AcmeCertificate): Change {
   return change(insert, [id, accountId, authorityId, registerId, der, notAfter], 1)
 }
 
-/** Forgets certificates that are over; the register keeps them. */
+/** Deletes expired certificates here; the register keeps them. */
 export function sweepCertificates(now: number): Change {
   return change(sweep, [now])
 }

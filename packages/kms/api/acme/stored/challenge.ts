@@ -10,7 +10,7 @@ export interface Identifier {
   readonly value: string
 }
 
-/** One way to show the control of an identifier. */
+/** One method to prove control of an identifier. */
 export interface Challenge {
   readonly type: ChallengeType
   readonly token: string

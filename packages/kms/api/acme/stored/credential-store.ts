@@ -8,10 +8,10 @@ export interface Credential {
   readonly authorityId: string
   /** The user that the account will act for. */
   readonly owner: string
-  /** For people. */
+  /** A name for operators to recognize it by. */
   readonly name: string
   readonly createdAt: number
-  /** Unix milliseconds; until then an account can be bound with it. */
+  /** Unix milliseconds. An account can be bound with it until then. */
   readonly expiresAt: number
   /** The account that was bound with it. */
   readonly account: string | undefined
@@ -94,7 +94,7 @@ export function removeCredential(authorityId: string, id: string): Change {
   return change(remove, [id, authorityId], 1)
 }
 
-/** Forgets those that nobody used in time. */
+/** Deletes credentials that expired unused. */
 export function sweepCredentials(now: number): Change {
   return change(sweep, [now])
 }

@@ -1,7 +1,7 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import type { ChallengeType } from './challenge.ts'
 
-/** Settings of ACME on an authority: what it issues, and to whom. */
+/** ACME settings of an authority: what it issues, and to which clients. */
 export interface DirectorySettings {
   readonly profile: 'server' | 'client'
   /** Validity of certificates. */
@@ -10,7 +10,7 @@ export interface DirectorySettings {
   readonly challenges: readonly ChallengeType[]
   /** Of one account. */
   readonly ordersPerHour: number
-  /** Names of the authority in CAA records, in lower case; with some the records of names are asked. */
+  /** Names of the authority in CAA records, in lower case. If there are any, CAA records are checked. */
   readonly caaIdentities?: readonly string[]
   readonly termsOfService?: string
   readonly website?: string
@@ -63,7 +63,7 @@ export async function findDirectory(db: Database, authorityId: string): Promise<
   )
 }
 
-/** Opens a directory, or gives one that is open other settings. @param before as it was read */
+/** Opens a directory, or changes the settings of an open one. @param before as it was read */
 export function openDirectory(
   { authorityId, settings, openedBy, createdAt }: Omit<Directory, 'version'>,
   before: Directory | undefined,

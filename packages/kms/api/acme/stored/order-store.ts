@@ -11,15 +11,15 @@ export interface Order {
   readonly accountId: string
   readonly status: OrderStatus
   readonly identifiers: readonly Identifier[]
-  /** Asked for by the client. */
+  /** Requested by the client. */
   readonly notBefore: number | undefined
   readonly notAfter: number | undefined
-  /** Register entry of the certificate that the new one takes the place of (RFC 9773 §5). */
+  /** Register entry of the certificate that the new one replaces (RFC 9773 §5). */
   readonly replaces: string | undefined
   readonly certificate: string | undefined
   readonly error: Problem | undefined
   readonly createdAt: number
-  /** When the order is forgotten. */
+  /** When the order is deleted. */
   readonly expiresAt: number
   readonly version: number
 }
@@ -98,7 +98,7 @@ const updateOrderRow = query<
      WHERE id = ? AND version = ?`,
 )
 const sweepOrders = query<[now: number], unknown>('DELETE FROM acme_order WHERE expires_at <= ?')
-/** The order, if it is one of the account and not over. */
+/** The order, if it belongs to the account and has not expired. */
 export async function findOrder(
   db: Database,
   id: string,
@@ -118,12 +118,12 @@ export async function listOrders(
   return (await db.all(orderIdsQuery, [accountId, after, limit])).map(({ id }) => id)
 }
 
-/** Orders of an account that were made after a moment. */
+/** Counts the orders that an account created after a time. */
 export async function countOrders(db: Database, accountId: string, since: number): Promise<number> {
   return Number((await db.get(countSince, [accountId, since]))?.n ?? 0)
 }
 
-/** Does another order that was not in vain take the place of this certificate? */
+/** Does another order, which has not failed, replace this certificate? */
 export async function isReplaced(db: Database, registerId: string): Promise<boolean> {
   return (await db.get(replacing, [registerId])) !== undefined
 }
@@ -162,7 +162,7 @@ export function updateOrder(
   return change(updateOrderRow, [status, certificate ?? null, told, expiresAt, id, version], 1)
 }
 
-/** Forgets orders and authorizations that are over. */
+/** Deletes expired orders and authorizations. */
 export function sweepOver(now: number): Change[] {
   return [change(sweepOrders, [now]), sweepAuthorizations(now)]
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Answer, Caller } from '../../../testing/client.ts'
 import { type AccountKey, accountKey, externalBinding, signed } from './signer.ts'
 
-/** A client of ACME that does no more and no less than it is told, so that a test can do anything wrong. */
+/** An ACME client that does exactly what the test specifies, so that a test can break any rule. */
 export interface AcmeClient {
   readonly key: AccountKey
   /** Address of the account, once there is one. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
-/** A web server of somebody who wants a certificate: it answers http-01 challenges. */
+/** A web server of a certificate applicant: it answers http-01 challenges. */
 export interface HttpHost extends AsyncDisposable {
   readonly port: number
   /** By token: the key authorization. */

@@ -11,14 +11,14 @@ import {
 } from '@warder/pki/x509'
 import { toPem } from '../../pki/pem.ts'
 
-/** A server of somebody who wants a certificate: it answers tls-alpn-01 challenges. */
+/** A server of a certificate applicant: it answers tls-alpn-01 challenges. */
 export interface TlsHost extends AsyncDisposable {
   readonly port: number
   /** Names in handshakes. */
   readonly asked: string[]
-  /** Shows this answer from now on. */
+  /** Presents this response from now on. */
   answer(name: string, keyAuthorization: string, options?: { readonly critical?: boolean }): Promise<void>
-  /** Shows a certificate that somebody else made. PEM */
+  /** Presents a certificate that was created elsewhere. PEM */
   show(made: { readonly key: string; readonly cert: string }): void
 }
 

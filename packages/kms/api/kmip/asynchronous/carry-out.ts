@@ -10,12 +10,15 @@ import { kmipFailure } from '../failure/failure.ts'
 import { findPending, lifetime, settlePending } from './pending-store.ts'
 import { sealResult } from './result.ts'
 
-/** How long the answers of one batch wait for storage to come back, all together, and between two tries. */
+/**
+ * Limits in milliseconds while the answers of a batch wait for storage: the total, the first pause between attempts,
+ * and the longest.
+ */
 const patience = { whole: 60_000, first: 50, maxMs: 2000 }
 
 /**
- * Does the items of a batch that was put off, to the last one: what goes wrong with one of them is its answer. Where
- * even that cannot be written, the item expires unanswered.
+ * Executes all items of a deferred batch. A failure of an item becomes its answer. If that answer cannot be written,
+ * the item expires unanswered.
  */
 export async function carryOut(
   message: Message,
@@ -46,7 +49,7 @@ function logUnanswered({ options, caller }: Message, { operation }: RequestItem,
   options.log.error(about, 'a KMIP request that was put off could not be answered')
 }
 
-/** Records what happened, then keeps the answer; that of a success was committed with its changes. */
+/** Records the outcome, then stores the answer. The answer of a successful item was committed with its changes. */
 async function conclude(
   message: Message,
   id: string,
@@ -79,7 +82,9 @@ function buildAnswer(message: Message, id: string, response: ResponseItem) {
   return settlePending(id, sealResult(seal, id, response), clock.now() + lifetime)
 }
 
-/** Keeps the answer of an item that failed, if need be when storage is back. Nobody misses it when it was cancelled. */
+/**
+ * Stores the answer of a failed item, if need be once storage is available again. A cancelled request needs no answer.
+ */
 async function tell(
   message: Message,
   id: string,

@@ -1,17 +1,17 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
+/** How long a request may wait to be executed, and its answer to be fetched, in milliseconds. */
 export const lifetime = 600_000
 
-/** A request that was put off, or its answer. */
+/** A deferred request, or its answer. */
 export interface PendingRow {
   readonly id: string
   readonly owner: string
   readonly operation: string
   /** Unix milliseconds. */
   readonly expires_at: number
-  /** Sealed; null = not done yet. */
+  /** Sealed; null = not executed yet. */
   readonly result: Uint8Array | null
 }
 
@@ -79,12 +79,12 @@ export function settlePending(id: string, result: Uint8Array, expiresAt: number)
   return change(settle, [result, expiresAt, id], 1)
 }
 
-/** Takes a request back; the guard fails when it is answered. */
+/** Cancels a request; the guard fails when it is answered. */
 export function cancelPending(id: string): Change {
   return change(cancel, [id], 1)
 }
 
-/** Takes away what nobody fetched in time. */
+/** Deletes requests and answers that have expired. */
 export function sweepPending(now: number): Change {
   return change(sweep, [now])
 }

@@ -10,10 +10,10 @@ import { countKeptBytes } from './kept-bytes.ts'
 import { countPending, insertPending, lifetime, sweepPending } from './pending-store.ts'
 import { correlationValue } from './result.ts'
 
-/** Requests of one user that are pending or whose answers wait. */
+/** Maximum number of a user's requests that are pending or whose answers wait. */
 export const maxPerUser = 100
 
-/** Operations answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
+/** Operations answered at once even in an asynchronous batch (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
 const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
   'Poll',
   'Cancel',
@@ -30,8 +30,9 @@ export function canBePutOff(items: readonly RequestItem[]): boolean {
 
 /**
  * Asynchronous processing (KMIP 2.1 §9.2): each item is answered OperationPending with a value to poll for, and the
- * batch is done afterwards, in its order. An item's changes and its answer are one commit, so that what is cancelled
- * has not happened, and what is answered has. Requests that a stopping worker had not begun expire unanswered.
+ * batch is executed afterwards, in order. An item's changes and its answer are one commit: a cancelled item has changed
+ * nothing, and the changes of an answered item are stored. Requests that a worker had not begun when it stopped expire
+ * unanswered.
  */
 export async function defer(
   message: Message,

@@ -24,7 +24,7 @@ import {
 
 const place = (id: string) => ({ table: 'kmip_pending', row: id, column: 'result' })
 
-/** An answer as it is kept: sealed, for it may hold keys. */
+/** Encodes an answer for storage. It is sealed, since it may contain keys. */
 export function sealResult(seal: Seal, id: string, response: ResponseItem): Uint8Array {
   const { status, reason, message, payload } = response
   const bytes = encodeTtlv(
@@ -42,7 +42,7 @@ export function sealResult(seal: Seal, id: string, response: ResponseItem): Uint
   }
 }
 
-/** The answer again, under the name of the operation that was asked for. */
+/** Decodes the stored answer, under the name of the requested operation. */
 export async function decryptResult(
   seal: Seal,
   id: string,
@@ -65,14 +65,14 @@ export function correlationValue(id: string): Uint8Array {
   return Buffer.from(id, 'utf8')
 }
 
-/** When the request came, in seconds since 1970: its id begins with the time (RFC 9562 §5.7). */
+/** Arrival time of the request in seconds since 1970: its id begins with it (RFC 9562 §5.7). */
 export function readSubmissionTime(id: string): number {
   return Math.floor(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) / 1000)
 }
 
 const maxIdLength = 64
 
-/** undefined for what cannot be one of ours. */
+/** undefined for a value that this server cannot have issued. */
 export function parseCorrelation(value: Uint8Array): string | undefined {
   if (value.length === 0 || value.length > maxIdLength) return undefined
   const id = Buffer.from(value).toString('latin1')

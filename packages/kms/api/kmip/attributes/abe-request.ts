@@ -5,10 +5,10 @@ import { abePolicyAttribute, abeVendor } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { ownVendor, readVendorName } from './attribute-vendor.ts'
 
-/** Vendor attributes that ask for something; only the policy of a user key is kept. */
+/** Vendor attributes that carry request parameters; only the policy of a user key is stored. */
 const structureAttribute = 'cover_crypt_access_structure'
 export const actionAttribute = 'cover_crypt_rekey_action'
-/** In which clients before version 5 of the deployed product described the attributes. */
+/** The vendor attribute in which clients before version 5 of the deployed product described the attributes. */
 const formerStructure = 'cover_crypt_policy'
 const asking: ReadonlySet<string> = new Set([structureAttribute, abePolicyAttribute, actionAttribute])
 
@@ -31,7 +31,7 @@ function abeName(node: TtlvNode): string | undefined {
   return name !== undefined && asking.has(name) ? name : undefined
 }
 
-/** Is it one of the attributes that say what a key is, which no client changes? */
+/** Is it one of the attributes that describe a key, which no client may change? */
 export function isAbeAttribute(node: TtlvNode): boolean {
   return abeName(node) !== undefined
 }
@@ -51,7 +51,7 @@ export function readText(attributes: readonly TtlvNode[], name: string): string 
   try {
     if (value?.type === 'ByteString') return utf8.decode(value.value)
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw kmipFailure('InvalidAttributeValue', `${name} is text in UTF-8.`)
 }
@@ -85,7 +85,7 @@ export function requireStructure(attributes: readonly TtlvNode[]): unknown {
   return requireJson(attributes, structureAttribute)
 }
 
-/** The attributes of the object itself: without those that asked for it, and those that its bytes hold. */
+/** The attributes of the object itself, without request parameters and without attributes that its bytes contain. */
 export function ordinaryAttributes(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   return attributes.filter(
     (node) =>

@@ -10,8 +10,8 @@ import type { AttributeState } from './attribute-view.ts'
 export type Adjustment = ValueName<'AdjustmentType'>
 
 /**
- * AdjustAttribute (KMIP 2.1 §6.1.3): the value of a single attribute is raised or lowered (by 1 where the request does
- * not say), or turned into its negative: of a number by its sign, of a Boolean by its truth.
+ * AdjustAttribute (KMIP 2.1 §6.1.3): increments or decrements the value of a single attribute (by 1 unless the request
+ * says otherwise), or negates a number or a Boolean.
  * @param by Integer, LongInteger, BigInteger or Interval; undefined = 1
  * @throws kmipFailure ReadOnlyAttribute, AttributeNotFound, MultiValuedAttribute, InvalidDataType, NumericRange; and as
  *   `setAttribute`

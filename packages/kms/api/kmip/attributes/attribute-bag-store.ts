@@ -4,7 +4,7 @@ import { Tag } from '@warder/kmip/tables'
 import { type IndexGaps, storedLinks, storedNames } from '../../../keys/index.ts'
 import { attributeMembers, isTyped, toMembers, writeAttributes } from '../stored/stored-attributes.ts'
 
-/** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */
+/** The JSON in rows before migration 4: the form of the material, and all KMIP attributes. */
 interface AttributeBag {
   readonly kmip?: unknown
   readonly indexGaps?: IndexGaps
@@ -26,7 +26,9 @@ const setColumns = query<readonly SqlValue[], unknown>(
 )
 const rowsPerCommit = 500
 
-/** Migration 5: puts the attributes of every object where they belong. What has been converted is left alone. */
+/**
+ * Migration 5: moves the attributes of every object into their own columns and tables. Converted objects are skipped.
+ */
 export async function convertAttributeBags(db: Database): Promise<void> {
   let after = ''
   for (;;) {
@@ -78,7 +80,7 @@ const setNamesAndLinks = query<readonly SqlValue[], unknown>(
   'UPDATE managed_object SET kmip = ?, names = ?, links = ? WHERE id = ? AND kmip = ?',
 )
 
-/** Migration 8: gives names and links their columns. What has been converted is left alone. */
+/** Migration 8: moves names and links into their columns. Converted objects are skipped. */
 export async function convertNamesAndLinks(db: Database): Promise<void> {
   let after = ''
   for (;;) {

@@ -14,16 +14,16 @@ import { kmipFailure } from '../failure/failure.ts'
 import { isTagName, readTags, readVendorName } from './attribute-vendor.ts'
 import { requireSoftwareStorage, requireTrueStorage } from './wanted-key.ts'
 
-/** Longest text that is looked up by an index, in bytes of UTF-8. */
+/** Maximum length of an indexed text, in bytes of UTF-8. */
 const maxKeyBytes = 1024
-/** Numbers from here on are for vendors to give (KMIP 2.1 §11). */
+/** Values from here on are vendor extensions (KMIP 2.1 §11). */
 const firstExtension = 0x80000000
 
 /** Source of an attribute: a client, or another server through the client that imports its object (KMIP 2.1 §6.1.25). */
 export type AttributeSource = 'client' | 'server'
 
 /**
- * Is this a value that the attribute can have?
+ * Checks that the attribute can have this value.
  * @returns the value as it is stored
  * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
  */
@@ -69,7 +69,8 @@ function checkStructure(node: StructureNode, source: AttributeSource): TtlvNode 
       return node
     case Tag.ApplicationSpecificInformation:
       requireKey('ApplicationNamespace', memberText(node, Tag.ApplicationNamespace))
-      // KMIP 2.1 §4.4: without the data the server is asked to make some, for a name space that it knows.
+      // KMIP 2.1 §4.4: without the data, the client requests that the server generates it for a name space that it
+      // supports.
       if (memberText(node, Tag.ApplicationData) === undefined)
         throw kmipFailure('ApplicationNamespaceNotSupported', 'ApplicationData cannot be made here.')
       return node
@@ -84,8 +85,8 @@ function checkStructure(node: StructureNode, source: AttributeSource): TtlvNode 
 }
 
 /**
- * KMIP 2.1 §4.59: a client gives total and unit; what is left to use is counted by the server, from the total down. Of
- * what another server counted the rest is left.
+ * KMIP 2.1 §4.59: a client sets the total and the unit; the server counts the remaining uses down from the total. An
+ * imported object keeps the remaining uses that the other server counted.
  */
 function checkLimits(node: StructureNode, source: AttributeSource): StructureNode {
   const total = memberLong(node, Tag.UsageLimitsTotal)
@@ -109,16 +110,16 @@ function requireMember(parent: StructureNode, tag: number): void {
   if (memberNumber(parent, tag) === undefined) throw invalid(`${tagText(parent.tag)} needs ${tagText(tag)}.`)
 }
 
-/** Text that stands in an index. PostgreSQL has no NUL in text. */
+/** Checks a text that is indexed. PostgreSQL text cannot contain NUL. */
 function requireKey(name: string, text: string | undefined): void {
   if (text === undefined || text === '' || text.includes('\u0000') || Buffer.byteLength(text) > maxKeyBytes)
     throw invalid(`${name} must be text of 1 to ${maxKeyBytes} bytes without NUL.`)
 }
 
-/** Enumerations, wherever they stand in the value, must have a name here or belong to a vendor. */
+/** Every enumeration within the value must be known here or be a vendor extension. */
 function requireKnown(node: TtlvNode): void {
   if (node.type === 'Structure') {
-    // The value of a vendor attribute is the vendor's business.
+    // The value of a vendor attribute is not interpreted.
     for (const member of node.value) if (member.tag !== Tag.AttributeValue) requireKnown(member)
     return
   }

@@ -5,8 +5,8 @@ import { kmipFailure } from '../failure/failure.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 
 /**
- * May the attribute have this value now, given what the object is and has? State, dates, limits and names; the table
- * says the rest.
+ * Checks whether the attribute may have this value, given the object's state, dates, limits and names. The table of
+ * rules covers the rest.
  * @param before the instance that is replaced; undefined for a new one
  * @throws kmipFailure WrongKeyLifecycleState, InvalidAttributeValue, NonUniqueNameAttribute, PermissionDenied
  */
@@ -18,7 +18,7 @@ export function requireAllowedNow(
 ): void {
   switch (after.tag) {
     case Tag.ActivationDate:
-      // KMIP 2.1 §4.1; the words are those of the test cases.
+      // KMIP 2.1 §4.1; the text is that of the test cases.
       if (stateAt(state.object, now) !== 'PreActive')
         throw kmipFailure('WrongKeyLifecycleState', 'ACTIVATION_DATE:!PRE_ACTIVE')
       requireOrder(state, after, now)
@@ -48,7 +48,7 @@ export function requireAllowedNow(
   }
 }
 
-/** @throws kmipFailure PermissionDenied: limits that were drawn on stay until they are used up (KMIP 2.1 §4.59) */
+/** @throws kmipFailure PermissionDenied: limits cannot change once a use was counted (KMIP 2.1 §4.59) */
 export function requireUnused(limits: TtlvNode | undefined): void {
   if (limits?.type !== 'Structure') return
   if (memberLong(limits, Tag.UsageLimitsCount) !== memberLong(limits, Tag.UsageLimitsTotal))
@@ -69,7 +69,7 @@ function requireNotReached(before: TtlvNode | undefined, now: number): void {
     throw kmipFailure('WrongKeyLifecycleState', `${tagText(before.tag)} cannot be changed: it has passed.`)
 }
 
-/** Which date must not come before which (KMIP 2.1 §4.18, §4.40, §4.41); no more is asked of them. */
+/** Required order of dates (KMIP 2.1 §4.18, §4.40, §4.41); there are no other conditions on them. */
 const dateOrder: readonly (readonly [earlier: number, later: number])[] = [
   [Tag.ActivationDate, Tag.ProcessStartDate],
   [Tag.ActivationDate, Tag.DeactivationDate],
@@ -95,7 +95,7 @@ function requireDateOrder(nodes: readonly TtlvNode[]): void {
   }
 }
 
-/** An object has each name once (other objects may have it too). */
+/** A name occurs at most once in an object; other objects may have it too. */
 function requireUniqueName(
   state: AttributeState,
   before: TtlvNode | undefined,
@@ -109,7 +109,7 @@ function requireUniqueName(
 }
 
 /**
- * Conditions on the attributes of a new object together: dates in their order, each name once.
+ * Conditions across the attributes of a new object: the order of dates, and no repeated name.
  * @throws kmipFailure InvalidAttributeValue, NonUniqueNameAttribute
  */
 export function requireConsistent(nodes: readonly TtlvNode[]): void {
@@ -123,8 +123,8 @@ function nameValue(node: TtlvNode): string | undefined {
 }
 
 /**
- * Further changes of a new value: AlwaysSensitive and NeverExtractable end for good with the first value that breaks
- * them (KMIP 2.1 §4.3, §4.33); an interval of rotation above zero switches rotation on.
+ * Further changes of a new value: AlwaysSensitive and NeverExtractable become false for good with the first value that
+ * contradicts them (KMIP 2.1 §4.3, §4.33). A rotation interval above zero enables rotation.
  */
 export function consequences(after: TtlvNode): readonly TtlvNode[] {
   if (after.tag === Tag.Sensitive && after.value === false) return [boolean(Tag.AlwaysSensitive, false)]
@@ -134,7 +134,7 @@ export function consequences(after: TtlvNode): readonly TtlvNode[] {
   return []
 }
 
-/** Attributes without a column that one object can have, and their encoding in bytes. */
+/** Maximum number of attributes without a column of one object, and their encoding in bytes. */
 const maxStoredAttributes = 1000
 const maxStoredBytes = 256 * 1024
 

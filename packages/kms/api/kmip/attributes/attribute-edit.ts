@@ -12,11 +12,11 @@ import { requireRule } from './attribute-rules.ts'
 import { isLegacyName, isServerName, isTagName, readTags, requireVendorName } from './attribute-vendor.ts'
 import { type AttributeState, attributeInstances, linkToOtherHalf } from './attribute-view.ts'
 
-/** An object after an edit, and the instance that was added, changed or deleted. */
+/** An edited object, and the instance that was added, changed or deleted. */
 export interface Edited {
   readonly state: AttributeState
   readonly node: TtlvNode
-  /** By which 1.x knows it among the instances of its name. */
+  /** Index of the instance among those of its name, for 1.x clients. */
   readonly index: number
 }
 
@@ -53,7 +53,7 @@ export function setAttribute(state: AttributeState, node: TtlvNode, now: number)
   return putAttribute(state, rule, only, node, now, 0)
 }
 
-/** Which instance is meant: by its value (2.x), by its index (1.x), or the only one. */
+/** Selects an instance by value (2.x), by index (1.x), or as the only one. */
 export interface Which {
   readonly current?: TtlvNode | undefined
   readonly index?: number | undefined
@@ -106,8 +106,8 @@ export function deleteAttribute(
 }
 
 /**
- * What an attribute-based key can open is encoded in its bytes, which no attribute can change. The link of a user key
- * to the master key that made it is how it is refreshed and revoked.
+ * An attribute-based key contains its policy in its bytes, so no attribute can change it. The link of a user key to its
+ * master key is needed to refresh and revoke the user key.
  * @throws kmipFailure AttributeReadOnly
  */
 function requireNotFixed({ form }: ManagedObject, node: TtlvNode): void {
@@ -166,7 +166,7 @@ function requireInstance(
   return { node, index: indexes[at] ?? 0 }
 }
 
-/** Checks the value and puts it in the place of `before`, or in front of `next`, or behind what there is. */
+/** Checks the value and replaces `before` with it, inserts it before `next`, or appends it. */
 function putAttribute(
   state: AttributeState,
   rule: AttributeRule,
@@ -208,7 +208,7 @@ function replaceNode(
   const isHalf = before !== undefined && isHalfLink(object, before)
   if (isHalf && sameValue(before, after)) return state
   const at = before === undefined ? -1 : stored.findIndex((node) => isSameInstance(node, before))
-  // The half link stands in front of the stored ones.
+  // The link between the halves of a pair precedes the stored links.
   const last = isHalf ? 0 : stored.length
   const end = next === undefined ? last : stored.findIndex((node) => isSameInstance(node, next))
   const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
@@ -236,13 +236,13 @@ function isTags(node: TtlvNode): boolean {
   return vendor !== undefined && isTagName(vendor)
 }
 
-/** The link that the column `linkedId` stands for, whether a client has also stored it. */
+/** Is this the link of the column `linkedId`, even if a client has also stored it? */
 function isHalfLink(object: ManagedObject, node: TtlvNode): boolean {
   const half = node.tag === Tag.Link ? linkToOtherHalf(object) : undefined
   return half !== undefined && sameValue(half, node)
 }
 
-/** Tags of the service itself, which no client sees or takes away. */
+/** Internal tags of the service, which no client can see or remove. */
 function ownTags(tags: readonly string[]): readonly string[] {
   return tags.filter((tag) => tag.startsWith('_'))
 }

@@ -18,7 +18,7 @@ export function assignIndexes(object: WithAttributes, name: AttributeName, count
   return indexes
 }
 
-/** The index that one more instance gets, the lowest that is free. */
+/** The index of an additional instance: the lowest free one. */
 export function freeIndex(indexes: readonly number[]): number {
   const gap = indexes.findIndex((index, place) => index !== place)
   return gap < 0 ? indexes.length : gap
@@ -40,7 +40,7 @@ export function withIndexes<O extends WithAttributes>(
 }
 
 /**
- * Attributes as they are told to 1.x clients: an AttributeIndex follows each one whose index is not its place.
+ * Attributes as 1.x clients get them: an AttributeIndex follows each one whose index is not its position.
  * @param nodes of each name all instances, in their order
  */
 export function indexNodes(object: WithAttributes, nodes: readonly TtlvNode[]): readonly TtlvNode[] {

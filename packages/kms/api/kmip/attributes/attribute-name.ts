@@ -4,7 +4,7 @@ import { kmipFailure } from '../failure/failure.ts'
 import { attributeRule, requireRule } from './attribute-rules.ts'
 import { isTagName, readVendorName, sameVendorName, type VendorName } from './attribute-vendor.ts'
 
-/** Which attribute is meant: one of the standard's, or a vendor's. */
+/** Identifies an attribute: one of the standard, or one of a vendor. */
 export interface AttributeName {
   readonly tag: number
   /** Of vendor attributes only. */
@@ -12,7 +12,7 @@ export interface AttributeName {
 }
 
 /**
- * Name in an AttributeReference; undefined when it is no attribute that an object could have.
+ * Name in an AttributeReference; undefined when no object can have this attribute.
  * @throws kmipFailure InvalidField when it is neither an enumeration nor the structure of a vendor attribute
  */
 export function readReferredName(reference: TtlvNode): AttributeName | undefined {
@@ -26,7 +26,7 @@ export function readReferredName(reference: TtlvNode): AttributeName | undefined
   return { tag: Tag.Attribute, vendor }
 }
 
-/** Name of an attribute. @throws kmipFailure InvalidAttribute when its tag is none of an attribute */
+/** Name of an attribute. @throws kmipFailure InvalidAttribute when its tag is not that of an attribute */
 export function readAttributeName(node: TtlvNode): AttributeName {
   requireRule(node.tag)
   if (node.tag !== Tag.Attribute) return { tag: node.tag, vendor: undefined }
@@ -36,7 +36,7 @@ export function readAttributeName(node: TtlvNode): AttributeName {
   return { tag: node.tag, vendor }
 }
 
-/** Does a client of this version know the attribute? Vendors' attributes are as old as the protocol: `x-…` in 1.x. */
+/** Does the client's version have the attribute? Every version has vendor attributes: `x-…` in 1.x. */
 export function isKnownAttribute(version: KmipVersion, tag: number): boolean {
   return tag === Tag.Attribute || attributeIn(version, requireRule(tag))
 }

@@ -4,12 +4,12 @@ import { kmipFailure } from '../failure/failure.ts'
 
 const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]))
 
-/** Does a client of this version not know the attribute any more? */
+/** Is the attribute removed from this version? */
 export function isGoneFrom(version: KmipVersion, { until }: AttributeRule): boolean {
   return until !== undefined && !atLeast(until, version)
 }
 
-/** The rule of an attribute by its tag; undefined when the tag is no attribute. */
+/** The rule of an attribute by its tag; undefined when the tag is not that of an attribute. */
 export function attributeRule(tag: number): AttributeRule | undefined {
   return byTag.get(tag)
 }

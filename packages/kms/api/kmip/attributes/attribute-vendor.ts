@@ -20,7 +20,7 @@ export interface VendorName {
 
 /** The vendor of the attributes that Warder itself defines. */
 export const ownVendor = 'warder'
-/** Vendors under which tags are understood: clients of another server call them so. */
+/** Vendor names accepted for tags: clients of another server use them. */
 const tagVendors: ReadonlySet<string> = new Set([ownVendor, 'cosmian'])
 const tagAttribute = 'tag'
 const maxNameLength = 256
@@ -34,8 +34,8 @@ export function readVendorName(node: TtlvNode): VendorName | undefined {
 }
 
 /**
- * A name that a client may give.
- * @param source who says it: other servers have attributes of their own
+ * Checks a vendor attribute name from a client.
+ * @param source other servers have vendor attributes of their own
  * @throws kmipFailure InvalidAttribute, AttributeReadOnly
  */
 export function requireVendorName(node: TtlvNode, source: 'client' | 'server' = 'client'): VendorName {
@@ -53,7 +53,7 @@ export function requireVendorName(node: TtlvNode, source: 'client' | 'server' = 
   return named
 }
 
-/** Is it a server's word, which no client changes and nothing else takes over? */
+/** Does only a server set this attribute, so that no client changes it and no other object inherits it? */
 export function isServerName({ vendor }: VendorName): boolean {
   return vendor === serverVendor
 }
@@ -82,7 +82,7 @@ export function tagsNode(tags: readonly string[], vendor = ownVendor): Structure
   ])
 }
 
-/** Attributes for the reasons that withhold an object from use, which the standard does not have; no client changes them. */
+/** Vendor attributes with the reasons why an object is disabled; the standard has none. No client changes them. */
 export function withholdingAttributes({
   disabledAt,
   destructionAt,
@@ -149,7 +149,7 @@ function isTag(tag: unknown): tag is string {
   )
 }
 
-/** The value of a vendor attribute, as a node of its own type. @throws kmipFailure InvalidAttribute */
+/** The value of a vendor attribute as a node with its own type. @throws kmipFailure InvalidAttribute */
 export function toVendorMember(node: TtlvNode): TtlvNode {
   const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
   if (value === undefined) throw kmipFailure('InvalidAttribute', 'A vendor attribute has a value.')

@@ -27,17 +27,18 @@ import { attributeRule, isGoneFrom } from './attribute-rules.ts'
 import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
 import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
 
-/** Everything that the attributes of an object are made of. */
+/** The sources of the attributes of an object. */
 export interface AttributeState {
   readonly object: ManagedObject
-  /** Tags of the object, those of the service itself (`_…`) among them. */
+  /** Tags of the object, including internal ones of the service (`_…`). */
   readonly tags: readonly string[]
 }
 
 /**
- * Every attribute that the object has at `now`, as nodes of 2.x, in the order of `attributeRules`. What has a column is
- * read from it, the rest is as stored; what the standard wants of every object is there even if nobody stored it. What
- * later versions dropped is there for clients of the older ones alone.
+ * Every attribute that the object has at `now`, as nodes of 2.x, in the order of `attributeRules`. Attributes with a
+ * column are read from it, the others are as stored. Attributes that the standard requires of every object are included
+ * even if they are not stored. Attributes that later versions removed are included only for clients of the older
+ * versions.
  * @param now Unix milliseconds
  */
 export function listAttributes(
@@ -77,7 +78,7 @@ function instances(
   }
   if (tag === Tag.Link) {
     const other = linkToOtherHalf(state.object)
-    // In front, so that its index in 1.x does not change with those that are added (KMIP 1.4 §2.1.1).
+    // First, so that its index in 1.x does not change when others are added (KMIP 1.4 §2.1.1).
     return other === undefined || stored.some((node) => sameValue(node, other)) ? stored : [other, ...stored]
   }
   const column = fromColumns.get(tag)
@@ -108,7 +109,7 @@ const date =
     return at === undefined ? undefined : dateTime(tag, Math.floor(at / 1000))
   }
 
-/** Attributes that are columns of the row: never among the stored ones. */
+/** Attributes that are columns of the row, and never stored elsewhere. */
 const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.UniqueIdentifier, ({ id }) => textString(Tag.UniqueIdentifier, id)],
   [Tag.ShortUniqueIdentifier, ({ id }) => byteString(Tag.ShortUniqueIdentifier, shortIdentifier(id))],
@@ -133,7 +134,7 @@ const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>
   [Tag.RevocationReason, revocationReason],
 ])
 
-/** Values of attributes that nobody stored: keys made over REST have no others. */
+/** Computed values of attributes that are not stored, such as those of keys created over REST. */
 const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.CertificateIdentifier, certificateIdentifier],
   [Tag.CertificateIssuer, certificateIssuer],
@@ -179,15 +180,15 @@ function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
   return structure(Tag.CryptographicDomainParameters, [enumeration(Tag.RecommendedCurve, value)])
 }
 
-/** The format in which Get answers when none is asked for and none was registered (KMIP 2.1 §4.26). */
+/** The default format of Get, if the request names none and none was registered (KMIP 2.1 §4.26). */
 function keyFormat(object: ManagedObject): TtlvNode | undefined {
   const { keyFormat: format } = readShape(object)
   return format === undefined ? undefined : enumeration(Tag.KeyFormatType, keyFormatNumber(format))
 }
 
 /**
- * The link that clients see for the column by which the halves of a pair know each other; undefined for an object that is
- * no half, or whose link a client deleted.
+ * The link that clients see for the column that connects the halves of a key pair; undefined for an object that is not
+ * part of a pair, or whose link a client deleted.
  */
 export function linkToOtherHalf({
   type,

@@ -4,8 +4,8 @@ import { generalNameText, nameText } from '@warder/pki/x509'
 import { type AttributeMembers, readStoredWithTag } from '../stored/stored-attributes.ts'
 
 /**
- * Texts of 1.x about a certificate (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the
- * form of the text open: names are as in RFC 4514, serial numbers hexadecimal, alternative names as Certify takes them.
+ * Certificate attributes that are text in 1.x (KMIP 1.0 §3.9 to §3.11), derived from the stored DER. The standard does
+ * not define the text: names are as in RFC 4514, serial numbers hexadecimal, alternative names as Certify accepts them.
  */
 export function certificateIdentifier(object: AttributeMembers): StructureNode | undefined {
   const stored = findStoredStructure(object, Tag.X_509CertificateIdentifier)
@@ -54,7 +54,7 @@ function alternativeNames(stored: StructureNode, tag: number, textTag: number) {
   )
 }
 
-/** Without the byte that only says that the number is not negative. */
+/** Without the leading zero byte that only marks the number as not negative. */
 function serialText(content: Uint8Array): string {
   const magnitude = content[0] === 0 && content.length > 1 ? content.subarray(1) : content
   return Buffer.from(magnitude).toString('hex').toUpperCase()

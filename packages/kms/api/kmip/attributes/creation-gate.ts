@@ -9,7 +9,7 @@ import { type CreationRules, noRules, withDefaults } from './creation-rules.ts'
 import { readRules } from './creation-rules-store.ts'
 import { buildNewObject } from './new-object.ts'
 
-/** Rules that a user set with SetDefaults and SetConstraints bind the objects that the user creates over REST, too. */
+/** Applies a user's rules from SetDefaults and SetConstraints to objects that the user creates over REST. */
 export function createCreationGate(services: {
   readonly db: Database
   readonly policy: AlgorithmPolicy
@@ -33,7 +33,7 @@ interface Ruling {
   readonly principal: { readonly name: string }
 }
 
-/** @throws kmipFailure ConstraintViolation, and what a default does not fit */
+/** @throws kmipFailure ConstraintViolation, or the failure of a default that does not fit */
 function applyRuling(created: NewObject, ruling: Ruling): NewObject {
   const { object, material, tags } = created
   const { id, type, algorithm, bits, curve, boundAlg, linkedId, activationAt, deactivationAt, usageMask } =

@@ -15,7 +15,7 @@ const put = query<[owner: string, name: string, value: string], unknown>(
      ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`,
 )
 
-/** Longest list of rules, in characters of JSON TTLV. */
+/** Maximum size of a list of rules, in characters of JSON TTLV. */
 const maxBytes = 256 * 1024
 
 export async function readRules(db: Database, owner: string): Promise<CreationRules> {
@@ -29,7 +29,7 @@ export async function readRules(db: Database, owner: string): Promise<CreationRu
   return { defaults: findStructure('defaults'), constraints: findStructure('constraints') }
 }
 
-/** Puts a list in the place of the one that a user had. @throws kmipFailure ServerLimitExceeded */
+/** Replaces a user's list. @throws kmipFailure ServerLimitExceeded */
 export function replaceRules(owner: string, name: keyof CreationRules, rules: StructureNode): Change {
   const value = encodeJson(rules)
   if (value.length > maxBytes) throw kmipFailure('ServerLimitExceeded', 'These rules are too long.')

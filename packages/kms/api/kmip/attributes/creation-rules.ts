@@ -15,8 +15,8 @@ import { requireRule } from './attribute-rules.ts'
 /** A user's rules for all of their new objects. */
 export interface CreationRules {
   /**
-   * DefaultsInformation (KMIP 2.1 §7.11, §7.22): attributes that new objects of a type or group get when nothing is said
-   * of them.
+   * DefaultsInformation (KMIP 2.1 §7.11, §7.22): attributes that new objects of a type or group get unless the request
+   * contains them.
    */
   readonly defaults: StructureNode | undefined
   /** Constraints (KMIP 2.1 §7.6, §7.7): what attributes new objects of a type or group must have. */
@@ -43,7 +43,7 @@ export function checkDefaults(given: StructureNode): StructureNode {
 }
 
 /**
- * A constraint without attributes, which the standard allows, would constrain nothing: it is refused, not kept in vain.
+ * The standard allows a constraint without attributes. It would have no effect, so it is refused.
  * @throws kmipFailure InvalidField …, KmipDecodeError
  */
 export function checkConstraints(given: StructureNode): StructureNode {
@@ -56,7 +56,7 @@ export function checkConstraints(given: StructureNode): StructureNode {
   return structure(Tag.Constraints, rules)
 }
 
-/** Object types and groups that a rule is about have to be some. @throws kmipFailure InvalidField, KmipDecodeError */
+/** A rule must name at least one object type or group. @throws kmipFailure InvalidField, KmipDecodeError */
 function requireScope(rule: StructureNode): void {
   for (const node of readTypes(rule) ?? []) {
     if (node.tag !== Tag.ObjectType || node.type !== 'Enumeration')
@@ -70,7 +70,7 @@ function requireScope(rule: StructureNode): void {
         throw kmipFailure('InvalidField', 'ObjectGroups holds object groups.')
 }
 
-/** The object types of a rule: one, or a list of them (KMIP 2.1 §7.22); undefined: it names none. */
+/** The object types of a rule: one or a list (KMIP 2.1 §7.22); undefined: the rule names none. */
 function readTypes(rule: StructureNode): readonly TtlvNode[] | undefined {
   const list = findMember(rule, Tag.ObjectTypes)
   if (list !== undefined) return requireType(list, 'Structure').value
@@ -99,7 +99,7 @@ function listRuleAttributes(rule: StructureNode): readonly TtlvNode[] {
   return requireType(attributes, 'Structure').value
 }
 
-/** Attributes of a new object from the client, with defaults for those that are absent; of two defaults the first. */
+/** The client's attributes of a new object, completed with defaults; the first of two defaults applies. */
 export function withDefaults(
   { defaults }: CreationRules,
   type: ObjectType,
@@ -116,8 +116,8 @@ export function withDefaults(
 }
 
 /**
- * Every constraint on this type, or on a group that the object is in, names attributes: the object must have each of
- * them, with one of the values that are named (a usage mask: with no other bits).
+ * Checks every constraint on this type, or on a group of the object: the object must have each attribute that the
+ * constraint names, with one of the named values (a usage mask: with no other bits).
  * @throws kmipFailure ConstraintViolation
  */
 export function requireWithin(

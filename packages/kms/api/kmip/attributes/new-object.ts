@@ -31,7 +31,7 @@ import { requireRule } from './attribute-rules.ts'
 import { isTagName, readTags, readVendorName, requireVendorName } from './attribute-vendor.ts'
 import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
 
-/** A new object as an operation wants it. */
+/** A new object as an operation specifies it. */
 export interface NewObjectRequest {
   readonly type: ObjectType
   /** Columns; see `toStoredKeyKind`. */
@@ -39,22 +39,22 @@ export interface NewObjectRequest {
   readonly bits?: number | undefined
   readonly curve?: string | undefined
   readonly boundAlg?: string | undefined
-  /** Canonical bytes (see `form` for what has none). The caller wipes them. */
+  /** Canonical bytes (see `form` for objects without a canonical form). The caller wipes them. */
   readonly material: Uint8Array | undefined
-  /** Attributes as the client gave them, in any order. */
+  /** Attributes from the client, in any order. */
   readonly attributes: readonly TtlvNode[]
   /** Source of the attributes. */
   readonly source?: AttributeSource
-  /** Attributes that the server gives; they take the place of what a client said of them. */
+  /** Attributes that the server sets; they replace those of the client. */
   readonly given?: readonly TtlvNode[]
   /** Form of the material if type and algorithm do not determine it. Default: canonical. */
   readonly form?: MaterialForm
-  /** Chosen before, for halves that have to know each other; else the client's or a new one. */
+  /** Set for halves of a pair that link to each other; otherwise the client's identifier or a new one. */
   readonly id?: ObjectId
   readonly linkedId?: ObjectId | undefined
   /** true: generated here, so that its date of creation and its random number generator are known. */
   readonly generated?: boolean
-  /** CryptographicUsageMask when the client gives none. */
+  /** CryptographicUsageMask if the client sets none. */
   readonly defaultMask?: number
 }
 
@@ -68,14 +68,13 @@ const columns: ReadonlySet<number> = new Set([
   Tag.DeactivationDate,
 ])
 
-/** Attributes without a column that one object can have. */
+/** Maximum number of attributes without a column of one object. */
 const maxAttributes = 1000
 
 /**
- * Stages a new object of the caller's with the attributes that were given for it: Active when its activation date has
- * come, else Pre-Active (KMIP 2.1 §4.57).
- * @throws kmipFailure for attributes that cannot be given so, Failure unsupported_algorithm for keys that the policy
- *   does not permit
+ * Stages a new object owned by the caller: Active if its activation date has passed, else Pre-Active (KMIP 2.1 §4.57).
+ * @throws kmipFailure for attributes that a client cannot set so, Failure unsupported_algorithm for keys that the
+ *   policy forbids
  */
 export function stageNewObject(
   context: CreationContext & { readonly objects: UnitOfWork },
@@ -85,7 +84,7 @@ export function stageNewObject(
   return context.objects.create(buildNewObject(context, request))
 }
 
-/** Everything that the creation of an object depends on, beside the request. */
+/** Context of the creation of an object, besides the request. */
 export interface CreationContext {
   readonly rules: CreationRules
   /** Unix milliseconds. */
@@ -94,7 +93,7 @@ export interface CreationContext {
   readonly principal: { readonly name: string }
 }
 
-/** Makes the object that `stageNewObject` stages, for operations that change it before. */
+/** Builds the object that `stageNewObject` stages, for operations that change it first. */
 export function buildNewObject(context: CreationContext, request: NewObjectRequest): NewObject {
   const { type, given = [], now } = { ...request, now: context.now }
   const read = readAttributes(request, now)
@@ -140,7 +139,7 @@ export function buildNewObject(context: CreationContext, request: NewObjectReque
   }
 }
 
-/** Attributes that follow from the columns and the type of most keys (`listAttributes`) are not stored as well. */
+/** Attributes that `listAttributes` derives from the columns and the type are not stored. */
 function isImplied(node: TtlvNode, { type, algorithm, boundAlg }: NewObjectRequest): boolean {
   if (node.tag === Tag.KeyFormatType)
     return type === 'SymmetricKey' && node.value === Enumeration.KeyFormatType.Raw
@@ -158,7 +157,7 @@ interface ReadAttributes {
   readonly stored: readonly TtlvNode[]
 }
 
-/** Sorts what the client gave into columns and what is stored as it is. */
+/** Sorts the client's attributes into columns and stored attributes. */
 function readAttributes({ type, bits, attributes, source }: NewObjectRequest, now: number): ReadAttributes {
   if (attributes.length > maxAttributes)
     throw kmipFailure('ServerLimitExceeded', `An object has at most ${maxAttributes} attributes.`)
@@ -216,7 +215,7 @@ function readAttributes({ type, bits, attributes, source }: NewObjectRequest, no
 }
 
 /**
- * An identifier that the client wants for a new object; it is refused when it is taken (the commit says so).
+ * The identifier that the client requests for a new object. The commit fails if it is taken.
  * @throws kmipFailure InvalidAttributeValue
  */
 export function readClientId(attributes: readonly TtlvNode[]): ObjectId | undefined {
@@ -241,7 +240,7 @@ function readTime(node: TtlvNode | undefined, now: number): number | undefined {
   return seconds === 0 ? now : seconds * 1000
 }
 
-/** AlwaysSensitive and NeverExtractable begin as what the object is at first (KMIP 2.1 §4.3, §4.33). */
+/** AlwaysSensitive and NeverExtractable start with the initial state of the object (KMIP 2.1 §4.3, §4.33). */
 function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
   const sensitive = stored.find(({ tag }) => tag === Tag.Sensitive)?.value === true
   const extractable = stored.find(({ tag }) => tag === Tag.Extractable)?.value !== false
@@ -251,7 +250,7 @@ function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
   ]
 }
 
-/** An interval above zero switches rotation on, unless the client says whether it is on (KMIP 2.1 §4.54). */
+/** An interval above zero enables rotation, unless the client sets that attribute itself (KMIP 2.1 §4.54). */
 function automatic(stored: readonly TtlvNode[]): readonly TtlvNode[] {
   if (stored.some(({ tag }) => tag === Tag.RotateAutomatic)) return []
   const every = stored.find(({ tag }) => tag === Tag.RotateInterval)
@@ -266,7 +265,7 @@ function origin({ generated }: NewObjectRequest, now: number): readonly TtlvNode
   return [dateTime(Tag.OriginalCreationDate, Math.floor(now / 1000)), generator]
 }
 
-/** How this server makes random numbers, as an attribute or as an answer to Query (KMIP 2.1 §7.36). */
+/** This server's random number generator, as an attribute or in the answer to Query (KMIP 2.1 §7.36). */
 export function randomNumberGenerator(tag: number): TtlvNode {
   return structure(tag, [
     enumeration(Tag.RNGAlgorithm, Enumeration.RNGAlgorithm.DRBG),
@@ -276,7 +275,7 @@ export function randomNumberGenerator(tag: number): TtlvNode {
   ])
 }
 
-/** Default usage mask of a key: every use that it is good for. */
+/** Default usage mask of a key: every use that its type supports. */
 export function defaultUsageMask({
   objectType,
   algorithm,

@@ -4,7 +4,7 @@ import type { AlgorithmName } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { KeyFormat } from '../key-blocks/key-format.ts'
 
-// Reads from a request which key the server is to make, and where it is to be kept.
+// Reads from a request which key the server creates, and where it is stored.
 
 /** CryptographicAlgorithm among attributes. @throws kmipFailure MissingData, InvalidField */
 export function requireAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
@@ -24,7 +24,10 @@ export function readLength(attributes: readonly TtlvNode[]): number | undefined 
   return node.value
 }
 
-/** KeyFormatType among attributes: how a client wants a key that the server makes (KMIP 2.1 §4.26). */
+/**
+ * KeyFormatType among attributes: the format that the client requests for a key that the server creates (KMIP 2.1
+ * §4.26).
+ */
 export function readFormat(attributes: readonly TtlvNode[]): KeyFormat | undefined {
   const node = attributes.find(({ tag }) => tag === Tag.KeyFormatType)
   if (node === undefined) return undefined
@@ -33,14 +36,14 @@ export function readFormat(attributes: readonly TtlvNode[]): KeyFormat | undefin
   return name
 }
 
-/** Symmetric keys of this length keep the strength of 128 bits against Grover's search (NIST IR 8105 §2). */
+/** Symmetric keys of this length keep a strength of 128 bits against Grover's search (NIST IR 8105 §2). */
 const safeBits = 256
 const symmetric = /^(AES|HMAC|ChaCha20|Camellia|ARIA|SecretData)/
 const postQuantum = /^(ML[-_]KEM|ML[-_]DSA|SLH[-_]DSA)/
 
 /**
- * Refuses a key that was asked to be safe from quantum computers (attribute QuantumSafe, KMIP 2.1 §4.45) and is not.
- * @throws kmipFailure GeneralFailure, as the profile's test case QS-M-2 wants it
+ * Refuses a key that is requested as QuantumSafe (KMIP 2.1 §4.45) and is not.
+ * @throws kmipFailure GeneralFailure, as the profile's test case QS-M-2 requires
  */
 export function requireQuantumSafe(attributes: readonly TtlvNode[], algorithm: string, bits: number): void {
   if (!attributes.some(({ tag, value }) => tag === Tag.QuantumSafe && value === true)) return
@@ -54,7 +57,7 @@ const { Software, OnSystem } = Enumeration.ProtectionStorageMask
 const available = Software | OnSystem
 
 /**
- * ProtectionStorageMasks (KMIP 2.1 §7.33), wherever they stand: one of the alternatives must be what this server is.
+ * ProtectionStorageMasks (KMIP 2.1 §7.33) at any level: one of the alternatives must match the storage of this server.
  * @throws ProtectionStorageUnavailable
  */
 export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {
@@ -78,7 +81,7 @@ const pairTags: ReadonlySet<number> = new Set([
 ])
 
 /**
- * The attribute ProtectionStorageMask says where the object is: nobody has it say what is not so.
+ * The attribute ProtectionStorageMask describes where the object is stored. A client cannot set another value.
  * @throws ProtectionStorageUnavailable
  */
 export function requireTrueStorage(node: TtlvNode): void {

@@ -3,7 +3,7 @@ import type { BackendKey } from '../../../backend/index.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
 
-/** An opened key with the name of its algorithm in KMIP's table. */
+/** A decrypted key with its KMIP algorithm name. */
 export interface KeyInUse {
   readonly algorithm: AlgorithmName
   readonly key: BackendKey

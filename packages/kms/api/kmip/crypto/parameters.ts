@@ -46,7 +46,7 @@ export function readParameters(node: StructureNode): CryptographicParameters {
   return read as CryptographicParameters
 }
 
-/** The shortest IV of any cipher (CCM) and one that is longer than any cipher's block, in bytes. */
+/** The minimum IV length of any cipher (CCM), and a length above the block size of every cipher, in bytes. */
 const ivBytes = { min: 7, max: 32 }
 
 /**

@@ -2,7 +2,7 @@ import { Tag } from '@warder/kmip/tables'
 import type { Right } from '../../../access/index.ts'
 import type { KmipAccess } from './types.ts'
 
-/** Everybody who is authenticated. */
+/** All authenticated callers. */
 export const signedIn: KmipAccess = { kind: 'signed in' }
 
 /** Requires the right to create objects. */
@@ -11,16 +11,16 @@ export const creates: KmipAccess = { kind: 'create' }
 export interface ObjectAccessOptions {
   /** Tag of the member that names the object; default UniqueIdentifier. */
   readonly member?: number
-  /** true: takes the right to create objects as well (ReKey, DeriveKey …). */
+  /** true: also requires the right to create objects (ReKey, DeriveKey …). */
   readonly creates?: boolean
 }
 
-/** Requires `right` on the object that the payload names; `context.object` is it. */
+/** Requires `right` on the object that the payload names, which becomes `context.object`. */
 export function objectRight(right: Right, options: ObjectAccessOptions = {}): KmipAccess {
   return objectAccess(right, options, false)
 }
 
-/** As `objectRight` for operations that use the key: `context.key` is it, opened. */
+/** As `objectRight`, for operations that use the key: `context.key` is the decrypted key. */
 export function keyUse(right: Right, options: ObjectAccessOptions = {}): KmipAccess {
   return objectAccess(right, options, true)
 }

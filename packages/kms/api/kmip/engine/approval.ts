@@ -13,10 +13,10 @@ export function requireExtractable(object: ManagedObject): void {
 }
 
 /**
- * Stages that an approval of the caller is used, where material takes one to leave the service. It is for the object as
- * the database has it: in a batch that is committed as a whole it is not used for what an item before has changed.
- * @param wrappedBy the key that wraps it; undefined: it leaves in clear, or in a form that others could open
- * @throws failure('forbidden'), which KMIP tells as PermissionDenied
+ * Stages the use of an approval if material needs one to leave the service. The approval applies to the object as it is
+ * in the database: in a batch that is committed as a whole it does not apply to an object that an earlier item changed.
+ * @param wrappedBy the wrapping key; undefined: the material leaves in clear, or in a form that others could decrypt
+ * @throws failure('forbidden'), which KMIP reports as PermissionDenied
  */
 export async function requireExportApproval(
   { services, principal, objects, now }: KmipContext,
@@ -30,7 +30,7 @@ export async function requireExportApproval(
   objects.also(used)
 }
 
-/** Whether taking the object's material away at once would go around a wait. */
+/** Whether the destruction of the object is delayed, so that its material must not be deleted at once. */
 export async function waitsForDestruction(
   { services }: Pick<KmipContext, 'services'>,
   object: ManagedObject,

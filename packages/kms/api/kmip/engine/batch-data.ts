@@ -2,10 +2,10 @@ import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
 import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** Tags of what cryptographic operations put out. */
+/** Tags of the outputs of cryptographic operations. */
 const outputs: ReadonlySet<number> = new Set([Tag.Data, Tag.SignatureData, Tag.MACData])
 
-/** Which output a Data enumeration means (KMIP 2.1 §11.13): of which operation, under which tag. */
+/** The output that a Data enumeration refers to (KMIP 2.1 §11.13): its operation and its tag. */
 const sources: ReadonlyMap<number, readonly [operation: OperationName, tag: number]> = new Map([
   [Enumeration.Data.Decrypt, ['Decrypt', Tag.Data]],
   [Enumeration.Data.Encrypt, ['Encrypt', Tag.Data]],
@@ -16,7 +16,7 @@ const sources: ReadonlyMap<number, readonly [operation: OperationName, tag: numb
   [Enumeration.Data.SignatureVerify, ['SignatureVerify', Tag.Data]],
 ])
 
-/** Output of the operations of a batch: later items may take it in without the client seeing it. */
+/** Outputs of the operations of a batch. Later items can use them without the client seeing them. */
 export class BatchData {
   readonly #last = new Map<string, Uint8Array>()
 
@@ -27,7 +27,7 @@ export class BatchData {
   }
 
   /**
-   * A payload whose Data is the last output of an earlier item, where the client names one.
+   * Replaces references in the payload by the last output of the earlier item that they name.
    * @throws kmipFailure InvalidField when there is none
    */
   resolved(payload: StructureNode): StructureNode {
@@ -49,7 +49,7 @@ function isReference({ tag, type }: TtlvNode): boolean {
   return type === 'Enumeration' && (tag === Tag.Data || tag === Tag.DigestedData)
 }
 
-/** An answer without what was put out: for items that the client calls ephemeral (KMIP 2.1 §8.3). */
+/** The answer without its outputs, for items that the client marks as ephemeral (KMIP 2.1 §8.3). */
 export function withoutOutputs(payload: readonly TtlvNode[]): readonly TtlvNode[] {
   return payload.filter(({ tag }) => !outputs.has(tag))
 }

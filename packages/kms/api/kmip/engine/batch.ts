@@ -8,19 +8,19 @@ import { kmipFailure } from '../failure/failure.ts'
 import { type AnsweredItem, ItemRun } from './item.ts'
 import type { Message } from './message.ts'
 
-/** Times that a batch with Undo is run again from its reads because somebody else was faster. */
+/** Maximum attempts of a batch with Undo, which restarts from its reads after a concurrent change. */
 const attempts = 10
 
 /**
- * Milliseconds after which no further item of a batch is begun: a thousand pairs of RSA keys in one message would keep
- * the thread pool busy for hours, for a client that is long gone.
+ * Milliseconds after which no further item of a batch is started: a thousand RSA key pairs in one message would keep
+ * the thread pool busy for hours after the client has disconnected.
  */
 const maxBatchBytes = 120_000
 
 /**
- * Does the items of a batch, always in their order (KMIP 2.1 §9.6, §9.8). Continue: each for itself. Stop, and when nothing is
- * said: what follows a failed item is not done and not answered. Undo: nothing is committed unless all of it succeeds.
- * @param newMessage makes the state of the batch anew, for each attempt
+ * Executes the items of a batch in order (KMIP 2.1 §9.6, §9.8). Continue: each item is independent. Stop, the default:
+ * items after a failed one are neither executed nor answered. Undo: nothing is committed unless all items succeed.
+ * @param newMessage creates the state of the batch for each attempt
  */
 export function runBatch(
   newMessage: () => Message,
@@ -75,7 +75,7 @@ async function runWhole(
         announced ??= await services.audit.commits?.begin()
       return await commitWhole(message, objects, runs, answers, announced)
     } catch (thrown) {
-      // Nobody can say that it was undone.
+      // The commit may have happened, so the answer cannot be that it was undone.
       if (thrown instanceof OutcomeUnknown) return runs.map((run) => run.lost(thrown))
       if (thrown instanceof GuardFailed && attempt < attempts) continue
       const reason =
@@ -101,7 +101,7 @@ function tooLong(): Error {
   return kmipFailure('ServerLimitExceeded', 'The batch takes too long: send its items one by one.')
 }
 
-/** Takes note of what a successful item gives to later ones. */
+/** Stores the results of a successful item that later items may use. */
 export function took(message: Message, { response: { operation }, outputs }: AnsweredItem): void {
   if (operation === undefined) return
   message.identifiers.took(operation, outputs)
@@ -125,7 +125,7 @@ async function commitWhole(
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }
 
-/** Members that the answer to an undone item keeps (BL-M-2). */
+/** Members that stay in the answer to an undone item (BL-M-2). */
 const stillSaid: ReadonlySet<number> = new Set([
   Tag.UniqueIdentifier,
   Tag.PrivateKeyUniqueIdentifier,
@@ -133,8 +133,8 @@ const stillSaid: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Items before the failed one are taken back: nothing of them was committed. Neither does the client keep what they
- * found: a ciphertext or a key that is told would be a use that no usage limit has counted.
+ * Undoes the items before the failed one: nothing of them was committed. Their results are not returned either: a
+ * returned ciphertext or key would be a use that no usage limit has counted.
  */
 function undoItems(
   runs: readonly ItemRun[],

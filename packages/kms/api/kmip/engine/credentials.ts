@@ -12,7 +12,7 @@ import {
 import { principalNamed, unauthorized } from '../../../identity/index.ts'
 import type { KmipServices } from './services.ts'
 
-/** Credentials that one header may hold. */
+/** Maximum number of credentials in one header. */
 const maxCredentials = 8
 
 interface Password {
@@ -21,10 +21,10 @@ interface Password {
 }
 
 /**
- * Caller named by the Authentication structure of a header (KMIP 2.1 §9.4): a user name and a password, checked at
- * the authentication service as a login over HTTP is. Several credentials have to be the same one, so that a message
- * costs one login at most. Credentials of another kind, or passwords where no such service is configured, are refused:
- * what is presented must be checked, or it would seem to have been.
+ * Authenticates the caller from the Authentication structure of a header (KMIP 2.1 §9.4): a user name and a password,
+ * which the authentication service verifies as for a login over HTTP. Several credentials must be equal, so a message
+ * costs at most one login. Credentials of another type, and passwords without a configured authentication service, are
+ * refused: accepting them unchecked would suggest that they were verified.
  * @throws failure('unauthorized' | 'overloaded'), KmipDecodeError
  */
 export async function checkCredentials(

@@ -2,17 +2,17 @@ import type { AuditEvent } from '@warder/foundation/audit'
 import type { KmipServices } from './services.ts'
 import type { AuditedItems } from './types.ts'
 
-/** Records that are handed to the audit writer together: those of other requests find room between them. */
+/** Number of records that the audit writer gets at once, so that it can write records of other requests in between. */
 const recordsTogether = 500
 
 /**
- * Events of the items in the data of a batch item whose event is `whole`. None of them is answered where one failed: that
- * one has the reason, and the others are undone.
+ * Events of the items in the data of a batch item whose event is `whole`. If one item fails, none is answered: its
+ * event has the reason, and the others are undone.
  */
 export function itemEvents(whole: AuditEvent, items: AuditedItems | undefined): readonly AuditEvent[] {
   if (items === undefined) return none
   const { count, failed, policies } = items
-  // What the items share is in the record of the batch item.
+  // The common details are in the record of the batch item.
   const { items: _, policy: __, ...details } = whole.details ?? {}
   return Array.from({ length: count }, (_, item): AuditEvent => {
     const policy = policies?.[item]
@@ -24,7 +24,7 @@ export function itemEvents(whole: AuditEvent, items: AuditedItems | undefined): 
 
 const none: readonly AuditEvent[] = Object.freeze([])
 
-/** Records the items of one request, in audit mode `reject` on disk: some, then more when the writer has taken those. */
+/** Records the items of a request in chunks, each after the one before; durably in audit mode `reject`. */
 export async function recordItems(
   audit: KmipServices['audit'],
   events: readonly AuditEvent[],
@@ -34,7 +34,7 @@ export async function recordItems(
     if (audit.mode === 'reject') await Promise.all(some.map((event) => audit.recordDurably(event)))
     else {
       for (const event of some) audit.record(event)
-      // In mode `continue` a log that cannot be written stops nobody.
+      // In mode `continue` requests succeed even if the log cannot be written.
       await audit.flush().catch(() => undefined)
     }
   }

@@ -2,14 +2,17 @@ import { type OperationName, Tag, valueName } from '@warder/kmip/tables'
 import { type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** Objects that earlier items of a batch made or found, and later ones may use without naming them (KMIP 2.1 §6.1, §11.58). */
+/**
+ * Objects that earlier items of a batch created or found. Later items can use them without naming them (KMIP 2.1 §6.1,
+ * §11.58).
+ */
 export class BatchIdentifiers {
   /** undefined = the ID placeholder is empty. */
   placeholder: string | undefined
   readonly #all: string[] = []
   readonly #byOperation = new Map<string, string>()
 
-  /** Takes note of the identifiers in a successful answer. */
+  /** Stores the identifiers of a successful answer. */
   took(operation: OperationName, payload: readonly TtlvNode[]): void {
     for (const { tag, value } of payload) {
       if (typeof value !== 'string') continue
@@ -30,8 +33,8 @@ export class BatchIdentifiers {
   }
 
   /**
-   * The identifier that a node stands for: its text; absent or IDPlaceholder: the placeholder; another enumeration: the
-   * last result of that operation in this batch; a number: the result at that place, from the end if negative.
+   * Resolves a node to an identifier. Text: itself; absent or IDPlaceholder: the placeholder; another enumeration: the
+   * last result of that operation in this batch; a number: the result at that index, from the end if negative.
    * @throws kmipFailure InvalidField, ObjectNotFound
    */
   resolve(node: TtlvNode | undefined): string {

@@ -1,5 +1,5 @@
 /**
- * The engine of KMIP: what happens to a message between the bytes that came and the bytes that go.
+ * The KMIP engine: processes a message from the request bytes to the response bytes.
  *
  *   decode -> credentials in the header -> for each item: row of the table -> rights -> act -> commit -> audit -> answer
  *
@@ -22,14 +22,13 @@
  * `optional`, `optionalName` … of `@warder/kmip/ttlv` and `requiredName`, `membersWithin` of `payload.ts`: their
  * errors become MissingData, InvalidField … by themselves. Give payload members in order; `undefined` ones are left out.
  *
- * Objects: `context.object` (and `context.key`) is the one that the row's access names, read and allowed. Others that
- * the request names come from `context.permitted(id, right)`. `context.objects` is the unit of work: `create`, `update`,
- * `remove` stage, the engine commits. An item may be run again from its start when somebody else was faster: keep
- * nothing outside the context. `context.objects.material(object)` opens the bytes: wipe them.
+ * Objects: `context.object` (and `context.key`) is the one that the row's access names; it is read and the right is
+ * checked. Others that the request names come from `context.permitted(id, right)`. `context.objects` is the unit of
+ * work: `create`, `update`, `remove` stage, the engine commits. An item may run again from its start after a concurrent
+ * change: store nothing outside the context. `context.objects.material(object)` opens the bytes: wipe them.
  *
  * Attributes without a column are nodes in the row: `readStoredAttributes(object)`, and to change them
- * `objects.update(object, attributeMembers(nodes, object))`; the tables that Locate searches are
- * brought in line in the same commit.
+ * `objects.update(object, attributeMembers(nodes, object))`; the same commit updates the tables that Locate searches.
  *
  * Failures: `throw kmipFailure('WrongKeyLifecycleState', 'DENIED')`, in the names of 2.1. Failures of the foundation's
  * registry get theirs from `reasons.ts`. Set `context.placeholder` when the operation makes or finds an object.

@@ -21,7 +21,7 @@ import type { Message } from './message.ts'
 import type { KmipServices } from './services.ts'
 import type { AuditedItems, KmipAccess, KmipContext } from './types.ts'
 
-/** Items that the data of all batch items of a message may hold: as many as bulk data alone. */
+/** Maximum number of items in the data of all batch items of a message, the same as for bulk data. */
 const maxDataItems = 10_000
 
 /** Context of one item; see `KmipContext`. */
@@ -103,13 +103,13 @@ export class ItemContext implements KmipContext {
     this.audit({ details: { items: items.count } })
   }
 
-  /** The item is run again, and counts its data again. */
+  /** The item runs again and counts its data again. */
   forgetItems(): void {
     this.#message.dataItems.count -= this.#items?.count ?? 0
     this.#items = undefined
   }
 
-  /** Lets the item pass or not, and reads what the row asks for. */
+  /** Checks the access rule of the row, and reads the object that it names. */
   authorise(access: KmipAccess, payload: StructureNode): MaybePromise<void> {
     if (access.kind === 'signed in') return undefined
     if (access.kind === 'create') return this.requireCreate()
@@ -128,7 +128,7 @@ export class ItemContext implements KmipContext {
     if (!access.creates) return found
     return andThen(found, async () => {
       await this.requireCreate()
-      // What replaces a key of somebody else is not made by the rules of the caller.
+      // The caller's rules do not apply to the replacement of another user's key.
       if (access.right === 'rekey' && this.object.owner !== this.principal.name) this.rules = noRules
     })
   }

@@ -15,37 +15,37 @@ import { ItemContext } from './item-context.ts'
 import type { Message } from './message.ts'
 import { type KmipAnswer, type KmipOperation, WholeAnswer } from './types.ts'
 
-/** An item with its answer and what the audit log is told of it. */
+/** An item with its answer and its audit events. */
 export interface AnsweredItem {
   readonly response: ResponseItem
   readonly event: AuditEvent
   /** Events of the items in its data, each with its outcome. */
   readonly items: readonly AuditEvent[]
-  /** The record of the event is on disk already. */
+  /** The audit record of the event is already on disk. */
   readonly recorded: boolean
-  /** Its output, with the parts that the client does not see. */
+  /** Its outputs, including those that the client does not see. */
   readonly outputs: readonly TtlvNode[]
   /** The failure, for bare operations. */
   readonly failure: Failure | undefined
-  /** true: the answer to its commit was lost, so that it may have happened. */
+  /** true: the reply to its commit was lost, so the commit may have happened. */
   readonly unknown?: boolean
-  /** Its commit, where the log holds a success that came before it. */
+  /** Its commit, if the success was recorded before it. */
   readonly announced?: PreparedCommit | undefined
 }
 
-/** Changes to be written together with those of an item that is done later. */
+/** Changes that are committed together with those of a deferred item. */
 export interface Settlement {
   change(response: ResponseItem): Change
-  /** Is somebody still waiting for it? */
+  /** Is the request still pending? */
   wanted(): Promise<boolean>
 }
 
 const none: readonly TtlvNode[] = Object.freeze([])
 
-/** Times that an item is run again from its reads because somebody else was faster. */
+/** Maximum attempts of an item, which restarts from its reads after a concurrent change. */
 const attempts = 10
 
-/** Does it; of a 1.x request that names templates, with what these hold. */
+/** Executes the operation; for a 1.x request with templates, with their attributes. */
 function handleItem(
   row: KmipOperation,
   payload: StructureNode,
@@ -66,8 +66,8 @@ const templateTags: ReadonlySet<number> = new Set([
   Tag.PublicKeyTemplateAttribute,
 ])
 
-/** 2.0 has Attributes in their place: what they say would be left out without a word. @throws InvalidField */
-/** PyKMIP sends an empty one in 2.0, which says nothing (`packages/kmip/json/tolerances.ts`). */
+/** 2.0 has Attributes instead: template attributes would be ignored silently. @throws InvalidField */
+/** PyKMIP sends an empty one in 2.0, which has no meaning (`packages/kmip/json/tolerances.ts`). */
 function requireNoTemplate(payload: StructureNode, version: KmipVersion): void {
   const old = payload.value.find(
     ({ tag, value }) =>
@@ -82,19 +82,19 @@ export class ItemRun {
   readonly item: RequestItem
   readonly #message: Message
   readonly #startedAt: number
-  /** Of the whole batch, which is committed at once; undefined: this item commits for itself. */
+  /** The unit of work of a batch that is committed as a whole; undefined: this item has its own commit. */
   readonly #batch: UnitOfWork | undefined
   readonly #settlement: Settlement | undefined
   readonly #placeholder: string | undefined
   #fields: AuditFields | undefined
   /** Of the last attempt. */
   #context: ItemContext | undefined
-  /** The answer that has room in MaximumResponseSize. */
+  /** The answer whose size is reserved in MaximumResponseSize. */
   #taken: ResponseItem | undefined
   #recorded = false
-  /** The audit log holds a success that came before the commit. */
+  /** The audit log contains the success, recorded before the commit. */
   #announced = false
-  /** The announced commit, the same in all attempts; undefined: nothing ties it to the record. */
+  /** The prepared commit, the same in all attempts; undefined: the record names no commit. */
   #commitAnnounced: PreparedCommit | undefined
   /** Fate of the changes that failed. */
   #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
@@ -109,7 +109,7 @@ export class ItemRun {
     this.#startedAt = message.options.services.clock.monotonic()
   }
 
-  /** Does it. Never throws: whatever goes wrong is the answer. */
+  /** Executes the item. Never throws: a failure becomes the answer. */
   run(): MaybePromise<AnsweredItem> {
     try {
       return andThen(
@@ -177,7 +177,7 @@ export class ItemRun {
       if (this.#attempt >= attempts)
         throw kmipFailure('GeneralFailure', 'Another request changed it at the same time: try again.')
       this.#attempt++
-      // The record on disk may name what this attempt would have made.
+      // The record on disk may name objects that only the failed attempt would have created.
       this.#recorded = false
       context.forgetItems()
       this.#takeBack()
@@ -188,7 +188,7 @@ export class ItemRun {
     }
   }
 
-  /** In audit mode `reject` the record of the success is on disk before the change. */
+  /** In audit mode `reject`, writes the record of the success to disk before the change. */
   async #commit(objects: UnitOfWork, answered: AnsweredItem): Promise<void> {
     const { audit, db } = this.#message.options.services
     if (audit.mode === 'reject' && !this.#recorded) {
@@ -212,7 +212,7 @@ export class ItemRun {
     }
   }
 
-  /** Puts a success on disk that is yet to be committed. @param commit the one that it waits for */
+  /** Writes the record of a success to disk before its commit. @param commit the prepared commit */
   async announce(
     { event, items }: Pick<AnsweredItem, 'event' | 'items'>,
     commit: PreparedCommit | undefined,
@@ -250,7 +250,7 @@ export class ItemRun {
     return { response, event, items, recorded: false, outputs, failure: undefined, announced }
   }
 
-  /** The answer that it will be done later. */
+  /** The answer OperationPending. */
   pending(asynchronousCorrelationValue: Uint8Array): AnsweredItem {
     const { operation, uniqueBatchItemId } = this.item
     return {
@@ -263,7 +263,7 @@ export class ItemRun {
     }
   }
 
-  /** The answer to what went wrong. */
+  /** The answer to a failure. */
   failed(thrown: unknown): AnsweredItem {
     const { operation, uniqueBatchItemId } = this.item
     const { reason, message, failure } = toPublicFailure(thrown)
@@ -278,7 +278,7 @@ export class ItemRun {
       response: { operation, uniqueBatchItemId, status: 'OperationFailed', reason, message },
       event,
       items: this.items(event),
-      // A second record corrects the one that was written too early.
+      // A second record corrects the success that was recorded before the commit.
       recorded: false,
       outputs: none,
       failure,
@@ -287,7 +287,7 @@ export class ItemRun {
     }
   }
 
-  /** Discards what the item said and found. */
+  /** Discards the item's answer and placeholder. */
   #takeBack(): void {
     this.#message.identifiers.placeholder = this.#placeholder
     if (this.#taken !== undefined) this.#message.room?.give(this.#taken)
@@ -327,7 +327,7 @@ export class ItemRun {
   }
 }
 
-/** Without the members that are not there; most answers have none such. */
+/** Removes undefined members; most answers have none. */
 function present(members: readonly (TtlvNode | undefined)[]): readonly TtlvNode[] {
   return members.includes(undefined)
     ? members.filter((node) => node !== undefined)

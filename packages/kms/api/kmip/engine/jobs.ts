@@ -1,28 +1,29 @@
 import { KeyedLimiter } from '@warder/foundation/runtime'
 
-/** How far a job is. */
+/** State of a job. */
 export type JobStage = 'waiting' | 'running'
 
-/** Room for one job in the queue. One of the two has to be called, once. */
+/** A reserved slot of the queue. The caller must call exactly one of the two methods, once. */
 export interface JobContext {
   /**
-   * Runs `job` when its turn comes. What it throws is told to `onError`.
+   * Runs `job` when its turn comes. `onError` gets what it throws.
    * @param names under which `hurry` and `stageOf` find it
    */
   fill(job: () => Promise<void>, names: readonly string[]): void
   giveBack(): void
 }
 
-/** Work that goes on after its request was answered. */
+/** Work that continues after its request was answered. */
 export interface Jobs {
   /**
-   * Room for a job, taken before its request is promised anything. undefined: too many wait, or keep too much.
-   * @param bytes that it keeps in memory until it is done
+   * Reserves a slot for a job, before the client is promised its execution. undefined: too many jobs wait, or they use
+   * too much memory.
+   * @param bytes memory that the job uses until it is done
    */
   reserve(owner: string, bytes: number): JobContext | undefined
   /**
-   * Runs the job of this name now if it still waits; done when it is. undefined: no such job waits or runs here;
-   * `already`: somebody else was in a hurry for this name, and it is not done yet.
+   * Starts the job of this name now if it still waits; resolves when the job is done. undefined: no such job waits or
+   * runs here; `already`: another caller has hurried this name, and the job is not done yet.
    */
   hurry(name: string): Promise<void> | 'already' | undefined
   /** undefined: no such job waits or runs here. */
@@ -33,11 +34,11 @@ export interface Jobs {
 }
 
 export interface JobLimits {
-  /** Jobs that may wait. */
+  /** Maximum number of waiting jobs. */
   readonly waiting: number
-  /** Memory of all unfinished jobs in bytes. */
+  /** Maximum memory of all unfinished jobs, in bytes. */
   readonly bytes: number
-  /** The same of one owner. */
+  /** Maximum memory of the unfinished jobs of one owner, in bytes. */
   readonly bytesOfOwner: number
 }
 
@@ -46,13 +47,13 @@ interface Entry {
   readonly names: readonly string[]
   readonly leave: () => void
   readonly hurried: Set<string>
-  /** Set when it is begun; never fails. */
+  /** Set when the job starts; never rejects. */
   running: Promise<void> | undefined
 }
 
 /**
  * A bounded queue of one worker.
- * @param running jobs at one time, beside those that somebody is in a hurry for and waits for
+ * @param running maximum number of concurrent jobs, besides those started by `hurry`
  */
 export function createJobs(running: number, limits: JobLimits, onError: (error: unknown) => void): Jobs {
   const kept = new KeyedLimiter(limits.bytes, limits.bytesOfOwner)

@@ -25,13 +25,13 @@ export interface Message {
   readonly caller: KmipCaller
   readonly principal: Principal
   readonly version: KmipVersion
-  /** Of the buffer that it lies in, in bytes; what is put off keeps all of it. */
+  /** Size in bytes of the buffer that contains the message; a deferred request keeps all of it. */
   readonly size: number
   readonly identifiers: BatchIdentifiers
   readonly data: BatchData
-  /** Items in the data of its batch items so far. */
+  /** Number of items in the data of its batch items so far. */
   readonly dataItems: { count: number }
-  /** Requests that this worker does later. */
+  /** Deferred requests of this worker. */
   readonly jobs: Jobs
   /** undefined: the client set no MaximumResponseSize. */
   readonly room: ResponseRoom | undefined
@@ -75,9 +75,10 @@ export function newMessage(
 }
 
 /**
- * The ServerCorrelationValue of an answer: the request's id in the log. A server may leave it out (KMIP 1.4 §6.18, 2.1
- * §9.18), and must for some: PyKMIP 0.10.0 reads 1.4 and 2.0 but no answer that has it. Clients that send a value of
- * their own read it, and those of 2.1, whose published cases have it in answers to requests without one (BL-M-1-21).
+ * The ServerCorrelationValue of an answer: the request's id in the log. A server may omit it (KMIP 1.4 §6.18, 2.1
+ * §9.18), and must for some clients: PyKMIP 0.10.0 supports 1.4 and 2.0 but cannot read an answer that contains it.
+ * Clients that send their own value can read it, and so can 2.1 clients: the published 2.1 test cases contain it in
+ * answers to requests without one (BL-M-1-21).
  */
 export function serverCorrelationFor(
   { version, clientCorrelationValue }: Pick<Asked, 'version' | 'clientCorrelationValue'>,

@@ -6,8 +6,8 @@ import type { AnsweredItem } from './item.ts'
 import type { KmipEngineOptions } from './message.ts'
 
 /**
- * Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already, and what may be
- * committed too: `nothing was done` would be a lie.
+ * Audit mode `reject`: an outcome that cannot be recorded is not returned. A change that was committed, or may have
+ * been, is already recorded, and its answer must not claim that nothing was done.
  */
 export async function recordOrRefuse(
   options: KmipEngineOptions,

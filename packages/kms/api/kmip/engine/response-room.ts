@@ -9,9 +9,9 @@ interface Form {
 }
 
 /**
- * How much of a MaximumResponseSize (KMIP 2.1 §9.12) is left, in bytes of TTLV: JSON and XML of the same message are
- * longer, and clients of those profiles say the same numbers (KMIP Profiles 2.1, MSGENC-JSON-M-1). Asked before an item's changes are committed, so
- * that what cannot be told has not happened.
+ * Remaining part of a MaximumResponseSize (KMIP 2.1 §9.12), in bytes of TTLV: the same message is longer in JSON and
+ * XML, and clients of those profiles send the same numbers (KMIP Profiles 2.1, MSGENC-JSON-M-1). It is checked before
+ * an item's changes are committed, so that a change without room for its answer is not made.
  */
 export class ResponseRoom {
   readonly #form: Form
@@ -24,14 +24,17 @@ export class ResponseRoom {
     this.#left = maximum - this.#empty
   }
 
-  /** Takes the room of an item. @throws kmipFailure ResponseTooLarge when it does not fit; then nothing is taken */
+  /**
+   * Reserves the size of an answer.
+   * @throws kmipFailure ResponseTooLarge when it does not fit; then nothing is reserved
+   */
   take(item: ResponseItem): void {
     const size = this.#size([item]) - this.#empty
     if (size > this.#left) throw kmipFailure('ResponseTooLarge', 'TOO_LARGE')
     this.#left -= size
   }
 
-  /** Gives back the room of an item that is answered otherwise after all. */
+  /** Releases the size of an answer that is replaced by another one. */
   give(item: ResponseItem): void {
     this.#left += this.#size([item]) - this.#empty
   }

@@ -17,28 +17,28 @@ export interface KmipServices extends AccessServices {
   readonly budgets: GcmBudgets
   /** Last uses of keys by users. */
   readonly uses: LastUses
-  /** For records of batch items; everything else is recorded by the dispatcher. */
+  /** Records batch items; the dispatcher records everything else. */
   readonly audit: AuditTrail
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
-  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  /** Algorithm policy of this server, including `fips`. Every operation of REST and KMIP applies it. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
-  /** Authentication still has to succeed, then everybody is `defaultUsername`. */
+  /** true: after successful authentication every caller is `defaultUsername`. */
   readonly forceDefaultUsername: boolean
-  /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
+  /** true: passwords in KMIP headers are ignored when the caller has a client certificate. */
   readonly ignoreHeaderPassword: boolean
-  /** Keeps names apart from those who had them before. */
+  /** Distinguishes users from earlier users of the same name. */
   readonly names: Names
-  /** Blocked principals, whose requests are refused. */
+  /** Suspended principals, whose requests are refused. */
   readonly blocks: Blocks
-  /** undefined = nobody logs in with a password here. */
+  /** undefined = password login is off. */
   readonly passwordLogin: PasswordLogin | undefined
-  /** How authorities tell what was revoked. */
+  /** How authorities publish revocations. */
   readonly revocation: RevocationConfig
-  /** CRLs of authorities that are not here. */
+  /** CRLs of external authorities. */
   readonly fetchedCrls: FetchedCrls
-  /** true: Validate answers Unknown where a certificate names a CRL that cannot be had. */
+  /** true: Validate answers Unknown when a CRL that a certificate names cannot be fetched. */
   readonly requireRevocation: boolean
 }
 

@@ -4,16 +4,16 @@ import type { Tracer } from '@warder/foundation/tracing'
 import type { RequestMessage, ResponseItem } from '@warder/kmip/messages'
 import type { KmipCaller } from './types.ts'
 
-/** Operations that a span names; more are counted only. */
+/** Maximum number of operations that a span names; further ones are only counted. */
 const maxNamed = 16
 
-/** Told of the outcome of each item. */
+/** Called with the outcome of each item. */
 export type Told = (items: readonly { readonly response: Pick<ResponseItem, 'status'> }[]) => void
 
 /**
- * Answers a message as a span: below the one of its HTTP request, or the first of its trace where it came over the
- * socket. It has names of operations and statuses, no identifiers.
- * @param answer tells the items that it answers
+ * Answers a message within a span: a child of the span of its HTTP request, or a root span for the socket. The span
+ * contains names of operations and statuses, no identifiers.
+ * @param answer reports the items that it answers
  */
 export function traceRequest(
   tracer: Tracer | undefined,

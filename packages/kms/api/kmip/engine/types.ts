@@ -9,13 +9,14 @@ import type { CreationRules } from '../attributes/creation-rules.ts'
 import type { Jobs } from './jobs.ts'
 import type { KmipServices } from './services.ts'
 
-/** One row of the operation table: everything that the engine has to know of an operation. */
+/** One row of the operation table: everything that the engine needs to know about an operation. */
 export interface KmipOperation {
   readonly name: OperationName
   readonly access: KmipAccess
   /**
-   * Does it and says what the ResponsePayload holds, in the form of 2.x. Changes are staged in `context.objects`, never
-   * committed. May run again from its start when somebody else changed an object first, so it must not keep anything.
+   * Executes the operation and returns the members of the ResponsePayload, in the form of 2.x. Changes are staged in
+   * `context.objects`, never committed. It may run again from its start after a concurrent change, so it must not keep
+   * state.
    * @param payload the RequestPayload in the form of 2.x; read it with `@warder/kmip/ttlv` (`required`, `optional` …)
    *   or `payload.ts`: a KmipDecodeError becomes the right result reason by itself
    * @throws kmipFailure, any Failure of the registry, KmipDecodeError
@@ -26,7 +27,7 @@ export interface KmipOperation {
 /** Answer of an operation: the members of its payload, or (Poll alone) the whole item. */
 export type KmipAnswer = readonly (TtlvNode | undefined)[] | WholeAnswer
 
-/** An item that is answered in another name or with another status than success. */
+/** An item whose answer has the name of another operation, or another status than success. */
 export class WholeAnswer {
   readonly item: Partial<ResponseItem>
 
@@ -37,7 +38,7 @@ export class WholeAnswer {
 
 /** Access rule of an operation; made by the functions of `access.ts`. The engine checks it before `act`. */
 export type KmipAccess =
-  /** Everybody who is authenticated. Objects it touches are asked for by `context.permitted`. */
+  /** All authenticated callers. The operation gets its objects with `context.permitted`. */
   | { readonly kind: 'signed in' }
   /** Requires the right to create objects. */
   | { readonly kind: 'create' }
@@ -47,16 +48,16 @@ export type KmipAccess =
       readonly right: Right
       /** Tag of the member that names it. */
       readonly member: number
-      /** true: the opened key is needed too (`context.key`), without waiting where it is cached. */
+      /** true: the decrypted key is needed too (`context.key`), synchronously if it is cached. */
       readonly key: boolean
-      /** true: takes the right to create as well. */
+      /** true: also requires the right to create. */
       readonly creates: boolean
     }
 
 /** Items in the data of an operation (bulk data of attribute-based encryption). */
 export interface AuditedItems {
   readonly count: number
-  /** Index of the one that failed, for which none of them is answered. */
+  /** Index of the failed item; if there is one, no item is answered. */
   readonly failed?: number | undefined
   /** Policies of the items, in their order. */
   readonly policies?: readonly string[]
@@ -70,17 +71,17 @@ export interface KmipContext {
   readonly version: KmipVersion
   /** Unix milliseconds: one moment for the whole item. */
   readonly now: number
-  /** Objects as this message sees them, and where changes are staged. */
+  /** Objects as this message sees them; changes are staged here. */
   readonly objects: UnitOfWork
-  /** The object of an `objectRight` or `keyUse` row, rights checked. It is an error to ask in another row. */
+  /** The object of an `objectRight` or `keyUse` row, rights checked. Reading it in another row is an error. */
   readonly object: ManagedObject
-  /** The opened key of a `keyUse` row. */
+  /** The decrypted key of a `keyUse` row. */
   readonly key: Key
-  /** true: the client named one version of a key (`name@first`), and means it alone. */
+  /** true: the client named one version of a key (`name@first`), so only that version is used. */
   readonly isVersionNamed: boolean
-  /** Goes on with another version of the key, on which the caller has the same rights. */
+  /** Continues with another version of the key, on which the caller has the same rights. */
   use(version: Key): void
-  /** Requests that this worker does later. */
+  /** Deferred requests of this worker. */
   readonly jobs: Jobs
   /** The caller's rules for new objects; read with the right to create, empty without it. */
   readonly rules: CreationRules
@@ -88,22 +89,23 @@ export interface KmipContext {
   placeholder: string | undefined
   /**
    * Another object that the request names (a wrapping key, a part of a split key), if the caller has `right` on it.
-   * @throws kmipFailure ObjectNotFound for what is unknown or nobody's business of the caller, PermissionDenied when the
-   *   caller has other rights on it
+   * @throws kmipFailure ObjectNotFound for an unknown object or one on which the caller has no rights, PermissionDenied
+   *   when the caller has only other rights on it
    */
   permitted(id: string, right: Right): MaybePromise<ManagedObject>
-  /** As `permitted`, with the key opened; synchronous for a cached key of the caller's own on SQLite. */
+  /** As `permitted`, with the decrypted key; synchronous for a cached key of the caller's own on SQLite. */
   permittedKey(id: string, right: Right): MaybePromise<Key>
   /** Whether the caller has `right`, too, on an object that it was permitted for another one. */
   holds(object: ManagedObject, right: Right): MaybePromise<boolean>
   /** @throws kmipFailure PermissionDenied unless the caller may create objects */
   requireCreate(): Promise<void>
-  /** The identifier that a UniqueIdentifier node stands for: text, the placeholder, or a result of this batch. */
+  /** Resolves a UniqueIdentifier node: text, the placeholder, or a result of this batch. */
   identifier(node: TtlvNode | undefined): string
   /** Adds to the audit record of this item. Never secrets. */
   audit(fields: AuditFields): void
   /**
-   * Says how many items the data of this batch item hold: each has an audit record of its own. Again, to say more of them.
+   * Sets the number of items in the data of this batch item, each with its own audit record. May be called again to add
+   * details.
    * @throws kmipFailure ServerLimitExceeded when the data of the message hold too many
    */
   auditItems(items: AuditedItems): void
@@ -111,9 +113,9 @@ export interface KmipContext {
 
 /** Sender of a message, as the transport knows it. */
 export interface KmipCaller {
-  /** true: no HTTP request is above the message, and a trace of it begins with it. */
+  /** true: the message has no HTTP request, so it starts its own trace. */
   readonly beginsTrace?: boolean
-  /** undefined: nobody yet; only credentials in the header can help. */
+  /** undefined: not authenticated; only credentials in the header can authenticate the message. */
   readonly principal: Principal | undefined
   readonly clientAddress: string
   readonly requestId: string
@@ -126,11 +128,11 @@ export interface KmipAnswerOptions {
   readonly bareVersion?: KmipVersion
 }
 
-/** KMIP messages in, KMIP messages out; what both transports call. */
+/** The interface between both transports and the engine: request messages in, response messages out. */
 export interface KmipEngine {
   /**
-   * Reads a message, does what it asks and writes the answer. Whatever is wrong with a message is in the answer.
-   * Without a promise where nothing has to wait: `await` it either way.
+   * Decodes a message, executes it and encodes the answer. Errors of the message are in the answer. Returns without a
+   * promise if nothing has to wait: `await` it either way.
    * @throws Failure for a bare operation that fails, with `result_reason` among its members, and nothing else
    */
   answer(
@@ -139,6 +141,6 @@ export interface KmipEngine {
     caller: KmipCaller,
     options?: KmipAnswerOptions,
   ): MaybePromise<Uint8Array>
-  /** Requests that were put off and are not done. */
+  /** Deferred requests that are not done. */
   readonly unfinished: number
 }

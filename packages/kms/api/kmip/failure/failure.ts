@@ -12,7 +12,9 @@ import {
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { explain, Refusal, toRefusal } from '../../../keys/index.ts'
 
-/** Why an operation failed, in the words of KMIP 2.1. Refusals of keys and authorities are such failures, too. */
+/**
+ * Why an operation failed, with a result reason of KMIP 2.1. Refusals of keys and authorities are such failures, too.
+ */
 export const KmipFailure = Refusal
 export type KmipFailure = Refusal<ResultReason>
 
@@ -21,7 +23,7 @@ export function kmipFailure(reason: ResultReason, message: string, detail?: stri
   return new KmipFailure(reason, message, detail)
 }
 
-/** The reasons of KMIP for the errors of @warder/covercrypt. What does not open is told in KMIP's own word. */
+/** The KMIP reasons for the errors of @warder/covercrypt. Failed decryption has KMIP's own reason. */
 const covercryptReasons: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
   malformed: 'InvalidField',
   invalid_policy: 'InvalidField',
@@ -34,7 +36,7 @@ const covercryptReasons: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
   cannot_open: 'CryptographicFailure',
 }
 
-/** A PkiError, a CovercryptError or a CryptoFailure as the failure of KMIP that it is; anything else as it is. */
+/** Converts a PkiError, a CovercryptError or a CryptoFailure into a KMIP failure; other errors are unchanged. */
 export function inKmipReasons(thrown: unknown): unknown {
   if (thrown instanceof CovercryptError) {
     const words = thrown.code === 'cannot_open' ? 'CRYPTO' : thrown.message
@@ -43,7 +45,7 @@ export function inKmipReasons(thrown: unknown): unknown {
   return toRefusal(thrown)
 }
 
-/** Runs `act`, whose PkiErrors and CryptoFailures become KmipFailures, for callers that look at the reason. */
+/** Runs `act` and converts its PkiErrors and CryptoFailures to KmipFailures, for callers that check the reason. */
 export function withKmipReasons<T>(act: () => T): T {
   try {
     return act()
@@ -52,7 +54,7 @@ export function withKmipReasons<T>(act: () => T): T {
   }
 }
 
-/** A thrown error as the client, the audit record and HTTP are told of it. */
+/** A thrown error as the client, the audit record and HTTP get it. */
 export interface Told {
   readonly reason: ResultReason
   readonly message: string
@@ -68,7 +70,7 @@ export function toPublicFailure(thrown: unknown): Told {
   return { reason: ours, message, failure: withWords(told, told.message, ours) }
 }
 
-/** A failure that was told, in the words that a client of this version knows. The HTTP status stays. */
+/** A public failure with a result reason that the client's version has. The HTTP status stays. */
 export function failureIn(version: KmipVersion, told: Failure, operation?: OperationName): Failure {
   const reason = told.members?.result_reason
   if (!isReason(reason)) return told
@@ -85,7 +87,7 @@ function isReason(name: unknown): name is ResultReason {
 
 function withWords(told: Failure, message: string, reason: ResultReason): Failure {
   const { kind, detail, retryAfterSeconds, cause, headers, members } = told
-  // For kinds with a fixed sentence what is given here is the detail.
+  // For kinds with a fixed sentence this text is the private detail.
   return new Failure(kind, hasFixedMessage(kind) ? detail : message, {
     ...(detail !== undefined && { detail }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),

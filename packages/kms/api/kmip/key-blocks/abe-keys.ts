@@ -15,7 +15,8 @@ export function isAbeFormat(format: KeyFormat): boolean {
 }
 
 /**
- * Reads the bytes of an attribute-based key: a private key is a master key or a user key. Reading it takes its thread.
+ * Reads the bytes of an attribute-based key: a private key is a master key or a user key. Reading it uses the thread of
+ * attribute-based encryption.
  * @throws kmipFailure KeyFormatTypeNotSupported, InvalidField; rejects with a CovercryptError
  */
 export async function readAbeKey(
@@ -33,7 +34,7 @@ export async function readAbeKey(
   if (algorithm !== undefined && algorithm !== 'CoverCrypt' && algorithm !== 'CoverCryptBulk')
     throw kmipFailure('InvalidField', 'The key is of another algorithm than CryptographicAlgorithm says.')
   const key = materialBytes(material)
-  // cloudproof_kms_js says the length in bytes (`packages/kmip/json/tolerances.ts`).
+  // cloudproof_kms_js sends the length in bytes (`packages/kmip/json/tolerances.ts`).
   if (bits !== undefined && bits !== abeBits(key) && bits !== key.length)
     throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
   const kinds = type === 'PublicKey' ? (['public'] as const) : (['master', 'user'] as const)

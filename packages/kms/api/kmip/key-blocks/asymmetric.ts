@@ -38,15 +38,15 @@ import { readPoint, readScalar } from './transparent-ec.ts'
 import { finiteFieldFromTransparent } from './transparent-finite-field.ts'
 import { rsaPrivateFromTransparent, rsaPublicFromTransparent } from './transparent-rsa.ts'
 
-/** Facts from the attributes about a key whose bytes alone do not tell them. */
+/** Facts from the attributes about a key whose bytes do not contain them. */
 export interface KeyHints {
   readonly algorithm: CryptographicAlgorithm | undefined
   readonly curve: CurveName | undefined
 }
 
 /**
- * The key in a KeyMaterial of this format; undefined for bytes that are to be kept unread (Opaque).
- * @throws KeyFormatTypeNotSupported for a format that such a key does not have, InvalidField for a wrong key
+ * Reads the key from a KeyMaterial of this format; undefined for bytes that are stored uninterpreted (Opaque).
+ * @throws KeyFormatTypeNotSupported for a format that such a key does not have, InvalidField for an invalid key
  */
 export function readHalf(
   type: HalfType,
@@ -123,7 +123,7 @@ function transparentHalf(
   const bytes = isPrivate ? readScalar(material) : readPoint(material)
   const family = name === undefined ? undefined : byteKeysOf(undefined, name)
   if (family !== undefined) {
-    // A number has lost the zeros in front that these keys have like any other byte.
+    // A number has lost its leading zero bytes, which belong to these keys.
     const whole = Buffer.alloc(Math.max(bytes.length, family.publicBytes))
     whole.set(bytes, whole.length - bytes.length)
     return isPrivate ? bytePrivateFromRaw(whole, family, policy) : bytePublicFromRaw(whole, family, policy)
@@ -143,7 +143,7 @@ function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: Key
   return type === 'PrivateKey' ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
 }
 
-/** The curve that KMIP calls so. @throws KmipFailure, PkiError */
+/** The curve with this KMIP name. @throws KmipFailure, PkiError */
 function requireCurve(name: CurveName | undefined, policy: KeyPolicy): Curve {
   if (name === undefined) throw kmipFailure('InvalidField', 'The curve of the key is missing.')
   return requireUsable(curveByName(name), policy)

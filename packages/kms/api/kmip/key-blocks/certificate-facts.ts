@@ -8,7 +8,7 @@ import { withKmipReasons } from '../failure/failure.ts'
 /** The values of the attributes of an X.509 certificate. */
 export interface CertificateFacts extends CertificateFields {
   readonly der: Uint8Array
-  /** Of the public key; undefined when it is of a kind that is not known here. */
+  /** Algorithm of the public key; undefined when it is not supported. */
   readonly key: PublicKeyKind | undefined
 }
 

@@ -16,9 +16,9 @@ import { keyInForm, toStoredBlock } from './write-object.ts'
 
 /**
  * The Digest attributes of a key or another object (KMIP 1.4 §3.17, 2.1 §4.20, docs/adr/kmip-attributes.md): SHA-256
- * over the KeyMaterial in the format in which it was registered or asked for, then over that in the default format of
- * its kind where that is another one. A transparent KeyMaterial is hashed as its TTLV encoding. Certificates and opaque
- * objects have one, over the value.
+ * over the KeyMaterial in the registered or requested format, then over that in the default format of its kind if the
+ * two differ. A transparent KeyMaterial is hashed as its TTLV encoding. Certificates and opaque objects have one, over
+ * the value.
  * @param material as it is stored
  * @throws KeyFormatTypeNotSupported for a format that such a key does not have
  */
@@ -50,7 +50,7 @@ function keyDigests(
   return formats.map((format) => digestNode(encodeMaterial(shape, material, format), format))
 }
 
-/** The Digest attribute of bytes that are in this format already. */
+/** The Digest attribute of bytes that are already in this format. */
 export function digestNode(bytes: Uint8Array, format: KeyFormat): StructureNode {
   return structure(Tag.Digest, [
     enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm.SHA_256),
@@ -63,7 +63,7 @@ export function keyFormatNode(format: KeyFormat): TtlvNode {
   return enumeration(Tag.KeyFormatType, keyFormatNumber(format))
 }
 
-/** The KeyMaterial of a key in clear that is kept as it came: a part of a key, a PGP key, a key with a MAC. */
+/** The KeyMaterial of an unwrapped key that is stored as received: a part of a key, a PGP key, a key with a MAC. */
 function blockMaterial(block: Uint8Array): Uint8Array {
   const { value } = readKeyBlock(toStoredBlock(block))
   if (value === undefined || value instanceof Uint8Array) return block

@@ -11,8 +11,9 @@ import { kmipFailure } from '../failure/failure.ts'
 import { joseWrapping, type WrappingKey, wrappingPlan } from './wrap.ts'
 
 /**
- * A key that was made for one JOSE algorithm (over REST, or an HMAC key with its hash) does nothing else over KMIP.
- * @param jose what the chosen algorithm is called there; empty = nothing
+ * A key that is bound to one JOSE algorithm (created over REST, or an HMAC key with its hash) does nothing else over
+ * KMIP.
+ * @param jose JOSE names of the chosen algorithm; empty = none
  * @throws BadCryptographicParameters
  */
 export function requireBinding({ boundAlg }: Pick<ManagedObject, 'boundAlg'>, jose: readonly string[]): void {
@@ -45,8 +46,8 @@ export function requireWrappingBinding(
 }
 
 /**
- * A bound key that encrypts also unwraps keys that were wrapped with another algorithm, so that none of them is lost:
- * this reveals no more than decryption does, except in the modes whose decryption encrypts (docs/adr/rights-and-reach.md).
+ * A bound key that encrypts also unwraps keys that were wrapped with another algorithm, so that no wrapped key is lost:
+ * this reveals no more than decryption does, except in modes whose decryption encrypts (docs/adr/rights-and-reach.md).
  * @throws BadCryptographicParameters
  */
 export function requireUnwrappingBinding(

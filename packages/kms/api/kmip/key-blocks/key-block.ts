@@ -16,19 +16,19 @@ import type { CryptographicAlgorithm, PointCompression } from './stored-shape.ts
 /** KeyValue in clear (KMIP 2.1 §3.1.3). */
 export interface PlainKeyValue {
   readonly material: TtlvNode
-  /** Attributes that travel with the key. */
+  /** Attributes within the KeyValue. */
   readonly attributes: readonly TtlvNode[]
-  /** The KeyValue as it came. */
+  /** The KeyValue as received. */
   readonly node: StructureNode
 }
 
-/** KeyBlock (KMIP 2.1 §3.1.2) as it came; whether its parts fit each other is for its readers. */
+/** KeyBlock (KMIP 2.1 §3.1.2) as received; its readers check that its parts are consistent. */
 export interface KeyBlock {
   readonly format: KeyFormat
   readonly compression: PointCompression | undefined
   readonly algorithm: CryptographicAlgorithm | undefined
   readonly bits: number | undefined
-  /** undefined: the server is not given the key (KeyValuePresent is false). */
+  /** undefined: the block does not contain the key (KeyValuePresent is false). */
   readonly value: PlainKeyValue | Uint8Array | undefined
   readonly wrapping: WrappingData | undefined
 }
@@ -71,10 +71,10 @@ function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefi
 }
 
 /**
- * The bytes of an encrypted key that stand in a KeyMaterial. Without an encoding the wrapped bytes are those of the key,
- * and some clients leave them where these were: they say NoEncoding, or nothing but the method. With one,
- * cloudproof_kms_js puts attributes beside them that describe the key and that the request says again outside
- * (`packages/kmip/json/tolerances.ts`); anything else beside them would be lost, and is refused.
+ * The wrapped bytes within a KeyMaterial. Without an encoding only the bytes of the key are wrapped, and some clients
+ * leave the result in the KeyMaterial: they send NoEncoding, or only the method. With an encoding, cloudproof_kms_js
+ * adds attributes that describe the key and that the request repeats outside of the block
+ * (`packages/kmip/json/tolerances.ts`). Any other member would be lost, so it is refused.
  */
 function bytesWithin(
   value: PlainKeyValue | Uint8Array | undefined,
@@ -87,7 +87,7 @@ function bytesWithin(
   return (isPlain ? readPlainMaterial(material) : undefined) ?? value
 }
 
-/** Wrapped bytes in the place of KeyMaterial, or of the Key within a TransparentSymmetricKey. */
+/** Wrapped bytes in place of the KeyMaterial, or of the Key within a TransparentSymmetricKey. */
 function readPlainMaterial(material: TtlvNode): Uint8Array | undefined {
   if (material.type === 'ByteString') return material.value
   if (material.type !== 'Structure' || material.value.length !== 1) return undefined

@@ -15,7 +15,7 @@ export function keyFormatName(value: number): KeyFormat | undefined {
 
 /**
  * KeyFormatType of a key block or of a request, if it is there.
- * @throws KeyFormatTypeNotSupported for a number that names no format
+ * @throws KeyFormatTypeNotSupported for an unknown format
  */
 export function readKeyFormat(parent: StructureNode): KeyFormat | undefined {
   const value = optional(parent, Tag.KeyFormatType, 'Enumeration')

@@ -18,9 +18,9 @@ export type EncodingOption = ValueName<'EncodingOption'>
 
 /** Which key wraps, authenticates or signs, and how (KMIP 2.1 §3.1.6, §3.1.7). */
 export interface WrappingKeyInformation {
-  /** As it came: text, or what stands for the ID placeholder. */
+  /** As received: text, or a reference to the ID placeholder. */
   readonly identifier: TtlvNode
-  /** As it came, to be written as it came. */
+  /** As received, and returned unchanged. */
   readonly parameters: StructureNode | undefined
 }
 
@@ -32,7 +32,7 @@ export interface WrappingSpecification {
   /** Tags or names of attributes to be wrapped with the key. */
   readonly attributes: readonly TtlvNode[]
   readonly encoding: EncodingOption
-  /** true: the client named the encoding, so the answer does too. */
+  /** true: the client named the encoding, so the answer names it too. */
   readonly encodingGiven: boolean
 }
 
@@ -42,7 +42,7 @@ export interface WrappingData extends Omit<WrappingSpecification, 'attributes'> 
   readonly iv: Uint8Array | undefined
 }
 
-/** Attributes that one request may wrap. */
+/** Maximum number of attributes that one request may wrap. */
 const maxAttributes = 64
 
 /** @throws KmipDecodeError, InvalidField, EncodingOptionError */
@@ -63,8 +63,8 @@ export function readWrappingSpecification(node: StructureNode): WrappingSpecific
 }
 
 /**
- * Both key informations are optional (KMIP 2.1 §3.1.5): a client may keep to itself which key wrapped the block. Whoever
- * wants it opened later is told what is missing (`requireOpenable`).
+ * Both key informations are optional (KMIP 2.1 §3.1.5): a client need not disclose which key wrapped the block. A later
+ * request to unwrap it fails with the name of what is missing (`requireOpenable`).
  * @throws KmipDecodeError, InvalidField
  */
 export function readWrappingData(node: StructureNode): WrappingData {
@@ -95,7 +95,7 @@ function readCommon(node: StructureNode) {
   }
 }
 
-/** @throws KeyValueNotPresent when the block does not say which key unwraps it */
+/** @throws KeyValueNotPresent when the block does not name the key that unwraps it */
 export function requireOpenable(data: Pick<WrappingData, 'method' | 'encryption' | 'mac'>): void {
   const missing =
     encrypts(data) && data.encryption === undefined

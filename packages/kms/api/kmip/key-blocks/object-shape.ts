@@ -78,7 +78,7 @@ function wrappingKeyLink(identifier: TtlvNode | undefined): TtlvNode | undefined
   ])
 }
 
-/** How the material of a stored object is to be read, whoever made it: KMIP or REST. */
+/** The form of the material of a stored object, whether it was created over KMIP or REST. */
 export function readShape(object: ManagedObject): StoredShape {
   const members = object.form
   const algorithm = readAlgorithm(object)
@@ -130,7 +130,7 @@ function readFormat(
   }
 }
 
-/** The algorithm of an object in KMIP's name. */
+/** The KMIP name of an object's algorithm. */
 export function readAlgorithm(object: ManagedObject): CryptographicAlgorithm | undefined {
   const value = findStored(object, Tag.CryptographicAlgorithm) ?? defaultAlgorithm(object)?.value
   return value === undefined ? undefined : valueName('CryptographicAlgorithm', value)

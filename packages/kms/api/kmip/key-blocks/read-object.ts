@@ -28,26 +28,26 @@ export interface ObjectHints {
   readonly certificateType?: ValueName<'CertificateType'> | undefined
 }
 
-/** A managed object as it is to be stored. */
+/** A managed object in the form for storage. */
 export interface StoredObject {
   readonly shape: StoredShape
-  /** The caller wipes it. undefined: only the object's attributes are kept here (KeyValuePresent is false). */
+  /** The caller wipes it. undefined: only the object's attributes are stored (KeyValuePresent is false). */
   readonly material: Uint8Array | undefined
   /** Set for X.509 certificates. */
   readonly certificate: CertificateFacts | undefined
   /** Attributes that came within the KeyValue. */
   readonly attributes: readonly TtlvNode[]
-  /** How the key is wrapped, when it came wrapped. */
+  /** How the key is wrapped, if it was received wrapped. */
   readonly wrapping: WrappingData | undefined
 }
 
-/** Bytes of the longest secret, password or other small thing in a key block. */
+/** Maximum length of a secret, password or other small value in a key block, in bytes. */
 const maxSecretBytes = 1 << 20
 
 /**
  * Reads a managed object out of a request.
- * @param node SymmetricKey, PrivateKey, Certificate … as it came
- * @returns once RSA primes were tested, which takes a moment on the thread pool
+ * @param node SymmetricKey, PrivateKey, Certificate … as received
+ * @returns after the test of RSA primes, which runs on the thread pool
  * @throws kmipFailure InvalidField, KeyFormatTypeNotSupported …; KmipDecodeError
  */
 export async function readManagedObject(
@@ -180,7 +180,7 @@ function reconcileClaims(block: KeyBlock, hints: ObjectHints): Claims {
   }
 }
 
-/** The algorithm that is said, if the key is one of it: of EC keys the use that is said. @throws InvalidField */
+/** The declared algorithm, if it matches the key; for EC keys the declared use. @throws InvalidField */
 function reconcileAlgorithm(
   parsed: ParsedKey,
   claimed: CryptographicAlgorithm | undefined,
@@ -202,7 +202,7 @@ function describeKey({
   }
 }
 
-/** Kept as it came. */
+/** Stored as received. */
 function asBlock(
   type: KmipObjectType,
   node: StructureNode,

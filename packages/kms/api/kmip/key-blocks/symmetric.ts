@@ -6,10 +6,10 @@ import { kmipFailure } from '../failure/failure.ts'
 import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
 import type { CryptographicAlgorithm } from './stored-shape.ts'
 
-/** Bytes of the longest symmetric key: an HMAC key may be longer than any cipher's. */
+/** Maximum length of a symmetric key in bytes: an HMAC key may be longer than any cipher key. */
 const maxKeyBytes = 4096
 
-/** Lengths in bytes that keys of these ciphers have. Of AES twice as long for XTS, which takes two keys. */
+/** Key lengths of these ciphers in bytes. AES keys for XTS are twice as long, since XTS uses two keys. */
 const cipherBytes: Partial<Record<CryptographicAlgorithm, readonly number[]>> = {
   AES: [16, 24, 32, 64],
   DES: [8],
@@ -56,8 +56,8 @@ function unsupportedFormatError() {
 }
 
 /**
- * CryptographicLength of a symmetric key, checked against what is said of it. The parity bits of (3)DES may or may
- * not be counted: 168 and 192 are one length.
+ * CryptographicLength of a symmetric key, checked against the declared length. The parity bits of (3)DES may or may not
+ * be counted: 168 and 192 are the same length.
  * @throws InvalidField
  */
 export function symmetricBits(

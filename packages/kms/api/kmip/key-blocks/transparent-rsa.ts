@@ -10,7 +10,7 @@ import { rsaMembers } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { ReadKey } from './parsed-key.ts'
 
-/** The modulus has to be there, and enough to compute the rest. @throws PkiError */
+/** Requires the modulus, and enough members to compute the others. @throws PkiError */
 export function rsaPrivateFromTransparent(material: StructureNode, policy: KeyPolicy): ReadKey {
   const given: Partial<Record<keyof RsaNumbers, Uint8Array>> = {}
   const members: TagName[] = []

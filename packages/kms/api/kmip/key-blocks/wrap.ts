@@ -26,14 +26,14 @@ import { kmipFailure } from '../failure/failure.ts'
 import { type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
 import type { WrappingData, WrappingSpecification } from './key-wrapping.ts'
 
-/** A key that wraps others, opened. */
+/** A wrapping key, decrypted. */
 export interface WrappingKey {
   readonly key: KeyInUse
-  /** Of the request or the block; else those that the key itself has (KMIP 2.1 §7.18). */
+  /** Parameters of the request or the block, else those of the key itself (KMIP 2.1 §7.18). */
   readonly parameters: StructureNode | undefined
 }
 
-/** A key that authenticates what is wrapped: HMAC, CMAC or a signature. */
+/** A key that authenticates the wrapped key: HMAC, CMAC or a signature. */
 export interface Authenticator {
   /** @throws when the key cannot */
   sign(data: Uint8Array): MaybePromise<Uint8Array>
@@ -52,11 +52,11 @@ export interface WrappedKeyValue {
 }
 
 /**
- * Wraps a key (KMIP 2.1 §3.1.5). What is encrypted is the TTLV of the KeyValue, attributes included, or with NoEncoding
- * the bytes of the KeyMaterial alone.
+ * Wraps a key (KMIP 2.1 §3.1.5). Encrypts the TTLV of the KeyValue with its attributes, or with NoEncoding only the
+ * bytes of the KeyMaterial.
  * @param material KeyMaterial
- * @param attributes to be wrapped with it: what stands beside it in the KeyValue
- * @throws EncodingOptionError for NoEncoding of a key that is no string of bytes; what the ciphers throw
+ * @param attributes members of the KeyValue that are wrapped with the key
+ * @throws EncodingOptionError for NoEncoding of a key that is not a byte string; errors of the ciphers
  */
 export async function wrapKeyValue(
   material: TtlvNode,
@@ -84,8 +84,8 @@ export async function wrapKeyValue(
 }
 
 /**
- * Opens a wrapped key. Whatever is wrong with it is told in one way.
- * @throws CryptographicFailure `CRYPTO`; what the ciphers throw for parameters that they do not know
+ * Unwraps a key. All failures are reported alike.
+ * @throws CryptographicFailure `CRYPTO`; errors of the ciphers for unsupported parameters
  */
 export async function unwrapKeyValue(
   value: PlainKeyValue | Uint8Array,
@@ -103,7 +103,7 @@ export async function unwrapKeyValue(
   return decodePlain(bytes, data)
 }
 
-/** The object with its key in clear, as if it had come so. */
+/** The object with its unwrapped key, as if it had been received so. */
 export function rebuildObject(object: StructureNode, plain: PlainKeyValue): StructureNode {
   const value = object.value.map((member) => {
     if (member.tag !== Tag.KeyBlock || member.type !== 'Structure') return member
@@ -147,7 +147,7 @@ function decodePlain(bytes: Uint8Array, { encoding }: WrappingData): PlainKeyVal
     const node = decodeTtlv(bytes)
     if (node.tag === Tag.KeyValue && node.type === 'Structure') return plainKeyValue(node)
   } catch {
-    // Told as any other failure to open it: a reason of its own would tell what the bytes are.
+    // Reported like every other failed unwrapping: a separate reason would reveal facts about the bytes.
   }
   throw unwrapError()
 }
@@ -203,7 +203,7 @@ async function decrypt(
     return key.decryptRsa(planRsa(modulusBits(key.shape), parameters, policy), wrapped)
   }
   const plan = symmetricPlan(wrapping, parameters, policy)
-  // Without IVCounterNonce it stands in front, as some servers write it.
+  // Without IVCounterNonce the IV precedes the ciphertext, as some servers write it.
   const inFront = iv === undefined && plan.iv[1] > 0 ? plan.freshIv : 0
   if (wrapped.length < inFront + plan.tag) throw unwrapError()
   const end = wrapped.length - plan.tag
@@ -223,7 +223,7 @@ function readWrappingParameters({ parameters }: WrappingKey): CryptographicParam
   return parameters === undefined ? noParameters : readParameters(parameters)
 }
 
-/** The cipher with which a secret key wraps or unwraps; undefined for a pair of keys. */
+/** The cipher with which a secret key wraps or unwraps; undefined for a key pair. */
 export function wrappingPlan(wrapping: WrappingKey, policy: AlgorithmPolicy): CipherPlan | undefined {
   if (wrapping.key.key.shape.type !== 'secret') return undefined
   return symmetricPlan(wrapping, readWrappingParameters(wrapping), policy)
@@ -240,7 +240,7 @@ export function joseWrapping(wrapping: WrappingKey, policy: AlgorithmPolicy): re
   return algorithm === 'RSA' ? joseEncryption(planRsa(modulusBits(key.shape), parameters, policy)) : []
 }
 
-/** Without a word it is RFC 3394 for AES (KMIP 2.1 §7.18). */
+/** The default for AES is RFC 3394 (KMIP 2.1 §7.18). */
 function symmetricPlan(
   { key: { key, algorithm } }: WrappingKey,
   parameters: CryptographicParameters,

@@ -15,13 +15,13 @@ import { type KeyFormat, keyFormatNumber } from './key-format.ts'
 import type { PointCompression, StoredShape } from './stored-shape.ts'
 import { writeSymmetric } from './symmetric.ts'
 
-/** How a client wants an object. */
+/** The form of an object that a client requests. */
 export interface WantedForm {
   readonly format?: KeyFormat | undefined
   readonly compression?: PointCompression | undefined
 }
 
-/** A key in clear, ready to be put into a key block or to be wrapped. */
+/** An unwrapped key, ready for a key block or for wrapping. */
 export interface KeyInForm {
   readonly format: KeyFormat
   readonly compression: PointCompression | undefined
@@ -30,8 +30,8 @@ export interface KeyInForm {
 }
 
 /**
- * The object as a client gets it: SymmetricKey, PrivateKey, Certificate …
- * @param material what is stored; the nodes are views of it where it fits
+ * Encodes the object for a client: SymmetricKey, PrivateKey, Certificate …
+ * @param material the stored bytes; the nodes are views of them where possible
  * @throws KeyFormatTypeNotSupported, KeyCompressionTypeNotSupported
  */
 export function writeManagedObject(
@@ -83,7 +83,7 @@ export function toStoredBlock(material: Uint8Array): StructureNode {
   return node
 }
 
-/** A key that is stored in its canonical form, in the form that is wanted. */
+/** Converts a key from its canonical form to the requested form. */
 export function keyInForm(shape: StoredShape, material: Uint8Array, wanted: WantedForm = {}): KeyInForm {
   const { objectType } = shape
   switch (objectType) {
@@ -125,7 +125,7 @@ function sameForm(shape: StoredShape, format: KeyFormat): PointCompression | und
 
 /**
  * The object around a key.
- * @param value what takes the place of the KeyValue in clear: wrapped bytes, or a KeyValue with attributes
+ * @param value replaces the unwrapped KeyValue: wrapped bytes, or a KeyValue with attributes
  */
 export function keyObject(
   shape: StoredShape,
@@ -136,7 +136,10 @@ export function keyObject(
   return objectAround(shape, key, value, wrapping)
 }
 
-/** A key of which only the attributes are kept. @throws KeyValueNotPresent for what the attributes cannot describe */
+/**
+ * A key of which only the attributes are stored.
+ * @throws KeyValueNotPresent for keys that the attributes cannot describe
+ */
 export function objectWithoutValue(shape: StoredShape): StructureNode {
   const { objectType, keyFormat, compression } = shape
   if (keyFormat === undefined || !described.has(objectType))

@@ -6,16 +6,16 @@ import { attributeRule } from '../attributes/attribute-rules.ts'
 export interface Condition {
   readonly text: string
   readonly params: readonly SqlValue[]
-  /** true: and of no other; false: what is found has to be looked at. */
+  /** true: and of no other object; false: each row that is found must be checked. */
   readonly exact: boolean
-  /** An index leads straight to the few rows that meet it. */
+  /** true: an index finds the few rows that meet it. */
   readonly selective: boolean
 }
 
 /** True of every object. */
 export const always: Condition = { text: '1 = 1', params: [], exact: true, selective: false }
 
-/** An exact condition that no index leads to, unless `more` says otherwise. */
+/** An exact condition without an index, unless `more` says otherwise. */
 export function condition(
   text: string,
   params: readonly SqlValue[],

@@ -11,11 +11,11 @@ import { attributeRule, isGoneFrom } from '../attributes/attribute-rules.ts'
 import { isTagName, readVendorName } from '../attributes/attribute-vendor.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** One thing that an object must have to be found. */
+/** One condition that an object must meet to be found. */
 export type Term =
-  /** An attribute with this value; what "with this value" means for each type says `locate-match.ts`. */
+  /** An attribute with this value; `locate-match.ts` defines for each type what matches. */
   | { readonly kind: 'value'; readonly node: TtlvNode }
-  /** A date within a range; both ends belong to it. Seconds since 1970. */
+  /** A date within a range that includes both ends. Seconds since 1970. */
   | { readonly kind: 'range'; readonly tag: number; readonly from: number; readonly to: number }
   /** All of these tags. */
   | { readonly kind: 'tags'; readonly tags: readonly string[] }
@@ -27,11 +27,11 @@ export interface Criteria {
   /** All of them must hold. */
   readonly terms: readonly Term[]
   readonly storage: StorageStatuses
-  /** Only the default object of the group: the one that was made last. */
+  /** Only the default object of the group: the one that was created last. */
   readonly onlyDefault: boolean
-  /** Objects to leave out at the beginning. */
+  /** Number of objects to skip. */
   readonly offset: number
-  /** Most objects to name; undefined: the request does not say. */
+  /** Maximum number of objects to return; undefined: the request sets none. */
   readonly maxItems: number | undefined
 }
 
@@ -41,12 +41,12 @@ export interface StorageStatuses {
   readonly destroyed: boolean
 }
 
-/** Terms that one request may have. */
+/** Maximum number of terms in one request. */
 const maxTerms = 64
 
 /**
- * Reads a Locate request. An attribute that stands in it twice must be there with both values; a date that stands in it
- * twice is a range.
+ * Reads a Locate request. If it contains an attribute twice, the object must have both values; two dates of the same
+ * attribute are a range.
  * @throws kmipFailure InvalidAttribute, InvalidField; KmipDecodeError
  */
 export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1'): Criteria {

@@ -5,10 +5,10 @@ import { always, type Condition, condition, narrow, widen, withoutRow } from './
 import type { StorageStatuses } from './locate-criteria.ts'
 import { dateNotSet } from './locate-match.ts'
 
-/** The column, in a form that no index is chosen for: states have one, but most objects share a state. */
+/** The column in an expression that prevents the use of its index: most objects share a state. */
 const state = "(o.state || '')"
 
-/** The state as it is at `now`: dates act by themselves (`stateAt`), whatever the row still says. */
+/** The state at `now`: dates change the state (`stateAt`) before the row is updated. */
 export function stateCondition(value: number, now: number): Condition {
   const started = `(${state} = 'Active' OR (${state} = 'PreActive' AND o.activation_at <= ?))`
   switch (valueName('State', value)) {
@@ -43,7 +43,7 @@ function hasDateRows(tag: number): boolean {
   return tag === Tag.ArchiveDate || attributeRule(tag)?.indexed === true
 }
 
-/** A date within a range whose ends belong to it, or not set when the range has no end. Seconds. */
+/** A date within a range that includes its ends, or a date that is not set if the range has no end. Seconds. */
 export function rangeCondition(tag: number, from: number, to: number): Condition | undefined {
   const inside = narrow(tag, dateWithin(tag, from, to))
   if (to !== dateNotSet || inside === undefined) return inside
@@ -66,7 +66,7 @@ export function dateWithin(tag: number, from: number, to: number): Condition | u
   )
 }
 
-/** A date that is not set; objects of a type that cannot have it do not have it either. */
+/** A date that is not set, which includes objects of types that cannot have it. */
 export function dateAbsent(tag: number): Condition | undefined {
   const column = dateColumns[tag]
   if (column !== undefined) return widen(tag, condition(`${column} IS NULL`, []))
@@ -77,7 +77,7 @@ const archived =
   "EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'ArchiveDate')"
 const destroyed = `${state} IN ('Destroyed', 'Destroyed_Compromised')`
 
-/** The places where the search looks. */
+/** The storage statuses that are searched. */
 export function storageCondition({
   online,
   archived: inArchive,

@@ -44,7 +44,7 @@ function hasValue(node: TtlvNode, wanted: TtlvNode): boolean {
   return hasMembers(node, wanted.value)
 }
 
-/** Of a structure the members that are given must be there; those that are left out may be anything. */
+/** The given members of a structure must match; omitted members match any value. */
 function hasMembers(node: StructureNode, members: readonly TtlvNode[]): boolean {
   return members.every((member) => node.value.some((own) => own.tag === member.tag && sameValue(own, member)))
 }
@@ -59,7 +59,7 @@ function hasVendorValue(node: StructureNode, wanted: StructureNode): boolean {
   )
 }
 
-/** At least as much left and as much in all; the same unit. */
+/** At least the same remaining uses and total, and the same unit. */
 function hasLimits(node: StructureNode, wanted: StructureNode): boolean {
   const atLeast = (tag: number): boolean => {
     const asked = memberLong(wanted, tag)
@@ -71,7 +71,7 @@ function hasLimits(node: StructureNode, wanted: StructureNode): boolean {
   return atLeast(Tag.UsageLimitsTotal) && atLeast(Tag.UsageLimitsCount) && hasMembers(node, others)
 }
 
-/** Is the object kept where the search looks? */
+/** Does the object have one of the storage statuses that are searched? */
 export function isStored(statuses: StorageStatuses, { object }: AttributeState, now: number): boolean {
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised') return statuses.destroyed

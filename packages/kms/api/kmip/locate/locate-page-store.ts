@@ -22,13 +22,13 @@ export interface Searcher {
 export type Columns = 'id' | 'row'
 
 /**
- * Statements are kept prepared by their text, and requests choose the text: beyond this many different ones only the
- * simplest are made (see `buildPlan`).
+ * Prepared statements are cached by their text, and requests determine the text: beyond this number of different
+ * statements only the simplest are created (see `buildPlan`).
  */
 const maxTexts = 400
 const known = new Map<string, AnyQuery<unknown>>()
 
-/** Would the statements of these conditions be new ones, beyond the bound? */
+/** Would these conditions add statements beyond the bound? */
 export function isTooMany(conditions: readonly Condition[]): boolean {
   return known.size >= maxTexts && !known.has(countText(source(undefined, conditions), false))
 }
@@ -44,7 +44,7 @@ interface Source {
   readonly params: readonly SqlValue[]
 }
 
-/** Every object that meets the conditions and the caller may find: by owning it, or by a grant of `locate`. */
+/** Every object that meets the conditions and that the caller may find as its owner or by a grant of `locate`. */
 function listSources({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
   if (all) return [source(undefined, conditions)]
   // If another condition is selective, the index of owners would read many more rows: the expression hides it.
@@ -70,7 +70,7 @@ function source(visible: Source | undefined, conditions: readonly Condition[]): 
   }
 }
 
-/** A page of what is found, the newest identifiers first. @param below undefined = from the beginning */
+/** A page of results, the newest identifiers first. @param below undefined = from the beginning */
 export function pageStatement<C extends Columns>(
   searcher: Searcher,
   conditions: readonly Condition[],
@@ -88,7 +88,7 @@ export function pageStatement<C extends Columns>(
     ({ where }) => `SELECT ${list} FROM managed_object o WHERE ${where}${after} ORDER BY o.id DESC LIMIT ?`,
   )
   const [first, second] = parts
-  // Each part gives as much as the whole can need.
+  // Each part returns as many rows as the whole page can need.
   const params = sources.flatMap((part) => [
     ...part.params,
     ...(below === undefined ? [] : [below]),
@@ -108,7 +108,7 @@ export function pageStatement<C extends Columns>(
 /** Counts of one statement. */
 export interface Counted {
   readonly total: number
-  /** The lowest identifier that was counted: the next statement goes on below. null = there was none. */
+  /** The lowest identifier that was counted: the next statement continues below it. null = there was none. */
   readonly lowest: string | null
 }
 

@@ -20,11 +20,11 @@ import {
 } from './locate-page-store.ts'
 import { toCondition } from './locate-terms-store.ts'
 
-/** Identifiers that one answer holds at most, whatever is asked for. */
+/** Maximum number of identifiers in one answer, whatever the request says. */
 const maxLocated = 10_000
-/** Rows that one search looks at one by one, where no index answers it. */
+/** Maximum number of rows that one search checks individually when no index answers it. */
 const maxScanned = 100_000
-/** Objects that are counted at most. */
+/** Maximum number of objects that are counted. */
 const maxCounted = 10_000_000
 const pageSize = 500
 const countSize = 10_000
@@ -37,15 +37,15 @@ export interface SearchServices {
 export interface Located {
   /** The newest first. */
   readonly ids: readonly string[]
-  /** How many there are in all; undefined: too many to count one by one. */
+  /** Total number of objects; undefined: too many to check individually. */
   readonly total: number | undefined
 }
 
 /**
  * Objects that meet the criteria and that the user may find: own ones, ones with a grant of `locate`, all of them for a
- * crypto officer. What this message has staged is seen as it will be.
+ * crypto officer. Objects that this message has staged are searched in their staged state.
  * @param now Unix milliseconds
- * @throws kmipFailure ServerLimitExceeded when no index helps and too many rows would have to be looked at
+ * @throws kmipFailure ServerLimitExceeded when no index helps and too many rows would have to be checked
  */
 export async function search(
   services: SearchServices,
@@ -69,9 +69,7 @@ export async function search(
 
 type MayFind = (object: ManagedObject) => MaybePromise<boolean>
 
-/**
- * A search by Digest asks whether material has a value that the caller guesses: it finds what the caller may get or export.
- */
+/** A search by Digest tests a guess about the material, so it finds only objects that the caller may get or export. */
 function materialFilter({ db, roles }: SearchServices, user: string, { terms }: Criteria): MayFind {
   if (!terms.some((term) => term.kind === 'value' && term.node.tag === Tag.Digest)) return () => true
   const may = (object: ManagedObject, right: Right) =>
@@ -84,7 +82,7 @@ interface Page {
   readonly pageLimit: number
 }
 
-/** Query for the database, and the conditions to check afterwards. */
+/** The database query, and the conditions to check afterwards. */
 interface Plan {
   readonly conditions: readonly Condition[]
   readonly left: readonly Term[]
@@ -101,7 +99,7 @@ function buildPlan({ terms, storage }: Criteria, now: number): Plan {
     }
   }
   const best = pairs.find(({ found }) => found?.selective === true)?.found
-  // Tags are no part of the row: the database has to see to them.
+  // Tags are not part of the row, so the database must check them.
   const tags = pairs.filter(({ term }) => term.kind === 'tags').flatMap(({ found }) => found ?? [])
   const few = tags.length > 0 || best === undefined ? tags : [best]
   return {
@@ -118,7 +116,7 @@ async function byDatabase(db: Database, searcher: Searcher, plan: Plan, page: Pa
   return { ids, total: await countAll(db, searcher, plan.conditions) }
 }
 
-/** In pieces, so that others get their turn: on SQLite nothing here waits. */
+/** In chunks, so that other requests get their turn: on SQLite nothing here waits. */
 async function countAll(
   db: Database,
   searcher: Searcher,
@@ -139,7 +137,7 @@ async function countAll(
   return total
 }
 
-/** Objects of this message: those that match as they will be, and all whose rows are not true any more. */
+/** Objects staged by this message: those that match in their staged state, and all whose rows are outdated. */
 interface StagedMatches {
   readonly matches: readonly string[]
   readonly ids: ReadonlySet<string>
@@ -164,7 +162,7 @@ async function findStagedMatches(
   return { matches, ids: new Set([...staged.map(({ id }) => id), ...objects.removed()]) }
 }
 
-/** Goes through what the database finds, page by page, and looks at each row. */
+/** Reads the results of the database page by page, and checks each row. */
 async function byLooking(
   db: Database,
   searcher: Searcher,
@@ -191,7 +189,7 @@ async function byLooking(
     }
     below = rows.at(-1)?.id
     complete = rows.length < pageSize
-    // Others get their turn between pages: on SQLite nothing here waits.
+    // Other requests get their turn between pages: on SQLite nothing here waits.
     if (!complete) await setImmediate()
   }
   const ids = found
@@ -207,7 +205,7 @@ async function byLooking(
   return { ids, total: undefined }
 }
 
-/** Tags were seen to by the database. */
+/** The database has checked the tags. */
 function meetsRest(
   object: ManagedObject,
   left: readonly Term[],

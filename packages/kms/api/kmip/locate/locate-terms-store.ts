@@ -26,7 +26,7 @@ export function toCondition(term: Term, now: number): Condition | undefined {
     case 'tags':
       return tagsCondition(term.tags)
     case 'user key':
-      // No column says it.
+      // No column contains it.
       return undefined
     case 'range':
       return rangeCondition(term.tag, term.from, term.to)
@@ -73,7 +73,7 @@ function valueCondition(node: TtlvNode, now: number): Condition | undefined {
   }
 }
 
-/** An attribute that stands in `object_attribute`, or has its common value where it does not. */
+/** An attribute in `object_attribute`; without a row it has its common value. */
 function toStoredCondition(node: TtlvNode): Condition | undefined {
   const rule = attributeRule(node.tag)
   const common = rule && commonValue(rule.name)
@@ -105,7 +105,7 @@ function structureCondition(node: StructureNode): Condition | undefined {
     case Tag.CertificateIdentifier:
     case Tag.CertificateIssuer:
     case Tag.CertificateSubject:
-      // Made of stored names: no row has the text.
+      // Computed from stored names: no row contains the text.
       return { ...always, exact: false }
     case Tag.RevocationReason:
       return condition('o.revocation_reason IS NOT NULL', [], { exact: node.value.length === 0 })
@@ -114,10 +114,10 @@ function structureCondition(node: StructureNode): Condition | undefined {
   }
 }
 
-/** Members of a structure that the database is asked for; the rest is looked at afterwards. */
+/** Members of a structure that the database checks; the others are checked afterwards. */
 const maxMembers = 4
 
-/** Members stand in the index one by one: more than one of them may be met by two instances. */
+/** The index has one row per member: two members may match rows of different instances. */
 function membersCondition(node: StructureNode): Condition | undefined {
   if (attributeRule(node.tag)?.indexed !== true || node.value.length === 0) return undefined
   const rows = node.value
@@ -142,7 +142,7 @@ function nameCondition(node: StructureNode): Condition | undefined {
   )
 }
 
-/** Links are rows of `object_link`; the one between the halves of a pair is a column of each. */
+/** Links are rows of `object_link`; the link between the halves of a pair is a column of both. */
 function linkCondition(node: StructureNode): Condition | undefined {
   const linked = memberText(node, Tag.LinkedObjectIdentifier)
   const type = memberNumber(node, Tag.LinkType)
@@ -174,7 +174,7 @@ function vendorCondition(node: StructureNode): Condition | undefined {
 function algorithmCondition(node: TtlvNode): Condition {
   const name = typeText('CryptographicAlgorithm', typeof node.value === 'number' ? node.value : undefined)
   const { algorithm: column, boundAlg } = findKeyColumns(name) ?? {}
-  // A key that is bound to no HMAC is one with SHA-256 to clients of KMIP.
+  // For KMIP clients, a key that is not bound to an HMAC uses SHA-256.
   const bound = boundAlg === 'HS256' ? undefined : boundAlg
   const unbound =
     boundAlg === 'HS256' ? " AND (o.bound_alg IS NULL OR o.bound_alg NOT IN ('HS384', 'HS512'))" : ''

@@ -22,8 +22,8 @@ const masterKeyTerms: readonly Term[] = [
 ]
 
 /**
- * A ParentLink whose identifier is a JSON array of tags, as clients of the deployed product write it, with the identifier
- * of the one attribute-based master key that has all of them and that the caller may find. Any other node as it is.
+ * Replaces the JSON array of tags in a ParentLink, as clients of the deployed product write it, by the identifier of
+ * the one attribute-based master key that has all these tags and that the caller may find. Other nodes are unchanged.
  *
  * @throws kmipFailure ObjectNotFound, InvalidField (several master keys)
  */
@@ -41,7 +41,7 @@ export async function findLinkedMaster(node: TtlvNode, searching: Searching): Pr
 }
 
 const maxTags = 16
-/** Keys with the tags that are looked at, user keys among them. */
+/** Maximum number of keys with these tags that are checked, including user keys. */
 const maxKeys = 1000
 
 /** undefined: an identifier. */

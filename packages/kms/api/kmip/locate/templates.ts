@@ -36,18 +36,19 @@ const places: ReadonlySet<number> = new Set([
   Tag.PublicKeyAttributes,
 ])
 
-/** Templates that one request may name. */
+/** Maximum number of templates that one request may name. */
 const maxTemplates = 16
 
-/** Whether the payload refers to templates: seldom, and then it takes `withTemplates`. */
+/** Whether the payload refers to templates, which is rare and requires `withTemplates`. */
 export function namesTemplates(payload: StructureNode): boolean {
   return payload.value.some((member) => readNames(member).length > 0)
 }
 
 /**
- * The payload with the attributes of the templates that it names. What the request says itself comes first; of templates
- * that contradict each other the last counts (KMIP 1.4 §4.1). Attributes that may be there several times add up.
- * @throws kmipFailure ObjectNotFound for a template that the caller may not get or that is not there
+ * The payload with the attributes of the templates that it names. Attributes of the request take precedence; if
+ * templates contradict each other, the last one applies (KMIP 1.4 §4.1). Instances of multi-valued attributes are
+ * combined.
+ * @throws kmipFailure ObjectNotFound for a template that does not exist or that the caller may not get
  */
 export async function withTemplates(
   payload: StructureNode,
@@ -62,7 +63,7 @@ export async function withTemplates(
   return structure(payload.tag, members)
 }
 
-/** @throws kmipFailure with this reason: 2.0 ended templates */
+/** @throws kmipFailure with this reason: 2.0 removed templates */
 export function requireTemplates(version: KmipVersion, reason: 'InvalidField' | 'InvalidObjectType'): void {
   if (!isLegacy(version)) throw kmipFailure(reason, 'Templates are of KMIP 1.x alone.')
 }
@@ -76,7 +77,7 @@ export function checkTemplate(template: StructureNode): void {
   }
 }
 
-/** Names inside a template are the template's own, not those of what is made by it (KMIP 1.0 §2.2.6). */
+/** Names inside a template belong to the template, not to the objects created from it (KMIP 1.0 §2.2.6). */
 export function namesHeldBy(template: StructureNode): readonly TtlvNode[] {
   return listTemplateAttributes(template).filter(({ tag }) => tag === Tag.Name)
 }
@@ -109,7 +110,7 @@ async function expandTemplates(
   return under(own, from)
 }
 
-/** Both lists; of what can be there once, that of `upper`. */
+/** Merges both lists; a single-valued attribute comes from `upper`. */
 function under(upper: readonly TtlvNode[], lower: readonly TtlvNode[]): readonly TtlvNode[] {
   const said = new Set(upper.map(({ tag }) => tag))
   return [...upper, ...lower.filter(({ tag }) => !said.has(tag) || requireRule(tag).multiple)]

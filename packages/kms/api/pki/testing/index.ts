@@ -6,7 +6,7 @@ import type { Answer, Caller } from '../../../testing/client.ts'
 import type { Started } from '../../../testing/index.ts'
 import { toPem } from '../pem.ts'
 
-/** A pair of keys and a request for its certificate, as somebody outside makes them. */
+/** A key pair and a CSR from an external client. */
 export interface Outsider {
   readonly privateKey: KeyObject
   readonly spki: Buffer
@@ -28,7 +28,7 @@ export async function outsider(
   return { privateKey, spki, csr, publicKey: toPem('PUBLIC KEY', spki) }
 }
 
-/** Somebody's authorities: a root, and one below it. */
+/** Authorities of one user: a root and a subordinate. */
 export interface Authorities {
   readonly root: { readonly id: string; readonly certificate: string }
   readonly issuing: { readonly id: string; readonly kid: string; readonly certificate: string }
