@@ -3,7 +3,7 @@ import { encryptionRights, parsePolicy } from '@warder/covercrypt/policy'
 import { formatQualifiedName, type Structure, toRight } from '@warder/covercrypt/structure'
 import type { AbeJob, Described } from './jobs.ts'
 
-/** A structure, and who opens what: the rights of the user keys are looked at, not the policies that they had once. */
+/** Describes a structure and what each user key can decrypt, by its current rights, not by its original policy. */
 export function describeStructure(
   structure: Structure,
   job: Extract<AbeJob, { type: 'describe' }>,

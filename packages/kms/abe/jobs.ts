@@ -3,7 +3,7 @@ import type { RotationAction } from './actions.ts'
 /** Kind of an attribute-based key. */
 export type AbeKind = 'master' | 'public' | 'user'
 
-/** How plaintexts stand in data: one alone, items of one policy, or items each of which is whole (two bytes 0x87 before). */
+/** Layout of plaintexts in data: one, items of one policy, or independent items (after the two bytes 0x87). */
 export type Framing = 'single' | 'bulk' | 'several'
 
 /** Work with attribute-based keys, for a thread of its own. */

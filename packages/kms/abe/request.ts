@@ -34,7 +34,7 @@ export function requestsIn(data: Uint8Array): readonly Uint8Array[] {
   return items
 }
 
-/** What `encodeItems` made, as data of the framing `several`. */
+/** Frames the output of `encodeItems` as data of the framing `several`. */
 export function asSeveral(items: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.of(severalPrefix, severalPrefix), items])
 }

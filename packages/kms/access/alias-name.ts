@@ -14,8 +14,8 @@ const plainName = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$
 const maxOwnerLength = 512
 
 /**
- * Reads `alias/invoices`, which is the caller's own, or `alias/invoices@alice`, which is alice's, who may have `@` in her
- * name. undefined for what no alias can be called.
+ * Parses `alias/invoices`, an alias of the caller, or `alias/invoices@alice`, an alias of alice; a user name may
+ * contain `@`. undefined for invalid aliases.
  */
 export function parseAlias(text: string, caller: string): AliasName | undefined {
   if (!text.startsWith(aliasPrefix)) return undefined

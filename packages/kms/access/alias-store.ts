@@ -48,7 +48,7 @@ const give = query<[id: string, owner: string, now: number, id: string, version:
      WHERE id = ? AND version = ?`,
 )
 
-/** An alias, and the key that it stands for now. Times in Unix milliseconds. */
+/** An alias and its current target key. Times in Unix milliseconds. */
 export interface Alias extends AliasName {
   readonly keyId: ObjectId
   readonly createdAt: number
@@ -91,7 +91,7 @@ export async function listAliases(
   return (await db.all(ofOwner, [owner, after, most])).map(toAlias)
 }
 
-/** Those of one owner that stand for a key. */
+/** The aliases of one owner for a key. */
 export async function aliasesOfKey(
   db: Database,
   owner: string,
@@ -133,7 +133,7 @@ export function aliasCreation(db: Database, alias: AliasName, keyId: ObjectId, n
   return [change(insert, [id, owner, name, keyId, now, now, now * 1000], 1), db.changed(aliasTopic, id)]
 }
 
-/** Lets an alias stand for another key, if it is still as it was read. */
+/** Points an alias to another key, if the alias was not changed since it was read. */
 export function aliasMove(db: Database, alias: Alias, keyId: ObjectId, now: number): Change[] {
   const id = aliasId(alias)
   return [change(move, [keyId, now, id, alias.version], 1), db.changed(aliasTopic, id)]
@@ -144,7 +144,7 @@ export function aliasRemoval(db: Database, alias: Alias): Change[] {
   return [change(remove, [id, alias.version], 1), db.changed(aliasTopic, id)]
 }
 
-/** Gives an alias to another owner, who has none of that name. */
+/** Transfers an alias to another owner, who has none of that name. */
 export function aliasTransfer(db: Database, alias: Alias, to: string, now: number): Change[] {
   const [from, id] = [aliasId(alias), aliasId({ ...alias, owner: to })]
   return [

@@ -20,9 +20,9 @@ import {
   listAliases,
 } from './alias-store.ts'
 
-/** Resolves aliases, as fresh at each use as keys are. */
+/** Resolves aliases; as up to date at each use as keys. */
 export interface Aliases {
-  /** The key that an alias stands for now; synchronous for a known one on SQLite. `id` as `aliasId` gives it. */
+  /** The current target of an alias; synchronous for a cached one on SQLite. `id` as returned by `aliasId`. */
   keyOf(id: string): MaybePromise<ObjectId | undefined>
 }
 
@@ -54,11 +54,11 @@ export function createAliases(parts: {
 }
 
 /**
- * The identifier that a caller means: what an alias stands for now, or the identifier itself. Every front end asks here,
- * once for each time that a request names a key, so that a request works with the old key of an alias or with the new
- * one. undefined: no object has it.
+ * Resolves the identifier in a request: the current target of an alias, or the identifier itself. Every front end calls
+ * this exactly once for each key that a request names, so that a request works with either the old or the new key of an
+ * alias. undefined: no object has the identifier.
  *
- * Objects that were called `alias/…` before there were aliases are found where no alias has that name.
+ * Objects that were named `alias/…` before aliases existed are found if no alias has that name.
  */
 export function resolveKid(
   { aliases }: { readonly aliases: Aliases },

@@ -43,7 +43,7 @@ export interface ApprovalSettings {
 
 type About = Pick<ManagedObject, 'type' | 'algorithm'> & PairMember
 
-/** Which operations take approvals, and on which objects. */
+/** The operations that require approvals, and on which objects. */
 export interface ApprovalPolicy {
   readonly validityMs: number
   /** Methods of the credentials with which officers vote; empty: all. */
@@ -71,7 +71,7 @@ function toFamily(algorithm = ''): string {
   return algorithm.startsWith('HMAC') ? 'HMAC' : algorithm
 }
 
-/** Which credentials vote. */
+/** The credentials that may vote. */
 export type VoteRule = Pick<ApprovalPolicy, 'voteWith' | 'credentialWaitMs'>
 
 export function toVoteRule({ voteWith = [], credentialWaitSeconds }: ApprovalSettings): VoteRule {

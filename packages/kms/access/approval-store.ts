@@ -19,7 +19,7 @@ export interface CredentialScope {
   readonly region: string
 }
 
-/** Exactly what is asked for: its hash is what officers approve. */
+/** The exact content of a request: officers approve its hash. */
 export interface Wish {
   readonly id: string
   readonly operation: Askable

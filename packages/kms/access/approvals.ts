@@ -26,7 +26,7 @@ export interface ApprovalServices {
   readonly roles: Pick<Roles, 'officers' | 'approvals'>
 }
 
-/** SHA-256 of exactly what is asked for, base64url: officers name it when they approve. */
+/** SHA-256 of the exact content of a request, base64url: officers name it when they approve. */
 export function hashRequest({
   id,
   operation,
@@ -113,9 +113,9 @@ function toCommandWord(operation: Approvable): string {
 }
 
 /**
- * Lets an operation pass that takes no approval on any of the objects. Those that do are carried out when they are
- * approved, and have nothing to use here.
- * @throws failure('forbidden') that says how to ask for an approval
+ * Refuses an operation that requires approval on any of the objects: such requests are executed when they are approved,
+ * so there is no approval to use here.
+ * @throws failure('forbidden') with a message on how to request approval
  */
 export async function requireNoApproval(
   { approvals, officers }: ApprovalServices['roles'],
@@ -144,10 +144,10 @@ export async function requirePartsMayGo(
 }
 
 /**
- * Lets material leave the service where that takes no approval, or was approved for this caller: in this form, if the
- * request named the key that wraps it.
- * @returns what has to be committed with the export, so that an approval is used once; undefined: nothing
- * @throws failure('forbidden') that says how to ask for an approval
+ * Permits an export of material that requires no approval or was approved for this caller; with the wrapping key that
+ * the request named, if it named one.
+ * @returns changes to commit with the export, so that an approval is used only once; undefined: none
+ * @throws failure('forbidden') with a message on how to request approval
  */
 export async function requireApproval(
   { db, seal, roles }: ApprovalServices,
@@ -180,9 +180,9 @@ export async function requireApproval(
 }
 
 /**
- * Lets an access key for AWS KMS be made that officers approved for this caller and this store.
- * @returns what has to be committed with it, so that an approval is used once
- * @throws failure('forbidden') that says how to ask for an approval
+ * Permits the creation of an access key for AWS KMS that officers approved for this caller and this store.
+ * @returns changes to commit with it, so that an approval is used only once
+ * @throws failure('forbidden') with a message on how to request approval
  */
 export async function requireApprovedCredential(
   { db, seal, roles }: ApprovalServices,

@@ -15,7 +15,7 @@ export interface Blocks {
 /** Users that may be blocked at one time: all of them are in the memory of each worker. */
 export const maxBlocks = 10_000
 
-/** As new at each request as keys are: on SQLite at once, on other nodes of PostgreSQL within the lease. */
+/** As up to date at each request as keys: on SQLite at once, on other nodes of PostgreSQL within the lease. */
 export function createBlocks(parts: {
   readonly db: Database
   readonly clock: Clock

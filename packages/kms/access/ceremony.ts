@@ -17,7 +17,7 @@ import {
 } from './officer-store.ts'
 import type { Officers } from './officers.ts'
 
-/** A part of a split key, as the ceremony looks at it. */
+/** A part of a split key, as the ceremony uses it. */
 export interface Share extends Omit<JoinRequest, 'parts'> {
   /** Owner at this moment. */
   readonly owner: string
@@ -43,8 +43,8 @@ function hashCeremonyKey(key: Uint8Array): Buffer {
 }
 
 /**
- * Remembers a key that is split among the officers who are listed now.
- * @param threshold shares that join to it
+ * Records a key that is split among the officers who are listed now.
+ * @param threshold number of shares that restore the key
  * @throws failure('forbidden') for a credential that does not vote
  */
 export async function beginCeremony(
@@ -66,11 +66,11 @@ export async function beginCeremony(
 }
 
 /**
- * Checks the shares that the caller was given and activates the caller as an officer: parts of one ceremony, of distinct
- * owners who all are listed, as many as it takes and one of another officer at least, and joined they are the key that
- * was split. The key is in memory for this moment.
- * @returns what has to be committed; it fails when the caller was activated by this ceremony before
- * @throws failure('forbidden') for a caller who is not listed, without a reason; with one for officers
+ * Checks the shares to which the caller has access and activates the caller as an officer. The shares must belong to
+ * one ceremony and to distinct listed owners, reach the threshold, include one of another officer, and join to the key
+ * that was split. The key is in memory only during this check.
+ * @returns changes to commit; the commit fails when this ceremony activated the caller before
+ * @throws failure('forbidden'): without a reason for callers who are not listed, with one for officers
  */
 export async function activateByShares(
   services: CeremonyServices,
@@ -138,9 +138,9 @@ function requireSameCredentials({ voteWith: then = [] }: Ceremony, { voteWith }:
 }
 
 /**
- * Shares, and what was granted to the caller, are of the persons who had their names when the ceremony was begun. Where
- * only personal credentials take steps, what an administrator sets takes none.
- * @throws failure('forbidden') where a credential of one of them was set since then, or waited then
+ * Requires that shares and grants belong to the same users who had these names when the ceremony began. Where only
+ * personal credentials may vote, a credential that an administrator set may not take part.
+ * @throws failure('forbidden') if a credential of one of them was set since then, or was in its waiting period then
  */
 async function requireOwnCredentials(
   { db, approvals }: CeremonyServices,

@@ -3,10 +3,10 @@ import type { Principal } from '@warder/foundation/operations'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /**
- * When an administrator of the authentication service last set a credential of a crypto officer, as its feed of ends says.
- * Such a credential votes, and takes part in ceremonies, only after `approvals.credential_wait`: the time that the other
- * officers have to notice. Credentials that were set before the settings first named crypto officers do not wait: they belong to the
- * set-up, and that time never changes.
+ * When an administrator of the authentication service last set a credential of a crypto officer, as its revocation feed
+ * reports. Such a credential may vote and take part in ceremonies only after `approvals.credential_wait`, which gives
+ * the other officers time to notice. Credentials that were set before the settings first named crypto officers belong
+ * to the set-up and do not wait; the time of that first naming never changes.
  */
 
 /** Row with the time at which the settings first named crypto officers. No user has this name (`isName`). */

@@ -17,7 +17,7 @@ export interface DestructionSettings {
 
 /** How long destructions wait. */
 export interface DestructionPolicy {
-  /** Days that the destruction of an object waits: the most that a rule asks for; 0 = it is done at once. Synchronous without rules for tags. */
+  /** Days until an object is destroyed: the max of all rules; 0 = at once. Synchronous without rules for tags. */
   daysOf(object: Pick<ManagedObject, 'algorithm'> & PairMember): MaybePromise<number>
   /** Tags that decide about it: taking one away would shorten the wait. */
   keeps(tag: string): boolean

@@ -136,7 +136,7 @@ function notApproved(recorded: Governance, isHeld: boolean): StartupError {
   )
 }
 
-/** The request that the officers who are recorded approved, and that was not used yet; undefined: there is none. */
+/** The unused request that the recorded officers approved; undefined: there is none. */
 async function findApproval(
   { db, seal, now }: ReadParts,
   { officers, approvals }: Governance,

@@ -19,7 +19,7 @@ export const governor: Access<GovernorServices> = {
     const { officers, approvals } = roles
     const allowed = officers.listed.size === 0 ? name === defaultUsername : await officers.isActive(name)
     if (!allowed) throw failure('forbidden', 'This is for crypto officers.')
-    // Else a credential that waits could block those who are to notice it.
+    // Otherwise a credential in its waiting period could block the officers who should notice it.
     if (officers.listed.size > 0) await requireCredentialWaited(db, approvals, principal, clock.now())
   },
 }

@@ -84,7 +84,7 @@ export function findRightsForEither(
   return andThen(db.all(ofUser, [id, user, other]), toSet)
 }
 
-/** Rights on an object granted to any of a few names, 16 at most. */
+/** Rights on an object granted to any of a few names, max 16. */
 export function findRightsForAny(
   db: Database,
   id: string,
@@ -155,7 +155,7 @@ export interface Obtained {
   readonly operations: readonly string[]
 }
 
-/** Objects that are looked at for one page: most of a long list of grants may be on objects of one's own. */
+/** Max objects scanned for one page: many grants in a long list may be on the user's own objects. */
 const maxScanned = 10_000
 
 /**
@@ -185,7 +185,7 @@ export async function listObtainedObjects(
   return { page, next: from }
 }
 
-/** Rows that are read for each object of a page: most have a few rights. */
+/** Rows read per object of a page: objects typically have a few rights. */
 const rowsOfObject = 4
 
 /**
@@ -201,7 +201,7 @@ async function readGrantsAfter(
   readonly granted: readonly (readonly [id: string, operations: readonly string[]])[]
   readonly whole: boolean
 }> {
-  // An object has at most one row of each right: at least one object is whole.
+  // An object has at most one row per right, so at least one object is complete.
   const rows = limit * rowsOfObject + rights.length
   const found = await db.all(ofUserAfter, [user, after, rows, everybody, after, rows, rows])
   const byId = new Map<string, string[]>()

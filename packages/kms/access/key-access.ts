@@ -59,7 +59,7 @@ export interface KeyAccess<Services extends AccessServices, Request> extends Acc
 }
 
 export interface KeyAccessOptions<Services extends AccessServices, Request> {
-  /** Reads the request strictly: what is malformed is told before anything about the key is (§7). */
+  /** Parses the request strictly: malformed members are reported before any fact about the key (§7). */
   readonly read: (input: OperationInput, context: OperationContext<Services>) => Request
   readonly kid: (request: Request) => string
   /**
@@ -68,8 +68,8 @@ export interface KeyAccessOptions<Services extends AccessServices, Request> {
    */
   readonly use?: 'private half'
   /**
-   * Which version the handler gets where a key was rotated: see `protectingVersion` and `processingVersion`. Default:
-   * the object that was named.
+   * The version of a rotated key that the handler gets: see `protectingVersion` and `processingVersion`. Default: the
+   * named object.
    */
   readonly version?: 'protect' | 'process'
   /** Algorithm for the audit record. */

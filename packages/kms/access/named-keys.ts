@@ -19,7 +19,7 @@ export interface NamedKeys {
 
 const maxCached = 1000
 
-/** Synchronous for a key whose owner is as it was at its last use. */
+/** Synchronous for a key whose owner did not change since its last use. */
 export function createNamedKeys(parts: {
   readonly db: Database
   readonly commit: Commit

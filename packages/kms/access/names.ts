@@ -16,7 +16,7 @@ import {
 } from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
 
-/** Begins what owners are called who are gone; no credential gives such a name. */
+/** Prefix of the names of deleted owners; no credential yields such a name. */
 export const endedPrefix = 'ended:'
 
 interface Parts {
@@ -28,7 +28,7 @@ interface Parts {
 
 const batch = 100
 const attempts = 20
-/** Code points of a name that are kept in that of an owner who is gone. */
+/** Max code points of the user name within the name of a deleted owner. */
 const shownName = 200
 
 /** Objects and grants that went from one user to another, or ended. */
@@ -115,7 +115,7 @@ export async function endName(parts: Parts, name: string, subjectId: string): Pr
   return { objects, grants: results[0]?.changes ?? 0 }
 }
 
-/** Keeps names apart from those who had them before. */
+/** Separates the users of a name from earlier users of the same name. */
 export interface Names {
   /**
    * The name is this subject's from now on; what an earlier one had under it is ended first.

@@ -1,7 +1,7 @@
 import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
-/** A key that was split among the officers. What is said of it is sealed: who writes the database makes no officer. */
+/** A key that was split among the officers. Its facts are sealed: write access to the database activates no officer. */
 export interface Ceremony {
   /** The id of the key that was split. */
   readonly id: string
@@ -124,7 +124,7 @@ export async function runningActivation(
 ): Promise<Activation | undefined> {
   for (const { ceremony_id: ceremony, record } of await db.all(running, [user, now])) {
     const activation = await openRecord<Activation>(seal, activationSealContext(ceremony, user), record)
-    // The columns are there to search; what counts is sealed.
+    // The columns only serve searches; the sealed record is authoritative.
     if (activation.until > now) return activation
   }
   return undefined

@@ -17,8 +17,8 @@ export interface OfficerSettings {
 }
 
 /**
- * Crypto officers. A listed user is one at once, or, where a ceremony is required, while an activation holds: until
- * then the user is dormant, which is an operator who may make and join the keys that a ceremony takes.
+ * Crypto officers. A listed user is an officer at once or, if a ceremony is required, while an activation is valid.
+ * Until then the user is dormant and may only create and join the keys that a ceremony needs.
  */
 export interface Officers {
   /** Listed officers, active or dormant. */

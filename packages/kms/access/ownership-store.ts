@@ -144,7 +144,7 @@ export async function materialGrantedTo(
   return (await db.all(ofMaterial, [user, after, most])).map(({ object_id }) => object_id)
 }
 
-/** Gives an object to another owner, if it is still as it was read. */
+/** Transfers an object to another owner, if it was not changed since it was read. */
 export function ownerChanges(db: Database, { id, version }: OwnedRow, to: string, now: number): Change[] {
   return [change(move, [to, now, id, version], 1), followOwner(id, to), db.changed(objectTopic, id)]
 }
@@ -161,7 +161,7 @@ export async function countHoldings(db: Database, user: string): Promise<Holding
   return { owned: objects, granted }
 }
 
-/** Ends every grant to a user; the last of the changes says how many rows there were. */
+/** Deletes every grant to a user; the last change returns the number of rows. */
 export function grantsEnd(user: string): readonly Change[] {
   return [change(deleteGrants, [user])]
 }
@@ -181,7 +181,7 @@ export function acmeTransfer(from: string, to: string): readonly Change[] {
   return acmeRows.map((statement) => change(statement, [to, from]))
 }
 
-/** Access keys for AWS KMS that a user made sign no more: `left` is the name of an owner who is gone. */
+/** Disables the access keys for AWS KMS that a user created: `left` is the name of a deleted owner. */
 export function accessKeysEnd(user: string, left: string): Change {
   return change(endAccessKeys, [left, user])
 }

@@ -105,7 +105,7 @@ export async function hasExternalRight(
   )
 }
 
-/** Whether `user` may create something now: the right, and room for it. To be asked once for each creation. */
+/** Whether `user` may create an object now, by right and by quota. Call it once per creation, because it counts. */
 export async function mayCreate(db: Database, roles: Roles, user: string): Promise<boolean> {
   if (!(await hasCreateRight(db, roles, user))) return false
   return roles.quota === undefined || roles.quota.hasRoom(user)

@@ -28,7 +28,7 @@ export interface Requester {
   audit(fields: AuditFields): void
 }
 
-/** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
+/** Replaces invalid identifiers, which must not reach the database: PostgreSQL rejects NUL in text. */
 const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
 
 /** Rights of operations that choose a version of the key that they name. */
@@ -56,7 +56,7 @@ export function openPermittedKey(requester: Requester, id: string, right: Right)
   )
 }
 
-/** Resolves an alias or a version; an identifier that no object can have stays as it is, and is not found. */
+/** Resolves an alias or a version; an invalid identifier is returned unchanged and will not be found. */
 export function resolveIdentifier(requester: Requester, id: string): MaybePromise<string> {
   const form = versionForm(id)
   if (form === undefined) return resolveAlias(requester, id)
@@ -83,7 +83,7 @@ function resolveAlias({ services, principal }: Requester, id: string): MaybeProm
   return andThen(resolveKid(services, principal.name, id), (known) => known ?? id)
 }
 
-/** A sender who may not know the key gets the reply for an unknown one: rights are checked on what is found. */
+/** A caller without rights on the key gets the reply for an unknown one: rights are checked on the resolved object. */
 async function findVersion(requester: Requester, { name, version }: VersionForm): Promise<string> {
   const known = await resolveAlias(requester, name)
   const key = await requester.objects.read(known)
@@ -92,7 +92,7 @@ async function findVersion(requester: Requester, { name, version }: VersionForm)
   return (await findKeyVersion(requester.services.db, key, version))?.id ?? `${name}@`
 }
 
-/** An unknown object is looked up like a forbidden one, so that both take the same time and read the same. */
+/** An unknown object is handled like a forbidden one, so that both have the same timing and the same message. */
 function judge<Found>(
   requester: Requester,
   id: string,
@@ -118,8 +118,8 @@ function requirePermitted<Found>(
   if (verdict === 'reserved') throw refusal('PermissionDenied', reservedSentence)
   if (verdict !== 'allowed')
     throw refusal('PermissionDenied', 'The caller has other rights on the object, not this one.')
-  // Of what is destroyed the operation says that it is gone. The first id of a key with versions names the key when it is
-  // used: whether the version that does the work is withheld is asked of that one (`mayUse`).
+  // For destroyed objects the operation itself reports the destruction. In use, the first id of a key with versions
+  // names the whole key: whether the version that does the work is withheld is checked on that version (`mayUse`).
   const isKey = object.newestId !== undefined && versionRights.has(right)
   const kept = materialRights.has(right) && !isKey ? withheld(object) : undefined
   if (kept !== undefined) throw refusal(...withheldRefusals[kept])

@@ -15,7 +15,7 @@ interface Parts {
 export interface PolicyReset {
   /** Unix milliseconds. */
   readonly at: number
-  /** The account of the operating system, as it says itself. */
+  /** The account of the operating system, as reported by the system; not verified. */
   readonly by: string
   /** The officers who decided together, how many of them had to agree, and on what. */
   readonly officers: readonly string[]

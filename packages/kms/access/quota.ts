@@ -18,7 +18,7 @@ const maxOwners = 10_000
 interface Entry {
   /** Creations that need no new count. */
   left: number
-  /** Nothing is counted again before. */
+  /** The objects are not counted again before this time. */
   fullUntil: number
   recent: number
   before: number

@@ -18,11 +18,11 @@ const startRequester = '.'
 const attempts = 10
 
 /**
- * Handles a restored backup at a start: where the policy recorded in it has `restore_backup`, the
- * installation is held until its officers approve, and they are asked. A request that expired is made again; one that
- * was refused is not.
+ * Handles a restored backup at the start: if the policy recorded in it has `restore_backup`, the installation is held
+ * until its officers approve, and a request for approval is created. An expired request is created again, a refused one
+ * is not.
  * @param restored undefined = this is not the first start after a restore
- * @returns undefined: nothing is held
+ * @returns undefined: the installation is not held
  */
 export async function holdRestored(
   parts: Parts,
@@ -45,7 +45,7 @@ export async function holdRestored(
   return held
 }
 
-/** The hold as it is, or a new one for a backup that it is not about. */
+/** The existing hold, or a new one if it is about another backup. */
 export function resolveHold(
   governance: Governance | undefined,
   before: RestoreHold | undefined,
@@ -79,7 +79,7 @@ function wishFor(hold: RestoreHold, requester: string, now: number, validitySeco
   }
 }
 
-/** The changes that let the restored installation serve; undefined: what is asked for is not what is held. */
+/** The changes that release the restored installation; undefined: the request is not about the current hold. */
 export async function releaseChanges(
   db: Database,
   seal: Seal,

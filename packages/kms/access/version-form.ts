@@ -10,7 +10,7 @@ const form = /^(.+)@(latest|first|0|[1-9][0-9]{0,4})$/s
 
 /** undefined: the text is no such form. */
 export function versionForm(text: string): VersionForm | undefined {
-  // Most identifiers have no such sign. What follows it in an alias is who owns it.
+  // Fast path: most identifiers have no `@`. In an alias it precedes the owner.
   if (!text.includes('@') || text.startsWith(aliasPrefix)) return undefined
   const [, name, version] = form.exec(text) ?? []
   if (name === undefined || version === undefined) return undefined

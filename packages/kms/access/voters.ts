@@ -8,8 +8,8 @@ import type { Officers } from './officers.ts'
 export type Voters = ReadonlyMap<string, number | undefined>
 
 /**
- * Officers whose approvals count now: those who are listed, not blocked, and, where a ceremony is required, do not have to
- * be activated first. Who stepped down, or whose time is over, votes like every dormant officer.
+ * Officers whose approvals count now: listed, not blocked, and, if a ceremony is required, not in need of activation.
+ * Officers who stepped down or whose activation expired vote like every dormant officer.
  */
 export async function votersAmong(
   db: Database,

@@ -16,7 +16,7 @@ export interface RestServices extends AccessServices {
   /** Rules of the owner that bind new objects of every protocol. */
   readonly applyCreationRules: ApplyCreationRules
   readonly clock: Clock
-  /** How the settings rotate keys that say nothing themselves. */
+  /** Rotation by the settings, for keys without a schedule of their own. */
   readonly rotation: RotationPolicy
   readonly budgets: GcmBudgets
   /** Last uses of keys by users. */
@@ -33,13 +33,13 @@ export interface RestServices extends AccessServices {
   readonly defaultUsername: string
   /** Name of a user of a realm of the authentication service at this service. */
   nameOf(realm: string, username: string): string
-  /** Keeps names apart from those who had them before. */
+  /** Separates the users of a name from earlier users of the same name. */
   readonly names: Names
   /** Blocked principals, whose requests are refused. */
   readonly blocks: Blocks
   /** Ends at the authentication service; undefined = there is no feed. */
   readonly ended: Ended | undefined
-  /** Whom the authentication service knows; undefined = it cannot be asked. */
+  /** Users of the authentication service; undefined = it cannot be queried. */
   readonly directory: Directory | undefined
   /** undefined = password logins are disabled here. */
   readonly passwordLogin: PasswordLogin | undefined
@@ -50,7 +50,7 @@ export interface RestServices extends AccessServices {
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   readonly external: ExternalServices
-  /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
+  /** Max keys in the JWKS; 0 = there is no JWKS. */
   readonly jwksKeys: number
 }
 

@@ -31,7 +31,7 @@ export interface WantedCertificate {
   readonly spki: Uint8Array
   /** All but the key identifiers, and but where revocation is published. */
   readonly extensions: readonly Extension[]
-  /** Extensions by which relying parties find out what was revoked; they are the service's to say. */
+  /** Extensions by which relying parties find revocations; only the service sets them. */
   readonly publication: readonly Extension[]
   readonly notBefore: number
   readonly notAfter: number

@@ -50,7 +50,7 @@ export interface IssueRequest {
   readonly serial?: Uint8Array
 }
 
-/** A certificate that is staged: it is given away when the unit of work was committed. */
+/** A staged certificate: it is returned only after the unit of work was committed. */
 export interface Issued {
   readonly der: Buffer
   /** The content of the INTEGER. */

@@ -70,7 +70,7 @@ export function requirePathLength(authority: StoredAuthority, extensions: readon
   const left = pathLengthLeft(authority)
   if (!wanted.authority || left === undefined) return
   if (left === 0) throw failure('bad_request', 'The path length of the authority permits no other below it.')
-  // One that says nothing is bound by the path above it all the same (RFC 5280 §6.1.4 l).
+  // An authority without a path length is still bound by the path above it (RFC 5280 §6.1.4 l).
   if (wanted.pathLength !== undefined && wanted.pathLength >= left)
     throw failure('bad_request', `The path length below this authority is at most ${left - 1}.`)
 }

@@ -4,9 +4,9 @@ import { readAuthority } from './register/authority-store.ts'
 import { parseOnce } from './register/parsed.ts'
 
 /**
- * Whether a key goes on naming the certificate that it names, when it gets another one. The key of an authority does,
- * unless the new certificate is by the same issuer: otherwise that key, named as an issuer, would stand for a certificate
- * that others gave it.
+ * Whether a key keeps its link to a certificate when it gets another certificate. The key of an authority keeps it,
+ * unless the new certificate is by the same issuer: otherwise a client that names that key as an issuer would use a
+ * certificate that other parties issued.
  * @param known identifier of the certificate that the key names
  * @param der of the new certificate
  */
@@ -20,7 +20,7 @@ export async function keepsCertificate(
   return formatIssuer(parseOnce(authority.certificate)) !== formatIssuer(parseCertificate(der))
 }
 
-/** Name and key of the issuer, as a certificate says them. */
+/** Name and key identifier of the issuer, as a certificate states them. */
 function formatIssuer({ issuer, extensions }: ParsedCertificate): string {
   const key = readAuthorityKeyIdentifier(extensions) ?? new Uint8Array()
   return [issuer, key].map((bytes) => Buffer.from(bytes).toString('hex')).join()

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { derBitString, derSequence } from '@warder/pki/asn1'
 import { lintWritten } from '@warder/pki/x509/lint'
 
-/** In place of the signature, which no rule looks at. */
+/** Placeholder of the signature, which no rule checks. */
 const noSignature = derBitString(Buffer.alloc(64))
 
 /**

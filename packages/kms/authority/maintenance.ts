@@ -25,9 +25,9 @@ export interface MaintenanceServices {
 
 /** Signs what authorities have due, outside of requests: revocation lists, and certificates of responders. */
 export interface Maintenance {
-  /** Is anything due? One look at an index. */
+  /** Whether a signature is due; reads one index entry. */
   due(now: number): Promise<boolean>
-  /** Signs what is due, issuer after issuer; what cannot be signed is told to the log and tried again later. */
+  /** Signs what is due, one issuer after another; failures are logged and tried again later. */
   run(now: number): Promise<void>
   /** Signs the first list of a new issuer, so that its relying parties never wait for one. */
   begin(issuer: string, now: number): Promise<void>
@@ -35,7 +35,7 @@ export interface Maintenance {
 
 const maxIssuersPerRun = 1000
 const retryMs = 3_600_000
-/** A responder is not needed where the authority answers: whether that is so is looked at again. */
+/** Interval after which an issuer is checked again that needs no responder now, or cannot sign a CRL. */
 const lookAgainMs = 86_400_000
 
 export function createMaintenance(services: MaintenanceServices): Maintenance {

@@ -31,8 +31,8 @@ interface Requested {
 
 /**
  * The extensions that an authority certifies: those of the profile, or those that the caller chose, within the profiles
- * of the authority. Where the authority is limited to profiles and the caller named no purpose, it gets the purposes of
- * the first profile that fits: a certificate without purposes would be good for all of them (RFC 5280 §4.2.1.12).
+ * of the authority. If the authority is limited to profiles and the caller named no purpose, the certificate gets the
+ * purposes of the first matching profile: without purposes it would be valid for all of them (RFC 5280 §4.2.1.12).
  * @throws Failure bad_request; PkiError
  */
 export function requireProfile(authority: Authority, requested: Requested): readonly Extension[] {

@@ -20,8 +20,8 @@ export function toStatus({
 }
 
 /**
- * The entry of a certificate that was issued by this name and key; undefined: the issuer is none of here, or never
- * issued it.
+ * The entry of a certificate that was issued by this name and key; undefined: the issuer is not of this service, or
+ * never issued it.
  * @param issuer see `issuerId`
  * @param serial the content of the INTEGER
  */

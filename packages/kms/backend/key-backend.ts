@@ -18,14 +18,14 @@ import type {
 } from '../crypto/index.ts'
 
 /**
- * Where the operations of keys happen: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The
- * one of today keeps keys in the memory of this process (`software.ts`). One of a security module or of another key
- * management service holds references, and answers with promises (docs/adr/key-architecture.md).
+ * Executes the operations of keys: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The only
+ * implementation keeps keys in the memory of this process (`software.ts`). One for a security module or another key
+ * management service would hold references and return promises (docs/adr/key-architecture.md).
  */
 export interface KeyBackend {
   /**
-   * Opens what stands in the row of a key.
-   * @param material canonical bytes of the key, or the reference that this backend gave; the caller wipes them
+   * Loads a key from the material in its row.
+   * @param material canonical bytes of the key, or the reference that this backend returned; the caller wipes them
    * @throws Failure internal_error when it is neither
    */
   open(kind: MaterialKind, material: Uint8Array): MaybePromise<BackendKey>

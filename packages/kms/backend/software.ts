@@ -29,7 +29,7 @@ import {
 } from '../crypto/index.ts'
 import type { BackendKey, CipherParts, DerivationFromKey, KeyBackend } from './key-backend.ts'
 
-/** Keys in the memory of this process. What takes microseconds is done at once, the rest on the thread pool. */
+/** Keys in the memory of this process. Operations of microseconds run synchronously, others on the thread pool. */
 export const softwareBackend: KeyBackend = {
   open: (kind, material) => new SoftwareKey(loadKey(kind, material)),
 }

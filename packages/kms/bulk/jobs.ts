@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { CipherPlan } from '../crypto/index.ts'
 import type { FailedJob } from './job-thread.ts'
 
-/** Work on large data, for a thread of its own. What holds data is transferred and is gone for the sender. */
+/** Work on large data, for a separate thread. Buffers are transferred, so the sender cannot use them any more. */
 export type Job =
   | { readonly type: 'read'; readonly body: Uint8Array; readonly member: string }
   | {

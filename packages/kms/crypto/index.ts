@@ -1,7 +1,7 @@
 /**
- * Cryptography, for every front: it knows neither a protocol nor storage nor rights. A name and parameters become a plan
- * (`algorithmFor`, `planCipher`, `planSignature`, `planMac`, `planRsa`) or are refused by name, with what the server
- * permits asked of the one policy; the plan is carried out. What goes wrong is a CryptoFailure or a Failure.
+ * Cryptography for every front end, independent of protocols, storage and rights. A name and parameters become a plan
+ * (`algorithmFor`, `planCipher`, `planSignature`, `planMac`, `planRsa`), checked against the shared policy, or are
+ * refused by name; then the plan is executed. Errors are a CryptoFailure or a Failure.
  */
 export {
   type Algorithm,

@@ -13,8 +13,8 @@ export interface OpenedKeys {
 const page = 100
 
 /**
- * Opens the material of objects as their use would, whatever their state, and uses nothing.
- * @param most how many are tried
+ * Decrypts the material of objects in the same way as their use does, in any state, without using the keys.
+ * @param most max number of objects to try
  */
 export async function tryKeys(db: Database, seal: Seal, most: number): Promise<OpenedKeys> {
   const broken: string[] = []

@@ -7,14 +7,14 @@ import { hash, randomBytes } from 'node:crypto'
  * version odd while it moves entries, and a reader that overlaps with it reads again.
  */
 export interface EndedSet {
-  /** Keeps the later `until` and the larger `value` of a key that is there. @throws RangeError when it is full */
+  /** For an existing key it keeps the later `until` and the larger `value`. @throws RangeError when the set is full */
   put(key: Key, until: number, value: number): void
   /** The number of a key; undefined = it is not there. */
   find(key: Key): number | undefined
   /** Removes entries whose time is over, in a stretch of the table: called again and again it comes around. */
   sweep(now: number): void
   readonly size: number
-  /** Grows with each entry: what was looked up at a generation need not be looked up again until the next one. */
+  /** Grows with each entry: the result of a look-up remains valid until the generation changes. */
   readonly generation: number
 }
 

@@ -22,11 +22,11 @@ export interface EndedConfig {
 /** Everything that has ended at the authentication service so far; read by all workers, written by one follower. */
 export interface Ended {
   /**
-   * Waits for the feed where this process has lost time: it may have been stopped while something ended.
-   * @throws failure('overloaded') when the feed is lost, or not read yet, and the settings say to refuse
+   * Waits for the feed if this process was suspended, because it may have missed revocations meanwhile.
+   * @throws failure('overloaded') if the feed is lost or not read yet, and the settings refuse requests in this case
    */
   requireCurrent(): MaybePromise<void>
-  /** Whether what the feed says is young enough to be relied on. */
+  /** Whether the state of the feed is recent enough to be relied on. */
   isCurrent(): boolean
   readonly generation: number
   /** Number of the last entry of the feed that is known here. */
@@ -41,7 +41,7 @@ export interface Ended {
   machineEndedBy(entity: string): number
 }
 
-/** The same for the one who writes it. */
+/** The same for the thread that writes it. */
 export interface EndedWriter {
   readonly set: EndedSet
   readonly keys: ReturnType<typeof createEndedKeys>
@@ -55,7 +55,7 @@ export interface EndedWriter {
 
 /** The authentication service waits for a second until an end is acknowledged: whatever misses less, misses no end. */
 export const maxGapMs = 700
-/** How long a request waits for a feed that is asked again. */
+/** Max time that a request waits until the feed is read again. */
 const maxWaitMs = 2000
 const waitStepMs = 5
 

@@ -58,7 +58,7 @@ export async function askFeed(
   question: {
     readonly follower: string
     readonly after: number
-    /** Number of the last entry that counts here: at most `after`. */
+    /** Number of the last entry that this service applied: at most `after`. */
     readonly acknowledged: number
     readonly nonce: string
     readonly waitSeconds: number

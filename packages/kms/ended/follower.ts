@@ -61,9 +61,9 @@ interface Asked {
 }
 
 /**
- * Asks for the next page for as long as it runs; each question acknowledges what counts here. While there are more pages,
- * the next one is asked for before this one is taken. A page that is refused, and an authentication service that does
- * not answer, are asked again.
+ * Requests pages of the feed as long as it runs; each request acknowledges the entries that were applied here. If there
+ * are more pages, the next one is requested before this one is applied. Requests are repeated if a page is refused or
+ * the authentication service does not answer.
  */
 export function follow(options: FollowerOptions): Follower {
   const { source, writer, clock, log } = options
@@ -106,7 +106,7 @@ export function follow(options: FollowerOptions): Follower {
     const { at: askedAt, page: coming } = ahead ?? ask(after)
     ahead = undefined
     const page = await coming
-    // Another database, or an earlier state of the same: from its beginning. What is known to have ended stays.
+    // Another database, or an earlier state of the same one: read from its beginning. Known revocations stay.
     if ((kid !== undefined && page.kid !== kid) || page.head < after) {
       log.warn({ after, head: page.head }, 'the feed of ends is another one; it is read from its beginning')
       kid = page.kid
@@ -212,7 +212,7 @@ export function follow(options: FollowerOptions): Follower {
         failures = 0
       } catch (error) {
         if (stopping.signal.aborted) return
-        // It was let go of: the next one is asked at once.
+        // The request was aborted: the next one is sent at once.
         if (question.signal.aborted) continue
         const ms = retryMs[Math.min(failures, retryMs.length - 1)]
         failures += 1

@@ -10,10 +10,10 @@ const localPart = new RegExp(`^${atom}(?:\\.${atom})*$`, 'u')
 const domainName = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/
 
 /**
- * An e-mail address as it is compared and recorded: A to Z in lower case, and the domain as the DNS has it. Upper and lower
- * case of other letters are not mixed: U+212A (Kelvin sign) and U+017F (long s) would become the letters k and s, and an
- * address of another user the same.
- * @returns undefined for what is no address
+ * Folds an e-mail address for comparison and records: A to Z in lower case, and the domain in its DNS form. The case of
+ * other letters is not folded: U+212A (Kelvin sign) and U+017F (long s) would become the letters k and s, and could
+ * equal an address of another user.
+ * @returns undefined if the claim is not an address
  */
 export function foldEmail(claim: unknown): string | undefined {
   if (typeof claim !== 'string' || claim.length > longest || !claim.isWellFormed()) return undefined
@@ -35,7 +35,7 @@ function foldDomain(text: string): string | undefined {
   return encoded === folded || domainToUnicode(encoded) === folded ? encoded : undefined
 }
 
-/** A to Z in lower case, all else as it is. */
+/** Converts A to Z to lower case; other characters are unchanged. */
 export function foldAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

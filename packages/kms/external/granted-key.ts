@@ -35,7 +35,7 @@ export function granteeNamed(store: ExternalStoreName, principal: string): Grant
   const normal = normalizeName(written)
   return {
     store,
-    // What was granted before names had one form is found as it was written.
+    // Grants made before names were normalized are found as they were written.
     names: normal === written ? [normal] : [normal, written],
     everybody: [externalPrincipal(store, everyPrincipal)],
     beginning: externalPrefix(store),
@@ -106,7 +106,7 @@ function findGrants(
   id: ObjectId,
 ): MaybePromise<ReadonlySet<string> | undefined> {
   const all = [...names, ...everybody]
-  // No id has a control character: the line end stands between it and the names.
+  // No id has a control character, so a line end separates it from the names.
   return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => findRightsForAny(db, id, all))
 }
 

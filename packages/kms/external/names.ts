@@ -66,7 +66,7 @@ export function storeOfName(name: string): ExternalStoreName | undefined {
   return externalStoreNames.find((store) => name.startsWith(externalPrefix(store)))
 }
 
-/** Whether a name in its normal form stands for every principal of a store, or of one key store of AWS. */
+/** Whether a normalized name means every principal of a store, or of one key store of AWS. */
 export function isEveryPrincipal(name: string): boolean {
   const store = storeOfName(name)
   if (store === undefined) return false

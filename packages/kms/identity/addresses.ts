@@ -1,6 +1,6 @@
 /** Checks of the settings about callers: each returns a sentence when the value will not do. */
 
-/** An address that is asked or named, https alone. */
+/** Requires https for an address that this service fetches or publishes. */
 export function httpsProblem(address: string): string | undefined {
   return address.startsWith('https://') && URL.canParse(address) ? undefined : 'must begin with https://'
 }
@@ -22,7 +22,7 @@ export interface ProviderText {
 
 export const spiffe = 'spiffe://'
 
-/** Reads `issuer[,key set[,audience…]]`, or says what is wrong with it. */
+/** Parses `issuer[,key set[,audience…]]`, or returns the problem. */
 export function readProviderText(text: string): ProviderText | { readonly problem: string } {
   const [issuer = '', keySet = '', ...rest] = text.split(',').map((part) => part.trim())
   const audiences = rest.filter((audience) => audience !== '')

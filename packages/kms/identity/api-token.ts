@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
 
 export interface ApiTokenOptions {
-  /** SHA-256 of the bytes of the key that is the token, if it is there, symmetric, Active now and of an owner who counts. */
+  /** SHA-256 of the bytes of the token's key, if it exists, is symmetric and Active now, and has an accepted owner. */
   readonly digest: () => Promise<Uint8Array | undefined>
   readonly username: string
 }

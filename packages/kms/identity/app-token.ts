@@ -16,7 +16,7 @@ export interface AppTokenOptions {
   readonly clock: Clock
   /** How long an answer is believed. */
   readonly ttlSeconds: number
-  /** Ends at the authentication service: earlier answers are asked for again. */
+  /** Revocations of the authentication service: cached results from before one are looked up again. */
   readonly ended?: Ended | undefined
   /** Makes that service trust the client address in the request; undefined: it is another service. */
   readonly peerSecret?: Secret | undefined

@@ -19,7 +19,7 @@ export interface AuthVerifierOptions {
   readonly clock: Clock
   /** Ends at the authentication service; undefined = no feed: a session that ends before its token is not noticed here. */
   readonly ended?: Ended | undefined
-  /** Keeps names apart from those who had them before. */
+  /** Separates the users of a name from earlier users of the same name. */
   readonly names?: Names | undefined
 }
 
@@ -35,8 +35,8 @@ interface Vouched {
 }
 
 /**
- * Session tokens of the authentication service, with or without a `kid`. The user is `sub`, by `userName`. Whether the
- * session or its user has ended is looked at with each request.
+ * Session tokens of the authentication service, with or without a `kid`. The user is `sub`, by `userName`. Each request
+ * checks whether the session was ended or its user deleted.
  */
 export function authVerifier(options: AuthVerifierOptions): Extractor {
   const { keys, isIssuer, realm, realmWithoutAudience, clock, ended, names } = options
@@ -55,7 +55,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
         },
         clock,
       )
-      // Only now: who cannot sign does not make this service ask for the issuers.
+      // Checked after the signature, so that only clients with a signed token cause a fetch of the issuers.
       if ((await isIssuer?.(claims.iss)) === false) throw new JwtRejected('another issuer')
       const tokenRealm = readRealm(claims)
       const principal = principalNamed(

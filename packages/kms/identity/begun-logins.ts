@@ -14,8 +14,8 @@ export interface LoginCookie {
 const maxCookieLength = 2048
 
 /**
- * Logins that browsers have begun. What one must come back with is sealed in the browser's own cookie, so that no other
- * browser can finish it.
+ * Pending logins of browsers. The state that the callback must match is sealed in the browser's own cookie, so that no
+ * other browser can finish the login.
  */
 export class BegunLogins<State extends object> {
   readonly #cookie: LoginCookie

@@ -4,7 +4,7 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { Extractor } from './extractor.ts'
 
-/** A credential of a request. Several extractors may read the same one: every bearer token stands in `Authorization`. */
+/** A credential of a request. Several extractors may read the same one: every bearer token is in `Authorization`. */
 export type Credential = 'app token' | 'client certificate' | 'bearer token' | 'session cookie'
 
 export interface CascadeStep {

@@ -24,7 +24,7 @@ import { type SamlLogin, samlLogin } from './saml-login.ts'
 import { type LoginProvider, sessionExtractor } from './session-cookie.ts'
 import { isRealmId } from './user-name.ts'
 
-/** The settings that say who may ask. */
+/** The settings of authentication. */
 export interface IdentityConfig {
   readonly default_username: string
   readonly clients_ca_cert_file: string | undefined
@@ -37,7 +37,7 @@ export interface IdentityConfig {
   readonly auth_verifier_realm_without_aud: string | undefined
   readonly api_token_id: string | undefined
   readonly vault_auth_verifier_url: string | undefined
-  /** No setting: the operator left `vault_auth_verifier_url` out, and the service started beside this one is asked. */
+  /** Not a setting: `vault_auth_verifier_url` is absent, and the service that was started beside this one is used. */
   readonly app_tokens_by_default?: boolean | undefined
   readonly vault_token_cache_ttl_secs: number
   readonly vault_api_enabled: boolean
@@ -78,7 +78,7 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
     const url = httpsAddress('vault_auth_verifier_url', lookupUrl)
-    // Only the service that tells what has ended can say that nothing has.
+    // Only the service that publishes the revocation feed can confirm that a token was not revoked.
     const told = url === authAddress(config) ? ended : undefined
     const ttlSeconds = config.vault_token_cache_ttl_secs
     const peerSecret = url === authAddress(config) ? environment.peerSecret : undefined
@@ -368,7 +368,7 @@ function httpsAddress(setting: string, address: string): string {
   return address.replace(/\/+$/, '')
 }
 
-/** The authentication service may stand on this machine: its address is the operator's word, not a caller's. */
+/** The authentication service may run on this machine: its address comes from the operator, not from a caller. */
 function outboundToAuth(
   config: IdentityConfig,
   home: string,

@@ -17,7 +17,7 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
   'app:': ['app_token'],
   'spiffe://': ['spiffe'],
   ...Object.fromEntries(externalStoreNames.map((store) => [externalPrefix(store), []])),
-  // Owners who are gone: `formerOwnerName`.
+  // Deleted owners: `formerOwnerName`.
   'ended:': [],
 }
 

@@ -116,7 +116,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
       token,
       provider.keys,
       {
-        // A JWT-SVID need not have an issuer (SPIFFE JWT-SVID §3): its trust domain stands in the subject.
+        // A JWT-SVID need not have an issuer (SPIFFE JWT-SVID §3): its trust domain is in the subject.
         issuer: workload ? undefined : provider.issuer,
         audience: provider.audiences,
         requiredClaims: ['sub', 'exp'],
@@ -130,7 +130,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
   }
 }
 
-/** `email` counts only when the issuer says that it was verified. */
+/** `email` is used only if the issuer states that it was verified. */
 export function nameIn(claims: Readonly<Record<string, unknown>>, workload: boolean): string {
   const { email, email_verified: verified, sub } = claims
   if (!workload && typeof email === 'string' && email !== '' && verified === true) return email

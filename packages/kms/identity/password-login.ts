@@ -27,9 +27,9 @@ export interface PasswordLogin {
   /** Parses a typed name: a name, or `realm/name`. @throws failure('unauthorized') */
   user(typed: string): LoginUser
   /**
-   * Checks a password at the authentication service, which is told whose address it comes from (`X-Forwarded-For`; it
-   * counts failures by that address when the kms shows it the secret of their installation, or is one of its
-   * `audit_trusted_proxy_cidrs`, else by the address of the kms).
+   * Checks a password at the authentication service and forwards the client address in `X-Forwarded-For`. The
+   * authentication service counts failures by that address if the kms sends the shared secret of the installation or is
+   * one of its `audit_trusted_proxy_cidrs`, else by the address of the kms.
    * @throws failure('unauthorized' | 'overloaded')
    */
   check(

@@ -7,7 +7,7 @@ import type { Logger } from '@warder/foundation/telemetry'
 /** Value of `auth_verifier_issuer`: the issuers that the authentication service publishes. */
 export const publishedIssuer = 'published'
 
-/** The service asks again at most this often: an unknown issuer comes only in a token that its keys have signed. */
+/** Min interval of fetches: an unknown issuer occurs only in tokens that the authentication service's keys signed. */
 const refreshMs = 5_000
 const maxIssuers = 1000
 

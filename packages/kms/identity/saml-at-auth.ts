@@ -29,7 +29,7 @@ export interface SamlAtAuthOptions {
   readonly url: string
   readonly outbound: Outbound
   readonly clock: Clock
-  /** With it the authentication service says which realms there are, and where browsers reach it. */
+  /** With it the authentication service returns its realms and the URL at which browsers reach it. */
   readonly peerSecret: Secret | undefined
 }
 
@@ -52,7 +52,7 @@ export class SamlAtAuth {
   }
 
   /**
-   * Realms whose people may be sent back to an address; undefined: the authentication service does not tell this one.
+   * Realms whose users may be redirected to an address; undefined: the authentication service does not disclose them.
    * @throws failure('overloaded')
    */
   async offers(returnTo: string): Promise<readonly Offer[] | undefined> {

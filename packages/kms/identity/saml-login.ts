@@ -16,11 +16,11 @@ export interface SamlUser extends HandedSession {
 
 /** Logins for the web page at the identity provider of a realm, through the authentication service. */
 export interface SamlLogin {
-  /** Realms for the login page. @returns ids of realms; none if the authentication service does not tell */
+  /** Realms for the login page. @returns ids of realms; none if the authentication service does not disclose them */
   realms(clientAddress: string): Promise<readonly string[]>
   /**
-   * Where the browser goes, and the cookie that it brings back.
-   * @throws failure('not_found') for a realm whose people do not log in here so; failure('overloaded')
+   * Begins a login: the URL to which the browser is redirected, and the cookie that it sends back.
+   * @throws failure('not_found') for a realm whose users do not log in here in this way; failure('overloaded')
    */
   begin(realm: string, clientAddress: string): Promise<{ readonly location: string; readonly cookie: string }>
   /**

@@ -12,7 +12,7 @@ const sessionSeconds = 86_400
 
 const place: SealContext = { table: 'auth_session', row: 'cookie', column: 'value' }
 const maxCookieLength = 4096
-/** Cookies of the name that one logout looks at. */
+/** Max cookies of the name that one logout processes. */
 const maxEnded = 4
 
 interface Content {

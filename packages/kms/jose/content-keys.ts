@@ -9,10 +9,10 @@ interface Slot {
 }
 
 /**
- * Content keys of tokens that have opened, so that a token that is read often costs one private operation. Only what a
- * whole token has proven by its tag comes in: an answer that is sooner says nothing that the answer before did not, and
- * what stands for a wrong content key (RFC 7516 §11.5) is never here. Beyond `capacity` the oldest leaves; those of an
- * RSA key live no longer than its material does in memory.
+ * Caches the content keys of decrypted tokens, so that a token that is read often costs one private operation. Only
+ * keys that the tag of a whole token has verified are cached: a faster response reveals nothing that the previous
+ * response did not, and substitutes of wrong content keys (RFC 7516 §11.5) are never cached. Beyond `capacity` the
+ * oldest is evicted; entries of an RSA key live no longer than its material in memory.
  */
 export class ContentKeys {
   readonly #opened = new WeakMap<DescribedKey, { readonly map: OfOneKey; readonly weak: WeakRef<OfOneKey> }>()
@@ -24,7 +24,7 @@ export class ContentKeys {
     this.#capacity = capacity
   }
 
-  /** @param wrapping everything that says how the content key was wrapped, and its size */
+  /** @param wrapping all parameters of the wrapping of the content key, and its size */
   get(key: DescribedKey, wrapping: string): BackendKey | undefined {
     return this.#opened.get(key)?.map.get(wrapping)
   }

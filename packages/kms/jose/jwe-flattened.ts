@@ -131,7 +131,7 @@ export function jweEncryptOaep<R>(
   }
 }
 
-/** Content under a key that travels as `sent` says (`key-management/content-key.ts`). */
+/** Encrypts content under a key that is transported as `sent` describes (`key-management/content-key.ts`). */
 export function jweEncryptSent<R>(
   seal: ContentSealer<R>,
   sent: Pick<SentKey, 'contentKey' | 'encryptedKey' | 'members'>,
@@ -177,8 +177,8 @@ export function jweDecryptDirect<R>(
 }
 
 /**
- * Opens the content encryption key, or draws a random one (RFC 7516 §11.5, implicit rejection): a wrong
- * `encrypted_key` and a wrong tag end in the same place with the same sentence. What opened is remembered.
+ * Decrypts the content encryption key, or substitutes a random one (RFC 7516 §11.5, implicit rejection): a wrong
+ * `encrypted_key` and a wrong tag fail at the same step with the same message. Decrypted keys are cached.
  * @throws failure('decryption_failed'); failure('crypto_failure') when the key is not an RSA private key
  */
 export function jweDecryptOaep<R>(
@@ -207,7 +207,7 @@ export function jweDecryptOaep<R>(
   })
 }
 
-/** A header as it is sent, and the bytes that it adds to the additional data. */
+/** An encoded header, and the bytes that it adds to the additional data. */
 interface ProtectedHeader {
   readonly text: Base64Url
   readonly bytes: Buffer

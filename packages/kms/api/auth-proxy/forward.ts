@@ -10,7 +10,7 @@ export interface AuthProxyOptions {
   readonly url: string
   /** Bounds time and size of the exchange, and follows no redirect. */
   readonly outbound: Outbound
-  /** Makes that service believe the client address it is told. */
+  /** Authenticates this service, so that the authentication service trusts the forwarded client address. */
   readonly peerSecret: Secret | undefined
 }
 

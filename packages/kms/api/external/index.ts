@@ -16,7 +16,7 @@ import { externalSettings } from './settings.ts'
 export type ExternalConfig = SettingValues<typeof externalSettings>
 export { externalSettings }
 
-/** Every external key store. Nothing else lists them. */
+/** The only list of all external key stores. */
 const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure, google, microsoft]
 
 /** The operations of the stores that are enabled. */
@@ -41,14 +41,14 @@ export function describeExternalOperations(
   return externalStores.flatMap((store) => operationsInScope(store, described))
 }
 
-/** Enabled stores, as callers are told of them. */
+/** Enabled stores, as they are described to callers. */
 export function enableStores(config: ExternalConfig & CommonConfig, baseUrl: string) {
   return externalStores
     .filter((store) => store.enabled(config))
     .map((store) => ({ name: store.name, ...store.facts(config, baseUrl) }))
 }
 
-/** How callers of the stores say who they are, for openapi.yaml. */
+/** How callers of the stores authenticate, for openapi.yaml. */
 export const externalSecuritySchemes: Readonly<Record<string, SecurityScheme>> = Object.assign(
   {},
   ...externalStores.map(({ securitySchemes }) => securitySchemes),

@@ -18,7 +18,7 @@ export type Context = OperationContext<OfficerServices>
 export const tag = 'Approvals'
 export const attempts = 10
 
-/** A request for approval, as it is shown. */
+/** A request for approval, as it is returned. */
 export const Request = Type.Object({
   id: Type.String(),
   hash: Type.String({
@@ -105,7 +105,7 @@ export async function visible(context: Context, id: string): Promise<ApprovalReq
   return request
 }
 
-/** The request as it is after a step, of which the operator's receiver is told, too. */
+/** Returns the request after a step and notifies the operator's webhook of it. */
 export async function notifyOfficers(
   context: Context,
   event: string,

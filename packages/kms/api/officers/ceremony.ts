@@ -103,7 +103,7 @@ export const latest = define({
   },
 })
 
-/** `POST /access/crypto_officer/ceremony`: a key is made and split among the officers, who are listed now. */
+/** `POST /access/crypto_officer/ceremony`: creates a key and splits it among the officers who are listed now. */
 export const begin = define({
   name: 'access.officers.begin',
   route: post('/access/crypto_officer/ceremony'),

@@ -15,7 +15,7 @@ export interface OfficerServices extends AccessServices {
   /** Algorithm policy of this server, `fips` included: every operation of REST and KMIP checks it. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
-  /** Whom the authentication service knows; undefined = it cannot be asked. */
+  /** Users of the authentication service; undefined = it cannot be queried. */
   readonly directory: Directory | undefined
   readonly external: ExternalServices
 }

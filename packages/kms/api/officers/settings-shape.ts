@@ -4,7 +4,7 @@ import { approvable, type Governance } from '../../access/index.ts'
 const Texts = Type.Array(Type.String({ maxLength: 512 }), { maxItems: 1000 })
 const Seconds = Type.Integer({ minimum: 60, maximum: 31_536_000 })
 
-/** The settings `[roles]` and `[approvals]` that say who decides together, and about what. */
+/** The settings `[roles]` and `[approvals]`: who approves, and which operations require approval. */
 export const Settings = Type.Object(
   {
     crypto_officer_users: Texts,

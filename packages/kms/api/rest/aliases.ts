@@ -56,7 +56,7 @@ function formatAlias(alias: Alias): Static<typeof AliasReply> {
   }
 }
 
-/** The key that an alias is to stand for: any on which the caller has a right. @throws failure('not_found') */
+/** The target key of an alias: any key on which the caller has a right. @throws failure('not_found') */
 async function findTarget(context: Context, kid: string): Promise<ManagedObject> {
   const { services } = context
   const { name } = requirePrincipal(context)

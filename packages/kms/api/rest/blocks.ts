@@ -77,7 +77,7 @@ const unblock = define({
     const user = readUser(body.user_id)
     context.audit({ object: user })
     const { db } = context.services
-    // What was blocked before names had one form stands in the list as it was written.
+    // Names that were blocked before names were normalized are in the list as they were written.
     const names = [...((await readBlocks(db))?.value ?? [])].filter((name) => normalizeName(name) === user)
     if (names.length > 0) await context.commit(names.flatMap((name) => unblockChanges(db, name)))
     return { success: names.length > 0 ? `${user} is no longer blocked` : `${user} was not blocked` }

@@ -44,8 +44,8 @@ function make(input: OperationInput): Made {
 }
 
 /**
- * `POST /v1/crypto/datakey`: a new key for who encrypts elsewhere, and its encryption under a key of the service, which
- * `POST /v1/crypto/decrypt` opens. Nothing of it is kept.
+ * `POST /v1/crypto/datakey`: a new key for clients that encrypt elsewhere, and its ciphertext under a key of the
+ * service, which `POST /v1/crypto/decrypt` decrypts. The service does not store the new key.
  */
 export const dataKey = define({
   name: 'crypto.datakey',

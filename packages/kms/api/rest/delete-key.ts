@@ -33,9 +33,9 @@ const access = keyRight<RestServices, string>('destroy', {
 })
 
 /**
- * `DELETE /v1/crypto/keys/{kid}`: the key, its other half, user keys of a master key and all that belongs to them are gone
- * in one commit, or wait for that where the settings say so. It takes both rights, `revoke` and `destroy`, on the named
- * half, and both are checked before anything changes.
+ * `DELETE /v1/crypto/keys/{kid}`: removes the key, its other half, user keys of a master key and all that belongs to
+ * them in one commit, or after the waiting period of the settings. It requires both rights, `revoke` and `destroy`, on
+ * the named half; both are checked before anything changes.
  */
 export const deleteKey = define({
   name: 'crypto.keys.destroy',
@@ -83,10 +83,10 @@ export const deleteKey = define({
 })
 
 /**
- * Changes that destroy a key and its other half, or let them wait, for a caller who has both rights now. A destruction
- * that waits already keeps its date.
- * @returns the key, then the other half; user keys, which go with the attribute-based master key that made them; when it
- *   will be, if it waits
+ * Changes that destroy a key and its other half, or schedule their destruction, for a caller who has both rights now. A
+ * pending destruction keeps its date.
+ * @returns the key, then the other half; user keys, which are destroyed with the attribute-based master key that issued
+ *   them; the date, if the destruction is pending
  * @throws failure('not_found' | 'forbidden')
  */
 export async function destructionWaitDays(
@@ -131,7 +131,7 @@ export async function destructionWaitDays(
   return { objects, users, changes, destructionAt: wanted.destructionAt }
 }
 
-/** Is it generation 0 of a key that was rotated, whose row stands for the key? */
+/** Whether the object is generation 0 of a rotated key, whose row represents the key. */
 function isKeyWithVersions({ id, chainId }: ManagedObject): boolean {
   return chainId === id
 }

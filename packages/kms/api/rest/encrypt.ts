@@ -144,7 +144,7 @@ export function sealFor<R>(
   const { budgets, policy } = context.services
   if (management === undefined) {
     requireContentKey(key, enc.name)
-    // The key's type is looked at first: only AES keys have a budget.
+    // The key's type is checked first: only AES keys have a budget.
     const direct = () => jweEncryptDirect(seal, key.described, id, enc, data, aad)
     const waiting = object.algorithm === 'AES' ? budgets.take(object) : undefined
     return waiting === undefined ? direct() : waiting.then(() => stillProtecting(id, context)).then(direct)

@@ -24,7 +24,7 @@ async function findStanding(services: Services, name: string): Promise<Standing>
   return machine === true ? 'machine' : 'nobody'
 }
 
-/** Known without asking: who was here, who owns something, who is named by the settings; clouds name their own. */
+/** Names known without a look-up: past callers, owners, names in the settings, and names in a cloud's name space. */
 async function isKnownHere({ db, roles, defaultUsername }: Services, name: string): Promise<boolean> {
   if (name === everybody || name === defaultUsername || roles.officers.listed.has(name)) return true
   if (externalStoreNames.some((store) => name.startsWith(externalPrefix(store)))) return true

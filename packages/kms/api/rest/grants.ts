@@ -80,7 +80,7 @@ function isGeneral(name: Right | GeneralRight): name is GeneralRight {
 interface Wanted {
   /** In the form in which names are compared. */
   readonly user: string
-  /** As it was written: grants from before names had one form are taken back under it. */
+  /** The name as it was written: grants made before names were normalized are revoked under it. */
   readonly written?: string
   /** Those on no object. */
   readonly general: readonly GeneralRight[]
@@ -111,8 +111,9 @@ export function readWanted(
 }
 
 /**
- * One change of rights: who may, what exactly, and its commit; the object's version tells every process.
- * @returns whose rights
+ * Changes rights once: authorizes the caller, plans the change and commits it; the object's new version notifies every
+ * process.
+ * @returns the user whose rights changed
  */
 async function changeRights(
   context: OperationContext<RestServices>,
@@ -208,13 +209,13 @@ async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject
 /** Rights with which material leaves the service. */
 const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
-/** What the approval of a grant is about: material that leaves, and use by a cloud, which is use elsewhere. */
+/** Whether a grant requires approval: export of material, and use by a cloud, because that happens elsewhere. */
 function takesApproval(user: string, right: Right): boolean {
   return givesMaterial.has(right) || (storeOfName(user) !== undefined && materialRights.has(right))
 }
 
 /**
- * Changes that grant rights on a key to a user, for a caller who may decide that now.
+ * Changes that grant rights on a key to a user, if the caller may grant them now.
  * @throws failure('not_found' | 'forbidden' | 'bad_request')
  */
 export function toGrant(

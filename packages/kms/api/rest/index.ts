@@ -32,7 +32,7 @@ import { uiOperations } from './ui/session.ts'
 import { unwrapKey } from './unwrap-key.ts'
 import { verify } from './verify.ts'
 
-/** Nothing but data of callers is as large as the service permits; a key with all of its members is not. */
+/** Max bytes of bodies without caller data: a key with all of its members is much smaller than the service's limit. */
 const bodyLimit = 256 * 1024
 
 /** The operation for bodies that hold no data of callers. */

@@ -24,7 +24,7 @@ export const jwkUseMembers = {
 
 const Named = Type.Optional(Type.Unknown({ description: 'For an import: accepted without effect.' }))
 
-/** Members of a JWK that say how others name its key: the service gives a kid of its own, and keeps no certificates of it. */
+/** Members of a JWK with foreign names of its key: the service assigns its own kid and stores no certificates. */
 export const jwkNameMembers = { kid: Named, x5u: Named, x5c: Named, x5t: Named, 'x5t#S256': Named }
 
 const members = Object.keys({ ...jwkUseMembers, ...jwkNameMembers })
@@ -76,8 +76,8 @@ function selectGrants({ algorithm }: KeyMaterial, boundAlg: string | undefined):
 }
 
 /**
- * The usage mask to which `use` and `key_ops` of an imported JWK limit its key; every bit where neither is there.
- * @throws failure('bad_request') where they are unknown, contradict each other or leave no use for the key
+ * The usage mask to which `use` and `key_ops` of an imported JWK limit its key; all bits if both are absent.
+ * @throws failure('bad_request') if they are unknown, contradict each other or leave no use for the key
  */
 export function toUsageLimit(
   { use, key_ops: ops }: { readonly use?: string; readonly key_ops?: readonly string[] },

@@ -54,8 +54,8 @@ function readDates(body: Static<typeof DatesRequest>): WantedDates {
 }
 
 /**
- * `PATCH /v1/crypto/keys/{kid}`: dates of a key, of both halves of a pair; of a key that was rotated those of the version
- * that protects. What has passed stays.
+ * `PATCH /v1/crypto/keys/{kid}`: changes the dates of a key, for both halves of a pair; for a rotated key those of the
+ * version that protects. Dates in the past cannot be changed.
  */
 export const setDates = define({
   name: 'crypto.keys.dates',

@@ -35,8 +35,8 @@ interface Change {
 }
 
 /**
- * Changes what withholds a key, all its parts in one commit. The right on the named part is asked for in each attempt.
- * @param decide what changes; undefined: the key is so already
+ * Changes what withholds a key, for all its parts in one commit. Each attempt checks the right on the named part again.
+ * @param decide returns the changes; undefined: the key is in that condition already
  */
 async function changeWithholding(
   context: OperationContext<RestServices>,

@@ -138,7 +138,7 @@ const setAccess = keyRight<RestServices, string>('setattribute', {
   kid: (kid) => kid,
 })
 
-/** `PUT /v1/crypto/keys/{kid}/rotation`: what is left out stays as it is. Of a pair it holds for both halves. */
+/** `PUT /v1/crypto/keys/{kid}/rotation`: absent members stay unchanged. For a pair it applies to both halves. */
 export const setRotation = define({
   name: 'crypto.keys.rotation.set',
   route: put(path),

@@ -5,7 +5,7 @@ import { type ManagedObject, stateAt } from '../../keys/index.ts'
 const Moment = (description: string) =>
   Type.Optional(Type.String({ description: `${description} RFC 3339, UTC.` }))
 
-/** Members that tell where a key is in its life; absent: there is no such date. */
+/** Members with the life-cycle dates of a key; absent: no such date. */
 export const lifeMembers = {
   activation_at: Moment('Active from then on.'),
   process_start_at: Moment('It decrypts and verifies nothing before.'),

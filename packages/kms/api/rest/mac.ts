@@ -83,7 +83,7 @@ function computeMac(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, 
   return afterCountingUse(context, key, data.length, reply)
 }
 
-/** A MAC does not say which version made it: where the key is named, and not a version of it, all are tried. */
+/** A MAC does not identify its version: if the request names the key and not a version, all versions are tried. */
 function verifyMac(
   key: Key,
   kid: ObjectId,
@@ -130,7 +130,7 @@ async function verifyWithAny(
     bytes = 0
     await setImmediate()
   }
-  // Nothing could be tried: the caller is told why, as with a key of one version.
+  // No version could be tried: report the reason, as for a key with one version.
   if (tried === 0 && refusal instanceof Key) requireUse(refusal, 'macVerify', context)
   return { kid, valid: false }
 }

@@ -17,9 +17,9 @@ const byCurve: ReadonlyMap<string, string> = new Map(
 const publicMembers = ['kty', 'crv', ...publicJwkMembers]
 
 /**
- * The public half of a key as a JWK whose `kid` is the id of the public object. undefined for what has no public half, or
- * none that can be shown, or was destroyed.
- * @param purpose `verification`: for a key set, where each key says how its signatures are read
+ * The public half of a key as a JWK whose `kid` is the id of the public object. undefined if there is no public half,
+ * it has no JWK format, or it was destroyed.
+ * @param purpose `verification`: for a key set, in which each key states the algorithm of its signatures
  */
 export function toPublicJwk(
   key: Key,

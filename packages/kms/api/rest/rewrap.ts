@@ -30,8 +30,8 @@ function read(body: Static<typeof RewrapRequest>, { policy }: RestServices) {
 }
 
 /**
- * `POST /v1/crypto/rewrap`: what any version of a key encrypted, encrypted by its newest. The plaintext does not leave the
- * service, and the caller needs no right to read it: who may encrypt renews what others wrote.
+ * `POST /v1/crypto/rewrap`: re-encrypts a ciphertext of any version of a key with its newest version. The plaintext
+ * does not leave the service, so the caller needs only the right to encrypt, also for ciphertexts of other users.
  */
 export const rewrap = define({
   name: 'crypto.rewrap',

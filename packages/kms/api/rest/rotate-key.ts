@@ -68,7 +68,7 @@ async function requireRoom(
     throw failure('forbidden', 'The owner of the key has the maximum number of objects.')
 }
 
-/** Of two rotations at once one wins: the other one is told, and makes no second version. */
+/** Of two concurrent rotations one succeeds; the other one fails and creates no second version. */
 async function rotateVersion(context: OperationContext<RestServices>, asked: ManagedObject) {
   for (let attempt = 1; ; attempt += 1) {
     const { key, commit } = await prepareRotation(context, asked.id)

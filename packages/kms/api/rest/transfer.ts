@@ -16,7 +16,7 @@ import { define, type RestServices } from '../services.ts'
 
 const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
 const User = Type.String({ description: 'A user, as `GET /me` says it; the owner of an object.' })
-/** Owners who are gone have longer names than users. */
+/** Deleted owners have longer names than users. */
 const maxOwnerLength = 400
 
 /** @throws failure('bad_request') */

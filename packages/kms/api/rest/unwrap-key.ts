@@ -36,8 +36,9 @@ function read(body: Static<typeof UnwrapRequest>, services: RestServices) {
 }
 
 /**
- * `POST /v1/crypto/keys/unwrap`: the content key of a JWE becomes a managed key, Active and the caller's own. It
- * tells apart what decryption does not: it is for callers who may create keys, and each try is in the audit log.
+ * `POST /v1/crypto/keys/unwrap`: stores the content key of a JWE as an Active managed key of the caller. Its errors
+ * distinguish causes that those of decryption do not; it is limited to callers who may create keys, and each attempt is
+ * in the audit log.
  */
 export const unwrapKey = define({
   name: 'crypto.keys.unwrap',

@@ -25,7 +25,7 @@ export const EventRequest = Type.Object({
   ),
 })
 
-/** What each event takes: the others refuse what is said of a revocation. */
+/** The request schema of each event: only a revocation accepts members about the revocation. */
 export const requestSchema = (verb: VersionVerb): typeof EventRequest =>
   verb === 'revoke' ? EventRequest : (Type.Object({}) as unknown as typeof EventRequest)
 

@@ -12,7 +12,7 @@ import { answer } from './text.ts'
 /** Items that one request may hold, as in `POST /v1/crypto/batch`. */
 const maxBatchItems = 1000
 
-/** A request of one item, or of many under `batch_input`; `whole` says more of all of them. */
+/** A request of one item, or of many under `batch_input`; `whole` holds members that apply to all of them. */
 export function batchable<Members extends TProperties, Whole extends TProperties = Record<never, never>>(
   members: Members,
   whole: Whole = {} as Whole,

@@ -17,7 +17,7 @@ const minEncryption = '_transit-min-encryption-'
 
 export interface TransitSettings {
   readonly deletionAllowed: boolean
-  /** For clients to read back: the newest version alone protects here, whatever it says. */
+  /** Stored only for clients to read back: only the newest version protects here. */
   readonly minEncryptionVersion: number
 }
 

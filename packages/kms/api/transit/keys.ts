@@ -132,7 +132,7 @@ async function requireKey({ services }: Context, id: ManagedObject['id']): Promi
 }
 
 /**
- * What is known about a key, for a caller who may read it: the alias of a caller may stand for the key of another owner.
+ * Describes a key to a caller who may read it: the alias of a caller may refer to a key of another owner.
  * @throws failure('not_found'); failure('forbidden')
  */
 async function describeToCaller(context: Context, name: string): Promise<object> {

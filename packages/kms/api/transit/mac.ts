@@ -23,8 +23,8 @@ interface HmacUse {
 }
 
 /**
- * The HMAC key of a version: of a key of type hmac that key itself, with its one hash; of every other type the key
- * beside it, with the hash that is asked for (docs/adr/transit.md).
+ * The HMAC key of a version: a key of type hmac is used itself, with its one hash; every other type has an HMAC key
+ * beside it, which is used with the requested hash (docs/adr/transit.md).
  * @throws failure('bad_request'); failure('crypto_failure'); failure('unsupported_algorithm')
  */
 function planHmac(

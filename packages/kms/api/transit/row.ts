@@ -43,13 +43,13 @@ export const NamePath = Type.Object({ name: Type.String({ description: 'Of the c
  */
 export const transitFolder = 'transit/'
 
-/** The alias that a name in a path stands for. @throws failure('bad_request') */
+/** The alias for a name in a path. @throws failure('bad_request') */
 export function toAlias(name: string): string {
   if (name.includes('/')) throw failure('bad_request', 'a name of a key has no slash')
   return `${aliasPrefix}${transitFolder}${name}`
 }
 
-/** The key of the path, for who has `right` on it. */
+/** The key of the path, for callers who have `right` on it. */
 export function transitRight(right: Right) {
   return keyRight<TransitServices, string>(right, {
     read: ({ path }) => toAlias(path.name ?? ''),

@@ -142,7 +142,7 @@ function signWith(
   })
 }
 
-/** A key that is bound to one algorithm signs as that says, over `/v1/crypto`. @throws failure('crypto_failure') */
+/** Refuses a key bound to one algorithm, which signs over `/v1/crypto` only. @throws failure('crypto_failure') */
 function requireUnbound({ object }: Key): void {
   if (object.boundAlg !== undefined)
     throw failure('crypto_failure', `The key is bound to ${object.boundAlg}: use it with /v1/crypto.`)

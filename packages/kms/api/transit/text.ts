@@ -41,7 +41,7 @@ export function answer(data: unknown): object {
   }
 }
 
-/** The number of a version: clients in Go send it as a text. 0 and nothing stand for the newest. */
+/** The number of a version: clients in Go send it as a string. 0 or absent: the newest. */
 export const VersionNumber = Type.Optional(
   Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{0,6}$' })]),
 )

@@ -1,4 +1,4 @@
-// The thread that puts a long revocation list together. What is to be signed goes back to who has the key.
+// The thread that assembles a long revocation list. It sends the data to be signed back to the thread with the key.
 import { parentPort } from 'node:worker_threads'
 import { lowerThreadPriority } from '@warder/foundation/threads'
 import { encodeEntries, issueCrl } from '@warder/pki/x509/crl'

@@ -3,14 +3,14 @@ import type { Clock } from '@warder/foundation/runtime'
 import { PkiError } from '@warder/pki/error'
 import { type Crl, readCrl } from '@warder/pki/x509/crl'
 
-/** CRLs of other authorities, from where certificates say they are. */
+/** CRLs of other authorities, from the distribution points of certificates. */
 export interface FetchedCrls {
-  /** undefined: it cannot be fetched now, or is none. That it was read says nothing about its signature. */
+  /** undefined: it cannot be fetched now, or is not a CRL. The signature is not verified here. */
   crl(url: string): Promise<Crl | undefined>
 }
 
 const keptMs = 10 * 60_000
-/** Interval after which a list that cannot be fetched is asked for again. */
+/** Interval after which a failed fetch is tried again. */
 const keptFailureMs = 60_000
 const maxKept = 64
 const maxBytesKept = 32 * 1024 * 1024
@@ -23,7 +23,7 @@ interface Kept {
   readonly until: number
 }
 
-/** Each address is asked once at a time, and again when its CRL is over, after ten minutes at the latest. */
+/** Each URL is fetched once at a time, and again when its CRL expires, after ten minutes at the latest. */
 export function createFetchedCrls(fetch: PlainFetch, clock: Clock): FetchedCrls {
   const kept = new Map<string, Kept>()
   const running = new Map<string, Promise<Crl | undefined>>()

@@ -6,7 +6,7 @@ import { type CrlDates, type FromCrlThread, type ToCrlThread, unpackEntries } fr
 import type { PackedEntries } from './crl-store.ts'
 import { trackList } from './lists-in-work.ts'
 
-/** Lists of up to so many entries are made where they are asked for: starting a thread costs more. */
+/** Max entries of lists that are assembled in the calling thread: starting another thread costs more. */
 const maxInPlace = 2000
 
 /** Some entries, as they were read together. */

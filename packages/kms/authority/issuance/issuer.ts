@@ -154,8 +154,8 @@ async function openOrBecomeAuthority(
 }
 
 /**
- * Stages that a certificate whose key the caller may certify with is that of an authority. No message says how an
- * authority is limited: it is as the one that it replaces, or as the one with the same name and key.
+ * Makes a certificate whose key the caller may certify with that of an authority. No request contains the limits of an
+ * authority: it inherits those of the one that it replaces, or of the one with the same name and key.
  */
 export async function becomeAuthority(
   { services, objects, now }: CertificateRequester,
@@ -187,7 +187,7 @@ export async function becomeAuthority(
   return authority
 }
 
-/** Links are the owner's to set: a certificate stands above another when it has signed it. */
+/** Owners can set any links, so a certificate counts as the issuer only if it signed the other. */
 function hasSigned(parent: Uint8Array, der: Uint8Array): boolean {
   return new X509Certificate(der).verify(new X509Certificate(parent).publicKey)
 }
@@ -207,7 +207,7 @@ function requireAuthority(extensions: readonly Extension[]): void {
 }
 
 /**
- * Issuer that signs for itself: the key that is certified is the one that signs, whatever the links of an object say.
+ * A self-signed issuer: the certified key is the signing key, regardless of the links of an object.
  * @param name DER of its name
  * @param owner of the certificate
  */

@@ -66,7 +66,7 @@ export async function stageCertificate(
   const notAfter = Math.min(order.notAfter, issuer.notAfter ?? order.notAfter)
   if (notAfter <= notBefore)
     throw refusal('InvalidField', 'The certificate of the issuer ends before this one begins.')
-  // Addresses of revocation information stand in the certificates of an authority of this service.
+  // Certificates of an authority of this service contain the URLs of revocation information.
   const addresses = issuer.authority && toPublicationExtensions(services.revocation, issuer.authority)
   const wanted = {
     subject: name,

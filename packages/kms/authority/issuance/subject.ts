@@ -36,8 +36,8 @@ export function readSubject(request: Uint8Array): CertificateSubject {
 }
 
 /**
- * Extensions that a request may ask for by itself: names and purposes. That it wants to be an authority counts for nothing: only
- * who calls Certify can say so.
+ * Extensions that a certificate request can set by itself: names and purposes. Basic constraints are ignored: only the
+ * caller of Certify can request an authority.
  */
 function grant(extension: Extension): readonly Extension[] {
   const { subjectAltName, createExtendedKeyUsage: extendedKeyUsage } = extensionIdentifiers
@@ -88,7 +88,7 @@ export async function findSubject(
   }
 }
 
-/** A link says nothing: the private half is here where its public key is this one. */
+/** A link is no proof: the private half is here only if its public key is this one. */
 async function hasPrivateHalf(
   { objects }: CertificateRequester,
   object: ManagedObject,

@@ -31,7 +31,7 @@ export interface OcspReply {
 }
 
 export interface OcspAnswers {
-  /** @param path base64 as it stands in the path of a GET */
+  /** @param path base64 as in the path of a GET */
   forPath(path: string): MaybePromise<OcspReply>
   /** @param request DER */
   forRequest(request: Uint8Array): MaybePromise<OcspReply>
@@ -155,7 +155,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     })
   }
 
-  /** A request over the budget is refused before anything is looked up for it. */
+  /** A request over the budget is refused before any look-up. */
   const withinBudget = async <R>(purpose: SignaturePurpose, work: () => Promise<R>) => {
     if (!budget.take(purpose)) return errorReply('tryLater')
     try {

@@ -45,7 +45,7 @@ export async function readResponder(db: Database, issuer: string): Promise<Store
   return { privateKey, certificate, notAfter, version }
 }
 
-/** Guarded by the version: of two nodes that made one the other is taken back. @param dueAt when the next one is to be made */
+/** Guarded by the version: of two concurrent nodes one fails. @param dueAt when the next responder is to be made */
 export function responderChanges(issuer: string, responder: StoredResponder, dueAt: number): Change[] {
   const { privateKey, certificate, notAfter, version } = responder
   return [
@@ -54,7 +54,7 @@ export function responderChanges(issuer: string, responder: StoredResponder, due
   ]
 }
 
-/** When the responder of the issuer is to be looked at again. */
+/** Sets when the responder of the issuer is checked again. */
 export function responderDueChange(issuer: string, dueAt: number): Change {
   return change(setDue, [dueAt, issuer], 1)
 }

@@ -6,7 +6,7 @@ import type { Clock } from '@warder/foundation/runtime'
  */
 export type SignaturePurpose = 'kept' | 'once'
 
-/** Signatures that are made for people who need not say who they are. */
+/** Limits signatures for unauthenticated clients. */
 export interface SignatureBudget {
   /** false: there are too many, in this second or under way. Each one that is taken is to be given back by `done`. */
   take(purpose: SignaturePurpose): boolean
@@ -14,7 +14,7 @@ export interface SignatureBudget {
 }
 
 const maxUnderWay = 256
-/** A flood of questions about nothing leaves the rest to answers that are kept: a revocation is told all the same. */
+/** Max share for `once`: a flood of such requests leaves the rest to cached responses, so revocations are published. */
 const shareOfOnce = 3 / 4
 
 /** @param perSecond signatures that begin in one second */

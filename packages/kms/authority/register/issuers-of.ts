@@ -4,8 +4,9 @@ import { type ParsedCertificate, readAuthorityKeyIdentifier } from '@warder/pki/
 import { issuerByHash, listAuthorities, type StoredAuthority } from './authority-store.ts'
 
 /**
- * The authorities of here that may have issued a certificate: those of the name and the key that it says. Its signature is
- * not looked at. An issuer whose key identifier is not the SHA-1 of its key (RFC 5280 §4.2.1.2, method 1) is not found.
+ * The authorities of this service that may have issued a certificate, by the issuer name and key identifier in it. Its
+ * signature is not verified. An issuer whose key identifier is not the SHA-1 of its key (RFC 5280 §4.2.1.2, method 1)
+ * is not found.
  */
 export async function possibleIssuers(
   db: Database,

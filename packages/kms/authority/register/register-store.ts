@@ -28,7 +28,7 @@ export interface IssuedCertificate {
   readonly invalidityAt: number | undefined
   /** When it was revoked or released last, or issued. */
   readonly changedAt: number
-  /** The first CRL that tells about this. */
+  /** The number of the first CRL that contains this revocation. */
   readonly crlNumber: number | undefined
   readonly version: number
   /** See `toKeyId`; undefined if possession of the private key was not proved. */
@@ -89,7 +89,7 @@ const columnNames = [
 const columns = columnNames.join(', ')
 
 const byId = query<[id: string], Row>(`SELECT ${columns} FROM pki_issued WHERE id = ?`)
-/** For a cache of what OCSP tells. */
+/** Version for the cache of OCSP responses. */
 export const issuedVersion = query<[id: string], { readonly version: number }>(
   'SELECT version FROM pki_issued WHERE id = ?',
 )
@@ -99,7 +99,7 @@ const ofCertificate = query<[certificate: string], Row>(
 interface PageRow extends Row {
   readonly successor: string | null
 }
-/** A successor counts while it was not taken back itself. */
+/** A successor counts only while it is not revoked itself. */
 const page = query<[authority: string, end: number, id: string, latest: number, limit: number], PageRow>(
   `SELECT ${columns},
        (SELECT l.linked_id FROM object_link l JOIN pki_issued s ON s.certificate_id = l.linked_id
@@ -154,7 +154,7 @@ export interface IssuedPage {
 
 /** An entry, and what it was replaced by. */
 export interface ListedEntry extends IssuedCertificate {
-  /** Identifier of the certificate that stands in its place, if that was not taken back. */
+  /** Identifier of the certificate that replaced it, unless that one was revoked. */
   readonly successor: string | undefined
 }
 

@@ -8,7 +8,7 @@ export interface AuthoritySettings {
   readonly maxDays?: number
 }
 
-/** How revocation is told, as the service is configured. */
+/** Configuration of the publication of revocations. */
 export interface RevocationConfig {
   /** Before `/public/certificates/…` and `/ocsp` in addresses; undefined: certificates name none. No slash at the end. */
   readonly publicUrl: string | undefined
@@ -20,7 +20,7 @@ export interface RevocationConfig {
   readonly ocspValidityMs: number
   /** true: a certificate of a responder answers; false: the authority itself. */
   readonly delegatedResponder: boolean
-  /** Answers that one worker signs in a second at most, beside those that it has already. */
+  /** Max responses that one worker signs per second, in addition to cached ones. */
   readonly freshAnswersPerSecond: number
 }
 

@@ -15,7 +15,7 @@ export interface RecordedServices extends UnitOfWorkServices {
   readonly metrics: Metrics
 }
 
-/** What is done in the name of a user outside of a request: its operation in records and metrics. */
+/** Work on behalf of a user outside of a request: its operation in audit records and metrics. */
 export interface RecordedWork {
   readonly operation: string
   readonly principal: string

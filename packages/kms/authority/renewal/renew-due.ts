@@ -100,8 +100,8 @@ export async function isRenewedWithCertificate(db: Database, object: ManagedObje
 }
 
 /**
- * The certificate itself; of a pair the one that an authority of here gave it. undefined: there is none, or it goes with
- * its pair, which renews itself.
+ * The certificate itself, or that of a pair, issued by an authority of this service. undefined: there is none, or it is
+ * renewed together with its pair.
  */
 async function findCertificate(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
   const linked = async (from: ManagedObject, kind: string) => {

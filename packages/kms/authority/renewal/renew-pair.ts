@@ -17,8 +17,8 @@ import type { RenewalRequester } from './requester.ts'
 import { readRenewable } from './stage-renewal.ts'
 
 /**
- * Stages a new pair in place of one whose certificate an authority of here issued, and a certificate of the same
- * authority for the same subject, valid for as long.
+ * Stages a new pair that replaces one whose certificate an authority of this service issued, with a certificate of the
+ * same authority, for the same subject and the same period of validity.
  * @returns the new private key
  * @throws Refusal, Failure, PkiError
  */
@@ -62,7 +62,7 @@ export async function renewPair(requester: RenewalRequester, object: ManagedObje
 /** DER of a name without parts. */
 const emptyName = new Uint8Array([0x30, 0])
 
-/** The certificate of the pair, which an authority of here issued. @throws Refusal */
+/** The certificate of the pair, issued by an authority of this service. @throws Refusal */
 async function findCertificate(requester: RenewalRequester, object: ManagedObject): Promise<ManagedObject> {
   const id = findLinkTarget(object, 'CertificateLink')
   const certificate = id === undefined ? undefined : await requirePermittedObject(requester, id, 'rekey')

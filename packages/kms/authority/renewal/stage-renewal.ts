@@ -17,7 +17,7 @@ export interface RenewalOrder extends Pick<CertificateOrder, 'subject' | 'name' 
   readonly extensions: CertificateOrder['extensions'] | undefined
   /** true: the subject is the one of the certificate. */
   readonly isSameSubject: boolean
-  /** Days of validity that are asked for. */
+  /** Requested days of validity. */
   readonly days: number | undefined
   /** Seconds from now to its beginning. */
   readonly offset: number | undefined
@@ -54,7 +54,7 @@ export async function stageRenewal(
   return made
 }
 
-/** Where an issuer publishes what it revoked: another issuer, and one that is limited to profiles, say it themselves. */
+/** Extensions with the URLs of revocation information, which a different or profile-limited issuer sets itself. */
 const publishing: ReadonlySet<string> = new Set([
   extensionIdentifiers.crlDistributionPoints,
   extensionIdentifiers.freshestCrl,
@@ -73,7 +73,8 @@ export async function readRenewable(
 }
 
 /**
- * The register knows best what was revoked or is on hold; of a certificate that no authority of here issued, its object.
+ * Refuses revoked certificates and those on hold, by the register, or by the object if no authority of this service
+ * issued the certificate.
  * @throws Refusal WrongKeyLifecycleState
  */
 async function requireNotRevoked(
@@ -121,12 +122,13 @@ async function requireMayChangeIssuer(
     )
 }
 
-/** The last moment that a certificate can tell (RFC 5280 §4.1.2.5), in Unix milliseconds. */
+/** The latest time that a certificate can contain (RFC 5280 §4.1.2.5), in Unix milliseconds. */
 const lastEnd = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /**
- * When the new certificate is valid. Without an offset the dates of the old one are copied (KMIP 2.1 §6.1.45), unless a
- * certificate with them would be over already, or the client says how many days it wants: those begin now.
+ * Chooses the validity of the new certificate. Without an offset the dates of the old one are copied (KMIP 2.1
+ * §6.1.45), unless the certificate would have expired already, or the client requests a number of days, counted from
+ * now.
  */
 function choosePeriod(
   { object, days, offset }: Pick<RenewalOrder, 'object' | 'days' | 'offset'>,

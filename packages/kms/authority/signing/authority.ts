@@ -117,7 +117,7 @@ interface Prepared {
   readonly signer: CertificateSigner
 }
 
-/** How an open key signs does not change; whether it may is asked each time. */
+/** Caches how a key signs, which does not change; whether it may sign is checked each time. */
 const preparedKeys = new WeakMap<BackendKey, Prepared>()
 
 function prepareKey({ held, object }: Key, policy: AlgorithmPolicy): Prepared {

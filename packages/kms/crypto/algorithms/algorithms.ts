@@ -129,8 +129,8 @@ export function canonicalName(name: string): string {
 }
 
 /**
- * The algorithm of this name for this use. What FIPS builds do not have, or the policy does not permit, is refused here,
- * by the one policy of REST and KMIP.
+ * The algorithm of this name for this use. Refuses algorithms that FIPS builds do not have or that the policy, which
+ * REST and KMIP share, does not permit.
  * @throws failure('unsupported_algorithm')
  */
 export function algorithmFor<Use extends Algorithm['use']>(
@@ -145,7 +145,7 @@ export function algorithmFor<Use extends Algorithm['use']>(
   return found as Extract<Algorithm, { readonly use: Use }>
 }
 
-/** Is it one that this server has, by its build and its settings? Whether the policy permits it is asked besides. */
+/** Whether this server supports the algorithm, by its build and settings. The policy is checked separately. */
 export function isServed(name: string, algorithm: Algorithm, policy: AlgorithmPolicy): boolean {
   if (policy.fips && !algorithm.fips) return false
   return algorithm.optional !== true || policy.opened?.has(name) === true

@@ -81,7 +81,7 @@ export const keyTypes = {
 
 export type MaterialAlgorithm = keyof typeof keyTypes
 
-/** Those whose algorithm is all there is to say about them. */
+/** Key types without parameters: the algorithm determines them completely. */
 export type FixedKeyType = {
   [Name in MaterialAlgorithm]: (typeof keyTypes)[Name] extends { readonly bits: number } ? Name : never
 }[MaterialAlgorithm]

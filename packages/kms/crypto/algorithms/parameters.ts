@@ -1,8 +1,8 @@
 import { notSupported } from './failure.ts'
 
 /**
- * How a key is to be used, as a front says it; what is absent was not said. Names of values are those of the tables here
- * (KMIP 2.1 §11), any other name is refused where it is looked up.
+ * Parameters of the use of a key, as a front end passes them; absent members were not specified. Names of values are
+ * those of the tables here (KMIP 2.1 §11); any other name is refused at its look-up.
  */
 export interface CryptographicParameters {
   readonly blockCipherMode?: string

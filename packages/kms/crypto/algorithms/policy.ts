@@ -118,7 +118,7 @@ const notFips: ReadonlySet<string> = new Set(
   ].map(plainName),
 )
 
-/** The sentence that says what is not permitted; undefined when everything is. */
+/** The message that names what is not permitted; undefined if everything is permitted. */
 export function findRefusal(policy: AlgorithmPolicy, facts: PolicyFacts): string | undefined {
   if (!policy.fips && policy.lists === undefined) return undefined
   for (const list of policyLists) {
@@ -139,7 +139,7 @@ function isListed(list: ReadonlySet<string> | undefined, names: readonly string[
   if (list === undefined) return true
   return names.some((name) => {
     if (list.has(name)) return true
-    // `HMAC` stands for HMAC with every hash; a key that says no hash may be used with those that are listed.
+    // `HMAC` means HMAC with every hash; a key without a hash of its own may be used with the listed ones.
     if (name === 'hmac') return [...list].some((permitted) => permitted.startsWith('hmac'))
     return name.startsWith('hmac') && list.has('hmac')
   })

@@ -1,6 +1,6 @@
 import type { CipherPlan } from './cipher-plan.ts'
 
-/** What an encryption leaves to its caller. */
+/** Parameters of an encryption that the caller chooses. */
 export interface EncryptionChoice {
   /** IV of the caller; undefined: it is generated here. */
   readonly iv: Uint8Array | undefined
@@ -43,8 +43,8 @@ export function whyEncryptionDecrypts(plan: CipherPlan, choice: EncryptionChoice
 }
 
 /**
- * Why decrypting in this mode encrypts, in a sentence; undefined where it does not: the keystream is the same in both
- * directions, and no tag is checked before the output is given away.
+ * The reason why decryption in this mode can be used to encrypt, as a message; undefined if it cannot. It can if the
+ * keystream is the same in both directions and no tag is checked before the output is returned.
  */
 export function whyDecryptionEncrypts({ mode }: CipherPlan): string | undefined {
   return mode === 'CTR' || mode === 'OFB' || mode === 'CFB' || mode === 'CHACHA20'

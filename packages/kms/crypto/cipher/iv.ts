@@ -2,7 +2,7 @@ import { randomBytes, randomFillSync } from 'node:crypto'
 import { refuse } from '../algorithms/failure.ts'
 import { type CipherPlan, counterBytes } from './cipher-plan.ts'
 
-/** The IV as OpenSSL takes it, and what the client has to be told. */
+/** The IV for OpenSSL, and the part that the client has to get. */
 export interface ChosenIv {
   readonly bytes: Uint8Array | null
   /** Set when it was made here. */

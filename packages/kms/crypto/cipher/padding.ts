@@ -56,7 +56,7 @@ export function removePadding(padding: BlockPadding, last: Buffer, block: number
   let wrong = Number(last.length !== block) | Number(count === 0) | Number(count > block)
   const filling = padding === 'PKCS5' ? count : padding === 'ANSIX9_23' ? 0 : undefined
   if (filling !== undefined) {
-    // Every byte is looked at, whatever the count is.
+    // Constant time: every byte is checked, whatever the count.
     for (let at = 0; at < last.length - 1; at += 1) {
       const padded = Number(at >= block - count)
       wrong |= padded & Number(last[at] !== filling)

@@ -31,7 +31,7 @@ export interface CipherInput extends PlainInput {
 
 /** An encryption or decryption that is fed part by part. */
 export interface CipherStream {
-  /** Output that can be given away already. */
+  /** Returns the output that can be released already. */
   update(data: Uint8Array): Buffer
   final(data: Uint8Array, tag?: Uint8Array): { readonly data: Buffer; readonly tag?: Buffer | undefined }
 }
@@ -62,8 +62,8 @@ export function encryptSymmetric(key: KeyObject, plan: CipherPlan, input: PlainI
 }
 
 /**
- * Decrypts; of a mode with a tag nothing is given away before the tag is right.
- * @throws decryption_failed for whatever does not fit together, missing_iv
+ * Decrypts. Modes with a tag return no plaintext before the tag is verified.
+ * @throws decryption_failed for any mismatch, missing_iv
  */
 export function decryptSymmetric(key: KeyObject, plan: CipherPlan, input: CipherInput): Buffer {
   requireAad(plan, input.aad)
@@ -223,7 +223,7 @@ function setAad(
   aad: Uint8Array | undefined,
   length: number,
 ): void {
-  // CCM is told the length of the data first (SP 800-38C §A.2.1).
+  // CCM needs the length of the data in advance (SP 800-38C §A.2.1).
   if (plan.mode === 'CCM') cipher.setAAD(aad ?? nothing, { plaintextLength: length })
   else if (aad !== undefined) cipher.setAAD(aad)
 }

@@ -40,7 +40,7 @@ export interface Derivation {
   readonly length: number
 }
 
-/** Bytes of one derivation at most: key material, not a stream. */
+/** Max bytes of one derivation: it yields key material, not a stream. */
 export const maximumDerived = 8192
 /** OWASP's recommendation for PBKDF2 with SHA-256, and what deployed servers take when nothing is said. */
 const defaultIterations = 600_000

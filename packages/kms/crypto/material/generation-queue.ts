@@ -28,7 +28,7 @@ export async function inGenerationQueue<R>(work: () => Promise<R>): Promise<R> {
   try {
     return await work()
   } finally {
-    // The place goes to who waits longest.
+    // First in, first out: the slot goes to the request that waits longest.
     const next = waiting.shift()
     if (next === undefined) running--
     else next()

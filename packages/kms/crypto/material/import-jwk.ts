@@ -22,7 +22,7 @@ import type { KeyMaterial } from './material.ts'
 
 const maxHmacKey = 4096
 
-/** Members that say something about a key of each type; another one is a mistake that is better told than kept. */
+/** Members that each key type may have; any other is refused as a mistake instead of being stored. */
 const membersByKeyType = {
   oct: ['k'],
   RSA: rsaMembers,
@@ -121,7 +121,7 @@ async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
 }
 
 /**
- * RFC 7518 §6.3.2: the members of the primes are there all together or not at all; without them they are computed.
+ * RFC 7518 §6.3.2: the members of the primes are either all present or all absent; absent ones are computed.
  * @throws failure('bad_request'), PkiError
  */
 function toRsaNumbers(members: ImportMembers): RsaNumbers {

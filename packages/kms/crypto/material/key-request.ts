@@ -34,7 +34,7 @@ export interface KeyRequest {
 
 const es256kCurve = 'secp256k1'
 
-/** The curve of ES256K is there where that is. */
+/** The curve of ES256K is supported if ES256K is. */
 function curvesServed({ opened }: AlgorithmPolicy): readonly string[] {
   return Object.keys(curves).filter((name) => name !== es256kCurve || opened?.has('ES256K') === true)
 }
@@ -99,7 +99,7 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
   }
 }
 
-/** A JWK seldom says `bits`. Whether it is a modulus at all shows when it is imported. */
+/** A JWK rarely has `bits`. Whether `n` is a modulus is checked at the import. */
 function modulusBits(n: string | undefined): number | undefined {
   if (n === undefined) return undefined
   const modulus = Buffer.from(n, 'base64url')
@@ -107,7 +107,7 @@ function modulusBits(n: string | undefined): number | undefined {
   return start === -1 ? 0 : (modulus.length - start) * 8 - (Math.clz32(modulus[start] ?? 0) - 24)
 }
 
-/** The type of key of a `kty`, where `alg` does not say it. */
+/** The type of key of a `kty`, if `alg` does not determine it. */
 const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {
   oct: 'AES',
   RSA: 'RSA',

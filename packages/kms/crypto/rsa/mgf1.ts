@@ -22,7 +22,7 @@ export function maskWith(hash: MaskHash, seed: Uint8Array, target: Uint8Array): 
   const hashed = input.subarray(0, inputBytes)
   for (let start = 0, counter = 0; start < target.length; start += hash.bytes, counter += 1) {
     input.writeUInt32BE(counter, seed.length)
-    // Text cannot be wiped; a mask without what it covers says nothing.
+    // Strings cannot be wiped, but a mask reveals nothing without the masked data.
     mask.write(digestOf(hash.node, hashed, 'latin1'), start, 'latin1')
   }
   for (let at = 0; at < target.length; at += 1) target[at] = (target[at] as number) ^ (mask[at] as number)

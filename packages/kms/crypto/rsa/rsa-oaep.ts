@@ -45,16 +45,16 @@ export async function oaepDecrypt(scheme: OaepScheme, key: KeyObject, data: Uint
 }
 
 /**
- * A CEK of `size` bytes, opened off the event loop: the wrapped one, or another one when the bytes are not the OAEP
- * encryption of a key of that size (implicit rejection, RFC 7516 §11.5), so that a wrong `encrypted_key` fails later,
- * at the tag, as a wrong tag does.
+ * Decrypts a CEK of `size` bytes off the event loop. If the bytes are not the OAEP encryption of a key of that size, it
+ * returns another key (implicit rejection, RFC 7516 §11.5), so that a wrong `encrypted_key` fails later, at the tag, in
+ * the same way as a wrong tag.
  *
  * Equal work for every input: the other key is always computed; there is always exactly one private operation; it
  * yields the whole encoded message and never an error that depends on it; and the decoding has no branch on secrets.
  * (OpenSSL's own OAEP decryption checks in constant time too, but a failure comes back as an exception, which is
  * slower, and a number that is not below the modulus is refused before any work, which is much faster.)
  *
- * The other key is a function of the private key and the bytes, so that asking twice tells no more than asking once.
+ * The other key is a function of the private key and the bytes, so that a repeated request reveals nothing new.
  */
 export function oaepUnwrapCek(
   hash: OaepHash,
@@ -68,9 +68,9 @@ export function oaepUnwrapCek(
 }
 
 /**
- * c^d mod n, whatever the bytes are: always exactly one private operation, of another ciphertext when this one is none
- * of the key. What is made of `encoded` must not show, by an error or by time, whether its padding was right.
- * @returns the encoded message as long as the modulus, to be wiped; `inRange` false = the ciphertext was none of the key
+ * Computes c^d mod n for any bytes: always exactly one private operation, of another ciphertext if this one is not
+ * valid for the key. The use of `encoded` must not reveal, by an error or by timing, whether its padding was right.
+ * @returns the encoded message as long as the modulus, to be wiped; `inRange` false = invalid ciphertext for the key
  */
 function rsaOpen(
   key: KeyObject,

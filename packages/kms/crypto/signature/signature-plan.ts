@@ -20,7 +20,7 @@ import {
 } from '../algorithms/signatures.ts'
 import type { KeyShape } from '../material/public-half.ts'
 
-/** A name that several rows have says nothing about the hash. */
+/** A name that several rows share does not determine the hash. */
 const named = new Map<string, { readonly scheme: Scheme; readonly hash: HashName | undefined }>()
 for (const { kmip, scheme, hash } of hashedSignatures)
   if (kmip !== undefined) named.set(kmip, { scheme, hash: named.has(kmip) ? undefined : hash })
@@ -61,10 +61,10 @@ const parametersByScheme: Readonly<Record<Scheme, ReadonlySet<ParameterName>>> =
 }
 
 /**
- * Chooses how to sign or verify. Without a word RSA is PSS with SHA-256, EC is ECDSA with SHA-256, the others are what
- * they are. A digest without a hash named has the hash that its length tells.
- * @param use what for: FIPS mode verifies some that it does not sign (SP 800-131A §3)
- * @param digestBytes length of the digest when the hash was made by the client
+ * Chooses how to sign or verify. The defaults are PSS with SHA-256 for RSA and ECDSA with SHA-256 for EC; other types
+ * have only one scheme. If a digest comes without the name of its hash, its length determines the hash.
+ * @param use FIPS mode verifies some signatures that it does not create (SP 800-131A §3)
+ * @param digestBytes length of the digest if the client computed the hash
  * @throws CryptoFailure unsupported, bad_parameters for members that contradict each other
  */
 export function planSignature(

@@ -8,7 +8,7 @@ export interface BinaryField {
 /** x^8 + x^4 + x^3 + x^2 + 1: the field that KMIP 2.1 §13 builds on. */
 const reduction = 0x1d
 
-/** In GF(2^8), without a table and without a branch: the time says nothing about either number. */
+/** Multiplies in GF(2^8) without tables and branches: the timing reveals neither number. */
 function multiply8(left: number, right: number): number {
   let product = 0
   let shifted = left

@@ -5,7 +5,7 @@ export type SplitKeyMethod =
   | 'PolynomialSharingPrimeField'
   | 'PolynomialSharingGF28'
 
-/** One part of a split key: KeyPartIdentifier (from 1, the point where the polynomial was looked at) and its material. */
+/** One part of a split key: KeyPartIdentifier (from 1, the point at which the polynomial is evaluated) and material. */
 export interface KeyPart {
   readonly identifier: number
   readonly bytes: Buffer

@@ -4,8 +4,8 @@ import { type BinaryField, inverse } from './binary-field.ts'
 import type { KeyPart } from './key-part.ts'
 
 /**
- * Shamir's sharing, element by element, each with a polynomial of its own (KMIP 2.1 §13). What is multiplied with the
- * secret goes through the field's constant-time multiplication.
+ * Shamir's secret sharing, element by element, each with its own polynomial (KMIP 2.1 §13). Multiplications with the
+ * secret use the field's constant-time multiplication.
  * @param secret a whole number of elements
  */
 export function splitInBinaryField(

@@ -45,8 +45,8 @@ function requireBoundedWork(work: number): void {
 }
 
 /**
- * Splits key material (KMIP 2.1 §13). Any `threshold` parts bring it back, fewer tell nothing about it.
- * @throws invalid_input for numbers that do not go together, too_much_work for too much work
+ * Splits key material (KMIP 2.1 §13). Any `threshold` parts restore it, fewer reveal nothing about it.
+ * @throws invalid_input for contradictory numbers, too_much_work for too much work
  */
 export function splitSecret(
   secret: Uint8Array,
@@ -86,7 +86,7 @@ export interface JoinRequest {
   readonly threshold: number
   readonly parts: readonly KeyPart[]
   readonly primeFieldSize: Uint8Array | undefined
-  /** Bytes of the key where a number alone does not tell (leading zeros, in a prime field); undefined = as few as hold it. */
+  /** Bytes of the key, which a number in a prime field does not contain (leading zeros); undefined = the minimum. */
   readonly length: number | undefined
 }
 

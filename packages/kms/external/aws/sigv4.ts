@@ -82,8 +82,8 @@ export interface SignedRequest {
 export class UnsentHeader extends Error {}
 
 /**
- * The canonical request, without query. The path goes in as it is: where no character needs encoding and no step leads
- * elsewhere, encoding it and resolving it change nothing.
+ * The canonical request, without query. The path is used unchanged: encoding and normalization have no effect on a path
+ * without characters that need encoding and without dot segments.
  * @throws UnsentHeader
  */
 export function canonicalRequest(

@@ -14,8 +14,8 @@ export function storePrefix(uriPrefix: string): string {
 }
 
 /**
- * Names by which a principal of a key store is granted and blocked: with the path of its store, and in the first store
- * without one, too. What was granted before names had one form is found as it was written.
+ * Names by which a principal of a key store is granted and blocked: with the path of its store, and for the first store
+ * also without a path. Grants made before names were normalized are found as they were written.
  */
 function namesInStore({ uriPrefix, isFirst }: XksStore, principal: string): readonly string[] {
   const plain = externalPrincipal('aws', principal)

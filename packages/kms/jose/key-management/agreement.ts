@@ -51,7 +51,7 @@ export async function agreeWith(
   try {
     return await deriveSharedSecret(key.held, curve, other, policy)
   } catch (error) {
-    // A policy that refuses the algorithm says so, and so does a backend that fails; whatever the point did is one answer.
+    // Refusals by the policy and failures of the backend are reported; all errors of the point have the same message.
     if (!(error instanceof CryptoFailure) || error.kind === 'unsupported_algorithm') throw error
     throw failure('decryption_failed')
   }

@@ -30,7 +30,7 @@ export interface ManagementKey {
   readonly publicMaterial: KeyMaterial
 }
 
-/** A new content key and what the JWE says about it. */
+/** A new content key and its members of the JWE. */
 export interface SentKey {
   readonly contentKey: BackendKey
   /** The key's own bytes, for who encrypts elsewhere; the caller wipes them. */
@@ -43,7 +43,7 @@ export interface SentKey {
 const nothing = Buffer.alloc(0)
 
 /**
- * A content key for who holds `key`. @throws failure('crypto_failure') for a key of another type or size
+ * A content key for the holder of `key`. @throws failure('crypto_failure') for a key of another type or size
  */
 export async function sendContentKey(key: ManagementKey, management: Management): Promise<SentKey> {
   const { algorithm } = management.alg

@@ -63,7 +63,7 @@ function readEphemeral(value: unknown): EphemeralJwk {
     if (typeof member !== 'string' || member.length > maxCoordinateLength) throw wrong('epk')
     return member
   }
-  // A private key here is a mistake of the sender, who should be told.
+  // A private key here is a mistake that is reported to the sender.
   if (Object.hasOwn(members, 'd')) throw failure('bad_request', "The header member 'epk' is a private key.")
   const key = { kty: text('kty'), crv: text('crv'), x: text('x') }
   return Object.hasOwn(members, 'y') ? { ...key, y: text('y') } : key

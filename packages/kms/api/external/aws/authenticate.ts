@@ -26,7 +26,7 @@ const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/
 export interface SignatureOptions {
   readonly accessKeys: AccessKeys
   readonly service: string
-  /** Common Names of the client certificates of AWS KMS; empty = none is asked for. */
+  /** Common Names of the client certificates of AWS KMS; empty = no certificate is required. */
   readonly clientNames: readonly string[]
 }
 

@@ -7,10 +7,10 @@ const plain = Buffer.of(1)
 const named = 2
 
 /**
- * `ciphertextMetadata` of a ciphertext, which AWS KMS keeps and gives back (at most 20 bytes). It names the key where the
- * path does not: behind an alias, and of a key that was rotated.
- * @param externalKeyId what the path names
- * @param keyId what encrypts
+ * `ciphertextMetadata` of a ciphertext, which AWS KMS stores and returns (at most 20 bytes). It names the key if the
+ * path does not: for aliases and for rotated keys.
+ * @param externalKeyId the identifier in the path
+ * @param keyId the key that encrypts
  */
 export function metadataFor(externalKeyId: string, keyId: string): Buffer {
   if (externalKeyId === keyId || !isUuid(keyId)) return plain

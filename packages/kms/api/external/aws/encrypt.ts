@@ -35,7 +35,7 @@ const EncryptReply = Type.Object({
   ciphertextDataIntegrityValue: Type.Optional(Type.String()),
 })
 
-/** The API asks for 4300 and 8192 bytes; beyond its own bounds a proxy says that it does not support them. */
+/** The API requires 4300 and 8192 bytes; a proxy reports larger sizes as not supported. */
 export const maxPlaintextBytes = 8192
 
 function read(body: Static<typeof EncryptRequest>) {

@@ -20,7 +20,7 @@ const errors = {
 
 export type XksError = keyof typeof errors
 
-/** A failure that is told under this name. */
+/** Creates a failure that is reported under this name. */
 export function xksFailure(errorName: XksError, sentence?: string): Failure {
   return failure(errors[errorName][1], sentence, { members: { errorName } })
 }

@@ -14,8 +14,8 @@ import type { XksRoute } from './route.ts'
 const patienceMs = 200
 
 /**
- * The database answers and can be written, and a key made for this moment encrypts and decrypts where keys are used.
- * @throws what is told as DependencyTimeoutException or InternalException
+ * Checks that the database is reachable and writable, and that the key backend can use a temporary key.
+ * @throws failures that are reported as DependencyTimeoutException or InternalException
  */
 async function requireHealth({ db, keys, policy }: ExternalStoreServices): Promise<void> {
   const problem = db.problem()
@@ -37,7 +37,7 @@ async function requireHealth({ db, keys, policy }: ExternalStoreServices): Promi
     throw xksFailure('InternalException', 'a test key did not decrypt what it encrypted')
 }
 
-/** XKS Proxy API, GetHealthStatus: no key and no grant is asked about. */
+/** XKS Proxy API, GetHealthStatus: involves no key and no grant. */
 export function healthOperation(route: XksRoute) {
   return define({
     ...route.common('health'),

@@ -153,8 +153,8 @@ const refusals: Readonly<Record<UseRefusal, XksError>> = {
 }
 
 /**
- * Whether AWS KMS may use the key so now. What is not Active is disabled to AWS KMS, also for decryption, which elsewhere
- * a deactivated key still does.
+ * Whether AWS KMS may use the key in this way now. AWS KMS sees keys that are not Active as disabled, also for
+ * decryption, although other front ends still decrypt with a deactivated key.
  */
 export function requireXksUse(
   key: Key,

@@ -18,7 +18,7 @@ const usages: readonly (readonly [name: string, use: Usage])[] = [
   ['DERIVE', 'deriveKey'],
 ]
 
-/** `AES_256` is the one that AWS KMS takes; others say what they are. */
+/** AWS KMS accepts only `AES_256`; other keys report their own specification. */
 function keySpec({ object }: Key): string {
   return `${object.algorithm ?? object.type}${object.bits === undefined ? '' : `_${object.bits}`}`
 }

@@ -4,7 +4,7 @@ import type { ExternalStoreServices } from '../scope/services.ts'
 import type { Authenticator } from './authenticate.ts'
 import { xksErrors } from './errors.ts'
 
-/** The operations of one path prefix: where they are, what they are called, and who may sign for them. */
+/** The operations of one path prefix: their paths, their names, and the access keys that may sign for them. */
 export interface XksRoute {
   readonly store: XksStore
   /** Name of this node. */

@@ -18,7 +18,7 @@ const errors = {
 
 export type EkmError = keyof typeof errors
 
-/** A failure that is told under this code. */
+/** Creates a failure that is reported under this code. */
 export function ekmFailure(code: EkmError, sentence?: string): Failure {
   return failure(errors[code][1], sentence, { members: { code } })
 }
@@ -41,7 +41,7 @@ function toEkmError({ kind, status, members }: PublicError): EkmError {
   return codes[kind] ?? (status >= 500 ? 'InternalError' : 'InvalidRequest')
 }
 
-/** Kinds whose own status says more than that of the code. */
+/** Kinds whose own status is more specific than that of the code. */
 const ownStatus: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'method_not_allowed',
   'storage_unavailable',
@@ -59,7 +59,7 @@ export const ekmErrors: ErrorShape = {
     return {
       status,
       json: { code, message: failed.message },
-      // RFC 9110 §11.6.1: no scheme of HTTP says it; the certificate is the handshake's.
+      // RFC 9110 §11.6.1 requires the header, but no HTTP scheme fits: the certificate belongs to the TLS handshake.
       ...(status === 401 && { headers: { 'WWW-Authenticate': 'Mutual' } }),
     }
   },

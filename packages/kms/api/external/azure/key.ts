@@ -70,8 +70,8 @@ export function requireEnabled(key: Key): void {
 }
 
 /**
- * Whether the pool may use the key so now. The public half wraps: where the private key is for unwrapping alone, as KMIP
- * clients make pairs, the public key has to be there and to be for wrapping.
+ * Whether the pool may use the key in this way now. The public half wraps: if the private key permits only unwrapping,
+ * as in pairs that KMIP clients create, the public key must exist and permit wrapping.
  */
 export function requireEkmUse(
   key: Key,

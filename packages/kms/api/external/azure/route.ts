@@ -3,7 +3,7 @@ import type { ExternalStoreServices } from '../scope/services.ts'
 import type { PoolAuthenticator } from './authenticate.ts'
 import { ekmErrors } from './errors.ts'
 
-/** The operations of one path prefix: where they are, what they are called, and who is let in. */
+/** The operations of one path prefix: their paths, their names, and the clients that are admitted. */
 export interface EkmRoute {
   path(rest: string): string
   common(
@@ -16,7 +16,7 @@ export interface EkmRoute {
 
 export const title = 'Azure EKM proxy'
 
-/** Nothing that is wrapped is larger. */
+/** Max bytes of a body: no wrapped key is larger. */
 const bodyLimit = 64 * 1024
 
 export function ekmPath(prefix: string): string {

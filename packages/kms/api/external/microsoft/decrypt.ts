@@ -35,7 +35,7 @@ function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>):
   throw failure('internal_error', 'the access check did not run')
 }
 
-/** `POST /ms_dke/{key_name}/{key_id}/decrypt`: the second half of a document's key, for who may read it. */
+/** `POST /ms_dke/{key_name}/{key_id}/decrypt`: the second half of a document's key, for users who may read it. */
 export const decrypt = (scope: MicrosoftScope) =>
   define({
     name: 'ms_dke.decrypt',

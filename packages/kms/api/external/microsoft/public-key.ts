@@ -40,7 +40,7 @@ export const publicKey = (scope: MicrosoftScope) =>
       audit({ object: key.object.id, details: { key_name: name } })
       const verdict = key.mayUse('decrypt', now)
       if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
-      // Nothing new is protected with a key that was deactivated or compromised.
+      // A deactivated or compromised key must not protect new documents.
       if (key.state !== 'Active') throw failure('crypto_failure', `The key is ${key.state}.`)
       const { n, e } = key.publicMaterial.key.export({ format: 'jwk' })
       const { cacheDays } = scope

@@ -32,13 +32,13 @@ export function readCaller(request: IncomingRequest): MicrosoftCaller {
   return caller
 }
 
-/** Most roles and groups of one token that are looked at. */
+/** Max roles and groups of one token that are evaluated. */
 const maxRoles = 200
 const leewaySeconds = 60
 
 /**
- * The authenticator: `Authorization: Bearer`, a token of Entra for this service. Clients that have none are told where to
- * get one, in the header that Office reads.
+ * The authenticator: `Authorization: Bearer` with a token of Entra for this service. For clients without a token, the
+ * response names its issuer in the header that Office reads.
  */
 export function byEntraToken(scope: MicrosoftScope) {
   return async (context: AuthenticationContext<ExternalStoreServices>): Promise<Principal> => {

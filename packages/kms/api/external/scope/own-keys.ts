@@ -36,7 +36,7 @@ export function toPublishedKid({ object }: Key): string {
   return object.linkedId ?? object.id
 }
 
-/** The key set of tokens that such a key signed. Nothing is accepted while the key may not sign. */
+/** The key set for tokens that such a key signed. No token is accepted while the key may not sign. */
 export function ownKeySet(services: ExternalStoreServices, store: ExternalStoreName, kid: string): KeySet {
   return {
     async find(wanted): Promise<readonly VerificationKey[]> {

@@ -10,9 +10,9 @@ import type { GcmBudgets, LastUses } from '../../../keys/index.ts'
 export interface ExternalServices {
   readonly stopSwitch: StopSwitch
   readonly grants: KnownGrants
-  /** Where clouds reach this service, without a slash at its end. */
+  /** The URL at which clouds reach this service, without a trailing slash. */
   readonly publicUrl: string
-  /** Enabled stores, as callers are told of them. */
+  /** Enabled stores, as they are described to callers. */
   readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
 }
 

@@ -11,8 +11,8 @@ export interface CommonConfig {
 }
 
 /**
- * Environment from which a store is made, in each worker. `rateMemory`: of its rate limit, shared by the workers. Nothing of it is
- * used while the operations are made: they are also made to be described.
+ * Environment from which a store is created, in each worker. `rateMemory`: of its rate limit, shared by the workers.
+ * The operations must not use it while they are created, because they are also created to generate documentation.
  */
 export type ExternalEnvironment<Config> = Pick<
   ServiceEnvironment<Config & CommonConfig>,
@@ -36,7 +36,7 @@ export interface ExternalStore<Config = never> {
   /** Of openapi.yaml, by the names that `security` of the operations has. */
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
   readonly errorShape: ErrorShape
-  /** The failure that callers are told while it is stopped, in its error shape. */
+  /** The failure that callers get while the store is stopped, in its error format. */
   stopped(): Error
   operations(environment: ExternalEnvironment<Config>): readonly Operation<ExternalStoreServices>[]
 }

@@ -6,7 +6,7 @@ import { stateAt, UnitOfWork } from '../../../keys/index.ts'
 import { define, type RestServices } from '../../services.ts'
 import { findPublicKey, PublicDigest } from './pair.ts'
 
-/** User keys that one answer tells about. */
+/** Max user keys in one response. */
 const maxShown = 1000
 
 const reading = keyRight<RestServices, { readonly kid: string; readonly policy: string | undefined }>(

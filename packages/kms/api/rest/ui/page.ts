@@ -7,10 +7,10 @@ export const contentType = 'text/html; charset=utf-8'
 /** The page has no script, style or form, and is shown in no frame. */
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Where the browser goes after a login. */
+/** Path to which the browser is redirected after a login. */
 export const pagePath = '/ui'
 
-/** `GET /ui`: where a login ends. It says who one is now and where one can go on. */
+/** `GET /ui`: the page after a login. It shows the user's name and the next steps. */
 export const uiPage = define({
   name: 'ui.page',
   route: get(pagePath),

@@ -1,13 +1,13 @@
 import { failure } from '@warder/foundation/errors'
 
 /**
- * Blob that Google keeps beside an encrypted object, and sends back to have it opened:
+ * Blob that Google stores with an encrypted object and sends back for decryption:
  *
  *     'WGC' | 0x01 | kind | length, key id | length, perimeter | IV (12) | ciphertext | tag (16)
  *
- * Lengths are one byte. Everything before the IV, and the resource name behind it, is additional authenticated data: a
- * blob opens with its key, for its resource, as its kind, and says its perimeter itself, since takeout and migration
- * have to open it without being told (docs/adr/google-and-microsoft.md).
+ * Lengths are one byte. The additional authenticated data is everything before the IV, followed by the resource name: a
+ * blob can be decrypted only with its key, for its resource and as its kind. It contains its perimeter, because takeout
+ * and migration have to decrypt it without this information (docs/adr/google-and-microsoft.md).
  */
 export interface WrappedBlob {
   readonly kind: BlobKind

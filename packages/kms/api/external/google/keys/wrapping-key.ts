@@ -150,7 +150,7 @@ function doesNotOpen(member: string): Error {
   return failure('bad_request', `${member}: it was not wrapped here for this.`)
 }
 
-/** Requires a wrapping key that can be used now. @throws Failure that says why not */
+/** Requires a wrapping key that can be used now. @throws Failure with the reason */
 export async function requireWrappingKey(services: ExternalStoreServices, kid: string): Promise<void> {
   const key = await wrappingVersion(services, everyPrincipal, kid)
   requireAes256(key)

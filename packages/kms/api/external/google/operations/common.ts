@@ -74,7 +74,7 @@ function recordReason(input: OperationInput, context: Parameters<Check>[1]): voi
   context.audit({ details: { reason } })
 }
 
-/** @throws failure('bad_request') for a text that is longer than `most` bytes */
+/** @throws failure('bad_request') for a text that is longer than `maxLength` bytes */
 export function requireShort(text: string, member: string, maxLength: number): string {
   if (Buffer.byteLength(text) > maxLength)
     throw failure('bad_request', `${member}: is longer than ${maxLength} bytes.`)

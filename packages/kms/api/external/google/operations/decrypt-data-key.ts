@@ -8,7 +8,7 @@ import type { ExternalStoreServices } from '../../scope/services.ts'
 import { encryptionNamed } from '../keys/private-key-algorithms.ts'
 import { limits } from './common.ts'
 
-/** Members of a request that say what is decrypted and how. */
+/** Members of a request with the ciphertext and its parameters. */
 export const encryptedDataKey = {
   algorithm: Type.String({
     description: 'RSA/ECB/PKCS1Padding, or RSA/ECB/OAEPwithSHA-1|256|512andMGF1Padding',

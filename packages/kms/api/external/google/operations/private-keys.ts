@@ -21,7 +21,7 @@ const gmail = {
   wrapped_private_key: members.wrappedPrivateKey,
 }
 
-/** The private key that Google's token names, and no other: the wrapped one says nothing of whose it is. */
+/** Requires the private key that Google's token names: the wrapped key itself does not identify its owner. */
 async function requireAllowedPrivateKey(
   scope: GoogleScope,
   context: OperationContext<ExternalStoreServices>,

@@ -117,8 +117,8 @@ function readTokens({ request }: Context): {
 }
 
 /**
- * Only to find the tokens: the request goes on as it is read strictly (`parseJsonBody`), which refuses whatever two readers
- * could read in two ways.
+ * Used only to find the tokens. The request itself is parsed strictly (`parseJsonBody`), which refuses input that two
+ * parsers could read differently.
  */
 function looselyParsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   let value: unknown

@@ -95,7 +95,7 @@ async function fromProvider(
   throw last ?? new JwtRejected('another issuer')
 }
 
-/** `google_email` counts alone where it is there ("Encrypt & decrypt data"). */
+/** `google_email` takes precedence if it is present ("Encrypt & decrypt data"). */
 function readEmail(claims: Claims): string {
   if (claims.email_verified === false || claims.email_verified === 'false')
     throw new JwtRejected('the e-mail address was not verified')
@@ -139,8 +139,8 @@ export interface Peer {
 
 /**
  * Verifies the token of another key service ("KACLS authentication token for PrivilegedUnwrap").
- * @returns undefined when the token is of no key service that is allowed
- * @throws failure('unauthorized') when it says that it is, and is not
+ * @returns undefined when the token does not name an allowed key service as its issuer
+ * @throws failure('unauthorized') when it names one but is invalid
  */
 export async function verifyPeer(compact: string, sources: TokenSources): Promise<Peer | undefined> {
   try {

@@ -37,7 +37,7 @@ const perimeterBytes = 128
 
 /**
  * Verifies an authorization token: by the keys of the one issuer that it names, which must be Google's, for this
- * service's own address and the owner's domain. What it allows is for the operation to ask.
+ * service's own URL and the owner's domain. The operation checks what the token permits.
  * @throws failure('unauthorized')
  */
 export async function verifyAuthorization(compact: string, sources: TokenSources): Promise<Authorization> {

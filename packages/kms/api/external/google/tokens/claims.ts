@@ -27,8 +27,8 @@ export function emailClaim(claims: Claims, name: string): string {
 }
 
 /**
- * The name of who acts for a user: a meeting room, or another entity that Google names. An address has its one form, and
- * any other text is compared without regard to the case of A to Z.
+ * Normalizes the name of the delegate of a user: a meeting room, or another entity that Google names. An e-mail address
+ * is folded; any other text is compared without regard to the case of A to Z.
  */
 export function delegateIn(text: string): string {
   return foldEmail(text) ?? foldAscii(text)

@@ -11,7 +11,7 @@ function rejectToken(token: TokenName, detail: string, cause?: unknown): Failure
   })
 }
 
-/** The same, of what a verification threw. @returns anything else as it is */
+/** The same, for an error that a verification threw. @returns any other error unchanged */
 export function asRejected(token: TokenName, error: unknown): unknown {
   return error instanceof JwtRejected ? rejectToken(token, error.message, error) : error
 }

@@ -7,7 +7,7 @@ export interface IdentityProvider {
   /** Address of its key set. */
   readonly keySet: string
   readonly audiences: readonly string[]
-  /** It says who guests are: people without a Google account of the organisation. */
+  /** true: the provider authenticates guests, who have no Google account of the organisation. */
   readonly guests: boolean
 }
 
