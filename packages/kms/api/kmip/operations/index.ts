@@ -43,7 +43,7 @@ import { get } from './transfer/get.ts'
 import { importObject } from './transfer/import.ts'
 import { register } from './transfer/register.ts'
 
-/** Every operation that is done here. Append a row; nothing else has to know. */
+/** All operations. To add one, append its row; no other file changes. */
 const rows: readonly KmipOperation[] = [
   create,
   createKeyPair,
@@ -99,7 +99,7 @@ const rows: readonly KmipOperation[] = [
   queryOperation(() => kmipOperations.keys()),
 ]
 
-/** The table that the engine works from. */
+/** The operation table of the engine. */
 export const kmipOperations: ReadonlyMap<OperationName, KmipOperation> = new Map(
   rows.map((row) => [row.name, row]),
 )

@@ -39,16 +39,16 @@ export interface RewrapServices {
   readonly now: number
 }
 
-/** The versions between which an object was moved. */
+/** The old and the new version of the wrapping key of an object. */
 export interface Rewrapped {
   readonly from: string
   readonly to: string
 }
 
 /**
- * Stages that an object which a client registered wrapped is wrapped by the newest version of its wrapping key. Its
- * KeyWrappingData and its WrappingKeyLink name that version from then on.
- * @returns why it stays as it is, where it cannot be moved
+ * Rewraps an object that a client registered wrapped, with the newest version of its wrapping key, and stages the
+ * change. Its KeyWrappingData and its WrappingKeyLink then name that version.
+ * @returns the reason, if it cannot be rewrapped
  */
 export async function stageRewrap(
   services: RewrapServices,
@@ -104,7 +104,10 @@ async function moveBlock(
   return { from: identifier.value, to: newest.object.id }
 }
 
-/** The version that protects. @throws Failure for one that is withheld, or that its key does not let process any more */
+/**
+ * The version that protects.
+ * @throws Failure for a version that is disabled, or that its key no longer permits to process
+ */
 async function findNewest(objects: UnitOfWork, old: Key): Promise<Key> {
   const reader = { get: (id: string) => objects.key(id) }
   await processingVersion(reader, old)
@@ -112,7 +115,7 @@ async function findNewest(objects: UnitOfWork, old: Key): Promise<Key> {
   return first === undefined ? old : protectingVersion(reader, first)
 }
 
-/** The private half opens an object wrapped by a public key. */
+/** The private key unwraps an object wrapped by a public key. */
 async function findOpener(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
   if (old.object.type !== 'PublicKey') return old
   const id = findPrivateKeyId(old.object)
@@ -137,7 +140,10 @@ function keysFor(
   return { encryption: { key: { algorithm, key: held }, parameters }, mac: undefined }
 }
 
-/** A wrapping counts as a use: usage limits, and what SP 800-38D §8.3 allows of random IVs. @throws Failure */
+/**
+ * A wrapping counts as a use: for usage limits, and for the limit of SP 800-38D §8.3 for random IVs.
+ * @throws Failure
+ */
 async function countUse(
   { objects, budgets }: RewrapServices,
   { object }: Key,
@@ -152,7 +158,7 @@ async function countUse(
   if (blockCipherMode === 'GCM' || blockCipherMode === 'AEAD') await budgets.take(object)
 }
 
-/** The object with another wrapped key in it; the rest as it came. */
+/** The object with another wrapped key; the rest is unchanged. */
 function withWrapped(object: StructureNode, value: TtlvNode, wrapping: StructureNode): StructureNode {
   const members = object.value.map((member) => {
     if (member.tag !== Tag.KeyBlock || member.type !== 'Structure') return member

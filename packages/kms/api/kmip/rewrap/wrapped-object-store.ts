@@ -14,7 +14,7 @@ const newestRotation = query<[], { readonly at: number | null }>(
   'SELECT MAX(superseded_at) AS at FROM managed_object WHERE superseded_at IS NOT NULL',
 )
 
-/** A page of their identifiers. @param after the last one of the page before; '' for the first */
+/** A page of their identifiers. @param after the last identifier of the previous page; '' for the first page */
 export async function staleWrappings(
   db: Database,
   after: string,
@@ -23,7 +23,7 @@ export async function staleWrappings(
   return (await db.all(stale, [after, limit])).map(({ id }) => id as ObjectId)
 }
 
-/** When a version of any key was replaced the last time, in Unix milliseconds; undefined: never. */
+/** When a key version was last replaced, in Unix milliseconds; undefined: never. */
 export async function lastRotation(db: Database): Promise<number | undefined> {
   return await readOne(db, newestRotation, [], ({ at }) => at ?? undefined)
 }

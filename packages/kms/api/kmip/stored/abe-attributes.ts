@@ -9,14 +9,14 @@ import {
 } from '@warder/kmip/ttlv'
 import { abePolicyAttribute, abeVendor, type ManagedObject } from '../../../keys/index.ts'
 
-/** The format in which such a key is given, the only one. */
+/** The only format of such a key. */
 export function abeFormat(
   object: Pick<ManagedObject, 'type'>,
 ): 'CoverCryptPublicKey' | 'CoverCryptSecretKey' {
   return object.type === 'PublicKey' ? 'CoverCryptPublicKey' : 'CoverCryptSecretKey'
 }
 
-/** Attributes that follow from the form of an attribute-based key; none for other objects. No client changes them. */
+/** Attributes derived from the form of an attribute-based key; none for other objects. No client can change them. */
 export function abeAttributes(object: Pick<ManagedObject, 'form' | 'type'>): readonly TtlvNode[] {
   const { abe } = object.form
   if (abe === undefined) return []

@@ -27,15 +27,15 @@ import {
   type UsageLimits,
 } from '../../../keys/index.ts'
 
-/** Members of an object that hold its attributes of KMIP, those with members of their own among them. */
+/** Members of an object that contain its KMIP attributes, including those with their own members. */
 export type AttributeMembers = TypedMembers & Pick<ManagedObject, 'attributes'>
 
-/** Attributes that were read from nodes, or as nodes, before. */
+/** Cache of attributes that were already converted from or to nodes. */
 const decoded = new WeakMap<ObjectAttributes, readonly TtlvNode[]>()
 
 /**
- * The attributes of an object that are no columns of KMIP's object header, as nodes of 2.x: those with members of their
- * own, then the others in the order in which they were set.
+ * The attributes of an object that are not columns of KMIP's object header, as nodes of 2.x: first those with their own
+ * members, then the others in the order in which they were set.
  */
 export function readStoredAttributes(object: AttributeMembers): readonly TtlvNode[] {
   const typed = listTypedNodes(object)
@@ -70,7 +70,7 @@ export function withIndexGaps<O extends Pick<ManagedObject, 'attributes'>>(objec
   return { ...object, attributes: toAttributes(ownNodes(object), gaps) }
 }
 
-/** The text of the column; null where there is nothing to write. */
+/** The text of the column; null if it is empty. */
 export function writeAttributes(nodes: readonly TtlvNode[], gaps?: IndexGaps): string | null {
   return toAttributes(nodes, gaps).text || null
 }
@@ -89,10 +89,10 @@ function toAttributes(nodes: readonly TtlvNode[], gaps?: IndexGaps): ObjectAttri
   return attributes
 }
 
-/** Nodes that many objects have in common are written once. */
+/** Nodes that many objects have in common are encoded once. */
 const common = new WeakMap<TtlvNode, JsonForm>()
 
-/** An attribute that is the same of many objects. @returns the node that `attributeMembers` recognizes */
+/** An attribute that is the same for many objects. @returns the node that `attributeMembers` recognizes */
 export function commonAttribute<N extends TtlvNode>(node: N): N {
   common.set(node, jsonValue(node))
   return node
@@ -122,7 +122,7 @@ export const typedMemberNames = Object.keys(unbounded) as readonly (keyof TypedM
 
 interface TypedAttribute {
   readonly tag: number
-  /** None: the object has what objects have of which nobody said anything. */
+  /** No nodes: the object has the default value. */
   toNodes(members: TypedMembers): readonly TtlvNode[]
   /** @param nodes all with this tag, at least one */
   fromNodes(nodes: readonly TtlvNode[]): Partial<TypedMembers>
@@ -154,24 +154,24 @@ const typedAttributes: readonly TypedAttribute[] = [
 
 const tags = new Set(typedAttributes.map(({ tag }) => tag))
 
-/** Has the attribute a member of its own? */
+/** Does the attribute have its own member? */
 export function isTyped(tag: number): boolean {
   return tags.has(tag)
 }
 
-/** Is it the same instance of an attribute? Those with a member of their own are nodes made anew at each look. */
+/** Is it the same instance of an attribute? Attributes with their own member get new nodes each time they are read. */
 export function isSameInstance(one: TtlvNode, other: TtlvNode): boolean {
   if (one === other) return true
   if (one.tag !== other.tag || !isTyped(one.tag)) return false
   return one.tag === Tag.Name || one.tag === Tag.Link ? sameValue(one, other) : true
 }
 
-/** The attributes as nodes of 2.x; those that are as of every new object are left out. */
+/** The attributes as nodes of 2.x; those with default values are omitted. */
 function listTypedNodes(members: TypedMembers): readonly TtlvNode[] {
   return typedAttributes.flatMap(({ toNodes }) => toNodes(members))
 }
 
-/** The members that nodes stand for; of an attribute that is there twice the last one. */
+/** Converts nodes to members; the last instance of a repeated attribute applies. */
 export function toMembers(nodes: readonly TtlvNode[]): TypedMembers {
   let members: TypedMembers = unbounded
   for (const { tag, fromNodes } of typedAttributes) {
@@ -233,12 +233,12 @@ function readLink(node: StructureNode): ObjectLink {
   return { kind, id: memberText(node, Tag.LinkedObjectIdentifier) ?? '' }
 }
 
-/** The name of an enumeration's value, or its number for those of vendors. */
+/** The name of an enumeration value, or the number of a vendor extension. */
 export function typeText(enumeration: EnumerationName, value: number | undefined): string {
   return value === undefined ? '' : (valueName(enumeration, value) ?? `0x${value.toString(16)}`)
 }
 
-/** The number of what `typeText` wrote. */
+/** The number for the text of `typeText`. */
 function numberNamed(enumeration: EnumerationName, text: string): number {
   return valueByName(enumeration, text) ?? Number(text)
 }
@@ -251,7 +251,7 @@ function limitsNode({ unit, total, left }: UsageLimits): StructureNode {
   ])
 }
 
-/** A count that is absent is the total. */
+/** An absent count means the total. */
 function readLimits(node: StructureNode): UsageLimits {
   const total = memberLong(node, Tag.UsageLimitsTotal) ?? 0n
   const isBytes = memberNumber(node, Tag.UsageLimitsUnit) === Enumeration.UsageLimitsUnit.Byte
@@ -259,12 +259,12 @@ function readLimits(node: StructureNode): UsageLimits {
   return { unit: isBytes ? 'Byte' : 'Object', total, left }
 }
 
-/** The algorithm as the client named it: EC keys may be called ECDSA or ECDH, and are to be called so again. */
+/** The algorithm as the client named it: EC keys may be named ECDSA or ECDH, and are returned with that name. */
 export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
   return enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm])
 }
 
-/** The algorithm that the columns tell of, as an attribute. */
+/** The algorithm in the columns, as an attribute. */
 export function defaultAlgorithm(
   object: Pick<ManagedObject, 'algorithm' | 'boundAlg'>,
 ): EnumerationNode | undefined {

@@ -16,7 +16,7 @@ const byteTags = [
 type ByteMember = (typeof byteTags)[number][1]
 const byteMembers: ReadonlyMap<number, ByteMember> = new Map(byteTags)
 
-/** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
+/** The common members of cryptographic operations (KMIP 2.1 §6.1.17 and others), as received. */
 export interface CryptographicRequest extends Readonly<Record<ByteMember, Uint8Array | undefined>> {
   /** The CryptographicParameters structure. */
   readonly parameters: StructureNode | undefined
@@ -26,7 +26,7 @@ export interface CryptographicRequest extends Readonly<Record<ByteMember, Uint8A
 
 type Writable = { -readonly [Name in keyof CryptographicRequest]: CryptographicRequest[Name] }
 
-/** Reads them in one pass. @throws KmipDecodeError, InvalidMessage for a member that is there twice */
+/** Reads them in one pass. @throws KmipDecodeError, InvalidMessage for a repeated member */
 export function readCryptographicRequest(payload: StructureNode): CryptographicRequest {
   const read: Writable = {
     parameters: undefined,
@@ -56,9 +56,9 @@ export function readCryptographicRequest(payload: StructureNode): CryptographicR
 }
 
 /**
- * As `readCryptographicRequest`, from a client of this version. Parts came with 1.3: an older client could neither find
- * the CorrelationValue in an answer nor tell that the answer is not whole.
- * @throws InvalidField for members that its version does not have
+ * As `readCryptographicRequest`, from a client of this version. Parts exist since 1.3: an older client could neither
+ * find the CorrelationValue in an answer nor detect that the answer is partial.
+ * @throws InvalidField for members that the version does not have
  */
 export function readReceivedRequest(
   payload: StructureNode,
@@ -75,7 +75,7 @@ function twice() {
   return kmipFailure('InvalidMessage', 'A member is there twice.')
 }
 
-/** Is this one of several parts? What says that it is the first and the last is whole. */
+/** Is this one of several parts? A request that is marked as both first and last is whole. */
 export function isPart({ correlation, init, final }: CryptographicRequest): boolean {
   return correlation !== undefined || (init && !final)
 }

@@ -1,6 +1,7 @@
 /**
- * Operations that come in parts (KMIP 2.1 §6.1.17: InitIndicator, CorrelationValue, FinalIndicator). A part lies sealed
- * in the database until the last one came, so that every worker and every node can take the next: see the decision record.
+ * Operations that come in parts (KMIP 2.1 §6.1.17: InitIndicator, CorrelationValue, FinalIndicator). A part is stored
+ * sealed in the database until the last one arrives, so that every worker and every node can process the next part: see
+ * the decision record.
  */
 export { findFirstRequest, keep, type RunningCipher, resumeCipher } from './running-ciphers.ts'
 export {

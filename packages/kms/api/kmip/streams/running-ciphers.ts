@@ -11,7 +11,7 @@ import type { StreamRow } from './stream-store.ts'
 export interface RunningCipher {
   readonly first: CryptographicRequest
   readonly cipher: CipherStream
-  /** Bytes that had to be run through it again. */
+  /** Bytes that had to be processed again. */
   readonly replayed: number
 }
 
@@ -21,12 +21,18 @@ interface Kept {
   readonly cipher: CipherStream
 }
 
-/** Ciphers that one worker keeps; the oldest one goes first. What is gone is made again from the parts. */
+/**
+ * Maximum number of ciphers in the cache of one worker; the oldest one is removed first. A removed cipher is restored
+ * from the stored parts.
+ */
 const maxKept = 256
-/** Bytes that may be run through ciphers again for one stream whose parts never reach the same worker twice: some seconds. */
+/**
+ * Maximum number of bytes that are processed again for one stream whose parts never reach the same worker twice: some
+ * seconds.
+ */
 const maxReplayed = 2 ** 31
 
-/** By database, that is by service: each worker has one. */
+/** Caches by database: each worker has one. */
 const kept = new WeakMap<Database, Map<string, Kept>>()
 
 function getKept({ services }: KmipContext): Map<string, Kept> {
@@ -37,16 +43,16 @@ function getKept({ services }: KmipContext): Map<string, Kept> {
   return made
 }
 
-/** Request of the first part of the stream, without its data if its cipher is kept here. */
+/** Request of the first part of the stream, without its data if its cipher is cached. */
 export function findFirstRequest(row: StreamRow, context: KmipContext): MaybePromise<CryptographicRequest> {
   const found = getKept(context).get(row.id)
   return found !== undefined && found.tip === row.tip ? found.first : readStoredFirst(row, context)
 }
 
 /**
- * The cipher of a stream as it was after the part before: the one that is kept here, if the row says that nobody else
- * took a part since, else a new one after the parts that are stored.
- * @param open makes the cipher anew
+ * The cipher of a stream in its state after the previous part: the cached one, if the row shows that no other worker
+ * has processed a part since, else a new one that processes the stored parts.
+ * @param open creates the cipher
  */
 export async function resumeCipher(
   row: StreamRow,
@@ -55,7 +61,7 @@ export async function resumeCipher(
 ): Promise<RunningCipher> {
   const map = getKept(context)
   const found = map.get(row.id)
-  // Whatever happens next, this state is used up.
+  // In every case this state cannot be used again.
   map.delete(row.id)
   if (found !== undefined && found.tip === row.tip) {
     return { first: found.first, cipher: found.cipher, replayed: 0 }
@@ -71,13 +77,16 @@ export async function resumeCipher(
   return { first: before[0], cipher, replayed: row.bytes }
 }
 
-/** Keeps the cipher for the next part. If this one is not committed, the row has another tip and nobody takes it. */
+/**
+ * Caches the cipher for the next part. If this part is not committed, the row has another tip and the entry is not
+ * used.
+ */
 export function keep(
   { id, tip }: StagedPart,
   { first, cipher }: Pick<RunningCipher, 'first' | 'cipher'>,
   context: KmipContext,
 ): void {
-  // Only what a later part is compared with: no data is held.
+  // Only the members that a later part is compared with, without the data.
   const kept = { tip, first: { ...first, data: undefined }, cipher }
   setBounded(getKept(context), id, kept, maxKept)
 }

@@ -10,9 +10,9 @@ export interface StreamRow {
   readonly operation: string
   readonly parts: number
   readonly bytes: number
-  /** Another one with every part: what a cipher that is kept in memory is recognised by. */
+  /** A new value with every part, which identifies the cached cipher. */
   readonly tip: string
-  /** Bytes of earlier parts that were run through a cipher again. */
+  /** Bytes of earlier parts that were processed again. */
   readonly replayed: number
   readonly expires_at: number
 }
@@ -78,7 +78,7 @@ function place(id: string, part: number): SealContext {
   return { table: 'kmip_stream_part', row: `${id}/${part}`, column: 'data' }
 }
 
-/** The stream of this id, if it is `owner`'s and not over its time. */
+/** The stream with this id, if it belongs to `owner` and has not expired. */
 export async function findStream(
   db: Database,
   id: string,
@@ -88,18 +88,18 @@ export async function findStream(
   return db.get(find, [id, owner, now])
 }
 
-/** Streams of `owner` that are open. */
+/** Open streams of `owner`. */
 export async function openStreams(db: Database, owner: string, now: number): Promise<number> {
   return (await db.get(count, [owner, now]))?.n ?? 0
 }
 
-/** The parts that came before, in their order, opened. The caller wipes them. */
+/** The earlier parts in order, decrypted. The caller wipes them. */
 export async function readParts(db: Database, seal: Seal, row: StreamRow): Promise<readonly Uint8Array[]> {
   const rows = await db.all(parts, [row.id, row.parts])
   return Promise.all(rows.map(({ data }, index) => seal.open(place(row.id, index), data)))
 }
 
-/** The first part, opened. */
+/** The first part, decrypted. */
 export async function readFirstPart(
   db: Database,
   seal: Seal,
@@ -109,7 +109,7 @@ export async function readFirstPart(
   return row === undefined ? undefined : seal.open(place(id, 0), row.data)
 }
 
-/** A new stream with its first part; what is over its time goes away on this occasion. */
+/** A new stream with its first part; expired streams are deleted at the same time. */
 export function openChanges(seal: Seal, row: StreamRow, first: Uint8Array, now: number): Change[] {
   const { id, owner, object_id, operation, parts, bytes, tip, replayed, expires_at } = row
   return [
@@ -120,7 +120,7 @@ export function openChanges(seal: Seal, row: StreamRow, first: Uint8Array, now: 
   ]
 }
 
-/** The next part, guarded by the number of parts that were read. @param grown how much longer the stream is now */
+/** The next part, guarded by the number of parts that were read. @param grown length added to the stream */
 export function growChanges(
   seal: Seal,
   row: StreamRow,
@@ -134,7 +134,7 @@ export function growChanges(
   ]
 }
 
-/** The end of a stream, guarded likewise. */
+/** The end of a stream, with the same guard. */
 export function closeChanges({ id, parts }: StreamRow): Change[] {
   return [change(close, [id, parts], 1), change(removeParts, [id])]
 }

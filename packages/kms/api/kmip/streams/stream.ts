@@ -18,19 +18,19 @@ import {
   type StreamRow,
 } from './stream-store.ts'
 
-/** How long a stream waits for its next part. */
+/** Maximum time until the next part of a stream. */
 export const streamLifetime = 5 * 60 * 1000
-/** Streams that one user may have open. */
+/** Maximum number of open streams of one user. */
 const maximumStreams = 16
-/** Parts of one stream. */
+/** Maximum number of parts of one stream. */
 const maximumParts = 4096
 const correlationBytes = 16
 
 /**
- * The stream that a part belongs to: of the same user, operation and key, all of which the correlation value is bound to.
+ * The stream that a part belongs to. The correlation value is bound to the user, the operation and the key.
  * @returns undefined for the first part
- * @throws InvalidCorrelationValue for one that is unknown, somebody else's, of another operation or key, or over its time;
- *   InvalidField for what only the first part may say; ServerLimitExceeded when there is no room for this part
+ * @throws InvalidCorrelationValue for a value that is unknown, expired, or of another user, operation or key;
+ *   InvalidField for members that only the first part may have; ServerLimitExceeded when the part exceeds a limit
  */
 export async function requireStream(
   operation: OperationName,
@@ -99,7 +99,7 @@ function decodeRoot(part: Uint8Array): StructureNode {
 }
 
 /**
- * Later parts may say the parameters again (CS-BC-M-GCM-3), but not others.
+ * Later parts may repeat the parameters (CS-BC-M-GCM-3), but not change them.
  * @throws BadCryptographicParameters
  */
 export function requireSameParameters(
@@ -124,7 +124,7 @@ export interface StagedPart {
 
 /**
  * Stages this part, which is not the last.
- * @param replayed bytes of earlier parts that were run through a cipher again for this one
+ * @param replayed bytes of earlier parts that were processed again for this one
  * @throws ServerLimitExceeded for too many streams
  */
 export async function stagePart(
@@ -169,7 +169,7 @@ export async function stagePart(
   return { id, tip, correlation }
 }
 
-/** Stages the end of the stream: it is gone with the answer to its last part. */
+/** Stages the end of the stream, which is deleted with the answer to its last part. */
 export function stageEnd(row: StreamRow | undefined, { objects }: KmipContext): void {
   if (row !== undefined) objects.also(...closeChanges(row))
 }
@@ -188,7 +188,7 @@ function toStructure(request: CryptographicRequest): StructureNode {
   ])
 }
 
-/** A digest is made of whole data. @throws InvalidField */
+/** A digest requires the whole data. @throws InvalidField */
 export function requireNoDigest({ digestedData }: CryptographicRequest): void {
   if (digestedData !== undefined) throw kmipFailure('InvalidField', 'DigestedData does not come in parts.')
 }

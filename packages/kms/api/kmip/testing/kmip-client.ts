@@ -30,10 +30,10 @@ export interface Ask {
   readonly extensions?: RequestItem['extensions']
 }
 
-/** Somebody who speaks KMIP over HTTP at `/kmip`. */
+/** A KMIP client over HTTP at `/kmip`. */
 export interface KmipClient {
   send(asks: readonly Ask[], header?: Partial<RequestHeader>): Promise<ResponseMessage>
-  /** One item; whatever comes back. */
+  /** One item, with any outcome. */
   ask(operation: OperationName, payload?: readonly (TtlvNode | undefined)[]): Promise<ResponseItem>
   /** One item that has to succeed; its payload. */
   do(operation: OperationName, payload?: readonly (TtlvNode | undefined)[]): Promise<Payload>

@@ -7,11 +7,11 @@ import { type ClientRevocation, getVerifiedPeerCertificate, listPresentedChain }
 
 const nothing = new Uint8Array()
 
-/** Holder of a connection, and the end of its certificate: an expired certificate is rejected. */
+/** The authenticated client of a connection, and the expiry of its certificate: an expired certificate is rejected. */
 export interface ConnectionOwner {
   /**
    * Principal of the next message; undefined = anonymous.
-   * @throws Failure unauthorized when the holder of the certificate was cut off meanwhile
+   * @throws Failure unauthorized when the user of the certificate is no longer accepted
    */
   principal(): MaybePromise<Principal | undefined>
   /** Milliseconds since 1970. */
@@ -21,9 +21,8 @@ export interface ConnectionOwner {
 }
 
 /**
- * Finds out who connected, by the same extractors as over HTTPS; a connection carries
- * nothing but its client certificate.
- * @throws Failure unauthorized when the certificate cannot be a user
+ * Authenticates the client of a connection as over HTTPS; the client certificate is its only credential.
+ * @throws Failure unauthorized when the certificate does not identify a user
  */
 export function findOwner(
   socket: TLSSocket,
@@ -33,7 +32,7 @@ export function findOwner(
   revocation: ClientRevocation | undefined,
 ): MaybePromise<ConnectionOwner> {
   const verified = getVerifiedPeerCertificate(socket)
-  // A copy: the one that the socket gives keeps the whole session alive.
+  // A copy, since the certificate object of the socket keeps the whole session alive.
   const certificate = verified === undefined ? undefined : new X509Certificate(verified.raw)
   if (verified === undefined || certificate === undefined)
     return { principal: () => undefined, validUntil: 0, problem: () => undefined }

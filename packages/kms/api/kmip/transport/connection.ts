@@ -24,9 +24,9 @@ export interface ConnectionEnvironment {
   readonly stages: RequestBatcher
 }
 
-/** Requests that wait behind the one in work are read up to this many bytes; then the client has to wait as well. */
+/** Maximum number of bytes that are read ahead while a request is processed; then the socket is paused. */
 const readAheadBytes = 64 * 1024
-/** Messages answered in one go, before other connections have their turn. */
+/** Maximum number of messages answered in a row, before other connections have their turn. */
 const messagesInARow = 16
 
 /**
@@ -43,7 +43,7 @@ export class KmipConnection implements SweptConnection {
   bytesSeen = 0
   stalling = false
   #busy = false
-  /** Messages have come that are answered with those of other connections. */
+  /** Messages have arrived that are answered in the batch with those of other connections. */
   #staged = false
   #held = 0
   #ended = false
@@ -62,7 +62,7 @@ export class KmipConnection implements SweptConnection {
     this.#address = address
     this.#environment = environment
     this.#reader = new MessageReader(environment.limits.messageBytes, environment.budget)
-    // Set while answers wait to be taken (`startIdleSweep`).
+    // The timeout is set while answers wait to be read by the client (`startIdleSweep`).
     socket.on('timeout', () => socket.destroy())
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('end', () => {
@@ -79,12 +79,12 @@ export class KmipConnection implements SweptConnection {
     })
   }
 
-  /** Messages begun and not answered. */
+  /** Number of messages that are not answered yet. */
   get open(): number {
     return this.#busy || this.#staged ? 1 : 0
   }
 
-  /** Ends the connection after the message that is being answered, at once when there is none. */
+  /** Ends the connection after the current message, at once when there is none. */
   end(): void {
     if (this.#busy || this.#staged) this.#ended = true
     else this.#finish()
@@ -110,7 +110,7 @@ export class KmipConnection implements SweptConnection {
     })
   }
 
-  /** Answers what has come: without a promise while the engine needs none. */
+  /** Answers the received messages, without a promise while the engine needs none. */
   #next(): void {
     for (let count = 0; !this.#busy && !this.#closing; count++) {
       if (this.#socket.writableNeedDrain) {
@@ -143,7 +143,7 @@ export class KmipConnection implements SweptConnection {
     return message
   }
 
-  /** A message that has begun must be whole in time. */
+  /** A message must be complete within a time limit. */
   #expectRest(begun: boolean): void {
     if (!begun) {
       clearTimeout(this.#late)
@@ -153,7 +153,9 @@ export class KmipConnection implements SweptConnection {
     }
   }
 
-  /** KMIP has no answer for who asks too often: the request waits for its token, and those behind it with it. */
+  /**
+   * KMIP has no answer for a client over its rate: the request waits for its token, and later requests wait behind it.
+   */
   #answerInTurn(message: Buffer): void {
     const verdict = this.#environment.rateLimiter?.take(this.#address)
     if (verdict === undefined || verdict.allowed) {
@@ -170,7 +172,7 @@ export class KmipConnection implements SweptConnection {
     }, verdict.retryAfterSeconds * 1000)
   }
 
-  /** Nobody is left to answer. */
+  /** Drops the waiting request of a closed connection. */
   #dropWaiting(): void {
     if (this.#waiting === undefined) return
     clearTimeout(this.#waiting)
@@ -217,15 +219,18 @@ export class KmipConnection implements SweptConnection {
     })
   }
 
-  /** A message in work, or waiting for its token, takes as much of what all connections may hold as an unfinished one. */
+  /**
+   * A message that is processed or waits for its token counts against the buffer of all connections like an unfinished
+   * one.
+   */
   #hold(bytes: number): void {
     this.#environment.budget.used += bytes - this.#held
     this.#held = bytes
   }
 
   /**
-   * The engine answers whatever is wrong with a message; that it threw is a fault of the program. A holder of the
-   * connection who is refused now is no longer one.
+   * The engine answers every invalid message, so an error that it throws is a defect of the program. A Failure means
+   * that the client of the connection is now refused.
    */
   #fail(error: unknown): void {
     this.#busy = false
@@ -240,14 +245,14 @@ export class KmipConnection implements SweptConnection {
     this.#socket.destroy()
   }
 
-  /** Bytes behind the message in work cannot be kept: it gets its answer, and the connection then ends. */
+  /** The bytes after the current message exceed the buffer: the message is answered, and the connection then ends. */
   #endBehindAnswer(): void {
     this.#socket.pause()
     this.#reader.close()
     this.#ended = true
   }
 
-  /** Framing is lost: one last answer where the client's version is known, then the end. */
+  /** Framing is lost: sends a last answer if the client's version is known, then closes the connection. */
   #refuse(error: unknown): void {
     const isRefusal = error instanceof KmipDecodeError
     if (!isRefusal) this.#environment.log.error({ error }, 'a KMIP message could not be read')
@@ -264,12 +269,12 @@ export class KmipConnection implements SweptConnection {
     this.#closing = true
     clearTimeout(this.#late)
     this.#reader.close()
-    // Behind the answers that are made.
+    // After the answers that are already queued.
     this.#environment.stages.enqueueReply(() => this.#hangUp(last))
   }
 
   #hangUp(last: Uint8Array | undefined): void {
-    // Only when everything is sent: a client may take its time to read (the idle limit ends those who do not).
+    // Only after everything is sent: a client may read slowly (the idle limit closes connections that do not read).
     this.#socket.once('finish', () => {
       const timer = setTimeout(() => this.#socket.destroy(), this.#environment.limits.lingerMs)
       this.#socket.once('close', () => clearTimeout(timer))

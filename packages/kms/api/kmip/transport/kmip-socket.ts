@@ -30,9 +30,9 @@ export interface KmipSocketOptions {
   readonly metrics: Metrics
   /** undefined = off. A client over its rate waits: KMIP has no answer for it. */
   readonly rateLimiter?: TokenBuckets | undefined
-  /** Asked with each message; undefined = there are no CRLs. */
+  /** Checked for each message; undefined = there are no CRLs. */
   readonly clientRevocation?: ClientRevocation | undefined
-  /** Takes a record of each client certificate that is refused. */
+  /** Gets a record of each refused client certificate. */
   readonly audit: Pick<AuditTrail, 'record'>
   /** Limits that are absent have their value of `defaultSocketLimits`. */
   readonly limits?: Partial<SocketLimits>
@@ -41,7 +41,7 @@ export interface KmipSocketOptions {
 /** The KMIP socket of one worker. */
 export interface KmipSocket {
   listen(place: ListenOptions): Promise<{ readonly port: number }>
-  /** Stops accepting, finishes the messages being answered, and after `timeoutMs` cuts what is left. */
+  /** Stops accepting, finishes the messages being answered, and closes the remaining connections after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>
   /** New certificates and trust for new connections. */
   setTls(tls: SecureContextOptions): void
@@ -51,7 +51,7 @@ export interface KmipSocket {
 
 /**
  * KMIP in binary over TLS with client certificates (KMIP 2.1 §10, KMIP Profiles §3.2), usually on port 5696. A
- * connection is one client: its certificate says who asks, for as long as it is valid.
+ * connection belongs to one client: its certificate identifies the caller for as long as it is valid.
  */
 export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   const limits: SocketLimits = { ...defaultSocketLimits, ...options.limits }
@@ -129,7 +129,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     }
   }
 
-  /** Nothing was asked yet: the record is all that tells an operator why a device does not connect. */
+  /** No request was read yet: only this record shows an operator why a device cannot connect. */
   function refuseConnection(address: string, problem: string): void {
     log.warn({ detail: problem, client_ip: address }, 'the certificate of a KMIP client is refused')
     options.audit.record({
@@ -170,13 +170,13 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   }
 }
 
-/** The connection below TLS: of a TLS socket that is closed already Node knows no address, of this one it does. */
+/** The connection below TLS: Node has no address for a closed TLS socket, but has one for this socket. */
 function rawPeer(socket: TLSSocket): Socket | undefined {
   const { _parent } = socket as TLSSocket & { readonly _parent?: unknown }
   return _parent instanceof Socket ? _parent : undefined
 }
 
-/** An IPv4 address as it is written where IPv6 carries it. */
+/** An IPv4-mapped IPv6 address. */
 function plainAddress(address: string | undefined): string {
   return address?.startsWith('::ffff:') === true ? address.slice('::ffff:'.length) : (address ?? 'unknown')
 }

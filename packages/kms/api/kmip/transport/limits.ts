@@ -1,15 +1,15 @@
 /** Every bound of the KMIP socket, for one worker. Times in milliseconds, sizes in bytes. */
 export interface SocketLimits {
-  /** The largest message that is read. */
+  /** Maximum size of a message. */
   readonly messageBytes: number
-  /** Unfinished messages of all connections together, those that wait for their turn, and those being answered. */
+  /** Total size of the messages of all connections that are unfinished, waiting or being answered. */
   readonly bufferedBytes: number
   readonly handshakeMs: number
-  /** From the first byte of a message to its last. */
+  /** Maximum time from the first byte of a message to the last. */
   readonly messageMs: number
-  /** A connection on which nothing moves, also one whose client does not read its answers. */
+  /** Maximum time without traffic on a connection, including one whose client does not read its answers. */
   readonly idleMs: number
-  /** How long the rest of a refused message is read and thrown away, so that its client gets to read the answer. */
+  /** How long the rest of a refused message is read and discarded, so that the client can read the answer. */
   readonly lingerMs: number
   readonly connections: number
   readonly connectionsPerAddress: number

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { sniffedBytes, sniffVersion } from '@warder/kmip/messages'
 import { frameLength, KmipDecodeError } from '@warder/kmip/ttlv'
 
-/** Bytes that the messages of many connections hold; one for each worker. */
+/** Number of bytes in the messages of all connections of a worker. */
 export interface ReadBudget {
   readonly limit: number
   used: number
@@ -12,8 +12,8 @@ const smallestBuffer = 1024
 const nothing = Buffer.alloc(0)
 
 /**
- * Cuts a stream into KMIP messages by the length in each header. Memory follows what has come, never what a header
- * claims: a buffer grows by doubling, whether the bytes come at once or one by one.
+ * Cuts a stream into KMIP messages by the length in each header. Memory depends on the received bytes, never on the
+ * length in a header: a buffer grows by doubling, whether the bytes arrive at once or one by one.
  */
 export class MessageReader {
   readonly #maximum: number
@@ -29,12 +29,12 @@ export class MessageReader {
     this.#budget = budget
   }
 
-  /** Bytes that have come and are no whole message yet, or were not asked for. */
+  /** Number of received bytes that are not a whole message yet, or were not read. */
   get pending(): number {
     return this.#end - this.#start
   }
 
-  /** @throws KmipDecodeError `too_large` when the worker holds as many unfinished messages as it may */
+  /** @throws KmipDecodeError `too_large` when the unfinished messages of the worker reach their limit */
   push(chunk: Buffer): void {
     if (this.pending === 0) {
       // The newest bytes are read in place; only an unfinished message is copied.
@@ -44,7 +44,7 @@ export class MessageReader {
       this.#hold(0)
       return
     }
-    // Never moved or written over in place: messages that were handed out are views of the same bytes.
+    // Never moved or overwritten in place: returned messages are views of the same bytes.
     const size = this.pending + chunk.length
     if (this.#held < size || this.#buffer.length - this.#end < chunk.length) this.#grow(size)
     chunk.copy(this.#buffer, this.#end)
@@ -52,8 +52,8 @@ export class MessageReader {
   }
 
   /**
-   * The next whole message, a view of what was pushed; undefined until more has come.
-   * @throws KmipDecodeError when what has come cannot be or become a message; with its version where that can be read
+   * The next whole message, a view of the pushed bytes; undefined until more bytes arrive.
+   * @throws KmipDecodeError when the received bytes cannot become a message; with its version if that can be read
    */
   next(): Buffer | undefined {
     if (this.pending === 0) return undefined
@@ -70,7 +70,7 @@ export class MessageReader {
     return unread.subarray(0, length)
   }
 
-  /** Gives back what it holds. */
+  /** Releases its buffer. */
   close(): void {
     this.#buffer = nothing
     this.#start = 0
@@ -84,7 +84,7 @@ export class MessageReader {
     } catch (error) {
       if (!(error instanceof KmipDecodeError)) throw error
       const version = sniffVersion(unread)
-      // The answer is written in the client's version: a few bytes more tell it.
+      // The answer is in the client's version, which the next few bytes contain.
       if (error.reason === 'too_large' && version === undefined && unread.length < sniffedBytes)
         return undefined
       throw new KmipDecodeError(error.reason, error.message, version)

@@ -15,7 +15,7 @@ import { reasonOfKind } from '../../../keys/index.ts'
 import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
 import { define, type KmipServices } from '../engine/services.ts'
 
-/** Largest message over HTTP, in bytes. */
+/** Maximum size of a message over HTTP, in bytes. */
 const maxMessageBytes = 64 * 1024 * 1024
 
 const errors = {
@@ -24,7 +24,7 @@ const errors = {
   415: 'The content type is not one of a KMIP message.',
 } as const
 
-/** Failures of a bare operation, also those before the engine sees it, have the reason of KMIP in `result_reason`. */
+/** Failures of a bare operation, including those before the engine, have the KMIP reason in `result_reason`. */
 const bareErrors: ErrorShape = {
   reply: (failure, { id }) => ({
     json: { result_reason: reasonOfKind[failure.kind], ...errorBody(failure, id) },
@@ -89,7 +89,7 @@ function answerMessage(
   const compression = request.headers['content-encoding']
   if (compression !== undefined && compression !== 'identity')
     throw failure('unsupported_media_type', 'A compressed request body is not supported.')
-  // Each item of the message has a record of its own.
+  // Each item of the message has its own record.
   context.recorded?.()
   const { id: requestId, clientAddress } = request
   const fetchForm = options.bareVersion !== undefined && asksForFetchForm(request.headers)

@@ -3,9 +3,9 @@ import { findLinkTarget, type ManagedObject, type NewObject } from '../../../../
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /**
- * A user key that a client brings follows the master key that its ParentLink names if both have the same owner: it is
- * refreshed, revoked and destroyed with it, as those that are made here. Anybody else's copy of a key gains nothing by a
- * link.
+ * An imported user key belongs to the master key in its ParentLink if both have the same owner: it is refreshed,
+ * revoked and destroyed with the master key, like user keys created here. A link has no effect on another user's copy
+ * of a key.
  */
 export async function withMaster(context: KmipContext, created: NewObject): Promise<NewObject> {
   const { abe } = created.object.form
@@ -17,7 +17,7 @@ export async function withMaster(context: KmipContext, created: NewObject): Prom
   return { ...created, object: { ...created.object, form } }
 }
 
-/** The same in the other order: a master key that is brought after its user keys. */
+/** The same in the other order: a master key that is imported after its user keys. */
 export async function adoptUserKeys(context: KmipContext, master: ManagedObject): Promise<void> {
   if (master.form.abe?.kind !== 'master') return
   for (const { id } of await userKeysWithout(context.services.db, master)) {
@@ -29,7 +29,7 @@ export async function adoptUserKeys(context: KmipContext, master: ManagedObject)
 }
 
 /**
- * A replaced master key's attribute ids go on: those that were given are not given again.
+ * Attribute ids continue after a master key is replaced, so that no id is assigned twice.
  * @throws kmipFailure InvalidField
  */
 export function withFormerIds(created: NewObject, before: ManagedObject): NewObject {

@@ -12,7 +12,7 @@ export type Ending = Pick<ManagedObject, 'revocationReason' | 'revocationMessage
   readonly compromise: boolean
 }
 
-/** Revoking a master key revokes the user keys that it made, whoever owns them, in the same commit. */
+/** Revoking a master key also revokes its user keys, including those of other owners, in the same commit. */
 export async function revokeUserKeys(
   context: KmipContext,
   master: ManagedObject,
@@ -28,11 +28,11 @@ export async function revokeUserKeys(
   })
 }
 
-/** undefined: it has ended already. */
+/** undefined: the key is already deactivated, compromised or destroyed. */
 function endLife(user: ManagedObject, compromise: boolean, now: number): LifeCycle | undefined {
   switch (user.state) {
     case 'PreActive':
-      // Two steps of the life cycle at one moment.
+      // Two life cycle transitions at the same time.
       if (!compromise) return transition(transition(user, 'activate', now), 'deactivate', now)
       return transition(user, 'compromise', now)
     case 'Active':
@@ -44,7 +44,7 @@ function endLife(user: ManagedObject, compromise: boolean, now: number): LifeCyc
   }
 }
 
-/** Destroying a master key takes the material of the user keys that it made away. */
+/** Destroying a master key also destroys the material of its user keys. */
 export async function destroyUserKeys(context: KmipContext, master: ManagedObject): Promise<void> {
   await forEachUserKey(context, master, (user) => {
     const state = stateAt(user, context.now)
@@ -59,7 +59,7 @@ export async function destroyUserKeys(context: KmipContext, master: ManagedObjec
   })
 }
 
-/** User keys wait with the master key that made them; those that wait already keep their date. */
+/** User keys are scheduled for destruction with their master key; those already scheduled keep their date. */
 export async function withholdUserKeys(
   context: KmipContext,
   master: ManagedObject,

@@ -47,7 +47,7 @@ export async function createMaster(
   ]
 }
 
-/** A client that names the master key and not the public key finds this under the same name with `_pk`. */
+/** If the client names only the master key, the public key gets the same name with `_pk`. */
 function identifiers(context: KmipContext, secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
   const said = readClientId(secret)
   const saidOpen = readClientId(open)

@@ -11,8 +11,8 @@ import { findLinkedMaster } from '../../locate/index.ts'
 import { newAbeKey } from './new-key.ts'
 
 /**
- * Create of a user key: what a policy lets read, of the master key that ParentLink names, on which the caller needs
- * `derivekey`. It is Active at once unless an activation date says otherwise.
+ * Create of a user key for a policy, from the master key in ParentLink, on which the caller needs `derivekey`. The key
+ * is Active at once unless it has a later activation date.
  */
 export async function createUserKey(
   context: KmipContext,
@@ -20,7 +20,7 @@ export async function createUserKey(
 ): Promise<readonly TtlvNode[]> {
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
   const policy = requireText(wished, abePolicyAttribute)
-  // Refused before the master key is asked for.
+  // Checked before the master key is read.
   parsePolicy(policy)
   const attributes = await Promise.all(wished.map((node) => findLinkedMaster(node, context)))
   const master = await context.permitted(requireParent(attributes, context), 'derivekey')

@@ -22,8 +22,8 @@ export interface NewAbeKey {
 }
 
 /**
- * Members for `stageNewObject` of an attribute-based key. Its usage mask is what the client says, and Unrestricted, as
- * with the deployed product: no other mask fits what these keys do.
+ * Members for `stageNewObject` of an attribute-based key. Its usage mask is that of the client plus Unrestricted, as in
+ * the deployed product: no other mask describes the use of these keys.
  * @throws kmipFailure KeyFormatTypeNotSupported
  */
 export function newAbeKey({

@@ -14,8 +14,8 @@ import { actionAttribute, requireJson } from '../../attributes/abe-request.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /**
- * ReKeyKeyPair of an attribute-based master key: the action changes the pair in its place, and the user keys that the
- * master key made are refreshed in the same commit.
+ * ReKeyKeyPair of an attribute-based master key: the action changes the pair in place, and the user keys of the master
+ * key are refreshed in the same commit.
  */
 export async function rotate(payload: StructureNode, context: KmipContext): Promise<readonly TtlvNode[]> {
   const { object: master, services, objects, now } = context

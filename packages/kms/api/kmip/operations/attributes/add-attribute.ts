@@ -13,7 +13,7 @@ export const addAttribute: KmipOperation = {
     const before = await attributeState(context, node.tag === Tag.Attribute)
     const edited = added(before, node, context.now)
     await stageEdit(context, before, edited)
-    // The attribute is for 1.x clients, who are told it with its index.
+    // The answer contains the attribute for 1.x clients, which get it with its index.
     return [
       uniqueIdentifier(context.object.id),
       structure(Tag.NewAttribute, [edited.node]),

@@ -4,7 +4,7 @@ import { adjustAttribute as adjusted, readReferredName } from '../../attributes/
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { attributeState, stageEdit } from './attribute-request.ts'
 
-/** KMIP 2.1 §6.1.3: a number is raised, lowered or turned round without the client having to know it. */
+/** KMIP 2.1 §6.1.3: increments, decrements or negates a value that the client need not know. */
 export const adjustAttribute: KmipOperation = {
   name: 'AdjustAttribute',
   access: objectRight('modifyattribute'),

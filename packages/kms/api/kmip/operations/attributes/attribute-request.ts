@@ -45,7 +45,7 @@ function onlyMember(holder: StructureNode, context: KmipContext): TtlvNode {
   return withIdentifier(node, context)
 }
 
-/** Replaces what stands for an identifier (placeholder, result of this batch) by the identifier. */
+/** Replaces references (placeholder, result of this batch) by the identifier. */
 export function withIdentifier(node: TtlvNode, context: KmipContext): TtlvNode {
   if (node.tag === Tag.UniqueIdentifier && node.type !== 'TextString')
     return textString(Tag.UniqueIdentifier, context.identifier(node))
@@ -60,21 +60,21 @@ export function withIdentifier(node: TtlvNode, context: KmipContext): TtlvNode {
   )
 }
 
-/** The place of the instance that a 1.x client means, counted from 0; undefined when it does not say. */
+/** The index of the instance in a 1.x request, counted from 0; undefined when it is absent. */
 export function attributeIndex(payload: StructureNode): number | undefined {
   const index = optional(payload, Tag.AttributeIndex, 'Integer')
   if (index !== undefined && index < 0) throw kmipFailure('InvalidField', 'AttributeIndex is negative.')
   return index
 }
 
-/** The object with its tags, which only vendor attributes are made of. */
+/** The object with its tags, which are needed only for vendor attributes. */
 export function attributeState(context: KmipContext, withTags: boolean): MaybePromise<AttributeState> {
   const { object } = context
   if (!withTags) return { object, tags: [] }
   return andThen(context.objects.tags(object), (tags) => ({ object, tags }))
 }
 
-/** Objects whose digest lets a caller test guesses of their material. */
+/** Types of objects whose digest allows a caller to test guesses of their material. */
 const secretTypes: ReadonlySet<ManagedObject['type']> = new Set<ManagedObject['type']>([
   'SymmetricKey',
   'PrivateKey',
@@ -85,8 +85,8 @@ const secretTypes: ReadonlySet<ManagedObject['type']> = new Set<ManagedObject['t
 ])
 
 /**
- * Attributes without the digest, for a caller who may not have the material: an attacker finds a password or a
- * PIN from its digest by trying all values.
+ * Attributes without the digest, for a caller who may not get the material: an attacker could find a password or a PIN
+ * from its digest by trying all values.
  */
 export function withoutDigest(
   context: KmipContext,
@@ -103,7 +103,7 @@ function mayHaveMaterial(context: KmipContext, object: ManagedObject): MaybeProm
   return andThen(context.holds(object, 'get'), (gets) => gets || context.holds(object, 'export'))
 }
 
-/** Stages what an edit changed. */
+/** Stages the changes of an edit. */
 export async function stageEdit(
   context: KmipContext,
   before: AttributeState,
@@ -118,7 +118,7 @@ export async function stageEdit(
 }
 
 /**
- * Tags of one half of a pair that put it under approvals cover both: a link by which the halves know each other stays.
+ * Tags that require approvals for one half of a pair cover both halves, so the link between the halves must stay.
  * @throws failure('forbidden')
  */
 async function requireKeptHalf(
@@ -135,8 +135,8 @@ async function requireKeptHalf(
 }
 
 /**
- * The schedule that was said of a key, by its first identifier or by that of its newest version, becomes that of the key, and
- * is read from both. Of a version between them it says nothing.
+ * A schedule that is set on the first or the newest version of a key becomes the schedule of the key, and can be read
+ * from both. A schedule on any other version has no effect on the key.
  */
 async function stageSchedule({ objects }: KmipContext, said: ManagedObject): Promise<void> {
   if (!hasOwnSchedule(said)) return

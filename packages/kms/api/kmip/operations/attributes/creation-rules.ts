@@ -5,8 +5,8 @@ import { readRules, replaceRules } from '../../attributes/creation-rules-store.t
 import { creates, type KmipOperation, signedIn } from '../../engine/index.ts'
 
 /**
- * SetDefaults (KMIP 2.1 §6.1.53): attributes that new objects of a type get when the client says nothing of them. They
- * hold for the objects of the user who sets them, so that nobody decides over the keys of others.
+ * SetDefaults (KMIP 2.1 §6.1.53): attributes that new objects of a type get unless the client sets them. They apply
+ * only to objects of the user who sets the defaults, not to those of other users.
  */
 export const setDefaults: KmipOperation = {
   name: 'SetDefaults',
@@ -19,7 +19,7 @@ export const setDefaults: KmipOperation = {
   },
 }
 
-/** SetConstraints (KMIP 2.1 §6.1.52): what attributes new objects of the user who sets them must have. */
+/** SetConstraints (KMIP 2.1 §6.1.52): attributes that new objects of the user who sets the constraints must have. */
 export const setConstraints: KmipOperation = {
   name: 'SetConstraints',
   access: creates,
@@ -30,7 +30,7 @@ export const setConstraints: KmipOperation = {
   },
 }
 
-/** GetConstraints (KMIP 2.1 §6.1.22): those that hold for new objects of the caller. */
+/** GetConstraints (KMIP 2.1 §6.1.22): the constraints on new objects of the caller. */
 export const getConstraints: KmipOperation = {
   name: 'GetConstraints',
   access: signedIn,

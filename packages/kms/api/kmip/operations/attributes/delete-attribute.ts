@@ -19,8 +19,8 @@ import {
 import { attributeIndex, attributeState, currentAttribute, stageEdit } from './attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.13, KMIP 1.4 §4.16: the instance that CurrentAttribute shows, or every instance of the attributes that
- * are named; from 1.x clients the instance of this index, 0 where they do not say.
+ * KMIP 2.1 §6.1.13, KMIP 1.4 §4.16: deletes the instance in CurrentAttribute, or every instance of the named
+ * attributes; for 1.x clients the instance with the given index, 0 by default.
  */
 export const deleteAttribute: KmipOperation = {
   name: 'DeleteAttribute',

@@ -5,8 +5,8 @@ import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.21: the names of every attribute that the object has, each once. Names stand in enumerations, where the
- * message layer does not look for what is newer than the client.
+ * KMIP 2.1 §6.1.21: the names of all attributes of the object, each once. Names are enumeration values, from which the
+ * message layer does not remove those that are newer than the client.
  */
 export const getAttributeList: KmipOperation = {
   name: 'GetAttributeList',

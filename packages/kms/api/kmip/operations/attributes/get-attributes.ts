@@ -22,7 +22,7 @@ import { attributeState, withoutDigest } from './attribute-request.ts'
 
 const maxReferences = 1000
 
-/** KMIP 2.1 §6.1.20: the attributes that are named, as far as the object has them; all of them when none is. */
+/** KMIP 2.1 §6.1.20: the named attributes that the object has; all attributes if none is named. */
 export const getAttributes: KmipOperation = {
   name: 'GetAttributes',
   access: objectRight('getattributes'),
@@ -54,7 +54,7 @@ function requireOnce(references: readonly TtlvNode[], { version }: KmipContext):
   if (seen.size < references.length) throw kmipFailure('InvalidMessage', 'An attribute is named twice.')
 }
 
-/** In the order in which they are asked for, each once. */
+/** In the order of the request, each once. */
 function selectNamed(
   state: AttributeState,
   names: readonly AttributeName[],
@@ -68,7 +68,7 @@ function selectNamed(
   return [...found]
 }
 
-/** Tags answer under the vendor that the client knows them by. */
+/** Tags are returned under the vendor name of the request. */
 function asAsked({ vendor }: AttributeName, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
   if (vendor === undefined || !isTagName(vendor)) return nodes
   return nodes.map((node) => withVendor(node, vendor.vendor))

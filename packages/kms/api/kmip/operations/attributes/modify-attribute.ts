@@ -11,8 +11,8 @@ import {
 } from './attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.34, KMIP 1.4 §4.15: an instance that is there gets another value. 2.x says which one by its value, 1.x
- * by its index, 0 where it does not say.
+ * KMIP 2.1 §6.1.34, KMIP 1.4 §4.15: replaces the value of an existing instance. 2.x selects it by its value, 1.x by its
+ * index, 0 by default.
  */
 export const modifyAttribute: KmipOperation = {
   name: 'ModifyAttribute',

@@ -3,7 +3,7 @@ import { setAttribute as set } from '../../attributes/index.ts'
 import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { attributeState, newAttribute, stageEdit } from './attribute-request.ts'
 
-/** KMIP 2.1 §6.1.51: an attribute has this value, whether or not it had one. */
+/** KMIP 2.1 §6.1.51: sets the value of an attribute, whether or not it had one. */
 export const setAttribute: KmipOperation = {
   name: 'SetAttribute',
   access: objectRight('setattribute'),

@@ -7,7 +7,7 @@ import { readManagedObject } from '../../key-blocks/index.ts'
 import { linkNode } from '../../stored/stored-attributes.ts'
 import { newBrought } from '../objects/registered-object.ts'
 
-/** How a certificate that was issued is made an object with the attributes that a request gives it. */
+/** Creates the object of an issued certificate, with the attributes of the request. */
 export function certificateMaker(
   context: KmipContext,
   attributes: readonly TtlvNode[],
@@ -27,7 +27,7 @@ export function certificateMaker(
   }
 }
 
-/** Attributes that the certificate itself decides. */
+/** Attributes that the certificate itself determines. */
 const replaced: ReadonlySet<number> = new Set([
   Tag.ActivationDate,
   Tag.DeactivationDate,

@@ -16,15 +16,15 @@ import { stagePair } from '../objects/create-key-pair.ts'
 import { readHints } from '../objects/registered-object.ts'
 
 /**
- * The request for a certificate that the payload carries, or names as an object that is kept here; undefined when it
- * does neither.
- * @throws InvalidCSR, FeatureNotSupported; InvalidField for both; ObjectNotFound, InvalidObjectType for what it names
+ * The CSR that the payload contains, or names as a stored object; undefined when it does neither.
+ * @throws InvalidCSR, FeatureNotSupported; InvalidField for both; ObjectNotFound, InvalidObjectType for the named
+ *   object
  */
 export async function readRequestedSubject(
   payload: StructureNode,
   context: KmipContext,
 ): Promise<CertificateSubject | undefined> {
-  // In 1.x the bytes stand in CertificateRequest itself (KMIP 1.4 §4.7).
+  // In 1.x CertificateRequest itself contains the bytes (KMIP 1.4 §4.7).
   const value =
     optional(payload, Tag.CertificateRequestValue, 'ByteString') ??
     optional(payload, Tag.CertificateRequest, 'ByteString')
@@ -48,7 +48,7 @@ function fromRequest(value: Uint8Array, type: string | undefined): CertificateSu
   return readSubject(value)
 }
 
-/** A new pair to be certified, as the attributes describe it: Active, to sign and to verify. */
+/** A new pair to certify, described by the attributes: Active, to sign and to verify. */
 export async function newPairSubject(
   context: KmipContext,
   attributes: readonly TtlvNode[],

@@ -6,22 +6,22 @@ import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from
 import { readVendorName } from '../../attributes/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
 
-/** A client's wishes for a certificate, from the attributes of Certify and ReCertify. */
+/** The requested certificate, from the attributes of Certify and ReCertify. */
 export interface CertificateWish {
   /** DER of the subject's name, when the attributes give one. */
   readonly subject: Uint8Array | undefined
-  /** In OpenSSL's words, or as alternative names; undefined when nothing is said. */
+  /** In the syntax of OpenSSL, or as alternative names; undefined when the request has none. */
   readonly extensions: readonly Extension[] | undefined
   /** Days of validity. */
   readonly days: number | undefined
-  /** Links: who is to issue it. */
+  /** Links to the key and the certificate of the requested issuer. */
   readonly issuerKey: string | undefined
   readonly issuerCertificate: string | undefined
   /** Attributes of the new object. */
   readonly attributes: readonly TtlvNode[]
 }
 
-/** Vendor attributes by which clients of other servers say it too, whichever vendor they name. */
+/** Vendor attributes with which clients of other servers set validity and extensions, under any vendor name. */
 const validityDays = 'requested_validity_days'
 const extensionText = 'x509-extension'
 const maxValidityDays = 36_500
@@ -69,7 +69,7 @@ function subjectPart(node: TtlvNode): [NamePart, string] | undefined {
   return [name.slice('CertificateSubject'.length) as NamePart, node.value]
 }
 
-/** Said by the certificate itself; parts of the issuer's name are the issuer's to say. */
+/** Determined by the certificate itself; the issuer determines the parts of its own name. */
 function isSettled({ tag }: TtlvNode): boolean {
   return (
     tag === Tag.CertificateType ||

@@ -14,10 +14,13 @@ import { possibleIssuers } from '../../../../authority/register/issuers-of.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { type KmipContext, KmipFailure } from '../../engine/index.ts'
 
-/** Addresses that one validation asks for CRLs. */
+/** Maximum number of addresses from which one validation fetches CRLs. */
 const maxAddresses = 4
 
-/** An object whose use was ended by somebody; that its dates have passed is seen in the certificate. */
+/**
+ * Was the object revoked, compromised or destroyed? Passed dates do not count here: validation checks those of the
+ * certificate.
+ */
 export function isEnded({ now }: KmipContext, object: ManagedObject): boolean {
   const state = stateAt(object, now)
   if (state === 'Deactivated') return object.revocationReason !== undefined
@@ -25,11 +28,11 @@ export function isEnded({ now }: KmipContext, object: ManagedObject): boolean {
 }
 
 /**
- * Validates the chain that these certificates compose (RFC 5280 §6). Authorities of here that the caller may validate
- * complete it. Trusted are the roots among all of these: which others are trusted is nobody's to say here.
+ * Validates the chain that these certificates form (RFC 5280 §6). Local authorities that the caller may validate
+ * complete it. The roots among all of these are the trust anchors; there are no others.
  * @param certificates DER, in any order
  * @param at Unix milliseconds
- * @throws PkiError for what is no certificate
+ * @throws PkiError for an invalid certificate
  */
 export async function chainValidity(
   context: KmipContext,
@@ -56,7 +59,7 @@ export async function chainValidity(
   return decideValidity(context, result, register.others)
 }
 
-/** Is the answer good enough where certificates say where their revocation is told? */
+/** Decides whether revocation is known well enough for certificates that name a CRL. */
 function decideValidity(
   { services }: KmipContext,
   { validity, path, revocation }: PathResult,
@@ -77,7 +80,10 @@ function findEnd(certificates: readonly Uint8Array[]): Uint8Array | undefined {
   return ends.length === 1 ? ends[0]?.der : undefined
 }
 
-/** Authorities of here above what was given; 'ended': one that would complete the chain was taken out of use. */
+/**
+ * Local authorities above the given certificates; 'ended': an authority that would complete the chain was revoked or
+ * destroyed.
+ */
 async function issuersAbove(
   context: KmipContext,
   given: readonly Uint8Array[],
@@ -106,7 +112,7 @@ async function findPermitted(context: KmipContext, id: string): Promise<ManagedO
   }
 }
 
-/** Entries of this service's registers about the certificates of a path; `others` are of issuers elsewhere. */
+/** Register entries of this service for the certificates of a path; `others` are those of external issuers. */
 async function findRegistered({ services }: KmipContext, { path }: PathResult) {
   const others: ParsedCertificate[] = []
   for (const [index, der] of path.slice(0, -1).entries()) {

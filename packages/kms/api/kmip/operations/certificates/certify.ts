@@ -16,12 +16,12 @@ import { newPairSubject, readNamedSubject, readRequestedSubject } from './certif
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 const day = 86_400_000
-/** Days that a certificate is valid when nobody says how long. */
+/** Default validity of a certificate in days. */
 const defaultDays = 365
 
 /**
- * Certify (KMIP 2.1 §6.1.6): a certificate for a public key that is here, for a request that is sent or kept here, or
- * for a new pair. Links in the attributes name the issuer; without them the key signs for itself.
+ * Certify (KMIP 2.1 §6.1.6): a certificate for a stored public key, for a CSR that is sent or stored, or for a new
+ * pair. Links in the attributes name the issuer; without them the certificate is self-signed.
  */
 export const certify: KmipOperation = {
   name: 'Certify',

@@ -18,9 +18,9 @@ import { readRequestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 /**
- * ReCertify (KMIP 2.1 §6.1.45): the same subject gets a new certificate from the same issuer, valid for as long as the
- * old one was: at the same dates, or from the offset on. Takes the right `rekey` on the certificate, which is replaced,
- * and `certify` on the issuer.
+ * ReCertify (KMIP 2.1 §6.1.45): a new certificate for the same subject from the same issuer, with the validity period
+ * of the old one: the same dates, or shifted by the offset. Requires `rekey` on the certificate, which is replaced, and
+ * `certify` on the issuer.
  */
 export const reCertify: KmipOperation = {
   name: 'ReCertify',

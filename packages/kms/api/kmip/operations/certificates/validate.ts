@@ -20,11 +20,11 @@ import {
 import { chainValidity, isEnded } from './certification-path.ts'
 
 /**
- * Validate (KMIP 2.1 §6.1.57): is this chain of certificates good at a moment? Certificates that are kept here bring the
- * ones above them along, by their links, and authorities of here complete the chain. Signatures, dates, path lengths, name
- * constraints and usages are checked, and revocation: in the registers of the authorities of here, and on CRLs that are
- * fetched from where certificates of others say. What breaks a rule or was revoked is Invalid; what does not lead to a
- * root is Unknown.
+ * Validate (KMIP 2.1 §6.1.57): is this certificate chain valid at a time? Stored certificates add their issuers by
+ * their links, and local authorities complete the chain. Signatures, dates, path lengths, name constraints and usages
+ * are checked, and revocation: in the registers of local authorities, and on CRLs that are fetched from the addresses
+ * in certificates of external authorities. A chain that breaks a rule or is revoked is Invalid; a chain without a root
+ * is Unknown.
  */
 export const validate: KmipOperation = {
   name: 'Validate',
@@ -62,7 +62,7 @@ async function requirePermitted(context: KmipContext, id: string): Promise<Manag
   return object
 }
 
-/** Issuers that are kept here too and that the caller may validate; without one the chain just ends. */
+/** Stored issuers that the caller may validate; without one the chain ends. */
 async function addIssuers(context: KmipContext, kept: ManagedObject[]): Promise<void> {
   for (let index = 0; index < kept.length && kept.length < maxChainLength; index += 1) {
     const object = kept[index]
@@ -92,7 +92,7 @@ async function validateChain(
   try {
     return await chainValidity(context, chain, at)
   } catch (error) {
-    // Bytes that are no certificate are not a valid one.
+    // Bytes that cannot be parsed as a certificate are Invalid.
     if (error instanceof PkiError) return 'Invalid'
     throw error
   }

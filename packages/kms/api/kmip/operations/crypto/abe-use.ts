@@ -17,7 +17,7 @@ const none = new Uint8Array(0)
 
 type Answer = readonly (TtlvNode | undefined)[]
 
-/** Encrypt for whoever the policy names that stands in front of the data. IVCounterNonce has no meaning here. */
+/** Encrypts for the policy that precedes the data. IVCounterNonce has no meaning here. */
 export async function encryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
   const { object } = context.key
   requireAbe(object, 'public')
@@ -33,7 +33,7 @@ export async function encryptAbe(request: CryptographicRequest, context: KmipCon
   return answer(context, sealed.data)
 }
 
-/** Decrypt with a user key. Its own policy is in the record; that of the ciphertext is known to nobody. */
+/** Decrypts with a user key. The audit record contains the policy of the key; that of the ciphertext cannot be read. */
 export async function decryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
   const { object } = context.key
   const { policy } = requireAbe(object, 'user')
@@ -64,7 +64,7 @@ function readWhole(request: CryptographicRequest, context: KmipContext, type: 's
   return { framing, data, aad: request.aad ?? none, count }
 }
 
-/** Lets the audit records of the items say which of them failed. */
+/** Sets the failed item for the audit records of the items. */
 async function withFailedItem<Result>(
   work: Promise<Result>,
   count: number | undefined,
@@ -79,7 +79,7 @@ async function withFailedItem<Result>(
   }
 }
 
-/** The key may have come to its end while its thread was at work. */
+/** The key may have been revoked or destroyed while the thread worked. */
 async function requireStill(context: KmipContext, use: 'encrypt' | 'decrypt'): Promise<void> {
   const now = await context.objects.read(context.key.object.id)
   if (now === undefined) throw kmipFailure('ObjectNotFound', 'DENIED')

@@ -21,8 +21,8 @@ import {
 type Answer = readonly (TtlvNode | undefined)[]
 
 /**
- * For operations whose only output is at their end: `finish` is called with the whole request, at once when it is whole,
- * else with the last of its parts.
+ * For operations with output only at their end: `finish` gets the whole request, at once if it came in one message,
+ * else with its last part.
  */
 export function collectParts(
   operation: OperationName,
@@ -34,7 +34,7 @@ export function collectParts(
   return isPart(request) ? collectPart(operation, request, context, finish) : finish(request)
 }
 
-/** Keeps this part, or does the work if it is the last one. */
+/** Stores this part, or executes the operation if it is the last one. */
 async function collectPart(
   operation: OperationName,
   request: CryptographicRequest,
@@ -45,7 +45,7 @@ async function collectPart(
   return collect(operation, row, request, context, finish)
 }
 
-/** As `collectPart`, for a stream that was looked up already. */
+/** As `collectPart`, for a stream that was already found. */
 export async function collect(
   operation: OperationName,
   row: StreamRow | undefined,

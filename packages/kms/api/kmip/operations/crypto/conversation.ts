@@ -2,12 +2,12 @@ import { Tag } from '@warder/kmip/tables'
 import { optional, requireName } from '@warder/kmip/ttlv'
 import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 
-/** Ping (KMIP 2.1 §6.1.36): the server is there, and knows who asks. */
+/** Ping (KMIP 2.1 §6.1.36): the server is available, and has authenticated the caller. */
 export const ping: KmipOperation = { name: 'Ping', access: signedIn, act: () => [] }
 
 const maxTextBytes = 4096
 
-/** Log (KMIP 2.1 §6.1.29): the client's words go into the audit record of this item. */
+/** Log (KMIP 2.1 §6.1.29): the audit record of this item contains the client's message. */
 export const log: KmipOperation = {
   name: 'Log',
   access: signedIn,
@@ -22,8 +22,8 @@ export const log: KmipOperation = {
 }
 
 /**
- * Interop (KMIP 2.1 §6.1.26): test programs say where a case begins and ends. Nothing is done here, also not for Reset:
- * no client may take away what others have.
+ * Interop (KMIP 2.1 §6.1.26): test programs mark the begin and the end of a case. The server does nothing, not even for
+ * Reset: no client may delete objects of other users.
  */
 export const interop: KmipOperation = {
   name: 'Interop',

@@ -18,8 +18,8 @@ import { planEncryption } from './whole-encryption.ts'
 const nothing = new Uint8Array(0)
 
 /**
- * A part of a decryption. Where there is a tag, no plaintext is given away before the last part with the tag came and it
- * was right; other modes answer each part.
+ * A part of a decryption. In modes with a tag, no plaintext is returned before the tag in the last part was verified;
+ * other modes answer each part.
  */
 export async function decryptPart(
   request: CryptographicRequest,
@@ -27,7 +27,7 @@ export async function decryptPart(
 ): Promise<readonly (TtlvNode | undefined)[]> {
   const key = await findBackendKey(context)
   const row = await requireStream('Decrypt', request, context)
-  // Later parts need not say the parameters again: they are those of the first.
+  // Later parts need not repeat the parameters of the first part.
   const first = row === undefined ? request : await findFirstRequest(row, context)
   requireSameParameters(first, request)
   const plan = key.shape.type === 'secret' ? planEncryption(context, key, first, 'decrypt') : undefined

@@ -6,7 +6,7 @@ import { decryptPart } from './decrypt-parts.ts'
 import { findBackendKey, requireUse } from './key-use.ts'
 import { decryptWhole } from './whole-decryption.ts'
 
-/** Decrypt (KMIP 2.1 §6.1.11). Whatever does not fit together is CryptographicFailure, CRYPTO. */
+/** Decrypt (KMIP 2.1 §6.1.11). Every failed decryption is reported as CryptographicFailure, CRYPTO. */
 export const decrypt: KmipOperation = {
   name: 'Decrypt',
   access: keyUse('decrypt'),

@@ -2,9 +2,9 @@ import { Tag } from '@warder/kmip/tables'
 import { findMember, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 
 /**
- * The payload of an Import without a CryptographicLength that is the length of the key's DER encoding. cloudproof_kms_js
- * sends that of private keys (`packages/kmip/json/tolerances.ts`). No key is as long as its encoding, so nothing that is
- * true is dropped: the length of the key itself is stored.
+ * The payload of an Import without a CryptographicLength that is the length of the key's DER encoding.
+ * cloudproof_kms_js sends that of private keys (`packages/kmip/json/tolerances.ts`). No key is as long as its encoding,
+ * so no correct length is dropped: the length of the key itself is stored.
  */
 export function withoutEncodedLength(payload: StructureNode): StructureNode {
   const key = findMember(payload, Tag.PrivateKey)

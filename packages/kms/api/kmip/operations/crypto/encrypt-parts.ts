@@ -22,18 +22,18 @@ import { encryptWhole, planEncryption } from './whole-encryption.ts'
 type Answer = readonly (TtlvNode | undefined)[]
 const nothing = new Uint8Array(0)
 
-/** A part of an encryption. What takes all data at once (CCM, RSA …) has its output at the end. */
+/** A part of an encryption. Algorithms that need all data at once (CCM, RSA …) have their output at the end. */
 export async function encryptPart(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
   const key = await findBackendKey(context)
   const row = await requireStream('Encrypt', request, context)
-  // Later parts need not say the parameters again: they are those of the first.
+  // Later parts need not repeat the parameters of the first part.
   const first = row === undefined ? request : await findFirstRequest(row, context)
   requireSameParameters(first, request)
   const plan = key.shape.type === 'secret' ? planEncryption(context, key, first, 'encrypt') : undefined
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || parts === undefined)
     return collect('Encrypt', row, request, context, (whole) => encryptWhole(key, whole, context))
-  // The IV of a stream that goes on is that of its first part, for which this was asked.
+  // A continued stream uses the IV of its first part, for which this right was checked.
   const choice = { iv: request.iv, bytes: request.data?.length ?? 0, inParts: true }
   await requireOneWay(context, context.key.object, plan, choice)
   takeUse(context, context.key.object, choice.bytes, row === undefined)
@@ -50,7 +50,7 @@ async function begun(
   if (plan.mode === 'GCM' && request.iv === undefined) await takeInvocation(context, context.key.object)
   const cipher = parts.openEncryption(plan, request)
   const out = cipher.update(request.data ?? nothing)
-  // A generated IV is kept with the part, so that the cipher can be made again.
+  // A generated IV is stored with the part, so that the cipher can be restored.
   const first = { ...request, iv: cipher.iv ?? request.iv }
   const staged = await stagePart('Encrypt', undefined, first, context)
   keep(staged, { first, cipher }, context)

@@ -6,7 +6,7 @@ import { type KmipOperation, signedIn } from '../../engine/index.ts'
 import { requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 
-/** Hash (KMIP 2.1 §6.1.24): no key is involved, so everybody who is signed in may. */
+/** Hash (KMIP 2.1 §6.1.24): no key is involved, so every authenticated caller may hash. */
 export const hash: KmipOperation = {
   name: 'Hash',
   access: signedIn,

@@ -21,8 +21,9 @@ import { readStoredWithTag } from '../../stored/stored-attributes.ts'
 export { requireUse, takeUse } from '../../../../keys/index.ts'
 
 /**
- * Takes one of the AES-GCM encryptions with random IVs that SP 800-38D §8.3 allows a key; only AES keys have a budget.
- * @throws Failure crypto_failure when none is left
+ * Counts one of the AES-GCM encryptions with random IVs that SP 800-38D §8.3 permits per key; only AES keys have this
+ * limit.
+ * @throws Failure crypto_failure when the limit is reached
  */
 export function takeInvocation(
   { objects, services }: KmipContext,
@@ -62,8 +63,8 @@ export function requireRight(
 }
 
 /**
- * Requires the right to decrypt, too, where encrypting in this way is decrypting (docs/adr/rights-and-reach.md). A key
- * that is bound to a JOSE algorithm refuses it outright: IVs there are made by the service (RFC 7518 §5.3).
+ * Also requires the right to decrypt if this encryption has the effect of a decryption (docs/adr/rights-and-reach.md).
+ * A key that is bound to a JOSE algorithm always refuses it: the service generates its IVs (RFC 7518 §5.3).
  * @throws PermissionDenied, BadCryptographicParameters
  */
 export function requireOneWay(
@@ -82,7 +83,7 @@ export function requireOneWay(
   return requireRight(context, object, 'decrypt', why)
 }
 
-/** The algorithm of a key. @throws InvalidObjectType for what is no key */
+/** The algorithm of a key. @throws InvalidObjectType for other objects */
 export function algorithmInUse(object: ManagedObject): AlgorithmName {
   const algorithm = readAlgorithm(object)
   if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is no key.')

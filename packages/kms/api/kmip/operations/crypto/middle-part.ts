@@ -6,7 +6,7 @@ import { keep, type RunningCipher, type StreamRow, stagePart } from '../../strea
 
 const nothing = new Uint8Array(0)
 
-/** Runs a part that is not the last one through its cipher, and keeps both for the next. */
+/** Processes a part that is not the last one with its cipher, and stores both for the next part. */
 export async function middlePart(
   operation: 'Encrypt' | 'Decrypt',
   row: StreamRow | undefined,
@@ -24,7 +24,7 @@ export async function middlePart(
   ]
 }
 
-/** Output of a part: nothing as long as the cipher waits for a whole block. */
+/** Output of a part: empty while the cipher waits for a whole block. */
 export function partOut(out: Uint8Array): TtlvNode | undefined {
   return out.length === 0 ? undefined : byteString(Tag.Data, out)
 }

@@ -4,16 +4,16 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, optional, requireMember, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipOperation, signedIn } from '../../engine/index.ts'
 
-/** Functions by their places in CK_FUNCTION_LIST, and return values (PKCS#11 2.40 §5.1). */
+/** Functions by their positions in CK_FUNCTION_LIST, and return values (PKCS#11 2.40 §5.1). */
 const { C_Initialize, C_Finalize, C_GetInfo } = Enumeration.PKCS_11Function
 const ok = 0x0
 const functionNotSupported = 0x54
 const notInitialized = 0x190
 
 /**
- * PKCS_11 (KMIP 2.1 §6.1.37), as far as a server without a token goes: a client can begin, ask what the library is and
- * end. Every other function is answered CKR_FUNCTION_NOT_SUPPORTED. Nothing is kept: the correlation value only says
- * that a client has begun.
+ * PKCS_11 (KMIP 2.1 §6.1.37) for a server without a token: a client can initialize, get the library information and
+ * finalize. The answer to every other function is CKR_FUNCTION_NOT_SUPPORTED. There is no state: the correlation value
+ * only shows that a client has initialized.
  */
 export const pkcs11: KmipOperation = {
   name: 'PKCS_11',

@@ -3,7 +3,7 @@ import { Tag } from '@warder/kmip/tables'
 import { byteString, integer, requireMember } from '@warder/kmip/ttlv'
 import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 
-/** Bytes that one RNGRetrieve gives. */
+/** Maximum number of bytes of one RNGRetrieve. */
 const maxRandomBytes = 65_536
 const maxSeedBytes = 65_536
 
@@ -20,8 +20,8 @@ export const rngRetrieve: KmipOperation = {
 }
 
 /**
- * RNGSeed (KMIP 2.1 §6.1.50): OpenSSL seeds itself from the system and takes nothing from outside, so that nobody can
- * steer it: the amount of seed that was used is 0, as the standard allows.
+ * RNGSeed (KMIP 2.1 §6.1.50): OpenSSL seeds itself from the operating system. The client's seed is not used, so that no
+ * client can influence the generator: the answer is 0 bytes used, as the standard allows.
  */
 export const rngSeed: KmipOperation = {
   name: 'RNGSeed',

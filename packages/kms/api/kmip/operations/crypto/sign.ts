@@ -40,7 +40,7 @@ export const sign: KmipOperation = {
   },
 }
 
-/** Data or its digest, one of them. @throws MissingData, InvalidField */
+/** Data or its digest, exactly one of them. @throws MissingData, InvalidField */
 export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSign {
   if (digestedData !== undefined) {
     if (data !== undefined) throw kmipFailure('InvalidField', 'Data and DigestedData exclude each other.')

@@ -21,14 +21,14 @@ import {
 import { findBackendKey, resolveParameters } from './key-use.ts'
 import { planEncryption } from './whole-encryption.ts'
 
-// A client that names a key which was rotated (docs/adr/key-life-cycle-and-versions.md): what protects is done with its
-// newest version, which the answer names; what processes tries the versions. Both only where a wrong version is
-// noticed.
+// A client may name a key that was rotated (docs/adr/key-life-cycle-and-versions.md). Operations that protect use its
+// newest version, which the answer names; operations that process try the versions. Both require that a wrong version
+// is detected.
 
 type Answer = readonly (TtlvNode | undefined)[]
 type Act = KmipOperation['act']
 
-/** Protects with the newest version of a key; a version that was replaced protects nothing. */
+/** Protects with the newest version of a key; a replaced version cannot protect. */
 export function withNewest(operation: KmipOperation): KmipOperation {
   return {
     ...operation,
@@ -62,7 +62,7 @@ function newestIn({ objects, key, isVersionNamed }: KmipContext): MaybePromise<K
   }
 }
 
-/** A version that is replaced, or too old. */
+/** The failure for a version that is replaced or too old. */
 function asLifeCycle(error: unknown): unknown {
   return error instanceof Failure && error.kind === 'crypto_failure'
     ? kmipFailure('WrongKeyLifecycleState', error.message)
@@ -73,7 +73,7 @@ function keyReader(objects: KmipContext['objects']): KeyReader {
   return { get: (id) => objects.key(id) }
 }
 
-/** Tries the versions of a key, the newest first, where the client names the key and not one of them. */
+/** Tries the versions of a key, the newest first, if the client names the key and not a version. */
 export function overVersions(operation: KmipOperation): KmipOperation {
   return {
     ...operation,
@@ -103,7 +103,7 @@ async function tryVersions(
   }
   let problem: unknown
   let answer: Answer | undefined
-  // A later version that is named by its own id.
+  // A later version, named by its own id.
   if (named.object.newestId === undefined) await exactly(reader.keys, named)
   for await (const version of versionsToTry(reader, named)) {
     context.use(version)
@@ -137,7 +137,10 @@ function isInvalid(answer: Answer): boolean {
   return found?.value === Enumeration.ValidityIndicator.Invalid
 }
 
-/** Is a wrong version noticed? Ciphers without a tag, RSA with PKCS#1 v1.5 and ML-KEM give something else instead. */
+/**
+ * Is a wrong version detected? Ciphers without a tag, RSA with PKCS#1 v1.5 and ML-KEM return a wrong result instead of
+ * failing.
+ */
 function tellsVersions(held: BackendKey, request: CryptographicRequest, context: KmipContext): boolean {
   const { shape } = held
   if (shape.type === 'secret') return planEncryption(context, held, request, 'decrypt').tag > 0

@@ -17,7 +17,7 @@ import { type CryptographicRequest, requireData } from '../../streams/cryptograp
 import { algorithmInUse, requireRight, resolveParameters } from './key-use.ts'
 import { planEncryption, requireNone } from './whole-encryption.ts'
 
-/** A whole decryption, in one go. */
+/** A decryption in one message. */
 export function decryptWhole(
   key: BackendKey,
   request: CryptographicRequest,
@@ -60,7 +60,7 @@ function decryptRequest(
   return key.decryptRsa(plan, data)
 }
 
-/** Before 1.4 there is no member for a tag: it is the end of the data. */
+/** Before 1.4 there is no member for the tag: the data ends with it. */
 function toSealed(request: CryptographicRequest, plan: CipherPlan, { version }: KmipContext) {
   const { iv, aad, tag } = request
   const data = requireData(request)

@@ -24,7 +24,7 @@ import { algorithmInUse, requireOneWay, resolveParameters, takeInvocation, takeU
 
 type Answer = readonly (TtlvNode | undefined)[]
 
-/** A whole encryption, in one go. */
+/** An encryption in one message. */
 export function encryptWhole(
   held: BackendKey,
   request: CryptographicRequest,
@@ -55,7 +55,7 @@ export function encryptWhole(
   return answer(context, { data: encryptRsa(key, plan, data), iv: undefined, tag: undefined })
 }
 
-/** @throws InvalidField for members that public keys have no use for */
+/** @throws InvalidField for members that do not apply to public keys */
 export function requireNone({ iv, aad, tag }: CryptographicRequest): void {
   if (iv !== undefined || aad !== undefined || tag !== undefined)
     throw kmipFailure('InvalidField', 'IV, additional data and tag have no meaning for this key.')
@@ -73,14 +73,14 @@ function encryptSecretly(
   const seal = () => andThen(key.encrypt(plan, { data, iv, aad }), (sealed) => answer(context, sealed))
   return andThen(requireOneWay(context, object, plan, { iv, bytes: data.length, inParts: false }), () => {
     takeUse(context, object, data.length, true)
-    // SP 800-38D §8.3 bounds what is done with random IVs.
+    // SP 800-38D §8.3 limits encryptions with random IVs.
     const waiting = plan.mode === 'GCM' && iv === undefined ? takeInvocation(context, object) : undefined
     return andThen(waiting, seal)
   })
 }
 
 /**
- * The cipher that the request and the key agree on; the audit record names it. A bound key still decrypts what it
+ * The cipher that the request and the key determine; the audit record names it. A bound key still decrypts what it
  * encrypted with a shorter tag.
  */
 export function planEncryption(
@@ -102,7 +102,7 @@ export function planEncryption(
   return plan
 }
 
-/** Before 1.4 there is no member for a tag: it comes behind the data. */
+/** Before 1.4 there is no member for the tag: it is appended to the data. */
 function answer({ key, version }: KmipContext, { data, iv, tag }: Encrypted): Answer {
   const apart = tag === undefined || atLeast(version, '1.4')
   return [

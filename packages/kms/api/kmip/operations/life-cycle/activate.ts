@@ -2,7 +2,7 @@ import { stateAt } from '../../../../keys/index.ts'
 import type { KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
-/** Object types without a life as a key (KMIP 2.1 §6.1.1). */
+/** Object types that cannot be activated (KMIP 2.1 §6.1.1). */
 const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateRequest', 'Template'])
 
 /** Activate (KMIP 2.1 §6.1.1): from now on the key may be used. */

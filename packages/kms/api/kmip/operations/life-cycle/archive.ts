@@ -2,8 +2,8 @@ import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
 /**
- * Archive (KMIP 2.1 §6.1.4): the object is put away. Its attributes can still be read, its material is given to nobody
- * and used for nothing until Recover.
+ * Archive (KMIP 2.1 §6.1.4): archives the object. Its attributes can still be read; its material can be neither
+ * returned nor used until Recover.
  */
 export const archive: KmipOperation = {
   name: 'Archive',
@@ -18,7 +18,7 @@ export const archive: KmipOperation = {
   },
 }
 
-/** Recover (KMIP 2.1 §6.1.42): an archived object is back at once. One that is not archived stays as it is. */
+/** Recover (KMIP 2.1 §6.1.42): restores an archived object at once. Other objects stay as they are. */
 export const recover: KmipOperation = {
   name: 'Recover',
   access: objectRight('modifyattribute'),

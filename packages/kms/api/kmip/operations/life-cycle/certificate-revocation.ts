@@ -4,7 +4,7 @@ import type { RevocationReason } from '@warder/pki/x509'
 import { findRegisterEntry, release, revoke, toStatus } from '../../../../authority/index.ts'
 import type { ManagedObject, UnitOfWork } from '../../../../keys/index.ts'
 
-/** KMIP's reasons, and those of extensions, in the words of RFC 5280 §5.3.1. */
+/** The reasons of RFC 5280 §5.3.1 for those of KMIP and its extensions. */
 const reasons: Readonly<Record<string, RevocationReason>> = {
   Unspecified: 'unspecified',
   KeyCompromise: 'keyCompromise',
@@ -19,10 +19,10 @@ const reasons: Readonly<Record<string, RevocationReason>> = {
 }
 
 /**
- * Stages what the register of the issuer has to know about the revocation of a certificate.
+ * Stages the revocation of a certificate in the register of its issuer.
  * @param occurred when the key was compromised, Unix seconds
  * @param requireAuthority throws unless the caller may revoke what the authority with this certificate issued
- * @returns whether the object itself is to be ended, too
+ * @returns whether the object itself must be revoked, too
  * @throws Failure conflict, bad_request
  */
 export async function registerRevocation(
@@ -44,7 +44,7 @@ export async function registerRevocation(
 ): Promise<'object ends' | 'object stays'> {
   const der = await objects.material(object)
   const issued = der === undefined ? undefined : await findRegisterEntry(db, object, der)
-  // Of one that was revoked already the life cycle of its object says what is possible.
+  // For a revoked certificate, the life cycle of its object determines what is possible.
   if (issued === undefined || toStatus(issued) === 'revoked') return 'object ends'
   const reason = reasons[code] ?? 'unspecified'
   if (reason === 'removeFromCRL') {

@@ -8,9 +8,9 @@ import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.t
 import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
 
 /**
- * Destroy (KMIP 2.1 §6.1.15): the material is gone for good, the attributes stay. What is Active has to be revoked
- * first. Where destructions wait it succeeds as well: the object is used for nothing from then on, its vendor attribute
- * `destruction-date` says when its material goes, and its State is what it was until then
+ * Destroy (KMIP 2.1 §6.1.15): deletes the material for good; the attributes stay. An Active object must be revoked
+ * first. Destroy also succeeds if destruction is delayed: the object cannot be used from then on, its vendor attribute
+ * `destruction-date` has the time when its material is deleted, and its State does not change until then
  * (docs/adr/key-life-cycle-and-versions.md).
  */
 export const destroy: KmipOperation = {
@@ -27,7 +27,7 @@ export const destroy: KmipOperation = {
   },
 }
 
-/** User keys go with their master key: what protects one of them protects it from that as well. */
+/** User keys are destroyed with their master key, so the protection of a user key also applies to the master key. */
 async function destroyMaster(context: KmipContext): Promise<readonly TtlvNode[]> {
   const { db, roles } = context.services
   const parts = [context.object, ...(await listUserKeys(db, context.object.id))]

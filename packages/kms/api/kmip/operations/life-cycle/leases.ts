@@ -10,12 +10,12 @@ import {
 import { defaultLease, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
-/** How long a client may use what it has got before it asks again, in seconds. */
+/** How long a client may use an object before it must renew the lease, in seconds. */
 function leaseSeconds(object: ManagedObject): number {
   return object.attributes.get('LeaseTime') ?? defaultLease
 }
 
-/** ObtainLease (KMIP 2.1 §6.1.35). Nobody gets a lease of what must not be used any more. */
+/** ObtainLease (KMIP 2.1 §6.1.35). There is no lease for an object that must not be used any more. */
 export const obtainLease: KmipOperation = {
   name: 'ObtainLease',
   access: objectRight('get'),
@@ -33,8 +33,8 @@ export const obtainLease: KmipOperation = {
 }
 
 /**
- * GetUsageAllocation (KMIP 2.1 §6.1.23): a client that uses the key by itself takes part of what may be used, and it is
- * taken from the count.
+ * GetUsageAllocation (KMIP 2.1 §6.1.23): a client that uses the key outside of the server reserves a part of the
+ * remaining uses, which reduces their count.
  */
 export const getUsageAllocation: KmipOperation = {
   name: 'GetUsageAllocation',
@@ -53,8 +53,8 @@ export const getUsageAllocation: KmipOperation = {
 }
 
 /**
- * Check (KMIP 2.1 §6.1.7): would these uses be allowed? Nothing is used up by asking. What is allowed is not repeated
- * in the answer.
+ * Check (KMIP 2.1 §6.1.7): would these uses be allowed? The check counts no use. The answer does not repeat values that
+ * are allowed.
  */
 export const check: KmipOperation = {
   name: 'Check',

@@ -20,9 +20,8 @@ import { registerRevocation } from './certificate-revocation.ts'
 const maxMessageBytes = 1024
 
 /**
- * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason deactivates one
- * that is Active, or Pre-Active (docs/adr/key-life-cycle-and-versions.md). Both are remembered with reason, message and
- * date.
+ * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised in any state; any other reason deactivates an
+ * object that is Active or Pre-Active (docs/adr/key-life-cycle-and-versions.md). Both store reason, message and date.
  */
 export const revoke: KmipOperation = {
   name: 'Revoke',
@@ -59,7 +58,7 @@ function revokeObject(
     ? state !== 'Compromised' && state !== 'Destroyed_Compromised'
     : state === 'Active' || state === 'PreActive'
   if (!allowed) throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
-  // The figure of the states has no way from Pre-Active to Deactivated; the text of Revoke has (KMIP 2.1 §6.1.44).
+  // The state diagram has no transition from Pre-Active to Deactivated; the text of Revoke has (KMIP 2.1 §6.1.44).
   const cycle =
     state === 'PreActive' && !compromise
       ? { ...object, state: 'Deactivated' as const, deactivationAt: now }
@@ -94,7 +93,7 @@ interface Reason {
 }
 
 /**
- * RevocationReason as the standard has it, or as cloudproof_kms_js sends it (`packages/kmip/json/tolerances.ts`): the
+ * Reads RevocationReason as in the standard, or as cloudproof_kms_js sends it (`packages/kmip/json/tolerances.ts`): the
  * message alone, or the number of the code.
  * @throws KmipDecodeError, InvalidField
  */
@@ -135,8 +134,9 @@ function isCertificateReason({ code }: Reason): boolean {
 }
 
 /**
- * A certificate is revoked in the register of the authority that issued it, too. One on hold stays as it is, so that it
- * can come back: RemoveFromCRL releases it, for who may revoke what the authority issued.
+ * Also revokes the certificate in the register of the authority that issued it. The object of a certificate on hold
+ * stays as it is, so that the hold can be released: with RemoveFromCRL, by a caller with the right to revoke
+ * certificates of the authority.
  */
 async function revokeCertificate(
   context: KmipContext,
@@ -156,7 +156,7 @@ async function revokeCertificate(
   return revokeObject(context, object, reason, occurred)
 }
 
-/** In seconds; a client that does not know when it was gets the InitialDate (KMIP 2.1 §6.1.44). */
+/** In seconds; without a date in the request it is the InitialDate (KMIP 2.1 §6.1.44). */
 function occurrence(given: number | undefined, createdAt: number, now: number): number {
   if (given === undefined) return Math.floor(createdAt / 1000)
   return given === 0 ? Math.floor(now / 1000) : given

@@ -33,8 +33,8 @@ import { link } from './replacement.ts'
 import { partNode, readPart } from './split-key-parts.ts'
 
 /**
- * The vendor attribute that makes a symmetric key one whose shares activate crypto officers. Clients of another server
- * write its name with the prefixes that they know, in 1.x as `x-cosmian-crypto-officer-ceremony`.
+ * The vendor attribute that marks a symmetric key whose shares activate crypto officers. Clients of another server
+ * write its name with their prefixes, in 1.x as `x-cosmian-crypto-officer-ceremony`.
  */
 const ceremonyAttribute = /^(x-)?(cosmian-)?crypto-officer-ceremony$/
 
@@ -60,8 +60,8 @@ export interface CeremonyContext {
 const ceremonyKeyBytes = 32
 
 /**
- * Stages a ceremony whose key is made here and kept in its shares alone: one for each officer.
- * @param everybody true: it takes the shares of all officers; false: those of a quorum
+ * Stages a ceremony whose key is generated here and stored only in its shares, one for each officer.
+ * @param everybody true: the shares of all officers are required; false: those of a quorum
  */
 export async function stageFreshCeremony(context: CeremonyContext, everybody: boolean): Promise<string> {
   const { services, principal, objects, now } = context
@@ -106,14 +106,14 @@ export async function stageFreshCeremony(context: CeremonyContext, everybody: bo
   }
 }
 
-/** How a ceremony key is split, whatever the request says: a share for each officer. */
+/** The split of a ceremony key: one share for each officer, whatever the request says. */
 export interface CeremonySplit {
   readonly base: ManagedObject
   readonly owners: readonly string[]
   readonly threshold: number
 }
 
-/** Made here, never active and never given out (KMIP 2.1 §4.24): nothing is lost with it. */
+/** Was the key generated here, never active and never returned (KMIP 2.1 §4.24)? Then it cannot protect any data. */
 function protectsNothing(base: ManagedObject): boolean {
   const wasGiven = readStoredWithTag(base, Tag.Fresh).some(({ value }) => value === false)
   const isOwn = readStoredWithTag(base, Tag.RandomNumberGenerator).length > 0
@@ -121,7 +121,7 @@ function protectsNothing(base: ManagedObject): boolean {
 }
 
 /**
- * Splitting destroys the key: one that may protect something is not split where its destruction waits, or takes
+ * Splitting destroys the key. A key that may protect data is not split if its destruction is delayed or requires
  * approvals.
  * @throws PermissionDenied, InvalidField, WrongKeyLifecycleState
  */
@@ -147,7 +147,7 @@ export async function ceremonySplit(
   return { base, owners, threshold: method === 'XOR' ? owners.length : officers.quorum }
 }
 
-/** Stages a share as that of its officer. */
+/** Stages a share that belongs to its officer. */
 export function stageShare(
   { base, owners }: Pick<CeremonySplit, 'owners'> & { readonly base: Pick<ManagedObject, 'id'> },
   share: NewObject,
@@ -168,7 +168,7 @@ function shareId(base: string, identifier: number): string {
   return `${base}#${identifier}`
 }
 
-/** Stages what becomes of the key: it is compromised and gone, and the ceremony is remembered. */
+/** Stages the end of the key, which becomes compromised and destroyed, and the record of the ceremony. */
 export async function stageCeremony(
   { base, threshold }: CeremonySplit,
   key: Uint8Array,
@@ -199,8 +199,8 @@ function ceremonyServices({ db, seal, roles }: CeremonyContext['services']) {
 }
 
 /**
- * A share as the ceremony looks at it. The caller wipes `part.bytes`.
- * @throws KmipFailure for what is no SplitKey with its value, or is gone
+ * Reads a share for the ceremony. The caller wipes `part.bytes`.
+ * @throws KmipFailure for an object that is not a SplitKey with its value, or is destroyed
  */
 export async function readShare(object: ManagedObject, objects: UnitOfWork, now: number): Promise<Share> {
   const state = stateAt(object, now)
@@ -212,7 +212,7 @@ export async function readShare(object: ManagedObject, objects: UnitOfWork, now:
   return { owner: object.owner, source, method, threshold, primeFieldSize, length, part }
 }
 
-/** Whether a part is of a key that was split for a ceremony. */
+/** Whether a part belongs to a key that was split for a ceremony. */
 export async function isShare(
   part: ManagedObject,
   { services: { db, seal } }: KmipContext,

@@ -34,7 +34,7 @@ import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createMaster } from '../abe/create-master.ts'
 
-/** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */
+/** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
 export const createKeyPair: KmipOperation = {
   name: 'CreateKeyPair',
   access: creates,
@@ -146,13 +146,13 @@ function inFormat(
   } catch (error) {
     if (!(error instanceof KmipFailure) || error.reason !== 'KeyFormatTypeNotSupported') throw error
     const hasFamily = asked === 'ECPrivateKey' && kind.algorithm !== undefined && elliptic.has(kind.algorithm)
-    // Throws where the format is none of the other half either.
+    // Throws if the format does not fit the other half either.
     if (!hasFamily) formatHalf(type === 'PrivateKey' ? 'PublicKey' : 'PrivateKey', asked)
     return defaultHalf()
   }
 }
 
-/** What a pair is made of is no question: clients name one half for both (ObjectType PrivateKey in CommonAttributes). */
+/** Removes an ObjectType of either half: clients name one half for the pair (PrivateKey in CommonAttributes). */
 function withoutHalfType(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   const { PrivateKey, PublicKey } = Enumeration.ObjectType
   return attributes.filter(
@@ -160,7 +160,7 @@ function withoutHalfType(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   )
 }
 
-/** As keys are stored: PKCS#8, or SubjectPublicKeyInfo. */
+/** The stored form of keys: PKCS#8 or SubjectPublicKeyInfo. */
 function exportDer(key: KeyObject): Buffer {
   return key.type === 'private'
     ? key.export({ format: 'der', type: 'pkcs8' })

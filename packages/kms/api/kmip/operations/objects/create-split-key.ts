@@ -27,9 +27,9 @@ import { link } from './replacement.ts'
 import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.ts'
 
 /**
- * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,
- * which is kept in its parts alone. ObjectType is that of the new objects, SplitKey; clients that say there what is split
- * are understood too. A key with the attribute of a ceremony is split among the crypto officers: see `ceremony-key.ts`.
+ * CreateSplitKey (KMIP 2.1 §6.1.10): splits an existing key, which requires the right to get it, or a new symmetric
+ * key, which is stored only in its parts. ObjectType is that of the new objects, SplitKey; the type of the split object
+ * is accepted too. A key with the attribute of a ceremony is split among the crypto officers: see `ceremony-key.ts`.
  */
 export const createSplitKey: KmipOperation = {
   name: 'CreateSplitKey',
@@ -43,7 +43,7 @@ export const createSplitKey: KmipOperation = {
     }
     requireSoftwareStorage(payload.value)
     const requested = membersWithin(payload, Tag.Attributes)
-    // One identifier for all parts would leave one part of them.
+    // With one identifier for all parts, only one part would be stored.
     if (requested.some(({ tag }) => tag === Tag.UniqueIdentifier))
       throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
     const whole = await findWhole(payload, type, requested, context)
@@ -133,7 +133,7 @@ function generateWhole(type: string, attributes: readonly TtlvNode[], context: K
   }
 }
 
-/** Whoever has enough parts has the key: what may not be given out is not split. */
+/** Enough parts reveal the key, so a key that may not be returned is not split. */
 function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
   if (base.type !== 'SymmetricKey' && base.type !== 'PrivateKey' && base.type !== 'SecretData')
     throw kmipFailure('InvalidObjectType', `An object of type ${base.type} is not split.`)
@@ -144,9 +144,8 @@ function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
 }
 
 /**
- * Attributes of the parts of a key that is there: of what it says itself, the key takes precedence (KMIP 2.1 §6.1.10).
- * Its algorithm and length are in the key block of each part. A part knows the key that it is of, and is as sensitive
- * as it.
+ * Attributes of the parts of an existing key: those of the key take precedence (KMIP 2.1 §6.1.10). Its algorithm and
+ * length are in the key block of each part. A part has a link to its key, and is as sensitive as the key.
  */
 function ofBase(base: ManagedObject, requested: readonly TtlvNode[]): readonly TtlvNode[] {
   const attributes = [

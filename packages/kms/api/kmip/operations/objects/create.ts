@@ -54,14 +54,16 @@ export const create: KmipOperation = {
   },
 }
 
-/** A key whose client names no CryptographicUsageMask is made for all that it is good for, as a registered one. */
+/**
+ * Without a CryptographicUsageMask in the request, a key gets every use that its type supports, like a registered one.
+ */
 function defaultMaskFor({ type, attributes }: NewObjectRequest): number {
   return type === 'SymmetricKey'
     ? defaultUsageMask({ objectType: type, algorithm: requireAlgorithm(attributes) })
     : 0
 }
 
-/** The bytes and description of a new key of the algorithm and length that the attributes ask for. */
+/** The bytes and description of a new key with the requested algorithm and length. */
 export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipContext): NewObjectRequest {
   const algorithm = requireAlgorithm(attributes)
   const kind = symmetricKinds[algorithm]

@@ -36,8 +36,8 @@ import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 
 /**
- * DeriveKey (KMIP 2.1 §6.1.14): a symmetric key or secret data from a key, from secret data, or from two keys that agree.
- * A second identifier is that of secret data to derive from, or of the other key.
+ * DeriveKey (KMIP 2.1 §6.1.14): derives a symmetric key or secret data from a key, from secret data, or by key
+ * agreement of two keys. A second identifier names secret data to derive from, or the other key.
  */
 export const deriveKey: KmipOperation = {
   name: 'DeriveKey',
@@ -74,7 +74,7 @@ export const deriveKey: KmipOperation = {
   },
 }
 
-/** Objects to derive from: that of the row and, if there is another identifier, that one. */
+/** Objects to derive from: that of the row, and that of a second identifier. */
 async function findBases(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
   const [, second, third] = findMembers(payload, Tag.UniqueIdentifier)
   if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')
@@ -92,7 +92,7 @@ async function deriveObject(
   context: KmipContext,
 ): Promise<Buffer> {
   const { key, data } = sortBases(bases)
-  // Whoever knows the one key decrypts the other.
+  // A user who knows the encryption key can decrypt the derived key to the data.
   if (method === 'ENCRYPT' && data !== undefined) await requireMayLeave(context, data)
   for (const base of bases) requireDerivable(context, base, method)
   const asked = optionalStructure(payload, Tag.DerivationParameters)
@@ -136,14 +136,17 @@ async function fromSecretData(
   }
 }
 
-/** Material that is encrypted with a key that others may have takes what Get takes. @throws PermissionDenied … */
+/**
+ * Encrypting material with a key that other users may have requires the same rights as Get.
+ * @throws PermissionDenied …
+ */
 async function requireMayLeave(context: KmipContext, { id }: ManagedObject): Promise<void> {
   const object = await context.permitted(id, 'get')
   requireExtractable(object)
   await requireExportApproval(context, object)
 }
 
-/** Keys for agreement may be made for that alone (KMIP 2.1 §12.1: Key Agreement). */
+/** Keys for agreement may have only this usage (KMIP 2.1 §12.1: Key Agreement). */
 const keyAgreement = 0x800
 
 function requireDerivable(context: KmipContext, base: ManagedObject, method: DerivationMethod): void {
@@ -169,7 +172,7 @@ function requireDerivationBinding(
     if (base.boundAlg !== undefined) requireBinding(base, joseDerivation(method, parameters, policy))
 }
 
-/** Methods that return a MAC of the key for data of the caller, or (HASH) the key of HMAC itself (RFC 2104 §2). */
+/** Methods that return a MAC with the key over data of the caller, or (HASH) the key of HMAC itself (RFC 2104 §2). */
 const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
   'HASH',
   'HMAC',
@@ -214,7 +217,7 @@ function isUsedFor({ usageMask }: ManagedObject, use: Usage): boolean {
   return allows(usageMask, use) || (usageMask & unrestricted) !== 0
 }
 
-/** Of two objects the symmetric key is the key, else the first one. */
+/** The key is the symmetric key of two objects, else the first one. */
 function sortBases([first, second]: readonly ManagedObject[]): {
   readonly key: ManagedObject
   readonly data: ManagedObject | undefined
@@ -273,12 +276,15 @@ function readDerivation(asked: StructureNode): Asked {
   }
 }
 
-/** Attributes of one object with which it gets another link: a key from which thousands are derived stays small. */
+/**
+ * Maximum number of attributes up to which an object gets another link: a key with thousands of derived keys stays
+ * small.
+ */
 const maxLinked = 1000
 
 /**
- * Both sides say where the key comes from (KMIP 2.1 §4.31); the derived one always. What others derive for themselves is
- * no attribute of the owner's key, which would grow with each of their requests.
+ * Links both objects (KMIP 2.1 §4.31); the derived key always has its link. Keys that other users derive get no link in
+ * the owner's key, which would grow with each of their requests.
  */
 function linkDerived({ objects }: KmipContext, bases: readonly ManagedObject[], made: ManagedObject): void {
   const own = bases.map(({ id }): TtlvNode => link('DerivationBaseObjectLink', id))

@@ -7,9 +7,9 @@ import { rebuildObject } from '../../key-blocks/wrap.ts'
 import { findLinkedPassword } from './linked-password.ts'
 
 /**
- * A private key that came as encrypted PKCS#8 (RFC 5958 §3), in clear: the password is that of the PKCS#12 password link
- * among the attributes. Any other object is given back as it is.
- * @returns with the bytes that the caller wipes when the key was read
+ * Decrypts a private key that was received as encrypted PKCS#8 (RFC 5958 §3), with the password of the PKCS#12 password
+ * link among the attributes. Other objects are returned unchanged.
+ * @returns also the bytes, which the caller wipes after reading the key
  * @throws BadPassword (also without a link), InvalidField, FeatureNotSupported
  */
 export async function withoutPassword(

@@ -88,7 +88,7 @@ function describePart({ part: _part, ...description }: Part): PartDescription {
   return description
 }
 
-/** Bytes of the key, for a number alone does not tell leading zeros. */
+/** Length of the key in bytes, since a number alone does not contain leading zeros. */
 function countBytes({ algorithm, bits }: PartDescription): number | undefined {
   if (bits === undefined) return undefined
   const kind = algorithm === undefined ? undefined : symmetricKinds[algorithm]

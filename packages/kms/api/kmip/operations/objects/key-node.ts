@@ -2,7 +2,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, integer, type StructureNode, structure } from '@warder/kmip/ttlv'
 import type { AlgorithmName } from '../../../../keys/index.ts'
 
-/** A key that was made here of bytes, as a client would bring it. */
+/** A key that was created here from bytes, in the form of a client's key. */
 export interface MadeKey {
   readonly type: 'SymmetricKey' | 'SecretData' | 'PrivateKey'
   /** Raw, or PKCS#8 of a private key. */
@@ -13,7 +13,7 @@ export interface MadeKey {
   readonly secretDataType: keyof typeof Enumeration.SecretDataType
 }
 
-/** The node of the object, so that it goes the way of every key that is brought: same checks, same form. */
+/** The node of the object, so that it passes the same checks as a registered key and gets the same form. */
 export function keyNode({ type, material, algorithm, bits, secretDataType }: MadeKey): StructureNode {
   const { Raw, PKCS_8 } = Enumeration.KeyFormatType
   return structure(Tag[type], [

@@ -5,7 +5,7 @@ import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /**
  * The password of a PKCS#12 password link among the attributes (KMIP 2.1 §4.31); undefined without a link.
- * @throws BadPassword for a link to what is no active secret data, ObjectNotFound
+ * @throws BadPassword for a link to an object other than active secret data, ObjectNotFound
  */
 export async function findLinkedPassword(
   context: KmipContext,

@@ -6,9 +6,9 @@ import { type Criteria, findLinkedMaster, type Located, readCriteria, search } f
 import { withIdentifier } from '../attributes/attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.28: the identifiers of objects by their attributes, the newest first. Who may find an object: its
- * owner, who was granted `locate` on it, and crypto officers. Finding exactly one fills the ID placeholder, anything
- * else empties it, so that what follows in the batch cannot hit the wrong object.
+ * KMIP 2.1 §6.1.28: finds the identifiers of objects by their attributes, the newest first. The owner of an object,
+ * users with a grant of `locate` and crypto officers find it. A single result sets the ID placeholder; otherwise it is
+ * cleared, so that later items of the batch cannot use the wrong object.
  */
 export const locate: KmipOperation = {
   name: 'Locate',
@@ -37,7 +37,7 @@ async function resolveLinks(payload: StructureNode, context: KmipContext): Promi
   )
 }
 
-/** How many there are in all, where the list does not say it: a page of them, or more than one answer holds. */
+/** The total number of objects, if the list is only a page or exceeds the maximum of one answer. */
 function toLocatedItems({ maxItems, offset }: Criteria, { ids, total }: Located) {
   const listSaysIt = maxItems === undefined && offset === 0 && total === ids.length
   return total === undefined || listSaysIt ? undefined : integer(Tag.LocatedItems, total)

@@ -14,7 +14,7 @@ import { rotate } from '../abe/rotate.ts'
 import { mergeAttributes, stagePair } from './create-key-pair.ts'
 import { copyAttributes, readOffset } from './replacement.ts'
 
-/** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
+/** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair replaces an existing one, half by half. */
 export const reKeyKeyPair: KmipOperation = {
   name: 'ReKeyKeyPair',
   access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),

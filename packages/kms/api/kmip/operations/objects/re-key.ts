@@ -26,7 +26,7 @@ import { newBrought } from './registered-object.ts'
 import { copyAttributes, readOffset } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
-/** ReKey (KMIP 2.1 §6.1.46): a new symmetric key takes the place of one that is there, with its name and dates. */
+/** ReKey (KMIP 2.1 §6.1.46): a new symmetric key replaces an existing one, with its name and dates. */
 export const reKey: KmipOperation = {
   name: 'ReKey',
   access: objectRight('rekey', { creates: true }),
@@ -62,7 +62,7 @@ async function stageReplacement(
   return wrapAlike(context, object, shape, request.material, attributes)
 }
 
-/** The replacement of a wrapped key is wrapped as it was, by the same key. */
+/** The replacement of a wrapped key is wrapped in the same way, by the same key. */
 async function wrapAlike(
   context: KmipContext,
   object: ManagedObject,

@@ -19,7 +19,7 @@ import { toStoredColumns } from '../../key-blocks/object-shape.ts'
 import { newAbeKey } from '../abe/new-key.ts'
 import { withoutPassword } from './encrypted-key.ts'
 
-/** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
+/** The object in a request, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
 export function objectNode(payload: StructureNode, type: KmipObjectType): StructureNode {
   const node = optionalStructure(payload, Tag[type])
   if (node !== undefined) return node
@@ -58,7 +58,7 @@ export function readHints(attributes: readonly TtlvNode[]): ObjectHints {
   }
 }
 
-/** Reads and checks what a client brings. The caller wipes `material`. */
+/** Reads and checks the object of a client. The caller wipes `material`. */
 export async function readBrought(
   type: KmipObjectType,
   node: StructureNode,
@@ -78,8 +78,8 @@ export async function readBrought(
 }
 
 /**
- * An object that a client brings, as the caller's own.
- * @param source who said the attributes first
+ * An object from a client, owned by the caller.
+ * @param source origin of the attributes
  */
 export function newBrought(
   context: KmipContext,
@@ -98,7 +98,7 @@ export function newBrought(
     ...columns,
     given: [
       ...columns.given.filter(({ tag }) => tag !== Tag.Link),
-      // A registered object may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
+      // A registered object may have been returned by another system, which only the client knows (KMIP 2.1 §4.24).
       ...attributes.filter(({ tag, type }) => tag === Tag.Fresh && type === 'Boolean'),
       ...readGenerator(attributes),
     ],
@@ -112,7 +112,7 @@ export function newBrought(
   return created
 }
 
-/** An attribute-based key: the policy of a user key is taken from the attributes, since its bytes do not tell it. */
+/** An attribute-based key: the policy of a user key is taken from the attributes, since its bytes do not contain it. */
 function newAbeBrought(
   context: KmipContext,
   { shape, material }: StoredObject,
@@ -136,14 +136,14 @@ function newAbeBrought(
   return created
 }
 
-/** How what is brought was made, where the client says it (KMIP 2.1 §4.46). */
+/** How a registered object was generated, if the client declares it (KMIP 2.1 §4.46). */
 function readGenerator(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   const [node, ...more] = attributes.filter(({ tag }) => tag === Tag.RandomNumberGenerator)
   if (more.length > 0) throw kmipFailure('AttributeSingleValued', 'DENIED')
   return node === undefined ? [] : [checkValue(requireRule(node.tag), node)]
 }
 
-/** Attributes that are dealt with already: what the object says itself was compared with it. */
+/** Attributes that are already handled: they were compared with the object itself. */
 function isSettled({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
   if (tag === Tag.Fresh || tag === Tag.RandomNumberGenerator) return true
   return tag === Tag.CertificateType && objectType === 'Certificate'

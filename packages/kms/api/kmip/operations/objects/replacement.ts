@@ -29,10 +29,10 @@ export function readOffset(payload: StructureNode): number | undefined {
 }
 
 /**
- * The attributes that a replacement starts with: those of the object, its dates moved by the offset, and what the
- * client asks for in their place.
+ * The initial attributes of a replacement: those of the object, with dates moved by the offset, and the requested ones
+ * in their place.
  * @param requested attributes of the request
- * @throws InvalidField when the client asks for a key of another kind
+ * @throws InvalidField when the client requests a key of another kind
  */
 export async function copyAttributes(
   context: KmipContext,
@@ -62,12 +62,12 @@ export async function copyAttributes(
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
   await requireSameAttributes(context, object, visible === undefined ? own : [...own, visible], requested)
   if (offset !== undefined) await requireSameDates(context, object)
-  // Those of a version are its key's.
+  // The tags of a version are those of its key.
   if (visible !== undefined && !hasVersions(object)) own.push(visible)
   return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
 }
 
-/** Of the replacement alone: they say nothing of what it may be used for, or are compared before. */
+/** Attributes of the replacement alone: they do not affect its permitted use, or are compared before. */
 const ofReplacement: ReadonlySet<number> = new Set([
   Tag.UniqueIdentifier,
   Tag.ObjectType,
@@ -83,9 +83,9 @@ function isPassedOn(node: TtlvNode): boolean {
 }
 
 /**
- * A replacement with other attributes is a change of the key's: `rekey` alone would make the next version extractable, lift its
- * limits or widen its mask.
- * @param own attributes that are taken over
+ * Different attributes of a replacement require the right to modify the key: otherwise `rekey` alone could make the
+ * next version extractable, remove its limits or extend its mask.
+ * @param own attributes that are copied
  * @throws PermissionDenied
  */
 async function requireSameAttributes(
@@ -106,7 +106,7 @@ async function requireSameAttributes(
     await requireModify(context, object, `${tagText(other.tag)} differs from that of the key`)
 }
 
-/** Whether some of several instances would be left out, or stand in another order: the first one is often a default. */
+/** Whether some instances would be missing, or their order would change: the first one is often a default. */
 function takesAway(tag: number, own: readonly TtlvNode[], requested: readonly TtlvNode[]): boolean {
   if (findAttribute(tag)?.multiple !== true || tag === Tag.Name || tag === Tag.Attribute) return false
   const [before, after] = [own, requested].map((nodes) => nodes.filter((node) => node.tag === tag))
@@ -114,7 +114,10 @@ function takesAway(tag: number, own: readonly TtlvNode[], requested: readonly Tt
   return before.length !== after.length || before.some((node, at) => !sameValue(node, after[at] ?? node))
 }
 
-/** An offset moves the end of a key's life, and that of its protection, with its beginning. @throws PermissionDenied */
+/**
+ * An offset moves the deactivation, protect stop and process start dates together with the activation date.
+ * @throws PermissionDenied
+ */
 async function requireSameDates(context: KmipContext, object: ManagedObject): Promise<void> {
   const { deactivationAt, protectStopAt, processStartAt } = object
   if ([deactivationAt, protectStopAt, processStartAt].some((at) => at !== undefined))
@@ -142,7 +145,7 @@ const dates: ReadonlySet<number> = new Set([
   Tag.ProtectStopDate,
 ])
 
-/** A single-valued attribute that is both stored and a column is there once. */
+/** A single-valued attribute that is both stored and a column is included once. */
 function distinct(nodes: readonly TtlvNode[]): readonly TtlvNode[] {
   const seen = new Set<number>()
   return nodes.filter(({ tag }) => {
@@ -153,14 +156,14 @@ function distinct(nodes: readonly TtlvNode[]): readonly TtlvNode[] {
   })
 }
 
-/** A new name comes beside those that are taken over (TC-REKEY-1); of other attributes the client's count alone. */
+/** A new name is added to the copied ones (TC-REKEY-1); other requested attributes replace the copied ones. */
 function isReplacedBy(own: TtlvNode, requested: readonly TtlvNode[]): boolean {
   if (own.tag === Tag.Attribute) return false
   if (own.tag === Tag.Name) return requested.some((node) => sameValue(node, own))
   return requested.some(({ tag }) => tag === own.tag)
 }
 
-/** The total is taken over, the count starts anew (KMIP 2.1 §6.1.46). */
+/** The total is copied, the count is reset (KMIP 2.1 §6.1.46). */
 function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
   return readStoredAttributes(object).flatMap((node) => {
     if (node.tag !== Tag.UsageLimits || node.type !== 'Structure') return []
@@ -171,7 +174,7 @@ function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
 
 /**
  * KMIP 2.1 §6.1.46, "Computing New Dates from Offset": with an offset the new activation is now + offset and the other
- * dates keep their distance from it; without one they are taken over.
+ * dates keep their distance from it; without an offset they are copied.
  */
 function moveDates(object: ManagedObject, now: number, offset: number | undefined): readonly TtlvNode[] {
   const { activationAt, deactivationAt } = object
@@ -192,10 +195,10 @@ function moveDates(object: ManagedObject, now: number, offset: number | undefine
   ]
 }
 
-/** The last moment that a date can tell, in Unix milliseconds (ECMA-262 §21.4.1.1). */
+/** The latest time of a date, in Unix milliseconds (ECMA-262 §21.4.1.1). */
 const latest = 8_640_000_000_000_000
 
-/** @throws InvalidField for a date that the offset moves beyond all dates */
+/** @throws InvalidField for a date that the offset moves beyond the latest time */
 function toSeconds(at: number): number {
   if (at > latest) throw kmipFailure('InvalidField', 'Offset moves a date too far.')
   return Math.floor(at / 1000)

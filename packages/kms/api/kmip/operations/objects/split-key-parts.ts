@@ -26,7 +26,7 @@ export interface PartDescription {
   readonly parts: number
   readonly threshold: number
   readonly primeFieldSize: Uint8Array | undefined
-  /** Of the key as a whole. */
+  /** Algorithm and length of the whole key. */
   readonly algorithm: AlgorithmName | undefined
   readonly bits: number | undefined
 }
@@ -52,8 +52,8 @@ export function partNode(description: PartDescription, { identifier, bytes }: Ke
 }
 
 /**
- * A part out of the store, made here or brought.
- * @throws InvalidObjectType, KeyValueNotPresent for one that is wrapped
+ * A stored part, generated here or registered.
+ * @throws InvalidObjectType, KeyValueNotPresent for a wrapped part
  */
 export async function readPart(
   object: ManagedObject,
@@ -98,8 +98,8 @@ export function isSensitive(object: ManagedObject): boolean {
 }
 
 /**
- * Attributes of what is made out of something sensitive, whatever the client says: it is so from its first moment, which
- * AlwaysSensitive tells (KMIP 2.1 §4.3).
+ * Attributes of an object that is created from a sensitive one, whatever the client says: it is sensitive from the
+ * start, so AlwaysSensitive is true (KMIP 2.1 §4.3).
  */
 export function sensitive(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   return [...attributes.filter(({ tag }) => tag !== Tag.Sensitive), boolean(Tag.Sensitive, true)]

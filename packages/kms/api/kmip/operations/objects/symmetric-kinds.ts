@@ -1,13 +1,13 @@
 import type { AlgorithmName } from '../../../../keys/index.ts'
 
-/** Symmetric keys that can be made: how long they are, in bits of CryptographicLength. */
+/** Symmetric keys that can be created, with their lengths in bits of CryptographicLength. */
 export interface SymmetricKind {
   /** Allowed lengths; undefined: any whole number of bytes from `minBits` to `maxBits`. */
   readonly lengths?: readonly number[]
   readonly minBits?: number
   readonly maxBits?: number
   readonly defaultBits: number
-  /** Bytes of a key of that length; bits / 8 unless said. */
+  /** Bytes of a key of that length; bits / 8 by default. */
   readonly bytes?: (bits: number) => number
 }
 
@@ -17,11 +17,11 @@ const hmac = (defaultBits: number): SymmetricKind => ({ minBits: 8, maxBits: 32_
 /** SP 800-107 §5.3.4: an HMAC key of less than 112 bits is not approved. */
 export const minFipsHmacBits = 112
 
-/** The closed table of what Create makes. */
+/** The complete table of keys that Create supports. */
 export const symmetricKinds: Readonly<Partial<Record<AlgorithmName, SymmetricKind>>> = {
   // 512 is two AES-256 keys for XTS.
   AES: { lengths: [128, 192, 256, 512], defaultBits: 256 },
-  // KMIP 2.1 §4.15: the length counts key bits without parity; clients also say it with parity.
+  // KMIP 2.1 §4.15: the length counts key bits without parity; clients also send it with parity.
   DES3: { lengths: [112, 128, 168, 192], defaultBits: 168, bytes: (bits) => (bits <= 128 ? 16 : 24) },
   Camellia: block,
   ARIA: block,

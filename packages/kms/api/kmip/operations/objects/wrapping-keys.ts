@@ -52,24 +52,26 @@ import {
   takeUse,
 } from '../crypto/key-use.ts'
 
-/** The keys that a wrapping names, with the identifiers of the versions that are used. */
+/** The keys that a wrapping names, with the identifiers of the versions in use. */
 export interface NamedWrappingKeys extends WrappingKeys {
   readonly identifiers: { readonly encryption: string | undefined; readonly mac: string | undefined }
 }
 
 type Named = Pick<WrappingData, 'method' | 'encryption' | 'mac'>
 
-/** `bytes`: how much is wrapped, for the usage limits of the wrapping key. */
+/** `bytes`: the wrapped length, for the usage limits of the wrapping key. */
 export type WrappingPurpose = { readonly wrap: true; readonly bytes: number } | { readonly wrap: false }
 
 export const toUnwrap: WrappingPurpose = { wrap: false }
 
 /**
- * Opens the keys that are to wrap or unwrap. The caller needs the right to encrypt (to decrypt) with the wrapping key
- * and the key must be made for it: Active to wrap, and not PreActive or destroyed to unwrap. A wrapping counts as a use.
- * Where a public key or a certificate is named to unwrap, all that is asked of its private key, which does it.
- * @throws KeyValueNotPresent for a wrapping that does not name them, WrappingObjectNotFound, WrappingObjectDestroyed, WrappingObjectArchived, PermissionDenied,
- *   WrongKeyLifecycleState, IncompatibleCryptographicUsageMask
+ * Decrypts the keys that wrap or unwrap. The caller needs the right to encrypt (to decrypt) with the wrapping key, and
+ * the usage mask and state of the key must permit it: Active to wrap, and not PreActive or destroyed to unwrap. A
+ * wrapping counts as a use. If a public key or a certificate is named to unwrap, these conditions apply to its private
+ * key, which unwraps.
+ * @throws KeyValueNotPresent for a wrapping that does not name its keys, WrappingObjectNotFound,
+ *   WrappingObjectDestroyed, WrappingObjectArchived, PermissionDenied, WrongKeyLifecycleState,
+ *   IncompatibleCryptographicUsageMask
  */
 export async function wrappingKeys(
   context: KmipContext,
@@ -82,7 +84,7 @@ export async function wrappingKeys(
   const opened = encryption && (await openNamed(context, encryption, right, use))
   if (opened !== undefined) await requireWrappingRights(context, opened, purpose)
   const authenticator = mac && (await findAuthenticator(context, mac, purpose))
-  // Only now: a wrapping that is refused is no use of the keys.
+  // Counted last: a refused wrapping is not a use of the keys.
   if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
   if (authenticator !== undefined && purpose.wrap) takeUse(context, authenticator.object, 0, true)
   if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
@@ -96,7 +98,7 @@ export async function wrappingKeys(
   }
 }
 
-/** The key, whichever its version, that is named to wrap. @throws WrappingObjectNotFound, PermissionDenied … */
+/** The named wrapping key, in any version. @throws WrappingObjectNotFound, PermissionDenied … */
 export async function wrappingKeyNamed(
   context: KmipContext,
   { identifier }: WrappingKeyInformation,
@@ -134,7 +136,7 @@ const protects: ReadonlySet<Usage> = new Set<Usage>(['wrapKey', 'macGenerate', '
 /**
  * The newest version of the named key wraps, and the block names that version; the key that unwraps is exactly
  * the version that the block names (docs/adr/rotation.md).
- * @throws WrongKeyLifecycleState for a replaced version that is to wrap, and for one below `min_decrypt_version`
+ * @throws WrongKeyLifecycleState for wrapping with a replaced version, and for one below `min_decrypt_version`
  */
 async function chooseVersion({ objects }: KmipContext, key: Key, use: Usage): Promise<Key> {
   const reader = { get: (id: string) => objects.key(id) }
@@ -147,7 +149,7 @@ async function chooseVersion({ objects }: KmipContext, key: Key, use: Usage): Pr
   }
 }
 
-/** An object wrapped for a public key names that one; the private half opens it. */
+/** An object wrapped for a public key names the public key; the private key unwraps it. */
 async function unwrapping(context: KmipContext, named: string): Promise<string> {
   const object = await context.objects.read(named)
   const isOpen = object?.type === 'PublicKey' || object?.type === 'Certificate'
@@ -187,8 +189,8 @@ async function findHeldKey(context: KmipContext, key: Key): Promise<BackendKey> 
 }
 
 /**
- * Wrapping encrypts material that the caller may have chosen, and unwrapping decrypts for the caller: in the modes in which
- * one does the other it takes both rights, as for Encrypt and Decrypt (docs/adr/rights-and-reach.md).
+ * Wrapping encrypts material that the caller may have chosen, and unwrapping decrypts for the caller: in modes in which
+ * one has the effect of the other, both rights are required, as for Encrypt and Decrypt (docs/adr/rights-and-reach.md).
  * @throws PermissionDenied, BadCryptographicParameters
  */
 async function requireWrappingRights(
@@ -207,7 +209,7 @@ async function requireWrappingRights(
     : requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan)))
 }
 
-/** Usage limits, and what SP 800-38D §8.3 allows of random IVs. */
+/** Counts usage limits and the limit of SP 800-38D §8.3 for random IVs. */
 async function countWrapping(
   context: KmipContext,
   { object, parameters }: Opened,

@@ -3,7 +3,7 @@ import { findMembers, integer, requireMember, requireType, structure } from '@wa
 import type { KmipOperation } from '../../engine/index.ts'
 import { signedIn } from '../../engine/index.ts'
 
-/** DiscoverVersions (KMIP 2.1 §6.1.16): those that are spoken here, of the client's list in the client's order. */
+/** DiscoverVersions (KMIP 2.1 §6.1.16): the supported versions of the client's list, in the client's order. */
 export const discoverVersions: KmipOperation = {
   name: 'DiscoverVersions',
   access: signedIn,

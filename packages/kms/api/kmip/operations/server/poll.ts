@@ -11,8 +11,8 @@ import {
 } from '../../engine/index.ts'
 
 /**
- * Poll (KMIP 2.1 §6.1.38): the answer to a request that was put off, as if it had been waited for; OperationPending while
- * there is none. It can be fetched again until it expires.
+ * Poll (KMIP 2.1 §6.1.38): the answer to a deferred request, the same as for a synchronous request; OperationPending
+ * while there is none. It can be fetched again until it expires.
  */
 export const poll: KmipOperation = {
   name: 'Poll',
@@ -28,7 +28,7 @@ export const poll: KmipOperation = {
   },
 }
 
-/** Cancel (KMIP 2.1 §6.1.5): what is not done yet will not be. */
+/** Cancel (KMIP 2.1 §6.1.5): a request that is not done yet is not executed. */
 export const cancel: KmipOperation = {
   name: 'Cancel',
   access: signedIn,
@@ -46,7 +46,7 @@ export const cancel: KmipOperation = {
   },
 }
 
-/** The caller's own request of this value. @throws kmipFailure InvalidAsynchronousCorrelationValue */
+/** The caller's request with this correlation value. @throws kmipFailure InvalidAsynchronousCorrelationValue */
 export async function requirePending(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
   const id = parseCorrelation(requireMember(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
   const { services, principal, now } = context

@@ -16,13 +16,13 @@ import { correlationValue, parseCorrelation, readSubmissionTime } from '../../as
 import { type KmipContext, type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 import { requirePending } from './poll.ts'
 
-/** How often and how long another worker is asked whether it is done: 30 seconds in all. */
+/** Number and interval of checks whether another worker is done: 30 seconds in all. */
 const rounds = 1200
 const roundMilliseconds = 25
 
 /**
- * Process (KMIP 2.1 §6.1.39): a request that was put off is done now, with what stands before it in its batch. It is
- * answered when that is done, so that the next Poll has the result.
+ * Process (KMIP 2.1 §6.1.39): executes a deferred request now, with the items before it in its batch. The answer is
+ * sent when it is done, so that the next Poll returns the result.
  */
 export const process: KmipOperation = {
   name: 'Process',
@@ -42,21 +42,21 @@ export const process: KmipOperation = {
 async function executeElsewhere(id: string, { services, principal }: KmipContext): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const row = await findPending(services.db, id, principal.name, services.clock.now())
-    // Cancelled meanwhile, or done.
+    // The request was cancelled meanwhile, or is done.
     if (row === undefined || row.result !== null) return
     await wait(roundMilliseconds)
   }
   throw kmipFailure('GeneralFailure', 'The request is not done yet: poll for it.')
 }
 
-/** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): what the caller has put off, and how far each is. */
+/** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): the deferred requests of the caller, and their states. */
 export const queryAsynchronousRequests: KmipOperation = {
   name: 'QueryAsynchronousRequests',
   access: signedIn,
   async act(payload, { services, principal, jobs, now }) {
     const ids = readRequestedIds(payload)
     const operations = readRequestedOperations(payload)
-    // Somebody may have gone over the limit by a batch that came at the same time.
+    // Concurrent batches of a user may exceed the limit.
     const rows = await listPending(services.db, principal.name, now, maxPerUser * 2)
     return rows
       .filter(({ id, operation }) => ids?.has(id) !== false && operations?.has(operation) !== false)

@@ -2,8 +2,8 @@ import { atLeast, Enumeration, isLegacy, type KmipVersion, Tag, versionNumbers }
 import { boolean, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 
 /**
- * Server profiles of KMIP Profiles 2.1 §5 whose mandatory test cases this server passes. Up to 1.4 a profile is one of a
- * version and names it: BaselineServerBasicKMIPV1_4.
+ * Server profiles of KMIP Profiles 2.1 §5 whose mandatory test cases this server passes. Up to 1.4 the name of a
+ * profile contains the version: BaselineServerBasicKMIPV1_4.
  */
 const profileNames: readonly string[] = [
   'BaselineServer',
@@ -44,7 +44,7 @@ export function profiles(version: KmipVersion): readonly TtlvNode[] {
   })
 }
 
-/** QueryCapabilities (KMIP 2.1 §7.5): what the envelope and the store do. */
+/** QueryCapabilities (KMIP 2.1 §7.5): capabilities of the message layer and of the store. */
 export function capabilities(version: KmipVersion): readonly TtlvNode[] {
   if (!atLeast(version, '1.3')) return []
   const { UnwrapMode, DestroyAction, ShreddingAlgorithm, RNGMode } = Enumeration

@@ -28,8 +28,8 @@ import { capabilities, profiles } from './query-capabilities.ts'
 const vendorIdentification = 'Warder'
 
 /**
- * Query (KMIP 2.1 §6.1.40): what this server can do, as far as it is so, in the words of the client's version.
- * @param names of the operation table that it is a row of
+ * Query (KMIP 2.1 §6.1.40): the capabilities of this server, in the enumerations of the client's version.
+ * @param names of the operations in the table
  */
 export function queryOperation(names: () => Iterable<OperationName>): KmipOperation {
   return {
@@ -57,9 +57,8 @@ type Answer = (
 ) => readonly TtlvNode[]
 
 /**
- * In the order of the members of the answer (KMIP 2.1 §6.1.40, table 257). What a server of this kind has none of is
- * answered with nothing, which says just that: no extensions, no attestation, no validation certificates, no
- * registration of clients.
+ * In the order of the members of the answer (KMIP 2.1 §6.1.40, table 257). Functions without a result get no members:
+ * there are no extensions, attestation, validation certificates or registration of clients.
  */
 const answers: readonly (readonly [keyof typeof Enumeration.QueryFunction, Answer])[] = [
   ['QueryOperations', listOperations],

@@ -27,7 +27,7 @@ import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
 import type { WantedObject } from './wanted-object.ts'
 
-/** Certificates that a file or a chain may have. */
+/** Maximum number of certificates in a file or a chain. */
 const maxChainLength = 32
 
 export function isPkcs12(format: KeyFormat | undefined): boolean {
@@ -37,9 +37,9 @@ export function isPkcs12(format: KeyFormat | undefined): boolean {
 /** Contents of an imported PKCS#12 file. */
 export interface BroughtFile {
   readonly key: StoredObject
-  /** DER; that of the key first. */
+  /** DER; the certificate of the key first. */
   readonly certificates: readonly Uint8Array[]
-  /** Attributes of the key that the file gives. */
+  /** Attributes of the key from the file. */
   readonly attributes: readonly TtlvNode[]
 }
 
@@ -68,7 +68,7 @@ export async function readFile(
     const read = await readManagedObject('PrivateKey', node, {}, { fips: context.services.fips })
     const named = attributes.some(({ tag }) => tag === Tag.PKCS_12FriendlyName)
     return {
-      // It goes out in the usual format of its algorithm unless a file is asked for (KMIP 2.1 §4.26).
+      // Get returns it in the default format of its algorithm unless the request names PKCS#12 (KMIP 2.1 §4.26).
       key: { ...read, shape: { ...read.shape, keyFormat: undefined } },
       certificates: file.certificates.slice(0, maxChainLength),
       attributes:
@@ -81,7 +81,7 @@ export async function readFile(
   }
 }
 
-/** The key block of a private key that comes as a PKCS#12 file. */
+/** The key block of a private key in a PKCS#12 file. */
 export function fileIn(node: StructureNode): PlainKeyValue | undefined {
   const { format, value } = readKeyBlock(node)
   return isPkcs12(format) && value !== undefined && !(value instanceof Uint8Array) ? value : undefined
@@ -89,9 +89,9 @@ export function fileIn(node: StructureNode): PlainKeyValue | undefined {
 
 /** The certificates of a file, staged. */
 export interface StagedCertificates {
-  /** With which the key leads to the first one. */
+  /** Links from the key to the first certificate. */
   readonly links: readonly TtlvNode[]
-  /** The first one, which is that of the key. */
+  /** The first certificate, which is that of the key. */
   readonly first: ManagedObject | undefined
 }
 
@@ -114,7 +114,7 @@ export async function stageCertificates(
   return { links, first }
 }
 
-/** Lets the certificate of a file lead to its key. */
+/** Links the certificate of a file to its key. */
 export function linkToKey({ objects }: KmipContext, { first }: StagedCertificates, key: string): void {
   if (first === undefined) return
   const nodes = [...readStoredAttributes(first), link('PrivateKeyLink', key)]
@@ -122,8 +122,8 @@ export function linkToKey({ objects }: KmipContext, { first }: StagedCertificate
 }
 
 /**
- * The private key with its certificates as a PKCS#12 file. Its password is what the key links to, or the certificate
- * that was asked for; clients of other servers give it in the place of the identifier of a wrapping key.
+ * The private key with its certificates as a PKCS#12 file. Its password is that of the link in the key or in the
+ * requested certificate; clients of other servers send it in place of the identifier of a wrapping key.
  * @param object the private key
  * @throws KeyFormatTypeNotSupported, BadPassword without a password
  */
@@ -166,8 +166,8 @@ export async function writeFile(
 }
 
 /**
- * Those that the key leads to, or its public key (KMIP 2.1 §6.1.19); when a certificate was asked for, that one and those
- * above it.
+ * The certificates that the key or its public key links to (KMIP 2.1 §6.1.19); for a requested certificate, that one
+ * and its issuers.
  */
 async function certificatesFor(context: KmipContext, key: ManagedObject): Promise<readonly Uint8Array[]> {
   const asked = context.object
@@ -182,7 +182,7 @@ async function certificatesFor(context: KmipContext, key: ManagedObject): Promis
   return [...(material === undefined ? [] : [material]), ...(await findChain(context, asked))]
 }
 
-/** A certificate and those above it as a PKCS#7 file without signatures (RFC 2315 §9.1). */
+/** A certificate and its issuers as a PKCS#7 file without signatures (RFC 2315 §9.1). */
 export async function writeChain(context: KmipContext, certificate: Uint8Array): Promise<StructureNode> {
   const chain = [certificate, ...(await findChain(context, context.object))]
   return structure(Tag.Certificate, [
@@ -191,7 +191,7 @@ export async function writeChain(context: KmipContext, certificate: Uint8Array):
   ])
 }
 
-/** The certificates to which an object leads, as far as they are kept here and the caller may get them. */
+/** The certificates that an object links to, as far as they are stored here and the caller may get them. */
 async function findChain(context: KmipContext, from: ManagedObject): Promise<readonly Uint8Array[]> {
   const chain: Uint8Array[] = []
   const seen = new Set<string>([from.id])

@@ -6,7 +6,7 @@ import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } f
 import { requireTemplates } from '../../locate/templates.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
-/** Get (KMIP 2.1 §6.1.19): the object itself, in the format asked for, wrapped if asked for. */
+/** Get (KMIP 2.1 §6.1.19): the object itself, in the requested format, wrapped on request. */
 export const get: KmipOperation = {
   name: 'Get',
   access: objectRight('get'),
@@ -22,7 +22,7 @@ export const get: KmipOperation = {
   },
 }
 
-/** Fresh is true until the object was given out for the first time (KMIP 2.1 §4.24). */
+/** Fresh is true until the object is returned for the first time (KMIP 2.1 §4.24). */
 export function noLongerFresh({ objects }: KmipContext, object: ManagedObject): void {
   const stored = readStoredAttributes(object)
   if (stored.some(({ tag, value }) => tag === Tag.Fresh && value === false)) return

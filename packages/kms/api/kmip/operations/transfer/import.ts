@@ -19,8 +19,8 @@ import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from
 import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
 
 /**
- * Import (KMIP 2.1 §6.1.25): an object with its identifier and everything that another server knew of it. It may take
- * the place of an object of the caller's own, never of somebody else's.
+ * Import (KMIP 2.1 §6.1.25): an object with its identifier and all its attributes from another server. It may replace
+ * an object of the caller, never that of another user.
  */
 export const importObject: KmipOperation = {
   name: 'Import',
@@ -49,14 +49,14 @@ export const importObject: KmipOperation = {
   },
 }
 
-/** Place and columns of an imported object. */
+/** Identifier and columns of an imported object. */
 interface Placement {
   readonly attributes: SortedAttributes
   readonly id: ObjectId | undefined
   readonly replace: boolean
 }
 
-/** An empty identifier asks for a new one. @throws InvalidField */
+/** An empty identifier requests a new one. @throws InvalidField */
 function readRequestedId(value: unknown): ObjectId | undefined {
   if (value === undefined || value === '') return undefined
   const id = typeof value === 'string' && value !== '*' ? asObjectId(value) : undefined
@@ -79,7 +79,7 @@ async function placeFile(context: KmipContext, file: BroughtFile, wish: Placemen
   return id
 }
 
-/** Stages the object, new or in the place of the caller's own, and wipes what was brought. */
+/** Stages the object, new or as the replacement of the caller's object, and wipes the imported bytes. */
 async function place(context: KmipContext, brought: StoredObject, wish: Placement): Promise<ObjectId> {
   const { attributes, id, replace } = wish
   const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
@@ -89,13 +89,14 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
     const fresh = asImported(await withMaster(context, own), attributes, context.now)
     const before = id === undefined ? undefined : await context.objects.read(id)
     if (before === undefined) {
-      // Another server, which may give identifiers of the same form, knew it by this one (KMIP 2.1 §6.1.25).
+      // The object keeps its identifier from the other server, which may use the same form of identifiers (KMIP 2.1
+      // §6.1.25).
       const chosenId = { by: context.principal.name, isMoved: true }
       const object = context.objects.create(id === undefined ? fresh : { ...fresh, chosenId })
       await adoptUserKeys(context, object)
       return object.id
     }
-    // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
+    // Another user's object is never replaced, and an object of the caller only if the request says so.
     if (!replace || before.owner !== context.principal.name) throw identifierTaken()
     if (before.chainId !== undefined)
       throw kmipFailure(
@@ -109,7 +110,7 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
     if (before.destroyedAt === undefined && (await waitsForDestruction(context, before)))
       throw kmipFailure('PermissionDenied', 'The destruction of this object waits: it is not replaced.')
     const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
-    // Whoever replaces it does not enable it.
+    // A replacement does not enable a disabled object.
     const { disabledAt } = before
     context.objects.update(before, { ...columns, disabledAt }, created.material ?? null)
     context.objects.retag(before, created.tags)

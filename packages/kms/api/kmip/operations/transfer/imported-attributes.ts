@@ -8,7 +8,7 @@ import { kmipFailure } from '../../engine/index.ts'
 
 type Described = NewObject['object']
 
-/** Life of an object that comes from another server, in the columns that hold it here. */
+/** Life cycle columns of an object that is imported from another server. */
 type Life = Partial<
   Pick<
     Described,
@@ -22,7 +22,7 @@ type Life = Partial<
   >
 >
 
-/** Attributes that are true of the object as it is stored here, whatever another server said. */
+/** Attributes that describe the object as it is stored here, whatever the other server sent. */
 const ofThisServer: ReadonlySet<number> = new Set([
   Tag.ShortUniqueIdentifier,
   Tag.LastChangeDate,
@@ -44,17 +44,17 @@ const ofThisServer: ReadonlySet<number> = new Set([
 export interface SortedAttributes {
   /** Attributes that any client may set on a new object. */
   readonly ordinary: readonly TtlvNode[]
-  /** Attributes that only servers set: kept as they are (KMIP 2.1 §6.1.25). */
+  /** Attributes that only servers set: stored as received (KMIP 2.1 §6.1.25). */
   readonly kept: readonly TtlvNode[]
   readonly life: Life
-  /** Unix milliseconds; no column, but a member of what is stored (see Archive). */
+  /** Unix milliseconds; not a column, but a member of the stored attributes (see Archive). */
   readonly archivedAt: number | undefined
 }
 
 /**
- * Sorts the attributes of an Import, where a client may say what otherwise only servers do.
+ * Sorts the attributes of an Import, in which a client may send attributes that otherwise only servers set.
  * @throws InvalidField for a state that an object with its material cannot have; InvalidAttributeValue,
- *   AttributeSingleValued for values that no server gives
+ *   AttributeSingleValued for invalid values
  */
 export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes {
   const ordinary: TtlvNode[] = []
@@ -73,7 +73,7 @@ export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes 
   return { ordinary, kept, life, archivedAt }
 }
 
-/** Nobody is believed about what kind of value an attribute has, or how often it is there. */
+/** Checks the type of the value and the number of instances, also for attributes from another server. */
 function checkKept(node: TtlvNode, before: readonly TtlvNode[]): TtlvNode {
   const rule = requireRule(node.tag)
   if (!rule.multiple && before.some(({ tag }) => tag === node.tag))
@@ -121,15 +121,15 @@ function readLife(node: TtlvNode): Life | undefined {
   }
 }
 
-/** Attributes that say what others have always been. */
+/** Attributes that record what other attributes have always been. */
 const historyTags: ReadonlySet<number> = new Set([Tag.AlwaysSensitive, Tag.NeverExtractable])
 
-/** The object as it was on the other server. */
+/** The object in its state on the other server. */
 export function asImported(created: NewObject, sorted: SortedAttributes, now: number): NewObject {
   const { kept, life, archivedAt } = sorted
   const { object } = created
   const state = life.state ?? object.state
-  // Attributes derived here from Sensitive and Extractable know nothing of their past (KMIP 2.1 §4.3, §4.33).
+  // Values derived here from Sensitive and Extractable ignore the history of the object (KMIP 2.1 §4.3, §4.33).
   const before = readStoredAttributes(object).filter(
     ({ tag }) => !historyTags.has(tag) || !kept.some((node) => node.tag === tag),
   )
@@ -144,7 +144,7 @@ export function asImported(created: NewObject, sorted: SortedAttributes, now: nu
       ...object,
       ...life,
       state,
-      // Dates act by themselves: an object that is Deactivated or Compromised has been Active.
+      // Dates change the state: an object that is Deactivated or Compromised has been Active.
       activationAt: object.activationAt ?? (state === 'Active' ? now : undefined),
       deactivationAt: object.deactivationAt ?? (state === 'Deactivated' ? now : undefined),
       compromisedAt: life.compromisedAt ?? (state === 'Compromised' ? now : undefined),

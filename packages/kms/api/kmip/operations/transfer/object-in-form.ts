@@ -34,7 +34,7 @@ import { listWrappedAttributes } from './wrapped-attributes.ts'
 
 /** Result of Get and Export. */
 export interface GivenObject {
-  /** The one that was asked for; of a certificate as a PKCS#12 file the private key that it belongs to. */
+  /** The requested object; for a certificate as a PKCS#12 file its private key. */
   readonly object: ManagedObject
   readonly node: StructureNode
 }
@@ -51,11 +51,11 @@ export function readWanted(payload: StructureNode): WantedObject {
 }
 
 /**
- * The object of the row in the form that is wanted, wrapped if that is wanted. A certificate as a PKCS#12 file is that of
- * its private key, on which the caller needs the same right.
+ * Returns the object of the row in the requested form, wrapped on request. A certificate as a PKCS#12 file includes its
+ * private key, on which the caller needs the same right.
  *
- * Material that the client may not have in clear is not given in clear: a Sensitive object only wrapped, by the server or as
- * it was registered; one that is not Extractable not at all (KMIP 2.1 §4.55, §4.23).
+ * A Sensitive object is returned only wrapped, by the server or as it was registered; an object that is not Extractable
+ * is never returned (KMIP 2.1 §4.55, §4.23).
  * @throws ObjectDestroyed, Sensitive, NotExtractable, KeyValueNotPresent, KeyFormatTypeNotSupported …
  */
 export async function objectInForm(
@@ -67,7 +67,7 @@ export async function objectInForm(
   return { object, node: await inForm(context, object, wanted) }
 }
 
-/** The private key of the row's certificate, if it has one that the caller may have; else the row's object. */
+/** The private key of the row's certificate, if it has one that the caller may get; else the row's object. */
 async function findFileKey(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
   const { object } = context
   const id = object.type === 'Certificate' ? findPrivateKeyId(object) : undefined
@@ -114,7 +114,7 @@ async function inForm(
   }
 }
 
-/** Of a key that is known by its attributes alone there is the block around the value (KMIP 2.1 §4.28). */
+/** For a key of which only the attributes are stored, the key block without its value (KMIP 2.1 §4.28). */
 function withoutValue(shape: StoredShape, wanted: WantedObject): StructureNode {
   const asIs = wanted.format === undefined || wanted.format === shape.keyFormat
   if (!asIs || wanted.compression !== undefined || wanted.specification !== undefined)
@@ -158,7 +158,7 @@ async function clearInForm(
   return keyObject(shape, key, value, writeWrappingData(data, keys.identifiers))
 }
 
-/** Wraps the key in an object that is kept as it came, leaving the rest of the object alone. */
+/** Wraps the key in an object that is stored as received; the rest of the object is unchanged. */
 async function wrapBlock(
   object: StructureNode,
   attributes: readonly TtlvNode[],
@@ -189,8 +189,9 @@ async function wrapBlock(
 }
 
 /**
- * An object that somebody else wrapped. As it is when nothing else is wanted; else it is opened with the wrapping key,
- * if that is here and the caller may use it, brought into the form, and wrapped again the way it was.
+ * An object that was registered wrapped. It is returned unchanged if the request names no other form; otherwise it is
+ * unwrapped with the wrapping key, if that is stored here and the caller may use it, converted to the requested form,
+ * and wrapped again in the same way.
  */
 async function wrapInForm(
   context: KmipContext,

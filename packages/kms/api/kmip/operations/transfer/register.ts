@@ -9,7 +9,7 @@ import { adoptUserKeys, withMaster } from '../abe/brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
-/** Register (KMIP 2.1 §6.1.43): an object that the client has already is kept here, as it came. */
+/** Register (KMIP 2.1 §6.1.43): stores an existing object of the client as received. */
 export const register: KmipOperation = {
   name: 'Register',
   access: creates,
@@ -47,7 +47,7 @@ async function registerOne(
   }
 }
 
-/** The attributes of a template that is checked: the names that it holds are its own. */
+/** The attributes of a template to check: the names in it are its own. */
 function withOwnNames(template: StructureNode, said: readonly TtlvNode[]): readonly TtlvNode[] {
   checkTemplate(template)
   const more = namesHeldBy(template).filter((name) => !said.some((node) => sameNode(node, name)))

@@ -14,9 +14,9 @@ import type { WrappingSpecification } from '../../key-blocks/index.ts'
 import { attributeState } from '../attributes/attribute-request.ts'
 
 /**
- * The attributes that are to be wrapped with the key (KMIP 2.1 §7.18), the standard's and vendors', as members of its
- * KeyValue in the form of the client's version: nobody can change that form once they are wrapped or authenticated
- * (KMIP 1.4 §2.1.4, KMIP 2.1 §3.1.3). Those that it does not have are left out.
+ * The standard and vendor attributes to wrap with the key (KMIP 2.1 §7.18), as members of its KeyValue in the form of
+ * the client's version: the form cannot change once they are wrapped or authenticated (KMIP 1.4 §2.1.4, KMIP 2.1
+ * §3.1.3). Attributes that the key does not have are omitted.
  */
 export async function listWrappedAttributes(
   context: KmipContext,
@@ -36,7 +36,7 @@ export async function listWrappedAttributes(
   return toLegacyAttributes(version, structure(Tag.Attributes, indexNodes(state.object, nodes)))
 }
 
-/** AttributeName, as 1.x writes names (`x-…` is the client's own) or as the tag is called. */
+/** AttributeName in the 1.x form (`x-…` is the client's own) or as the name of the tag. */
 function referenceTo(name: string): TtlvNode {
   const reference = fromLegacyName(name)
   if (readVendorName(reference)?.vendor !== legacyVendor) return reference
