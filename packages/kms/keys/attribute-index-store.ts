@@ -64,10 +64,10 @@ export function attributeIndexChanges(before: IndexedObject | undefined, after: 
 }
 
 /**
- * The rows of an object in `object_attribute`, by which it is found: the attributes that the table calls indexed
- * (structures by their members), the algorithm where it is not the one of the column, what is not as it is for most
- * objects (Sensitive, Fresh …), when it was archived, and the short identifier where it is no part of a UUID. Names,
- * links and tags have tables of their own (`name-link-tag-store.ts`).
+ * The search rows of an object in `object_attribute`: the attributes that the table marks as indexed (structures by
+ * their members), the algorithm if it differs from the column, values that differ from the common ones (Sensitive,
+ * Fresh …), the archive date, and the short identifier if it is not part of a UUID. Names, links and tags have tables
+ * of their own (`name-link-tag-store.ts`).
  */
 function indexRows(object: IndexedObject): readonly ValueRow[] {
   const rows = new Map<string, ValueRow>()
@@ -76,7 +76,7 @@ function indexRows(object: IndexedObject): readonly ValueRow[] {
   return [...rows.values()]
 }
 
-/** What is indexed of the members of the object. */
+/** The indexed values among the members of the object. */
 function memberValues(object: IndexedObject): readonly StoredValue[] {
   const { processStartAt, protectStopAt, archivedAt, form, id } = object
   return [

@@ -6,8 +6,8 @@ import type { ObjectId } from './object-id.ts'
 import { toleranceMs } from './rotation-plan.ts'
 import { withheld } from './state-machine.ts'
 
-// `look_from` says at how many messages the service looks at a version: versions that have encrypted so many are an index
-// of their own, however many keys there are. `look_at` puts off those that were looked at and stay there.
+// `look_from` is the number of messages at which the service checks a version: versions that reached it have an index
+// of their own, independent of the number of keys. `look_at` postpones those that were checked and remain in it.
 
 interface Row {
   readonly object_id: ObjectId
@@ -51,18 +51,18 @@ const ending = query<[least: number, told: number, late: number, most: number], 
 
 /** Refused rotations by use are tried again after so long, or when the key can be used again. */
 export const useRetryMs = 3_600_000
-/** Versions that a new policy looks at before the others, those with the most messages first. */
+/** Max versions that a new policy checks before the others, those with the most messages first. */
 const maxAtOnce = 10_000
 /** Keys near the end of their budget that are counted. */
 const maxCounted = 10_000
 
-/** A version whose messages have reached the number at which the service looks at it. */
+/** A version whose messages have reached the number at which the service checks it. */
 export interface DueBudget extends CountedMessages {
   readonly id: ObjectId
   readonly lookFrom: number
 }
 
-/** Versions at which the service has to look, those first that it has not put off; `limit` at most. */
+/** Versions that the service has to check, those that were not postponed first; at most `limit`. */
 export async function budgetsToLookAt(
   db: Database,
   now: number,
@@ -78,7 +78,7 @@ export async function budgetsToLookAt(
   }))
 }
 
-/** What is written down of a look: what is left out stays as it was. */
+/** The result of a check that is stored; absent members stay unchanged. */
 export interface BudgetMark {
   readonly lookFrom?: number
   /** Not before; Unix milliseconds. */
@@ -93,17 +93,17 @@ export function budgetMark(before: DueBudget, { lookFrom, lookAt = 0, told }: Bu
   return change(mark, [...after, id, before.lookFrom, before.told])
 }
 
-/** Lets the service look at a version no later than at so many messages. */
+/** Makes the service check a version after at most so many messages. */
 export function lookNoLaterThan(id: string, messages: number): Change {
   return change(lower, [messages, id, messages])
 }
 
-/** Lets a new policy reach what has encrypted the most at once; the others are reached by the look at all keys. */
+/** Makes a new policy check the most used versions at once; the scan of all keys reaches the others. */
 export function lookAtMostUsed(): Change {
   return change(highestUse, [maxAtOnce])
 }
 
-/** What a change of an object means for the next look: at once with another limit, and when it is not withheld any more. */
+/** Schedules the next check after a change of an object: at once if its limit changed or it is no longer withheld. */
 export function budgetLooks(before: ManagedObject, after: ManagedObject): Change[] {
   if (after.algorithm !== 'AES') return []
   const isFreed = withheld(before) !== undefined && withheld(after) === undefined
@@ -113,7 +113,10 @@ export function budgetLooks(before: ManagedObject, after: ManagedObject): Change
   ]
 }
 
-/** Messages that no key reaches whose rotation by use works: the highest number of a rule, and what is encrypted until a look. */
+/**
+ * More messages than a key reaches if its rotation by use works: the max number of a rule, and use until the next
+ * check.
+ */
 const lateFrom = 4_100_000_000
 
 /** Active keys that stop encrypting soon and that nothing rotates before. */

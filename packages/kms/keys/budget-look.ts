@@ -9,7 +9,7 @@ export interface CountedMessages {
   readonly told: number
 }
 
-/** What the service does about a version that has encrypted so many messages. */
+/** The action of the service for a version that has encrypted so many messages. */
 export type BudgetStep = 'rotate' | 'announce' | 'warn' | 'wait'
 
 /** Limits of the messages of a version. */
@@ -45,8 +45,8 @@ export function budgetStep(counted: CountedMessages, { limit, announced }: Messa
 }
 
 /**
- * At how many messages the service looks at a version next. Rotations after fewer messages than a policy can ask for are
- * not announced: there would be no day without one.
+ * The number of messages at which the service checks a version next. Rotations after fewer messages than a policy can
+ * set are not announced, because there would be a notice every day.
  */
 export function nextLook({ reserved, told }: CountedMessages, { limit, announced }: MessageLimit): number {
   const levels =

@@ -15,7 +15,7 @@ const rest = query<[after: string], { readonly count: number }>(
   'SELECT count(*) AS count FROM managed_object WHERE id > ?',
 )
 
-// The index has no Active objects, as most are; the condition that says so again lets it be used.
+// The index excludes Active objects, the most common ones; the redundant condition lets the planner use it.
 const lastOfStepIn = query<[state: string, after: string, offset: number], { readonly id: string }>(
   `SELECT id FROM managed_object WHERE state = ? AND state <> 'Active' AND id > ? ORDER BY id LIMIT 1 OFFSET ?`,
 )

@@ -4,7 +4,7 @@ import { type Change, change, type Database, insertInto, query } from '@warder/f
 export const maxInvocations = 2 ** 32
 
 const open = insertInto<[id: string, reserved: number]>('gcm_budget', ['object_id', 'reserved'])
-// The service looks at once at a version of a key that says itself after how many messages it is rotated.
+// A version of a key with its own number of messages until rotation is checked at once.
 const openVersion = query<[id: string, reserved: number, chain: string], unknown>(
   `INSERT INTO gcm_budget (object_id, reserved, look_from) VALUES (?, ?,
      CASE WHEN EXISTS (SELECT 1 FROM managed_object WHERE id = ? AND rotate_after IS NOT NULL) THEN 0 ELSE 1048576 END)`,

@@ -24,7 +24,7 @@ interface Block {
   left: number
   size: number
   pending: Promise<void> | undefined
-  /** Nothing can be reserved any more: not asked again. */
+  /** true: the budget is used up, so no reservation is tried again. */
   spent: boolean
 }
 
@@ -98,7 +98,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
       const { id } = key
       if (block.left === 0) return takeLater(id, block)
       block.left -= 1
-      // A failure now is not this caller's: the one who finds the block empty is told.
+      // A failure here does not concern this caller: the caller that finds the block empty gets it.
       if (block.left < block.size / 4 && block.pending === undefined && !block.spent) {
         reserve(id, block).catch(() => undefined)
       }

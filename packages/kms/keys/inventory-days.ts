@@ -3,9 +3,10 @@ import { maxScanned, type Piece, walkPiece } from './inventory-piece.ts'
 import { ofOneDay, statements, type WalkCursor } from './inventory-walk-store.ts'
 
 /**
- * A piece of the walk by the day of the last use. A day can have any number of keys, and SQLite compares the pair of day and
- * id by no index over an expression. So the day of the place is walked by its ids, then whole days, then the last day up to
- * the last id that is looked at: every statement is bounded by its index on both sides.
+ * Reads a part of the inventory by the day of the last use. A day can have any number of keys, and SQLite cannot
+ * compare the pair of day and id by an index over an expression. So the first query reads the rest of the cursor's day
+ * by ids, the next one whole days, and the last one the last day up to the last id: each is bounded by its index on
+ * both sides.
  * @param before day before which the range ends
  * @param asked as `conditionParameters`
  */

@@ -1,14 +1,14 @@
 import type { Database, SqlValue } from '@warder/foundation/sql'
 import type { Found, WalkCursor, WalkStatements } from './inventory-walk-store.ts'
 
-/** Rows that one piece of a page looks at: whatever is asked, it takes no longer. */
+/** Max rows that one part of a page scans: it bounds the time for any filter. */
 export const maxScanned = 1000
 
-/** What a part of a walk found. */
+/** The result of one part of a scan. */
 export interface Piece {
-  /** As many as were wanted at most. */
+  /** At most the requested number. */
   readonly found: readonly Found[]
-  /** Where the look ended before the walk did. */
+  /** The position at which this part stopped before the end of the scan. */
   readonly last: WalkCursor | undefined
 }
 

@@ -20,7 +20,7 @@ import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 
 export { type InventoryCursor, type InventoryFilter, isWalk, type Range }
 
-/** Keys of an owner that are walked as they are, whatever is asked of them: two pages. */
+/** Max keys of an owner that are scanned without an index of the filter: two pages. */
 const fewOfOwner = 2000
 
 const someOfOwner = query<[owner: string, most: number], { readonly count: number }>(

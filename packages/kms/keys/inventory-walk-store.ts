@@ -7,7 +7,7 @@ export interface Range {
   readonly before: number
 }
 
-/** Which keys are listed. What is undefined restricts nothing. */
+/** Filter of the listed keys. Undefined members do not restrict. */
 export interface InventoryFilter {
   /** undefined = of every owner. */
   readonly owner: string | undefined
@@ -49,7 +49,7 @@ const walks = {
   used: { row: 'first', sort: usedDay },
   created: { row: 'first', sort: 'first.created_at' },
   rotated: { row: 'newest', sort: 'newest.created_at' },
-  // The index leaves out the state that most keys have.
+  // The index excludes the most common state.
   state: { row: 'newest', where: "newest.state = ? AND newest.state <> 'Active'" },
   algorithm: { row: 'first', where: 'first.algorithm = ?' },
   disabled: { row: 'newest', where: 'newest.disabled_at IS NOT NULL' },
@@ -97,7 +97,7 @@ const conditions = `
   AND (CAST(? AS TEXT) IS NULL OR (newest.deactivation_at >= ? AND newest.deactivation_at < ?))
   AND ${usedDay} + 0 >= ? AND ${usedDay} + 0 < ?`
 
-/** What a filter asks of a row: the parameters that each statement of a walk has before its limit. */
+/** Parameters of the filter, which precede the limit in each statement of a scan. */
 export function conditionParameters(filter: InventoryFilter, now: number): SqlValue[] {
   const { owner, tag, algorithm, boundAlg, type, state, disabled, awaitsDestruction, ends } = filter
   const text = (value: string | undefined): SqlValue[] => [value ?? null, value ?? null]
@@ -147,7 +147,7 @@ export interface Found extends WalkCursor {
 type Statement<R> = Query<readonly SqlValue[], R>
 
 export interface WalkStatements {
-  /** The last row that a page looks at; none if there are fewer. */
+  /** The last row that a page scans; none if there are fewer. */
   readonly end: Statement<WalkCursor>
   /** Rows up to there that meet the conditions. */
   readonly some: Statement<Found>

@@ -18,7 +18,7 @@ import type { ObjectId } from './object-id.ts'
 import { findObject, findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
 import { type State, stateAt } from './state-machine.ts'
 
-/** An object whose key is open in memory. Its row was looked at for this use: see `createRowCache`. */
+/** An object whose key is decrypted in memory. Its row was validated for this use: see `createRowCache`. */
 export class Key {
   readonly object: ManagedObject
   readonly #described: DescribedKey | undefined
@@ -37,7 +37,7 @@ export class Key {
     this.#clock = clock
   }
 
-  /** The state now: dates act by themselves, whether or not the row says so yet. */
+  /** The state now: dates take effect by themselves, even if the row has not been updated yet. */
   get state(): State {
     return stateAt(this.object, this.#clock.now())
   }
@@ -113,9 +113,9 @@ export interface KeyRingOptions {
   readonly clock: Clock
   /** Backend that uses the keys; absent: this process. */
   readonly backend?: KeyBackend
-  /** Keys that it does not permit open, so that they can be looked at and destroyed, and are not used. */
+  /** Keys that it does not permit are loaded, so that they can be read and destroyed, but cannot be used. */
   readonly policy?: AlgorithmPolicy
-  /** Opened keys at most. */
+  /** Max decrypted keys. */
   readonly capacity: number
   /** PostgreSQL only: see `createRowCache`. */
   readonly leaseMs: number

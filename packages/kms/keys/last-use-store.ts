@@ -37,7 +37,7 @@ const sweep = query<[before: number], unknown>('DELETE FROM object_use WHERE day
 /** How long it is known who used an object; on which day it was used last is known for ever. */
 const keptDays = 400
 
-/** Users of an object that one answer or notice names at most. */
+/** Max users of an object that one response or notice names. */
 const maxUsers = 1000
 
 /** Changes that record a use; none when it is known: another worker may have written it. */

@@ -145,7 +145,7 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Wit
   readonly version: number
 }
 
-/** Members that most new objects have alike; spread them and set what differs. */
+/** Defaults of the members of new objects; spread them and set those that differ. */
 export const newObjectDefaults = {
   compromisedAt: undefined,
   destroyedAt: undefined,
@@ -205,7 +205,7 @@ export interface NewObject {
   /** The caller wipes it. undefined = no material (an object known by its attributes alone). */
   readonly material: Uint8Array | undefined
   readonly tags: readonly string[]
-  /** Who chose its identifier; undefined: the service gave it. */
+  /** The party that chose its identifier; undefined: the service. */
   readonly chosenId?: ChosenId
   /** AES-GCM encryptions that were done with it before it is stored. Default: none. */
   readonly invocations?: number

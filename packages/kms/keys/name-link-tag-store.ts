@@ -2,7 +2,8 @@ import { type Change, change, type Database, insertInto, query } from '@warder/f
 import { toIndexText } from './attributes/index-value.ts'
 import type { ManagedObject } from './managed-object.ts'
 
-// Names and links stand in the row of the object; `object_name` and `object_link` are how objects are found by them.
+// Names and links are stored in the row of the object; `object_name` and `object_link` are the tables to search by
+// them.
 
 const insertName = insertInto<[id: string, name: string, type: string]>('object_name', [
   'object_id',
@@ -52,7 +53,7 @@ export function removeNamesAndLinks(id: string): Change[] {
 
 type Pair = readonly [string, string]
 
-/** One for each name: of one that is there with two types, the last. */
+/** One row per name; the last one if a name is present with two types. */
 function nameRows(object: Named | undefined): readonly Pair[] {
   return [...new Map(object?.names.map(({ name, type }) => [toIndexText(name), type]))]
 }
@@ -103,7 +104,7 @@ const tagsOfHalves = query<
    ORDER BY tag`,
 )
 
-/** What of an object tells the other half of its pair. */
+/** Members of an object that identify the other half of its pair. */
 export type PairMember = Pick<ManagedObject, 'id' | 'owner'> &
   Partial<Pick<ManagedObject, 'chainId' | 'linkedId'>>
 
@@ -119,7 +120,7 @@ export async function tagsOfPair(
   return (await db.all(tagsOfHalves, [...params])).map(({ tag }) => tag)
 }
 
-/** Ids of the other half of a pair, as an object tells them. */
+/** Ids of the other half of a pair, by the links of an object. */
 export function otherHalfIds({
   linkedId,
   links,

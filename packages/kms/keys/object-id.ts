@@ -12,8 +12,8 @@ export type ObjectId = string & { readonly [brand]: 'ObjectId' }
 const refused = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * undefined when no object can have this identifier: it is then as absent as any other. `*` stands for any object
- * where grants of `create` are kept: an object of that name would own them.
+ * undefined if no object can have this identifier, which is then treated like any unknown one. `*` means any object in
+ * the table of `create` grants: an object with that name would own these grants.
  */
 export function asObjectId(text: string): ObjectId | undefined {
   if (
@@ -46,8 +46,8 @@ let latest = 0
 let sequence = 0
 
 /**
- * A UUIDv7 (RFC 9562 §5.7): it sorts by time, so that new rows stand together in the index. Those of one process sort in
- * the order in which they were made, also within a millisecond (§6.2, method 1). Not a secret.
+ * A UUIDv7 (RFC 9562 §5.7): it sorts by time, so that new rows are adjacent in the index. Identifiers of one process
+ * sort in the order of their creation, also within a millisecond (§6.2, method 1). Not a secret.
  * @param now Unix milliseconds
  */
 export function newObjectId(now: number): ObjectId {
@@ -90,7 +90,7 @@ export function isNewId(id: string, now: number): boolean {
   return hasServiceForm(id) && Math.abs(readTimestamp(id) - now) <= maxAgeMs
 }
 
-/** Whether an identifier of the form of the service says that it was made between two moments. */
+/** Whether the time in an identifier of this service is between two moments. */
 export function isIdMadeBetween(id: string, from: number, now: number): boolean {
   const at = readTimestamp(id)
   return at > from && at <= now + maxAgeMs

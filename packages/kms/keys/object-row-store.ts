@@ -3,7 +3,7 @@ import { ObjectAttributes } from './attributes/object-attributes.ts'
 import type { ManagedObject, MaterialForm, ObjectLink, ObjectName, UsageLimits } from './managed-object.ts'
 import type { PendingDestruction } from './state-machine.ts'
 
-/** How one member of an object stands in its row. */
+/** How one member of an object is stored in its row. */
 interface Column<Value> {
   readonly name: string
   /** true: set when the object is created, never changed. */
@@ -12,7 +12,7 @@ interface Column<Value> {
   read(stored: SqlValue): Value
 }
 
-/** A column that holds the member as it is; NULL stands for undefined. */
+/** A column that holds the member unchanged; NULL means undefined. */
 function plain<Value>(name: string, fixed = false): Column<Value> {
   return {
     name,
@@ -137,7 +137,7 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   version: plain('version'),
 }
 
-/** The columns of names and links as they are stored, for migrations. */
+/** The stored columns of names and links, for migrations. */
 export const storedNames = names.write
 export const storedLinks = links.write
 
@@ -155,7 +155,10 @@ export const insertObject = insertInto<readonly SqlValue[]>('managed_object', [
   'material',
 ])
 
-/** Parameters: see `toUpdate`. Guarded by the version that was read. What changed is planned anew (`rotation-plan-store.ts`). */
+/**
+ * Parameters: see `toUpdate`. Guarded by the version that was read. A change resets the plan
+ * (`rotation-plan-store.ts`).
+ */
 export const updateObject = query<readonly SqlValue[], unknown>(
   `UPDATE managed_object SET ${changing.map(([, { name }]) => `${name} = ?`).join(', ')}, version = version + 1, rotation_look_at = 0
      WHERE id = ? AND version = ?`,

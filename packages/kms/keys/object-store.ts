@@ -100,7 +100,7 @@ export async function findWithMaterial(
   return { object: toObject(row), material }
 }
 
-/** A page of what `owner` owns, in the order of ids; a key with versions is there once. */
+/** A page of the objects of `owner`, in the order of ids; a key with versions is listed once. */
 export async function listOwnedObjects(
   db: Database,
   owner: string,
@@ -111,9 +111,9 @@ export async function listOwnedObjects(
 }
 
 /**
- * Public keys, and private ones that came without their public half, among the newest objects with a tag: the newest
- * of each owner, then the second of each, so that no owner's many keys take the place of others'. Their dates are for
- * the caller to look at.
+ * Public keys, and private ones that were imported without their public half, among the newest objects with a tag: the
+ * newest of each owner, then the second of each, so that the many keys of one owner do not displace those of others.
+ * The caller has to check their dates.
  */
 export async function publicKeysWithTag(
   db: Database,
@@ -238,7 +238,7 @@ export function removalChanges(db: Database, removed: readonly ManagedObject[], 
   ])
 }
 
-/** Objects whose stored state is older than their dates, at most `limit` of each kind. */
+/** Objects whose stored state is outdated by their dates, at most `limit` of each kind. */
 export async function overdueObjects(
   db: Database,
   now: number,

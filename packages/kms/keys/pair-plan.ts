@@ -135,7 +135,7 @@ function diffieHellman({ bits = 2048 }: PairWish): PairPlan {
   return { algorithm: 'DH', bits, make: () => inGenerationQueue(() => generate('dh', { group })) }
 }
 
-/** What node:crypto calls an algorithm of one parameter set, and the bits of its public key (FIPS 203 to 205). */
+/** The node:crypto name of an algorithm with one parameter set, and the bits of its public key (FIPS 203 to 205). */
 function namedKind(algorithm: AlgorithmName): readonly [type: string, bits: number] | undefined {
   if (algorithm === 'Ed448') return ['ed448', 456]
   const name = algorithm.replaceAll('_', '-')

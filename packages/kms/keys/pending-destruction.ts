@@ -11,7 +11,7 @@ export interface WantedDestruction {
   readonly manner: DestructionManner
   /** Unix milliseconds. */
   readonly now: number
-  /** As `runningTime` tells. */
+  /** From `runningTime`. */
   readonly ranMs: number
 }
 
@@ -32,8 +32,8 @@ export const restored: Partial<Withholding> = Object.freeze({
 })
 
 /**
- * Whether a destruction that waits is to be carried out: its date has come, and the service has run for as long. A clock
- * that jumps ahead meets the first, not the second; one that was behind when it was asked for, too.
+ * Whether a pending destruction is to be executed: its date has passed, and the service has run for that long. A clock
+ * that jumps ahead, or was behind at the time of the request, meets only the first condition.
  */
 export function isDestructionDue(
   { destructionAt, destruction }: Pick<ManagedObject, 'destructionAt' | 'destruction'>,

@@ -104,14 +104,14 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
   InternalServerError: 'internal_error',
 }
 
-/** A thrown error in the words of KMIP, and as HTTP and the log are told of it. */
+/** A thrown error as KMIP reports it, and as HTTP and the log report it. */
 export interface Explanation {
   readonly reason: string
   readonly message: string
   readonly failure: Failure
 }
 
-/** A PkiError or a CryptoFailure as the refusal that it is; anything else as it is. */
+/** Converts a PkiError or a CryptoFailure to a refusal; returns any other error unchanged. */
 export function toRefusal(thrown: unknown): unknown {
   if (thrown instanceof CryptoFailure) {
     const { reason, words } = reasonOfCryptoFailure[thrown.code]

@@ -29,9 +29,10 @@ export function hasVersions({ type }: Pick<ManagedObject, 'type'>): boolean {
 }
 
 /**
- * Links both, takes the names from the replaced one, and says which of them is the latest: of a key by its versions. The
- * replacement belongs to the owner of the replaced one: a grantee of `rekey` renews a key, but does not take it away.
- * @throws Refusal PermissionDenied when the owner has no room for it
+ * Links both objects, moves the names of the replaced one, and marks the latest, for a key by its versions. The
+ * replacement belongs to the owner of the replaced object: a grantee of `rekey` renews a key but does not become its
+ * owner.
+ * @throws Refusal PermissionDenied if the quota of the owner is used up
  */
 export async function linkReplacement(
   request: ReplacingRequest,
@@ -77,9 +78,9 @@ async function requireRoomOfOwner(
 }
 
 /**
- * The public key of a pair, if it is here: by the pair itself, or by a link. Any client may set links to any object: only
- * those to objects of the same owner count, and others are not followed.
- * @returns its identifier, as it is named
+ * The public key of a pair, if it is stored here: by the pair itself, or by a link. Any client may set links to any
+ * object, so only links to objects of the same owner are followed.
+ * @returns its identifier, as the link names it
  */
 export async function findLinkedHalf(
   { objects }: Pick<ReplacingRequest, 'objects'>,

@@ -13,7 +13,7 @@ const tooLate = query<[now: number, latest: number, limit: number], ObjectRow>(
        (rotate_every + CASE WHEN newest_id IS NULL THEN COALESCE(rotate_offset, 0) ELSE 0 END) > ? LIMIT ?`,
 )
 
-/** Keys whose rotation is due by a time of their own, `limit` at most. */
+/** Keys whose rotation is due by their own schedule; at most `limit`. */
 export async function dueRotations(
   db: Database,
   now: number,

@@ -5,8 +5,8 @@ import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 import { type RotationPlan, toleranceMs } from './rotation-plan.ts'
 import type { RotationPolicy } from './rotation-policy.ts'
 
-// `rotation_look_at` says when the service looks at a key again: 0 for what is new or was changed (each update of a row
-// writes it), NULL for never. What is due is found by its index, however many keys there are.
+// `rotation_look_at` is the time at which the service checks a key again: 0 for new and changed keys (each update of a
+// row writes it), NULL for never. Due keys are found by its index, independent of the number of keys.
 
 type PlannedRow = ObjectRow & { readonly rotation_plan: string | null }
 
@@ -33,15 +33,15 @@ const write = query<[look: number | null, plan: string, id: string, version: num
 const writePlan = query<[plan: string, id: string], unknown>(
   'UPDATE managed_object SET rotation_plan = ? WHERE id = ?',
 )
-/** A key that the service looks at, with its plan from before. */
+/** A key that the service checks, with its previous plan. */
 export interface LookedAt {
   readonly key: ManagedObject
   readonly plan: RotationPlan | undefined
 }
 
 /**
- * Keys at which the service has to look: those that say themselves how they are rotated, and with a policy the others.
- * Ordered within each kind, `limit` of each at most.
+ * Keys that the service has to check: those with their own schedule and, if there is a policy, the others. Ordered
+ * within each kind, at most `limit` of each.
  */
 export async function keysToLookAt(
   db: Database,
@@ -71,7 +71,7 @@ export function planChange(key: ManagedObject, plan: RotationPlan, lookAt: numbe
   return change(write, [lookAt ?? null, JSON.stringify(plan), key.id, key.version])
 }
 
-/** The same for a key that changes in the same commit, or just did: the service looks at it again at once. */
+/** The same for a key that changes in the same commit, or just did: the service checks it again at once. */
 export function planAlone(id: string, plan: RotationPlan): Change {
   return change(writePlan, [JSON.stringify(plan), id])
 }
@@ -100,9 +100,10 @@ async function isPolicyNew(db: Database, digest: string): Promise<boolean> {
 }
 
 /**
- * Lets the service look at all keys again after a change of the settings: a page at a time, so that no commit is long; a
- * kill goes on with the page that it met. Before the first settings every key waits for its first look anyway.
- * @returns true: there is more
+ * Makes the service check all keys again after a change of the settings: one page per commit, so that commits are
+ * short; after a kill it continues with the interrupted page. Before the first settings every key awaits its first
+ * check anyway.
+ * @returns true: there are more pages
  */
 export async function adoptPolicy(db: Database, digest: string): Promise<boolean> {
   const known = await db.get(state, [])

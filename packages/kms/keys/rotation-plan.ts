@@ -28,8 +28,8 @@ export interface Planned {
 }
 
 /**
- * The plan of a key, from what was planned before. The interval of a policy counts from when the newest version was made.
- * Where that is in the future, because a clock was ahead, it counts from the first look after it, which the plan remembers.
+ * The plan of a key, based on its previous plan. The interval of a policy counts from the creation of the newest
+ * version. If that is in the future, because a clock was fast, it counts from the first check, which the plan stores.
  */
 export function planOf(
   { key, newest, schedule }: Planned,
@@ -46,7 +46,10 @@ export function planOf(
   return { generation, every, at, told: same?.told, retry: same?.retry }
 }
 
-/** Whether a failed rotation forbids the next try for now. A date that is further away was set by a clock that was ahead. */
+/**
+ * Whether a failed rotation delays the next try. A date further away was set by a node with a fast clock and is
+ * ignored.
+ */
 export function waitsForRetry({ retry }: RotationPlan, now: number): boolean {
   return retry !== undefined && retry > now && retry <= now + retryMs
 }
@@ -71,7 +74,7 @@ function noticeFrom({ at, every, told }: RotationPlan, noticeMs: number): number
   return told === at ? undefined : at - noticeMs
 }
 
-/** When the key is looked at next; undefined: not before it changes. What the key itself says has an index of its own. */
+/** When the key is checked next; undefined: not before it changes. The key's own schedule has an index of its own. */
 export function lookAfter(
   plan: RotationPlan,
   { rotateEvery }: Pick<ManagedObject, 'rotateEvery'>,

@@ -17,7 +17,7 @@ export interface RotationRule extends RotationSchedule {
   readonly algorithm: string | undefined
 }
 
-/** How the settings rotate keys that say nothing themselves. */
+/** Rotation by the settings, for keys without a schedule of their own. */
 export interface RotationPolicy {
   readonly rules: readonly RotationRule[]
   /** Of the rules that fit a key the shortest interval and the fewest messages. */
@@ -26,7 +26,7 @@ export interface RotationPolicy {
   readonly maxInterval: number
   /** The fewest messages after which a rule rotates; undefined: none does so by use. */
   readonly minMessages: number | undefined
-  /** SHA-256 of all that decides when keys are looked at. */
+  /** SHA-256 of all settings that determine when keys are checked. */
   readonly digest: string
   /** Notice before a rotation, milliseconds; 0 = none. */
   readonly noticeMs: number

@@ -2,8 +2,9 @@ import { findLinkTarget, type ManagedObject } from './managed-object.ts'
 import { minInterval } from './rotation-policy.ts'
 
 // `RotateAutomatic`, `RotateInterval` and `RotateOffset` of a key (KMIP 2.1 §4.52, §4.54, §4.56) are its schedule, which
-// REST calls `rotate_every`: stored on generation 0 and on the newest version, which clients name, as one
-// (docs/adr/rotation.md). Of a certificate, and of a pair that is renewed with its certificate, they say when it is renewed.
+// REST calls `rotate_every`: stored together on generation 0 and on the newest version, which clients name
+// (docs/adr/rotation.md). For a certificate, and a pair that is renewed with its certificate, they schedule the
+// renewal.
 
 const names = ['RotateAutomatic', 'RotateInterval', 'RotateOffset'] as const
 

@@ -1,9 +1,9 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /**
- * How long the service has run, counted in looks that are a minute apart by a timer, not by the wall clock: a clock that
- * jumps cannot make a wait shorter. What one look adds is bounded, so that a jump adds no more than usual time does;
- * while no node runs nothing is added.
+ * How long the service has run, counted in ticks of a timer that are a minute apart, not by the wall clock: a clock
+ * that jumps cannot shorten a wait. The time that one tick adds is bounded, so that a jump adds no more than a normal
+ * tick; while no node runs, no time is added.
  */
 
 /** Between two looks, milliseconds. */
@@ -21,12 +21,12 @@ const write = query<[ran: number, now: number, before: number, seen: number], un
   `UPDATE running_time SET ran_ms = ?, seen_at = ? WHERE name = 'service' AND ran_ms = ? AND seen_at = ?`,
 )
 
-/** Milliseconds that were counted so far; at most two looks behind. */
+/** Milliseconds that were counted so far; at most two ticks behind. */
 export async function runningTime(db: Database): Promise<number> {
   return (await db.get(read, []))?.ran_ms ?? 0
 }
 
-/** Running time after a look at `now`: it adds no negative time and never more than looks are apart. */
+/** Running time after a tick at `now`: adds no negative time and never more than the interval of ticks. */
 function timeAfterLook(before: RunningTime, now: number): RunningTime {
   const passed = Math.min(Math.max(now - before.seen_at, 0), maxPerLookMs)
   return { ran_ms: before.ran_ms + passed, seen_at: now }

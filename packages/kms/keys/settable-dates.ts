@@ -17,7 +17,7 @@ const names: Readonly<Record<SettableDate, string>> = {
   deactivationAt: 'deactivation_at',
 }
 
-/** Which date must not come before which (KMIP 2.1 §4.18, §4.40, §4.41). */
+/** Pairs of dates of which the first must not be later than the second (KMIP 2.1 §4.18, §4.40, §4.41). */
 const order: readonly (readonly [earlier: SettableDate, later: SettableDate])[] = [
   ['activationAt', 'processStartAt'],
   ['activationAt', 'deactivationAt'],

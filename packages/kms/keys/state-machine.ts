@@ -23,7 +23,7 @@ export interface LifeCycle {
 /** Event in the life of an object; time itself is not an event: see `stateAt`. */
 export type LifeCycleEvent = 'activate' | 'deactivate' | 'compromise' | 'destroy'
 
-/** KMIP 2.1 §4.57, figure of the states. What is not here is refused. */
+/** KMIP 2.1 §4.57, figure of the states. All other transitions are refused. */
 const transitions: Readonly<Record<LifeCycleEvent, Partial<Record<State, State>>>> = {
   activate: { PreActive: 'Active' },
   deactivate: { Active: 'Deactivated' },
@@ -37,8 +37,8 @@ const transitions: Readonly<Record<LifeCycleEvent, Partial<Record<State, State>>
 }
 
 /**
- * The state as it is at `now`: dates that have passed act by themselves (transitions 4 and 6), both of them if both
- * have. A stored state is therefore never newer than the true one, only older.
+ * The state at `now`: dates that have passed take effect by themselves (transitions 4 and 6), both of them if both have
+ * passed. A stored state may therefore be older than the true one, never newer.
  */
 export function stateAt(
   cycle: Pick<LifeCycle, 'state' | 'activationAt' | 'deactivationAt'>,
@@ -83,9 +83,9 @@ export function mayProcess(state: State): boolean {
   return state === 'Active' || state === 'Deactivated' || state === 'Compromised'
 }
 
-/** State of an object after its waiting destruction is carried out. */
+/** State of an object after its pending destruction was executed. */
 export type DestructionManner =
-  /** Nothing is left of it (REST). */
+  /** The object is removed completely (REST). */
   | 'remove'
   /** Its material is gone, its attributes stay (KMIP 2.1 §6.1.15). */
   | 'destroy'
@@ -97,7 +97,7 @@ export interface PendingDestruction {
   /** The user who asked for it; their rights were checked then. */
   readonly by: string
   readonly manner: DestructionManner
-  /** Milliseconds that the service has to have run, as it counts them (`running-time-store.ts`), before it is carried out. */
+  /** Min milliseconds of running time of the service (`running-time-store.ts`) at which it is executed. */
   readonly afterRunMs: number
   /** Notices sent so far: none yet, that it waits, that it is near. */
   readonly announced: 0 | 1 | 2
@@ -115,7 +115,7 @@ export interface Withholding {
 /** Why an object cannot be used at all and its material is not returned to any caller. */
 export type Withheld = 'awaits destruction' | 'archived' | 'disabled'
 
-/** undefined: nothing withholds it. What is destroyed is not withheld: it is gone. */
+/** undefined: the object is not withheld. Destroyed objects do not count as withheld. */
 export function withheld({
   archivedAt,
   disabledAt,

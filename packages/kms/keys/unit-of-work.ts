@@ -41,7 +41,7 @@ interface Staged {
   material: Uint8Array | null | undefined
   /** undefined = as stored. */
   tags: readonly string[] | undefined
-  /** Who chose the identifier of a new object; undefined: the service gave it. */
+  /** The party that chose the identifier of a new object; undefined: the service. */
   readonly chosenId?: ChosenId | undefined
   /** AES-GCM encryptions with a key that has no budget in the database yet. */
   invocations: number

@@ -265,7 +265,7 @@ export function newSchedule(object: NewObject['object']): Partial<NewObject['obj
   return { ...schedule, rotateAt: firstRotation(schedule, whole) }
 }
 
-/** When a key that is rotated now is due again: counted from the rotation, so that a clock that jumps causes one at most. */
+/** The next due date of a key that is rotated now: counted from the rotation, so a clock jump causes at most one. */
 export function nextRotation(
   { rotateEvery }: Pick<ManagedObject, 'rotateEvery'>,
   now: number,

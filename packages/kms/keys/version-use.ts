@@ -6,11 +6,11 @@ import { findLinkTarget, getChainId, type ManagedObject } from './managed-object
 import type { ObjectId } from './object-id.ts'
 import { listKeyVersions } from './version-store.ts'
 
-// Which version of a key is used (docs/adr/key-life-cycle-and-versions.md). Front ends ask for rights on what the
-// caller named, then here, then `mayUse` of what they got: it refuses a version that is disabled or waits for its
-// destruction. A key that is withheld as a whole has these marks on every version
+// Selects the version of a key that is used (docs/adr/key-life-cycle-and-versions.md). Front ends check rights on the
+// object that the caller named, select the version here, and call `mayUse` on it, which refuses a version that is
+// disabled or awaits destruction. A key that is withheld as a whole has these marks on every version
 // (docs/adr/key-life-cycle-and-versions.md). All of it is synchronous for cached keys on SQLite, and a key that was
-// never rotated costs no look at all.
+// never rotated needs no look-up at all.
 
 /** Source of keys: the cache, or the staged changes of a request. */
 export type KeyReader = Pick<KeyRing, 'get'>
@@ -93,8 +93,8 @@ function tooOld(generation: number) {
 }
 
 /**
- * Versions to try where nothing says which one protected something, the newest first, and none that the key does not let
- * process any more. Of a version that was named: itself alone.
+ * Versions to try if the input does not identify its version, the newest first, without those that the key no longer
+ * permits to process. If the caller named a version: only that one.
  */
 export async function* versionsToTry(
   { db, keys }: { readonly db: Database; readonly keys: KeyReader },

@@ -22,7 +22,7 @@ const digits = (sizes: readonly string[]): string | undefined =>
     ? undefined
     : 'must hold numbers of bits'
 
-/** Settings that say which algorithms are permitted, to requests of REST and KMIP and to stored keys. */
+/** Settings of the permitted algorithms, for requests of REST and KMIP and for stored keys. */
 export const algorithmSettings = {
   jose_optional_algorithms: list({
     default: [],

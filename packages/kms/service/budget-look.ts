@@ -20,7 +20,7 @@ import { type RotationEnvironment, rotateOne } from './rotate-one.ts'
 import { isWritten, tellEnding, tellSoon } from './rotation-notices.ts'
 
 const pageSize = 500
-/** Most pages of one look: versions whose messages have reached the number at which they are looked at. */
+/** Max pages of one run: versions whose messages have reached the number at which they are checked. */
 const maxPages = 20
 
 /** A version with its key and what is to become of it. */
@@ -32,9 +32,9 @@ interface Weighed {
 }
 
 /**
- * Looks at the newest versions whose AES-GCM messages have reached the number that was written down for them: rotates
- * those with as many as the key or a rule says, and announces before what becomes of a version. Then it writes down
- * the number at which it looks again. A version that cannot be rotated is put off, so that the others get their turn.
+ * Checks the newest versions whose AES-GCM messages have reached their stored number: rotates those that reached the
+ * limit of the key or a rule, and announces upcoming rotations and the end of a budget. Then it stores the number at
+ * which the version is checked again. A version that cannot be rotated is postponed, so that the others are processed.
  */
 export async function lookAtBudgets(
   environment: RotationEnvironment,
@@ -53,7 +53,7 @@ export async function lookAtBudgets(
   }
 }
 
-/** Those with something to do. Of the others it is written down when they are looked at next. */
+/** Selects versions that need an action. For the others it stores when they are checked next. */
 async function selectDue(
   { db }: RotationEnvironment,
   found: readonly DueBudget[],
@@ -83,7 +83,7 @@ async function selectDue(
   })
   const waiting = found.flatMap((due, index) => {
     const one = selectDue[index]
-    // What encrypts nothing now is looked at again when it does.
+    // A version that cannot encrypt now is checked again after its next message.
     if (one === undefined) return budgetMark(due, { lookFrom: due.reserved + 1 })
     return one.step === 'wait' ? budgetMark(due, { lookFrom: nextLook(due, one.limit) }) : []
   })
@@ -91,7 +91,7 @@ async function selectDue(
   return selectDue.filter((one) => one !== undefined && one.step !== 'wait') as readonly Weighed[]
 }
 
-/** Says once what comes. What was said is written first: after a kill between the two a notice is missing. */
+/** Sends a notice once. It is marked as sent first: a kill between the two loses the notice. */
 async function tellStep(
   environment: RotationEnvironment,
   { due, key, limit, step }: Weighed,
@@ -105,7 +105,7 @@ async function tellStep(
   await tellSoon(environment, key, when, now, key.rotateAfter)
 }
 
-/** What cannot be rotated comes after all others, and warns of the end of its budget like a key that nothing rotates. */
+/** A version that cannot be rotated is checked last, and warns of the end of its budget like a key without rotation. */
 async function isRotated(
   environment: RotationEnvironment,
   { due, key }: Weighed,

@@ -106,7 +106,7 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
   })
 }
 
-/** The record stands in the log before the key is gone; where it cannot be written the key stays. */
+/** Writes the audit record before the key is removed; if it cannot be written, the key stays. */
 async function recordAround(
   audit: AuditTrail,
   event: AuditEvent,
@@ -123,9 +123,9 @@ async function recordAround(
 }
 
 /**
- * Says once that a destruction waits, and once that it is near: to the log, as a metric, and to the webhook, with who
- * used the key. What was said is written first: after a kill between the two a notice is missing in the webhook, never
- * said without end.
+ * Announces once that a destruction is pending, and once that it is near: in the log, as a metric, and to the webhook,
+ * with the recent users of the key. The notice is marked as sent first: a kill between the two loses a notice of the
+ * webhook, but never repeats it without end.
  */
 async function announce(environment: Environment, object: ManagedObject, now: number): Promise<void> {
   const { db, log, metrics } = environment

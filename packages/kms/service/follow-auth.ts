@@ -9,7 +9,7 @@ const feedWaitMs = 5000
 
 type Environment = ServiceEnvironment<KmsConfig>
 
-/** Whether there is an authentication service that tells this one what has ended. */
+/** Whether an authentication service is configured whose revocation feed this service reads. */
 function isTold({ config, peerSecret }: Environment): boolean {
   return config.auth_verifier_url !== undefined && peerSecret !== undefined
 }
@@ -50,7 +50,7 @@ async function endNames({ db, clock, audit }: Environment, names: readonly Ended
   }
 }
 
-/** Changes of officers' credentials that are told although nothing ended by them: recent ones, and those that still wait. */
+/** Changes of officers' credentials that are notified although they revoke nothing: recent and still waiting ones. */
 const freshMs = 600_000
 
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */

@@ -448,7 +448,7 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX removed_object_by_owner ON removed_object (owner)',
       'CREATE INDEX removed_object_by_time ON removed_object (removed_at)',
       'CREATE TABLE removed_forgotten (id TEXT NOT NULL PRIMARY KEY, before_at BIGINT NOT NULL)',
-      // What was removed before is not known; of a new installation nothing was.
+      // Earlier removals are unknown; a new installation has none.
       `INSERT INTO removed_forgotten (id, before_at) VALUES ('removed',
          (SELECT COALESCE(MAX(changed_at), 0) FROM managed_object))`,
       `CREATE TABLE named_key (key_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, seen_at BIGINT NOT NULL)`,

@@ -13,7 +13,7 @@ import type { AlgorithmConfig } from './algorithm-settings.ts'
 const listKeys = (table: object): readonly string[] => Object.keys(table)
 const { CryptographicAlgorithm, DigitalSignatureAlgorithm, HashingAlgorithm, MaskGenerator } = Enumeration
 
-/** Names that a policy may be asked about, beside those that it recommends. Sizes are numbers, which are checked as such. */
+/** Names that a policy can contain besides the recommended ones. Sizes are numbers, which are checked as such. */
 const names: Partial<Readonly<Record<PolicyList, readonly string[]>>> = {
   algorithms: [...listKeys(CryptographicAlgorithm), 'EC', 'HMAC'],
   hashes: listKeys(HashingAlgorithm),
@@ -29,7 +29,7 @@ const names: Partial<Readonly<Record<PolicyList, readonly string[]>>> = {
   mask_generators: listKeys(MaskGenerator),
 }
 
-/** Names in the lists of a `CUSTOM` policy that stand for nothing, most likely misspelt: they permit nothing. */
+/** Unknown names in the lists of a `CUSTOM` policy, probably misspelt: they permit nothing. */
 export function unknownNames(
   config: AlgorithmConfig,
 ): readonly { readonly list: PolicyList; readonly name: string }[] {

@@ -35,7 +35,7 @@ const servedWhileHeld: ReadonlySet<string> = new Set([
  * @returns whether the installation is held, and lines for the person at the terminal
  */
 export async function prepareRestored({ db, seal, clock, audit, log, restored }: Environment) {
-  // What was made and removed after the backup is not known here.
+  // Objects that were created and removed after the backup are unknown here.
   if (restored !== undefined) await db.commit(forgetReservations(restored.restoredAt))
   const hold = await holdRestored({ db, seal, now: clock.now() }, restored)
   if (hold === undefined) return { isHeld: false, notices: [] }

@@ -17,7 +17,7 @@ interface Pass {
   /** The last rotation when the pass of now, or the one before, began. */
   seen: number | undefined
   finishedAt: number
-  /** The last object that was looked at; undefined: no pass is under way. */
+  /** The last object that was checked; undefined: no pass is running. */
   after: string | undefined
   moved: number
   left: number
@@ -37,7 +37,7 @@ function getPass({ db, metrics }: Environment): Pass {
   return pass
 }
 
-/** Is there anything to do? Most of the time one look at an index says no. */
+/** Whether any object has to be rewrapped; usually one look-up in an index. */
 export async function isRewrapDue(environment: Environment): Promise<boolean> {
   const rotated = await lastRotation(environment.db)
   if (rotated === undefined) return false
@@ -47,8 +47,8 @@ export async function isRewrapDue(environment: Environment): Promise<boolean> {
 }
 
 /**
- * Wraps anew, by the newest versions of their keys, the objects that replaced versions wrap (docs/adr/rotation.md), in
- * batches of one commit each. What is done is not found again: any node goes on after a crash.
+ * Rewraps objects that are wrapped by replaced versions with the newest versions of their keys (docs/adr/rotation.md),
+ * in batches of one commit each. Rewrapped objects are not found again, so any node can continue after a crash.
  */
 export async function rewrapWhatIsStale(environment: Environment): Promise<void> {
   const { rewrapBatch } = await import('./rewrap-batch.ts')

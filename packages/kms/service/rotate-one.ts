@@ -80,7 +80,7 @@ export function getRotationServices({ config, db, seal, clock }: RotationEnviron
   return { db, seal, keys, clock, policy }
 }
 
-/** One of the keys that are due. What fails is told, written down and tried again later; nothing is thrown for one key. */
+/** Rotates one of the due keys. A failure is reported, recorded and tried again later, but not thrown. */
 export async function rotateOne(
   environment: RotationEnvironment,
   key: ManagedObject,
@@ -89,7 +89,7 @@ export async function rotateOne(
 ): Promise<RotationOutcome> {
   const { log, metrics } = environment
   try {
-    // No request is there that could be refused: what is done in the name of a blocked user ends here.
+    // There is no request to refuse here: work on behalf of a blocked user ends at this check.
     if (await isBlocked(environment.db, key.owner))
       throw failure('forbidden', 'The owner of the key is blocked: it is rotated again when they are not.')
     if (await isRenewedWithCertificate(environment.db, await findNewest(environment, key))) {
@@ -149,7 +149,7 @@ async function rotateKey(
   }
 }
 
-/** By use it is told once a day for each reason, however often it is tried. */
+/** Rotation by use reports a failure once a day for each reason, independent of the number of tries. */
 async function recordFailure(
   environment: RotationEnvironment,
   key: ManagedObject,

@@ -36,8 +36,8 @@ interface Planned {
 }
 
 /**
- * Looks at the keys that are new, were changed, or have a date of the policy or of a notice that has come; writes down
- * when each is looked at again, a page in one commit. What is due beyond `maxRotations` comes in the next looks.
+ * Checks the keys that are new, were changed, or have reached a date of the policy or of a notice; stores when each is
+ * checked again, with one commit per page. Keys that are due beyond `maxRotations` follow in the next runs.
  */
 export async function lookAtKeys(
   environment: RotationEnvironment,
@@ -68,12 +68,12 @@ export async function lookAtKeys(
   }
 }
 
-/** Due by the policy. What a key itself says is found by its own date. */
+/** Whether a key is due by the policy. A key with its own schedule is found by its own date. */
 function isDue({ key, plan }: Planned, now: number): boolean {
   return key.rotateEvery === undefined && plan.at !== undefined && plan.at <= now && !waitsForRetry(plan, now)
 }
 
-/** Tags and settings may ask for fewer messages than when the version was looked at by its use. */
+/** Tags and settings may require fewer messages than at the last check of the version by its use. */
 function looksByUse({ key, afterMessages }: Planned): readonly Change[] {
   const looks = afterMessages !== undefined && key.algorithm === 'AES'
   return looks ? [lookNoLaterThan(key.newestId ?? key.id, noticeFrom(afterMessages))] : []
@@ -102,14 +102,14 @@ async function planRotations(
       : { every: undefined, afterMessages: undefined }
     const schedule = resolveSchedule(key, byPolicy)
     const plan = planOf({ key, newest: version, schedule }, before, now)
-    // Its date changes the row of the version, which is not looked at.
+    // At its activation date only the row of the version changes, which is not scanned.
     const lookAt = state === 'PreActive' ? now + dayMs : lookAfter(plan, key, policy.noticeMs, now)
     return { key, plan, lookAt, afterMessages: schedule.afterMessages }
   })
 }
 
 /**
- * Says once that a rotation by time comes. What was said is written first: after a kill between the two a notice is missing.
+ * Announces a rotation by time once. It is marked as sent first: a kill between the two loses the notice.
  */
 async function announce(
   environment: RotationEnvironment,

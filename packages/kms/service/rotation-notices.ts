@@ -27,9 +27,9 @@ export async function isWritten({ db }: RotationEnvironment, written: Change): P
 }
 
 /**
- * Says that a rotation comes: to the log, as a metric and to the webhook, with who used the key, and why the rotation
- * would fail if it were today.
- * @param own what the key itself says of it; undefined: the policy does
+ * Announces a rotation: in the log, as a metric and to the webhook, with the recent users of the key, and the reason
+ * why the rotation would fail today, if any.
+ * @param own the schedule of the key itself; undefined: the policy determines it
  */
 export async function tellSoon(
   environment: RotationEnvironment,

@@ -4,7 +4,7 @@ import { createRotationPolicy, type RotationPolicy, readRotationRule } from '../
 
 const algorithms = Object.keys(keyTypes)
 
-/** How keys are rotated that say nothing themselves, and how long before it is announced. */
+/** Rotation of keys without a schedule of their own, and how long before it is announced. */
 export const rotationConfigSettings = {
   'rotation.policy': list({
     default: [],

@@ -22,9 +22,9 @@ const maxAtOnce = 100
 const maxPages = 20
 
 /**
- * Rotates the keys that are due, in the name of the service, one commit for each: after a kill the next look goes on with
- * the others. The next date is counted from this rotation, so that a clock that jumps rotates each key once at most.
- * First those with a time of their own, then those of the policy, then by use; notices come with the looks.
+ * Rotates the due keys on behalf of the service, one commit for each: after a kill the next run continues with the
+ * others. The next date is counted from this rotation, so a clock jump rotates each key at most once. Keys with their
+ * own schedule come first, then those of the policy, then those due by use; notices are sent by the checks.
  */
 export async function rotateWhatIsDue(environment: RotationEnvironment): Promise<void> {
   const { config, db, clock } = environment

@@ -82,7 +82,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     objectMetrics(environment)
     listMetrics(environment.metrics)
   },
-  // Loaded by workers only: the primary needs neither the operations nor what they stand on.
+  // Loaded by workers only: the primary needs neither the operations nor their dependencies.
   build: async (environment) => (await import('./build.ts')).build(environment),
   background: (environment) => followAuth(environment),
   socket: (config) =>
@@ -107,7 +107,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
 }
 
 /**
- * `fips` limits the algorithms by itself; whether they are carried out by a validated module is OpenSSL's to say.
+ * `fips` itself only limits the algorithms; whether a validated module executes them depends on OpenSSL.
  * @throws StartupError when it is required and absent
  */
 function askForFipsProvider(config: KmsConfig, log: Logger): void {
@@ -210,7 +210,7 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
 
 /** Requests for approval are shown for a month after their end; the audit log has them for ever. */
 const approvalsKeptMs = 30 * 86_400_000
-/** One look at an index: most of the time nothing is due, and nothing that signs is loaded. */
+/** Reads one index entry: usually no signature is due, and the signing code is not loaded. */
 async function isSigningDue({ db, clock, config }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
   return (await dueIssuers(db, revocationConfig(config), clock.now(), 1)).length > 0
 }

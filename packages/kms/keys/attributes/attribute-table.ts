@@ -31,7 +31,7 @@ interface ValueTypes {
 /** Type of the value of each attribute. */
 export type AttributeValues = { readonly [Name in AttributeName]: ValueTypes[AttributeTypes[Name]] }
 
-/** What an attribute is, and who may give it to which objects. */
+/** The type of an attribute, which parties may set it, and on which objects. */
 export interface AttributeRule extends AttributeRow {
   readonly name: AttributeName
   /** Names of the object types that may have it. */
@@ -68,8 +68,8 @@ type ObjectSet = keyof typeof sets
 type Row = readonly [AttributeName, ObjectSet, AttributeRule['setBy'], flags: string]
 
 /**
- * In the order in which attributes are listed: what identifies an object first, the rest by name. Type, and whether a
- * row is read-only, multi-valued, modifiable or deletable, stand in the standard's table (`@warder/kmip/tables`).
+ * In the order in which attributes are listed: identifiers first, the rest by name. The type of a row, and whether it
+ * is read-only, multi-valued, modifiable or deletable, are in the standard's table (`@warder/kmip/tables`).
  */
 const rows: readonly Row[] = [
   ['Attribute', 'all and templates', 'client', '+#'],

@@ -36,9 +36,9 @@ export interface PublicKeyKind {
 }
 
 /**
- * Reads a SubjectPublicKeyInfo, whatever the policy says of such keys: the certificate may be there to check what is
- * old.
- * @returns undefined for a key of a kind that is not known here
+ * Parses a SubjectPublicKeyInfo, regardless of the policy for such keys: the certificate may be needed to verify old
+ * signatures.
+ * @returns undefined for an unknown kind of key
  */
 export function publicKeyKind(spki: Uint8Array): PublicKeyKind | undefined {
   let key: ParsedKey

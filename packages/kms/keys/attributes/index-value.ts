@@ -8,7 +8,7 @@ import { dateIn } from './object-attributes.ts'
 /** How long a client may go on using what it has got without asking again, in seconds (KMIP 2.1 §4.30). */
 export const defaultLease = 3600
 
-/** Values that an attribute has in most objects: only other values have rows. */
+/** Common values of attributes: only other values have rows. */
 const commonValues: ReadonlyMap<string, number | boolean> = new Map<string, number | boolean>([
   ['Sensitive', false],
   ['AlwaysSensitive', false],
@@ -25,7 +25,7 @@ export function commonValue(name: string): number | boolean | undefined {
 
 const maxTextBytes = 1024
 
-/** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
+/** Converts text for an index: unchanged if it is short, else its SHA-256. PostgreSQL does not permit NUL in text. */
 export function toIndexText(text: string): string {
   if (!text.includes('\u0000') && Buffer.byteLength(text) <= maxTextBytes) return text
   return `sha256:${createHash('sha256').update(text).digest('base64url')}`
@@ -59,8 +59,8 @@ export function indexDate(at: number): string {
 }
 
 /**
- * The text by which equal values are found: numbers and short text as they are, dates as digits that sort by time,
- * anything else as the SHA-256 of its TTLV.
+ * The index text of a value, the same for equal values: numbers and short text unchanged, dates as digits that sort by
+ * time, other values as the SHA-256 of their TTLV.
  */
 export function indexValue(stored: StoredValue): string {
   const { tag, type, value } = stored

@@ -78,7 +78,7 @@ export function ellipticCurve({ algorithm, curve }: KeyShape): Curve | undefined
   return isEcKey(algorithm) && curve !== undefined ? curveByName(curve) : undefined
 }
 
-/** The format in which such a key is given when none is asked for (KMIP 2.1 §4.26). */
+/** The format in which such a key is returned if the request has none (KMIP 2.1 §4.26). */
 export function defaultKeyFormat(type: HalfType, shape: KeyShape): KeyFormat {
   const isPrivate = type === 'PrivateKey'
   if (shape.algorithm === 'RSA') return 'PKCS_1'
@@ -91,7 +91,7 @@ export function defaultKeyFormat(type: HalfType, shape: KeyShape): KeyFormat {
 
 /**
  * KeyMaterial of a stored half in this format.
- * @param form of the point of an EC public key; as it was registered when undefined
+ * @param form of the point of an EC public key; undefined = as it was registered
  * @returns undefined for a format that such a key does not have
  */
 export function writeKeyMaterial(
@@ -237,9 +237,9 @@ function inNamesOf2x(format: KeyFormat): KeyFormat | undefined {
 }
 
 /**
- * The attributes that a pair which was made here gives one of its halves: Digest, in the format that is asked for
- * and in the default one (KMIP 2.1 §4.20, docs/adr/kmip-attributes.md), KeyFormatType, and the curve.
- * @param asked format; a half that does not have it gets its default
+ * The attributes of one half of a pair that was generated here: Digest, in the requested and the default format (KMIP
+ * 2.1 §4.20, docs/adr/kmip-attributes.md), KeyFormatType, and the curve.
+ * @param asked requested format; a half that does not have it gets its default
  */
 export function madeKeyAttributes(
   type: HalfType,

@@ -177,7 +177,7 @@ export function toStoredKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKin
   return { algorithm, curve, boundAlg: undefined }
 }
 
-/** The algorithm that the columns tell of, as KMIP calls it; what is stored may be more exact (`ECDSA` of an EC key). */
+/** The KMIP name of the algorithm in the columns; the stored attribute may be more specific (`ECDSA` for an EC key). */
 export function toKmipAlgorithm({
   algorithm,
   boundAlg,

@@ -61,7 +61,7 @@ export class ObjectAttributes {
     return this.#gaps ?? this.#parse().gaps
   }
 
-  /** Value of a single-valued attribute; of one that is there twice the last. */
+  /** Value of a single-valued attribute; the last one if it is present twice. */
   get<Name extends AttributeName>(name: Name): AttributeValues[Name] | undefined {
     const stored = this.values.findLast(({ tag }) => tag === name)
     return stored === undefined ? undefined : decode(name, stored)

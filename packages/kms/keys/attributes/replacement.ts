@@ -25,7 +25,7 @@ const ownLife: ReadonlySet<string> = new Set([
 /** Vendor of the attributes of a server (1.x writes them `y-…`): no client changes them. */
 export const serverVendor = 'y'
 
-/** Does an attribute pass to what replaces the object? What a server said of the one, it did not say of the other. */
+/** Whether an attribute is copied to the replacement of an object. Attributes that the server set are not copied. */
 export function passesToReplacement(name: string, vendor: string | undefined): boolean {
   return !ownLife.has(name) && ruleNamed(name)?.readOnly !== true && vendor !== serverVendor
 }
