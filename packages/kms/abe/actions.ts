@@ -64,7 +64,7 @@ export function changesNames({ type }: RotationAction): boolean {
   return type === 'rename' || type === 'add' || type === 'delete'
 }
 
-/** Whether secrets are forgotten for good: what they opened is lost. */
+/** Whether secrets are deleted permanently: data that only they decrypt is lost. */
 export function forgetsSecrets({ type }: RotationAction): boolean {
   return type === 'prune' || type === 'delete'
 }

@@ -109,7 +109,7 @@ export async function ownAliasesOfMany(
   const owners = new Map(keys.map(({ id, owner }) => [id as string, owner]))
   const names = new Map<string, string[]>()
   for (const { key_id: id, owner, name } of await inSome(db, ofKeys, [...owners.keys()])) {
-    // Those of other people are no business of who lists the key.
+    // Aliases of other users are not shown to the user who lists the key.
     if (owners.get(id) !== owner) continue
     const own = names.get(id)
     if (own === undefined) names.set(id, [name])

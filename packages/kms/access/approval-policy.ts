@@ -7,8 +7,8 @@ import { toBearerName } from './names.ts'
 export const approvableOnObjects = ['destroy', 'export', 'grant'] as const
 export type ApprovableOnObject = (typeof approvableOnObjects)[number]
 /**
- * The same on the installation: stopping an external key store and letting it go on, an access key for AWS KMS, other
- * officers or approvals in the settings, another root key, serving what was restored from a backup.
+ * The same for the installation: stopping and resuming an external key store, an access key for AWS KMS, changes of
+ * officers or approvals in the settings, another root key, serving a restored backup.
  */
 const approvableOnAll = [
   'stop_store',

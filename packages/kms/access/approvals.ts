@@ -203,7 +203,9 @@ export async function requireApprovedCredential(
   throw approvalNeeded('access_key', roles.officers)
 }
 
-/** Counted anew when it is used: an officer who left the settings or was revoked meanwhile does not count. */
+/**
+ * Votes are counted again at the use: officers who were removed from the settings or revoked meanwhile do not count.
+ */
 async function isApproved(
   db: Database,
   seal: Seal,

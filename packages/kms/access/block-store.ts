@@ -78,7 +78,7 @@ export async function listBlocks(db: Database, after: string, most: number): Pro
   }))
 }
 
-/** Whether a user is blocked now: for work in the name of an owner that no request asks for. */
+/** Whether a user is blocked now: for work on behalf of an owner without a request. */
 export async function isBlocked(db: Database, user: string): Promise<boolean> {
   return (await db.get(one, [user])) !== undefined
 }

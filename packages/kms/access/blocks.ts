@@ -5,7 +5,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import { createRowCache, type Database } from '@warder/foundation/sql'
 import { blockKey, blockTopic, blockVersion, readBlocks } from './block-store.ts'
 
-/** Users whose requests are refused, whatever credential they bring. */
+/** Users whose requests are refused with any credential. */
 export interface Blocks {
   /** The principal, unless it is blocked under one of its names. @throws failure('forbidden') */
   require(principal: Principal): MaybePromise<Principal>

@@ -128,8 +128,8 @@ function requireOwners(
 }
 
 /**
- * Officers may have given their shares with any credential that the settings of then let vote.
- * @throws failure('forbidden') where fewer credentials vote now
+ * Officers may have granted their shares with any credential that could vote by the settings at that time.
+ * @throws failure('forbidden') if fewer kinds of credentials may vote now
  */
 function requireSameCredentials({ voteWith: then = [] }: Ceremony, { voteWith }: VoteRule): void {
   if (voteWith.length === 0) return

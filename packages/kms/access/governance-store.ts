@@ -6,7 +6,7 @@ interface Row {
   readonly version: number
 }
 
-/** `settings`: those that the last start took. `reset`: that they were taken away, until a start has recorded it. */
+/** `settings`: those in force since the last start. `reset`: their removal, until a start has audited it. */
 type GovernanceRecord = 'settings' | 'reset'
 
 const find = query<[id: string], Row>('SELECT record, version FROM governance WHERE id = ?')

@@ -31,7 +31,7 @@ const ofUserAfter = query<
        WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) everybodys
    ORDER BY object_id, operation LIMIT ?`,
 )
-/** Names that one statement asks for. */
+/** Max names in one query. */
 const namesAtOnce = 16
 const anyGrantee = query<readonly string[], { readonly user_id: string }>(
   `SELECT user_id FROM object_grant WHERE object_id = ? AND operation = ?
@@ -137,7 +137,7 @@ export async function grantsOn(db: Database, id: string): Promise<readonly Grant
   return [...byUser].map(([user, operations]) => ({ user, operations }))
 }
 
-/** Users that holders of `authorize` give rights on one key; its owner may go on. */
+/** Max users to whom holders of `authorize` can grant rights on one key; its owner is not limited. */
 const maxGrantees = 1000
 
 /**

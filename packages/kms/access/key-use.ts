@@ -36,8 +36,8 @@ export function requireUse(key: Key, use: Usage, context: Context): Key {
 }
 
 /**
- * The same for the HMAC key beside a key: see `mayUseHmacKey`.
- * @throws failure('crypto_failure') with the sentence of the verdict
+ * The same for the HMAC key that belongs to a key: see `mayUseHmacKey`.
+ * @throws failure('crypto_failure') with the message of the verdict
  */
 export function requireHmacKeyUse(key: Key, use: 'macGenerate' | 'macVerify', context: Context): Key {
   return requireAllowed(key, key.mayUseHmacKey(use, context.services.clock.now()), context)

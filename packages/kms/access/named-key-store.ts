@@ -17,7 +17,7 @@ export function rememberOwner(id: string, owner: string, now: number): Change {
   return change(remember, [id, owner, now])
 }
 
-/** The object goes to another owner, and the settings go on with it. */
+/** Stores the new owner of an object that the settings name, so that they continue to use it after the transfer. */
 export function followOwner(id: string, owner: string): Change {
   return change(follow, [owner, id])
 }

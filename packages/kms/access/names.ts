@@ -68,7 +68,7 @@ export async function transfer(parts: Parts, from: string, to: string): Promise<
   return { objects, grants: results[1]?.changes ?? 0 }
 }
 
-/** The name that the owner of an object has, or had before they were gone. */
+/** The user name of the owner of an object, also if that user was deleted. */
 export function toBearerName(owner: string): string {
   return owner.startsWith(endedPrefix) ? owner.slice(endedPrefix.length, owner.lastIndexOf(':')) : owner
 }

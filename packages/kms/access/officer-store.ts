@@ -135,7 +135,7 @@ export async function lastEnd(db: Database, user: string): Promise<ActivationEnd
   return await db.get(newestActivation, [user])
 }
 
-/** Ends whatever activation the officer has. */
+/** Ends the activation of the officer, if there is one. */
 export function endActivationsChange(user: string, by: string, now: number): Change {
   return change(endActivations, [now, by, user])
 }

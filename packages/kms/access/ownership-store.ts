@@ -29,7 +29,7 @@ const copyGrants = query<[to: string, from: string, to: string], unknown>(
      ON CONFLICT DO NOTHING`,
 )
 const deleteGrants = query<[user: string], unknown>('DELETE FROM object_grant WHERE user_id = ?')
-/** State of a KMIP user besides objects: waiting answers, operations in parts, rules for new objects. */
+/** State of a KMIP user besides objects: pending responses, multi-part operations, rules for new objects. */
 const unfinished = [
   'DELETE FROM kmip_pending WHERE owner = ?',
   'DELETE FROM kmip_stream_part WHERE stream_id IN (SELECT id FROM kmip_stream WHERE owner = ?)',
@@ -91,7 +91,7 @@ export async function namesThatVote(db: Database): Promise<ReadonlySet<string>> 
 /** Clocks of the two services differ: what was done so long after the change ends, too. */
 const clockLeewayMs = 60_000
 
-/** Stands for who ended an activation because a credential was set. No user has this name. */
+/** Value of `ended_by` if an activation ended because a credential was set. No user has this name. */
 const credentialWasSet = '(credential set)'
 
 /** How many of each ended. */

@@ -44,8 +44,8 @@ export async function policyToReset({ db, seal }: Parts): Promise<Omit<PolicyRes
 }
 
 /**
- * Takes the recorded officers and approvals away, and releases a restored backup that waited for them. The next start
- * takes those of its settings, and records what was taken away.
+ * Removes the recorded officers and approvals, and releases a restored backup that waited for them. The next start
+ * adopts those of its settings and audits the removal.
  */
 export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Promise<void> {
   const recorded = await findGovernance<Governance>(db, seal)

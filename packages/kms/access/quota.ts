@@ -10,7 +10,7 @@ export interface OwnerQuota {
 
 /** Max objects of one creation: a pair. */
 const objectsOfCreation = 2
-/** Creations under way are not in the database yet: they count for so long, whatever became of them. */
+/** Pending creations are not in the database yet: they count for this time, whether they succeed or fail. */
 const underWayMs = 2000
 const fullMs = 500
 const maxOwners = 10_000

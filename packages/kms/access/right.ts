@@ -13,9 +13,9 @@ interface RightRow {
 }
 
 /**
- * Rights on one object. They are the KMIP operation names in the spelling of the API, and `authorize`, which lets its
- * holder grant and revoke on the owner's behalf. No right implies another, and a use that has the effect of several
- * operations takes the rights of all of them (docs/adr/rights-and-reach.md).
+ * Rights on one object. They are the KMIP operation names in the spelling of the API, and `authorize`, which permits
+ * its holder to grant and revoke on the owner's behalf. No right implies another, and a use that has the effect of
+ * several operations requires the rights of all of them (docs/adr/rights-and-reach.md).
  */
 const table = {
   encrypt: { group: 'UseKey', material: true },

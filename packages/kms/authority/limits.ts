@@ -84,7 +84,7 @@ export function requirePurposes(
   for (const der of [certificate, ...chain]) {
     const permitted = readExtendedKeyUsage(parseOnce(der).extensions)
     if (permitted === undefined || permitted.includes(anyPurpose)) continue
-    // The responder of an authority answers about all that it issues.
+    // The OCSP responder of an authority signs responses about all certificates of the authority.
     const outside = wanted?.find((each) => !permitted.includes(each) && each !== keyPurposes.OCSPSigning)
     if (outside !== undefined || (wanted === undefined && !readBasicConstraints(extensions).authority))
       throw failure('bad_request', 'The authority issues certificates for other purposes only.')

@@ -59,8 +59,8 @@ export interface BackendKey {
   /** With a secret key. */
   mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
   /**
-   * The HMAC key beside a secret or private key: another key, from which nothing about this one follows
-   * (docs/adr/transit.md). Held as long as this one.
+   * The HMAC key derived from a secret or private key, which reveals nothing about it (docs/adr/transit.md). It is held
+   * as long as this key.
    */
   openHmacKey(): MaybePromise<BackendKey>
   /** New key material from a secret key. */

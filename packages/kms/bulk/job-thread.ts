@@ -72,8 +72,8 @@ export class JobThread<
 
   /**
    * @param bytes of data that the job holds
-   * @param transferred data that is gone for the sender; what is not named is copied
-   * @throws failure('overloaded') when too much waits already
+   * @param transferred buffers that the sender cannot use any more; all others are copied
+   * @throws failure('overloaded') when the queue is full
    */
   protected send<Type extends Job['type']>(
     job: Extract<Job, { type: Type }>,

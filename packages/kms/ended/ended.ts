@@ -53,7 +53,7 @@ export interface EndedWriter {
   beat(): void
 }
 
-/** The authentication service waits for a second until an end is acknowledged: whatever misses less, misses no end. */
+/** The authentication service waits a second for acknowledgement, so a shorter gap cannot miss a revocation. */
 export const maxGapMs = 700
 /** Max time that a request waits until the feed is read again. */
 const maxWaitMs = 2000

@@ -22,7 +22,7 @@ export interface FeedPage {
   readonly entries: readonly EndedEntry[]
 }
 
-/** A page that is not what was asked for. */
+/** A page that does not match the request. */
 class FeedRefused extends Error {
   constructor(reason: string, options?: ErrorOptions) {
     super(reason, options)

@@ -27,7 +27,7 @@ export interface CredentialSet {
   readonly at: number
 }
 
-/** A name whose bearer is gone. */
+/** A name whose user was deleted. */
 export interface EndedName {
   readonly name: string
   readonly subjectId: string

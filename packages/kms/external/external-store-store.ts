@@ -5,7 +5,7 @@ import type { ExternalStoreName } from './names.ts'
 export interface ExternalStoreRow {
   /** Unix milliseconds; null = it is not stopped. */
   readonly stopped_at: number | null
-  /** The name of who stopped it. */
+  /** The name of the user who stopped it. */
   readonly stopped_by: string | null
   readonly version: number
 }

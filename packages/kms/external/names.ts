@@ -24,7 +24,7 @@ export const everyPrincipal = '*'
 const normalForms: Readonly<Record<ExternalStoreName, (name: string) => string>> = {
   aws(name) {
     const [, path, principal = name] = /^(\/[A-Za-z0-9_/-]*):(.*)$/s.exec(name) ?? []
-    // Names of IAM that differ in upper and lower case alone cannot exist beside each other; paths can.
+    // IAM does not permit two names that differ only in case, but it permits such paths.
     return path === undefined ? foldAscii(name) : `${path}:${foldAscii(principal)}`
   },
   google: (name) => foldEmail(name.trim()) ?? foldAddress(name.trim()),
@@ -74,7 +74,7 @@ export function isEveryPrincipal(name: string): boolean {
   return principal === everyPrincipal || (store === 'aws' && /^\/[^:]*:\*$/.test(principal))
 }
 
-/** Whether a name is that of a whole cloud or its key store, not of one of the people who use it. */
+/** Whether a name is that of a whole cloud or its key store, not of one of its users. */
 export function isStoreItself(name: string): boolean {
   return name.startsWith(externalPrefix('aws')) || name.startsWith(externalPrefix('azure'))
 }

@@ -45,7 +45,7 @@ export function unauthorized(detail: string, cause?: unknown): Error {
 export function bearerToken(request: IncomingRequest): string | undefined {
   const header = request.headers.authorization
   if (header === undefined) return undefined
-  // Most callers write it so; whatever else the scheme allows is read by the pattern.
+  // Fast path for the common form; the pattern reads all other forms that the scheme permits.
   if (header.startsWith('Bearer ') && header.indexOf(' ', 7) === -1 && header.indexOf(',', 7) === -1) {
     return header.length === 7 ? undefined : header.slice(7)
   }

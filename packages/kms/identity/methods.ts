@@ -58,7 +58,7 @@ function halfSet(given: string, missing: string): StartupError {
   return new StartupError(`${given} is set and ${missing} is: set what is missing, or take it out`)
 }
 
-/** Says in the log what the settings let in, where that may not be meant. */
+/** Logs warnings if the settings admit callers that the operator may not intend to admit. */
 export function warnOfMethods(
   config: IdentityConfig & { readonly force_default_username: boolean },
   log: Logger,

@@ -7,7 +7,7 @@ import { unauthorized } from './extractor.ts'
 import { sessionIn, textClaim } from './session-answer.ts'
 import { isRealmId } from './user-name.ts'
 
-/** A realm whose people may be sent back here, and where their login begins. */
+/** A realm whose users may be redirected back here, and the URL at which their login begins. */
 export interface Offer {
   readonly realm_id: string
   readonly login_url: string

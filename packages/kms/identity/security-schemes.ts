@@ -18,7 +18,7 @@ const byCredential: Readonly<Record<Credential, readonly string[]>> = {
   'session cookie': ['sessionCookie'],
 }
 
-/** Schemes of credentials. @param credentials that the settings let in; undefined: all */
+/** Schemes of credentials. @param credentials that the settings accept; undefined: all */
 export function listSchemes(credentials?: ReadonlySet<Credential>): readonly string[] {
   return Object.entries(byCredential).flatMap(([credential, schemes]) =>
     credentials === undefined || credentials.has(credential as Credential) ? schemes : [],

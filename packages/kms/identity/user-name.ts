@@ -10,8 +10,8 @@ export function isRealmId(text: string): boolean {
 
 /**
  * Name of a user of the authentication service at this service: users of the first realm by their names, users of other
- * realms as `realm/name`, since equal names in two realms are two people. A name of the first realm that could be read
- * as the latter carries its realm, too: no two users have one name.
+ * realms as `realm/name`, since equal names in two realms are two users. A name of the first realm that could be read
+ * as the latter is also prefixed with its realm, so that names are unique.
  * @param only the one realm that is accepted, whose names are plain; undefined = every realm is
  */
 export function userName(realm: string, username: string, only: string | undefined): string {

@@ -3,7 +3,7 @@ import type { BackendKey, DescribedKey } from '../backend/index.ts'
 type OfOneKey = Map<string, BackendKey>
 
 interface Slot {
-  /** Weak, so that what a key has opened goes with the key, whatever is remembered of others. */
+  /** Weak, so that the entries of a key are released together with the key. */
   readonly of: WeakRef<OfOneKey>
   readonly wrapping: string
 }

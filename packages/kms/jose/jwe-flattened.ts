@@ -34,12 +34,12 @@ export interface ContentCipher {
   readonly encryption: ContentEncryption
 }
 
-/** Content to seal, and the members beside it in the JWE. */
+/** Content to encrypt, and the other members of the JWE. */
 export interface OpenContent {
   readonly protected: Base64Url
   readonly encryptedKey: Base64Url
   readonly plaintext: Uint8Array
-  /** Data authenticated beside the plaintext. */
+  /** Additional authenticated data. */
   readonly additional: Buffer
   /** base64url; undefined when there is none, or it is empty. */
   readonly aad: string | undefined
@@ -147,7 +147,7 @@ export function jweEncryptSent<R>(
   return seal(sent.contentKey, contentPlan(enc.encryption), content)
 }
 
-/** @throws failure('decryption_failed') for whatever does not open */
+/** @throws failure('decryption_failed') for all causes */
 export function jweDecryptReceived<R>(
   open: ContentOpener<R>,
   contentKey: BackendKey,

@@ -30,8 +30,8 @@ export function readJweHeader(text: string): JweHeader {
 }
 
 /**
- * Headers that were read: those of one key are all the same text. They hold nothing secret, only sound ones are kept,
- * and neither their number nor their length grows beyond a bound.
+ * Cache of parsed headers: those of one key have the same text. They hold nothing secret, only valid ones are cached,
+ * and their number and length are bounded.
  */
 const jweHeaders = new Map<string, JweHeader>()
 const maxRemembered = 4096

@@ -69,7 +69,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
       }
     }
     const reserved = await findReservedInvocations(db, id)
-    // One with room was opened after the tries: the key that was asked for was not there.
+    // The budget in the database has room, so it was created after the tries: the requested key did not exist then.
     if (reserved === undefined || reserved <= maxInvocations - wanted)
       throw failure('not_found', 'The key is not there (any more).')
     return 0

@@ -27,7 +27,7 @@ const someOfOwner = query<[owner: string, most: number], { readonly count: numbe
   'SELECT COUNT(*) AS count FROM (SELECT 1 AS one FROM managed_object WHERE owner = ? LIMIT ?) owned',
 )
 
-/** The walk that meets the fewest keys that are not asked for. */
+/** The scan that reads the fewest keys outside of the filter. */
 async function walkFor(db: Database, filter: InventoryFilter): Promise<Walk> {
   const { owner, state } = filter
   if (owner !== undefined) {

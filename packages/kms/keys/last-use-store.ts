@@ -18,7 +18,7 @@ export interface KeyUse {
 const known = query<[id: string, user: string], { readonly day: number }>(
   'SELECT day FROM object_use WHERE object_id = ? AND user_id = ?',
 )
-// Only of what exists still: a use that is written late leaves nothing of an object that is gone.
+// Only for existing objects: a use that is written late must not leave a row of a removed object.
 const write = query<[user: string, day: number, id: string], unknown>(
   `INSERT INTO object_use (object_id, user_id, day) SELECT o.id, CAST(? AS TEXT), CAST(? AS BIGINT) FROM managed_object o WHERE o.id = ?
      ON CONFLICT (object_id, user_id) DO UPDATE SET day = excluded.day WHERE object_use.day < excluded.day`,

@@ -27,8 +27,8 @@ const maxWaiting = 50_000
 const maxPerCommit = 500
 
 /**
- * One for each worker. A pair that several workers see is written once: the row is read before it is written. When the
- * memory is full it is begun anew, which costs reads and no writes.
+ * One per worker. A pair that several workers see is written once, because the row is read before it is written. When
+ * the memory is full it is cleared, which costs reads but no writes.
  */
 export function createLastUses({
   db,
@@ -36,7 +36,7 @@ export function createLastUses({
   everyMs = defaultEveryMs,
   capacity = defaultCapacity,
 }: LastUsesOptions): LastUses {
-  /** By key, then user, so that no text is put together for a use. */
+  /** By key, then user, so that a use does not concatenate strings. */
   let noted = new Map<string, Set<string>>()
   let size = 0
   let today = 0

@@ -211,10 +211,10 @@ export interface NewObject {
   readonly invocations?: number
 }
 
-/** An update of an object: its identity and origin stay, everything else may be written anew. */
+/** An update of an object: its identity and origin stay, all other members can be replaced. */
 export interface ObjectUpdate {
   readonly before: ManagedObject
   readonly after: ManagedObject
-  /** New material in clear, which the caller wipes; null = it is taken away for good; undefined = it stays. */
+  /** New material in clear, which the caller wipes; null = removed permanently; undefined = unchanged. */
   readonly material: Uint8Array | null | undefined
 }

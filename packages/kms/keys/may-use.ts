@@ -101,8 +101,8 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
 }
 
 /**
- * Whether the HMAC key beside an object may be used: by the same rule. The mask of a cipher's or a signature's key has no
- * bit for it, and it is another key; a key that may protect nothing by itself has none (docs/adr/transit.md).
+ * Whether the HMAC key of an object may be used: by the same rule. It is a separate key, for which the mask of a
+ * cipher's or a signature's key has no bit; a key that may not protect by itself has no HMAC key (docs/adr/transit.md).
  */
 export function mayUseHmacKey(
   object: ManagedObject,

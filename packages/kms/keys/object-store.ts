@@ -182,7 +182,7 @@ export function withholdingChanges(
   ]
 }
 
-/** The members of a life cycle alone, whatever else the value carries. */
+/** Only the members of the life cycle, without the other members of the value. */
 function pickLifeCycle({
   state,
   activationAt,
@@ -217,7 +217,7 @@ export function touchChanges(db: Database, object: ManagedObject, now: number): 
   return [change(touch, [now, object.id, object.version], 1), db.changed(objectTopic, object.id)]
 }
 
-/** Lets a commit fail when the object is gone: for rows that lead to it. */
+/** Makes a commit fail if the object was removed: for rows that refer to it. */
 export function requirePresent(id: ObjectId): Change {
   return change(stay, [id], 1)
 }

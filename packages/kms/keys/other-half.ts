@@ -9,7 +9,7 @@ export async function otherHalf(db: Database, object: ManagedObject): Promise<Ma
   return linked?.linkedId === object.id && linked.owner === object.owner ? linked : undefined
 }
 
-/** A key as people see it: the object and, of a pair, its other half. */
+/** A key as users see it: the object and, for a pair, its other half. */
 export async function wholeKey(db: Database, object: ManagedObject): Promise<readonly ManagedObject[]> {
   const linked = await otherHalf(db, object)
   return linked === undefined ? [object] : [object, linked]

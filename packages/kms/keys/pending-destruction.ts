@@ -44,7 +44,7 @@ export function isDestructionDue(
   return now >= destructionAt && ranMs >= destruction.afterRunMs
 }
 
-/** An object whose material was taken away at `now` by a destruction that waited: its attributes stay. */
+/** An object whose material a pending destruction removed at `now`: its attributes stay. */
 export function destroyAfterWait(object: ManagedObject, now: number): ManagedObject {
   const compromised = stateAt(object, now) === 'Compromised'
   return {

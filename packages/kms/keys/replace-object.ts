@@ -23,7 +23,7 @@ export function requireReplaceable({ now }: Pick<ReplacingRequest, 'now'>, objec
     throw refusal('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
 }
 
-/** A replaced object goes on as a version of the same key. Certificates have no versions: each names its own dates. */
+/** A replaced object becomes a version of the same key. Certificates have no versions: each has its own dates. */
 export function hasVersions({ type }: Pick<ManagedObject, 'type'>): boolean {
   return type === 'SymmetricKey' || type === 'PrivateKey' || type === 'PublicKey'
 }

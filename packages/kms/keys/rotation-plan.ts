@@ -1,7 +1,7 @@
 import type { ManagedObject } from './managed-object.ts'
 import type { RotationSchedule } from './rotation-policy.ts'
 
-/** Planned rotation of a key, beside its row. Unix milliseconds. */
+/** Planned rotation of a key, stored beside its row. Unix milliseconds. */
 export interface RotationPlan {
   /** Of the version that the plan is about. */
   readonly generation: number

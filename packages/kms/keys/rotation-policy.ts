@@ -11,9 +11,9 @@ export interface RotationSchedule {
 
 /** A rule of the settings: for which keys, and how often. */
 export interface RotationRule extends RotationSchedule {
-  /** undefined: whatever tags a key has. */
+  /** undefined: keys with any tags. */
   readonly tag: string | undefined
-  /** `AES`, `RSA` …; undefined: whatever it is. */
+  /** `AES`, `RSA` …; undefined: any algorithm. */
   readonly algorithm: string | undefined
 }
 

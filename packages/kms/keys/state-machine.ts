@@ -87,19 +87,19 @@ export function mayProcess(state: State): boolean {
 export type DestructionManner =
   /** The object is removed completely (REST). */
   | 'remove'
-  /** Its material is gone, its attributes stay (KMIP 2.1 §6.1.15). */
+  /** Its material is removed, its attributes stay (KMIP 2.1 §6.1.15). */
   | 'destroy'
 
 /** A destruction that a user requested and that is pending. */
 export interface PendingDestruction {
   /** Unix milliseconds. */
   readonly askedAt: number
-  /** The user who asked for it; their rights were checked then. */
+  /** The user who requested it; their rights were checked at that time. */
   readonly by: string
   readonly manner: DestructionManner
   /** Min milliseconds of running time of the service (`running-time-store.ts`) at which it is executed. */
   readonly afterRunMs: number
-  /** Notices sent so far: none yet, that it waits, that it is near. */
+  /** Notices sent so far: 0 none, 1 that it is pending, 2 that it is near. */
   readonly announced: 0 | 1 | 2
 }
 

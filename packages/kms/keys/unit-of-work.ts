@@ -37,7 +37,7 @@ interface Staged {
   readonly before: ManagedObject | undefined
   /** undefined = it is removed. */
   after: ManagedObject | undefined
-  /** A copy of its own; undefined = as stored; null = taken away. */
+  /** A copy of its own; undefined = as stored; null = removed. */
   material: Uint8Array | null | undefined
   /** undefined = as stored. */
   tags: readonly string[] | undefined
@@ -167,8 +167,8 @@ export class UnitOfWork {
   }
 
   /**
-   * Stages a change of an object that was read through this unit: members of `change` take the place of what it had.
-   * @param material new material (copied), or null to take it away for good
+   * Stages a change of an object that was read through this unit: the members of `changed` replace its members.
+   * @param material new material (copied), or null to remove it permanently
    */
   update(object: ManagedObject, changed: ObjectChange, material?: Uint8Array | null): ManagedObject {
     const staged = this.#staged.get(object.id)
@@ -243,7 +243,7 @@ export class UnitOfWork {
     return [...this.#staged.values()].flatMap(({ after }) => (after === undefined ? [] : [after]))
   }
 
-  /** Identifiers of objects that will be gone. */
+  /** Identifiers of objects that will be removed. */
   removed(): readonly string[] {
     return [...this.#staged].flatMap(([id, { after }]) => (after === undefined ? [id] : []))
   }
@@ -264,7 +264,7 @@ export class UnitOfWork {
     return [...objects, ...tags, ...this.#more]
   }
 
-  /** Commits everything that is staged, then forgets it and wipes its material, whatever became of the commit. */
+  /** Commits all staged changes, then discards them and wipes their material, even if the commit fails. */
   async commit(commit: Commit): Promise<void> {
     try {
       if (!this.empty) await commit(this.changes())
@@ -273,7 +273,7 @@ export class UnitOfWork {
     }
   }
 
-  /** Forgets what is staged and wipes its material. Called by the front end, which commits, whatever became of it. */
+  /** Discards staged changes and wipes their material. The front end, which commits, always calls it afterwards. */
   clear(): void {
     for (const { material } of this.#staged.values()) material?.fill(0)
     this.#staged.clear()

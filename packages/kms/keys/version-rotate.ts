@@ -159,7 +159,7 @@ function toSpec({ algorithm, bits = 0, curve = '', boundAlg: alg }: ManagedObjec
   }
 }
 
-/** Members that a replacement takes over: names, and bounds that are counted anew (KMIP 2.1 §6.1.46). */
+/** Members that a replacement inherits: names, and limits whose count starts again (KMIP 2.1 §6.1.46). */
 export function replacementMembers({ names, usageLimits, extractable, sensitive }: ManagedObject) {
   return {
     usageLimits: usageLimits && { ...usageLimits, left: usageLimits.total },
@@ -171,7 +171,7 @@ export function replacementMembers({ names, usageLimits, extractable, sensitive 
   }
 }
 
-/** Members that a version takes over: bounds, counted anew from now on, names and its place in the chain. */
+/** Members that a version inherits: limits, whose count starts again, names and its position in the chain. */
 function copyVersionMembers(before: ManagedObject, now: number): Partial<NewObject['object']> {
   const { activationAt = before.createdAt } = before
   const shift = (at: number | undefined) =>

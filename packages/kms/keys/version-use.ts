@@ -51,7 +51,7 @@ export function newestVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
 function newest(keys: KeyReader, id: ObjectId): MaybePromise<Key> {
   return andThen(keys.get(id), (found) => {
     const key = there(found)
-    // A version that begins later (ReKey with an offset): until then the one before goes on.
+    // A version that is activated later (ReKey with an offset): until then the previous one is used.
     const before = key.object.state === 'PreActive' && key.state === 'PreActive' ? key.object : undefined
     const replaced = before && (findLinkTarget(before, 'ReplacedObjectLink') as ObjectId | undefined)
     if (replaced === undefined) return key
@@ -67,7 +67,7 @@ function there(key: Key | undefined): Key {
 }
 
 /**
- * The same version, if its key still lets it process: see `minGeneration`.
+ * The same version, if its key still permits it to process: see `minGeneration`.
  * @throws failure('crypto_failure'); failure('not_found')
  */
 export function processingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {

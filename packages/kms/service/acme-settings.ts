@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { boolean, integer, list } from '@warder/foundation/config'
 
-/** Settings of ACME, beside those of each directory (`PUT /v1/pki/authorities/{id}/acme`). */
+/** Settings of ACME, in addition to those of each directory (`PUT /v1/pki/authorities/{id}/acme`). */
 export const acmeSettings = {
   acme_allow_private_networks: boolean({
     default: false,

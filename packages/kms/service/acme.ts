@@ -28,7 +28,7 @@ export async function acmeEnvironment({
   }
 }
 
-/** For operations that are only described: it answers nothing. */
+/** For operations that are only described in documentation: it serves no requests. */
 export function describedAcme(db: Database, clock: Clock): AcmeEnvironment {
   const nothing = (): never => {
     throw failure('internal_error', 'the operations were made without what ACME works with')

@@ -44,7 +44,7 @@ export async function carryOutDestructions(environment: Environment): Promise<vo
     const page = await objectsAwaitingDestruction(db, after, pageSize)
     for (const { id } of page) {
       try {
-        // It may have gone with its other half, or been restored.
+        // It may have been destroyed with its other half, or restored.
         const object = await readObject(db, id)
         if (object?.destructionAt === undefined || (await goesWithItsKey(db, object))) continue
         if (isDestructionDue(object, now, ranMs)) await destroy(environment, object, now)

@@ -39,7 +39,7 @@ export interface OperationsOptions {
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
   /** Absent where the operations are only described. */
   readonly acme?: AcmeEnvironment
-  /** Credentials that the settings let in. Absent where the operations are only described: all. */
+  /** Credentials that the settings accept. Absent if the operations are only described: all. */
   readonly credentials?: ReadonlySet<Credential>
 }
 

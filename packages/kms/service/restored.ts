@@ -31,8 +31,8 @@ const servedWhileHeld: ReadonlySet<string> = new Set([
 ])
 
 /**
- * In the primary, before any worker and before settings are adopted.
- * @returns whether the installation is held, and lines for the person at the terminal
+ * Runs in the primary, before any worker starts and before settings are adopted.
+ * @returns whether the installation is held, and lines for the operator at the terminal
  */
 export async function prepareRestored({ db, seal, clock, audit, log, restored }: Environment) {
   // Objects that were created and removed after the backup are unknown here.

@@ -7,12 +7,12 @@ type Environment = ServiceEnvironment<KmsConfig>
 
 /** Objects of one commit. */
 const batchSize = 100
-/** Commits of one look; the next look goes on. */
+/** Max commits of one run; the next run continues. */
 const maxBatches = 20
 /** Interval after which objects that could not be moved, or were registered under an old version since, are tried again. */
 const againMs = 3_600_000
 
-/** A pass over the objects that replaced versions wrap. In memory alone: after a crash it begins anew. */
+/** A pass over the objects that replaced versions wrap. Only in memory: after a crash it starts again. */
 interface Pass {
   /** The last rotation when the pass of now, or the one before, began. */
   seen: number | undefined

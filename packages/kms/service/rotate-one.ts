@@ -38,7 +38,7 @@ const rings = new WeakMap<Database, KeyRing>()
 /** Why a key cannot be rotated. */
 interface Stuck {
   readonly why: string
-  /** Unix milliseconds; told anew after it. */
+  /** Unix milliseconds; reported again after it. */
   readonly until: number
   /** The version that was to be replaced. */
   readonly newestId: string | undefined
@@ -61,7 +61,7 @@ export function getStuckKeys({ db, metrics }: RotationEnvironment): Map<string, 
   return stuck
 }
 
-/** Forgets keys that are gone or have another version since, and those whose next try has come. */
+/** Removes the entries of keys that were removed or rotated since, and those whose next try is due. */
 export async function forgetUnstuck(environment: RotationEnvironment, now: number): Promise<void> {
   const stuck = getStuckKeys(environment)
   if (stuck.size === 0) return

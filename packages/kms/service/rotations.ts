@@ -18,7 +18,7 @@ import { rotationPolicy } from './rotation-settings.ts'
 
 /** Rotations of one look: a clock that jumps makes many keys due at once. */
 const maxAtOnce = 100
-/** Pages of keys that one look sets anew after a change of the settings. */
+/** Max pages of keys that one run resets after a change of the settings. */
 const maxPages = 20
 
 /**

@@ -32,7 +32,7 @@ import { type Context, notifyOfficers, Request, tag } from './approval-shape.ts'
 import { define, type OfficerServices } from './services.ts'
 import { governanceIn, Settings } from './settings-shape.ts'
 
-/** Of one requester, under way at one time. */
+/** Max unfinished requests of one requester. */
 const maxRunning = 100
 
 const AskRequest = Type.Object({
@@ -119,7 +119,7 @@ export const ask = define({
   },
 })
 
-/** Subject of a wish, beside its operation. */
+/** Subject of a request, besides its operation. */
 type About = Pick<
   Wish,
   'object' | 'version' | 'user' | 'rights' | 'wrappedBy' | 'settings' | 'restore' | 'credential'

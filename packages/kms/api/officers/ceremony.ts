@@ -139,7 +139,7 @@ export const begin = define({
   },
 })
 
-/** `POST /access/crypto_officer/ceremony/activate`: the caller brings the shares that others let it get. */
+/** `POST /access/crypto_officer/ceremony/activate`: activates the caller by the shares that others granted. */
 export const activate = define({
   name: 'access.officers.activate',
   route: post('/access/crypto_officer/ceremony/activate'),

@@ -64,8 +64,8 @@ function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined
 }
 
 /**
- * Parsed input that is not opened yet; `kid` is the one of its header.
- * @param large the ciphertext, where it was read apart from the body
+ * Parses the input without decrypting it; `kid` is that of its header.
+ * @param large the ciphertext, if it was read separately from the body
  * @throws failure('bad_request'), failure('unsupported_algorithm')
  */
 export function readSealed(body: Static<typeof Sealed>, policy: AlgorithmPolicy, large?: Uint8Array) {
@@ -95,7 +95,7 @@ export function readSealed(body: Static<typeof Sealed>, policy: AlgorithmPolicy,
   return { kid, alg, management, parameters, enc: { name: enc, encryption }, encryptedKey, sealed }
 }
 
-/** The key that opens it: the one of the header, but with ABE a user key, which the header cannot know. */
+/** The key that decrypts it: that of the header, but for ABE a user key, which the header does not contain. */
 function requireKid({ kid }: Static<typeof DecryptRequest>, alg: string, named: string): string {
   if (alg !== abe && kid === undefined) return named
   if (alg === abe && kid !== undefined) return kid
@@ -111,7 +111,7 @@ function decodeSized(text: string, member: string, bytes: number): Buffer {
   return value
 }
 
-/** `POST /v1/crypto/decrypt`. Whatever does not open is one error, whichever part was wrong. */
+/** `POST /v1/crypto/decrypt`. All failed decryptions have the same error, whichever part was wrong. */
 export const decrypt = define({
   name: 'crypto.decrypt',
   route: post('/v1/crypto/decrypt'),
@@ -149,9 +149,8 @@ export const decrypt = define({
 })
 
 /**
- * Opens content with a key that may decrypt.
- * @throws failure('decryption_failed') for whatever does not open; failure('crypto_failure') for a key that is made for
- *   something else
+ * Decrypts content with a key that may decrypt.
+ * @throws failure('decryption_failed') for all causes; failure('crypto_failure') for a key of another purpose
  */
 export function openSealed<R>(
   open: ContentOpener<MaybePromise<R>>,

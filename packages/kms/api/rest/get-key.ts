@@ -109,7 +109,7 @@ export const getKey = define({
   },
 })
 
-/** undefined also for a public half that JOSE has no form for, or that cannot be opened: the rest is shown all the same. */
+/** undefined also for a public half without a JOSE format or that cannot be loaded; the rest is still returned. */
 function formatJwk(key: Key) {
   try {
     return toPublicJwk(key, 'any')

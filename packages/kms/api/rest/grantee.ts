@@ -50,7 +50,7 @@ function unknownName(name: string): Failure {
   )
 }
 
-/** Grantee whose grants on an object end, where a machine may be named without `app:`: the one of the two that has some. */
+/** The grantee to revoke from, if a machine may be named without `app:`: the one of both names that has grants. */
 export async function resolveGrantedName({ db }: Services, object: string, name: string): Promise<string> {
   if (name === everybody || name.startsWith(machinePrefix)) return name
   const users = new Set((await grantsOn(db, object)).map(({ user }) => user))

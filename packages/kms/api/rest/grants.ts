@@ -63,7 +63,7 @@ const GrantReply = Type.Object({
 })
 const attempts = 10
 
-/** Whether rights are given or taken back, and the statements that do it. */
+/** Whether rights are granted or revoked, and the statements that do it. */
 interface Direction {
   readonly gives: boolean
   readonly changes: (id: string, user: string, operations: readonly string[]) => Change[]
@@ -200,7 +200,7 @@ async function changeOnObject(
   await context.commit([...changes, ...more])
 }
 
-/** To let another officer get a share is the owner's step in a ceremony. */
+/** In a ceremony, each owner grants another officer the right to get the share. */
 async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject): Promise<boolean> {
   const source = object.type === 'SplitKey' ? findLinkTarget(object, 'ParentLink') : undefined
   return source !== undefined && (await findCeremony(db, seal, source)) !== undefined

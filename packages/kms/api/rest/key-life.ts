@@ -29,7 +29,7 @@ const attempts = 10
 const KidPath = Type.Object({ kid: Type.String() })
 
 interface Change {
-  /** Parts of the key that change with the one that is named. */
+  /** Parts of the key that change together with the named one. */
   readonly parts: readonly ManagedObject[]
   readonly changed: Partial<Withholding>
 }
@@ -60,7 +60,7 @@ async function changeWithholding(
   })
 }
 
-/** Of a key that was rotated: as its newest version is, which is the one that protects. */
+/** For a rotated key: the state of its newest version, which protects. */
 async function formatKeyLife(
   db: Database,
   { id, newestId = id }: ManagedObject,
@@ -71,7 +71,7 @@ async function formatKeyLife(
   return { ...formatLifecycle(shown, now), kid: id }
 }
 
-/** @throws failure('crypto_failure') for what is gone */
+/** @throws failure('crypto_failure') for destroyed objects */
 export function requireThere(object: ManagedObject, now: number): void {
   if (object.destroyedAt !== undefined)
     throw failure('crypto_failure', `The key is ${stateAt(object, now)}: nothing brings it back.`)
@@ -109,7 +109,7 @@ function lifeOperation({ verb, summary, description, right, errors, decide, tell
       const { db } = context.services
       const { id } = access.resolved(context).key.object
       const reply = await changeWithholding(context, id, right, async (object, now) => {
-        // Of a key with versions the first may be gone, and the others not.
+        // The first version of a key may be destroyed while others are not.
         if (object.newestId === undefined) requireThere(object, now)
         return decide(object, now, db)
       })

@@ -39,7 +39,7 @@ export function toPublicJwk(
   // An RSA key that is not bound does both; saying one would make clients refuse the other.
   if (purpose === 'any' && object.algorithm === 'RSA' && object.boundAlg === undefined) return jwk
   jwk.use = encrypts(object.algorithm, object.boundAlg) ? 'enc' : 'sig'
-  // ML-DSA: the name of the key is that of its algorithm (RFC 9964), however it was asked for.
+  // ML-DSA: the name of the key is that of its algorithm (RFC 9964), however the key was requested.
   const named = jwk.use === 'sig' && toKty(object.algorithm) === 'AKP'
   const alg = named ? object.algorithm : (object.boundAlg ?? defaultAlg(object))
   if (alg !== undefined) jwk.alg = alg

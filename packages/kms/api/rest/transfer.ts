@@ -29,7 +29,7 @@ function readOwner(member: string, text: string): string {
 const pageSize = 1000
 
 /**
- * An owner may do everything with a key: what takes the approval of several officers is not given away by one.
+ * An owner may do everything with a key, so a single officer cannot transfer a key that requires approvals.
  * @throws failure('conflict')
  */
 async function requireNoApprovals({ db, roles }: RestServices, owner: string): Promise<void> {

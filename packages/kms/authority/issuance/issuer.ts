@@ -125,7 +125,7 @@ export async function resolveNamedIssuer(
   }
 }
 
-/** The key that is named; else that of the authority; else the one that the certificate is linked with. */
+/** The named key, else that of the authority, else the key that the certificate links to. */
 async function openIssuerKey(
   requester: CertificateRequester,
   certificate: ManagedObject,

@@ -14,7 +14,7 @@ export interface CertificateSubject {
   /** DER of the name; undefined when only the attributes can give one. */
   readonly name: Uint8Array | undefined
   readonly spki: Uint8Array
-  /** As asked for, or as the certificate that is renewed has them. */
+  /** As requested, or copied from the renewed certificate. */
   readonly extensions: readonly Extension[]
   readonly publicKey: string | undefined
   readonly privateKey: string | undefined

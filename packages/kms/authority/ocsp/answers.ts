@@ -67,9 +67,10 @@ interface KeptAnswer {
 }
 
 /**
- * Answers of OCSP (RFC 6960, RFC 5019). One about a single certificate, without a nonce, is kept until it is half way to
- * its end or something changes about the certificate: a flood of requests costs no signature. The others are signed
- * one by one, as many in a second as the configuration permits, and leave a part of these to answers that are kept.
+ * OCSP responses (RFC 6960, RFC 5019). A response about a single certificate, without a nonce, is cached for half of
+ * its validity or until the certificate's status changes, so that a flood of requests costs no signatures. Other
+ * responses are signed one by one, up to the configured number per second, of which a part is reserved for cached
+ * responses.
  */
 export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   const { clock, revocation } = services

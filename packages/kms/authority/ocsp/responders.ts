@@ -104,7 +104,7 @@ async function openDelegatedResponder(
   }
 }
 
-/** The authority itself, opened anew for each answer: it may have been revoked since the last. */
+/** The authority itself, loaded again for each response, because it may have been revoked since the last one. */
 async function byAuthority(
   { db, keys, policy, clock, uses }: ResponderServices,
   issuer: string,

@@ -8,7 +8,7 @@ export type SignaturePurpose = 'kept' | 'once'
 
 /** Limits signatures for unauthenticated clients. */
 export interface SignatureBudget {
-  /** false: there are too many, in this second or under way. Each one that is taken is to be given back by `done`. */
+  /** false: too many in this second or running now. The caller releases each acquired signature by `done`. */
   take(purpose: SignaturePurpose): boolean
   done(purpose: SignaturePurpose): void
 }

@@ -40,7 +40,7 @@ const ofIssuer = query<[issuer: string], Row>(
 const withKey = query<[keyHash: string], { readonly certificate_id: string }>(
   'SELECT certificate_id FROM pki_authority WHERE key_hash = ? LIMIT 1',
 )
-/** Without limits the settings are empty. An authority whose certificate is gone counts as that of another owner. */
+/** Without limits the settings are empty. An authority whose certificate was removed counts as one of another owner. */
 const limitedOfOthers = query<[keyHash: string, owner: string], { readonly certificate_id: string }>(
   `SELECT a.certificate_id FROM pki_authority a LEFT JOIN managed_object o ON o.id = a.certificate_id
      WHERE a.key_hash = ? AND a.settings <> '{}' AND COALESCE(o.owner, '') <> ? LIMIT 1`,
@@ -79,7 +79,7 @@ const visible = query<[after: string, all: number, owner: string, user: string, 
      ORDER BY a.certificate_id LIMIT ?`,
 )
 
-/** Rows of authorities are written once and never changed nor removed: what was read is so for good. */
+/** Cache without expiry: rows of authorities are written once and never changed or removed. */
 const known = new WeakMap<Database, Map<string, StoredAuthority>>()
 const maxKnown = 1000
 
@@ -172,7 +172,7 @@ export function authorityChanges(
   ]
 }
 
-/** Something about the issuer changed: who answers for it looks again. */
+/** Marks the issuer as changed, so that its OCSP responders read it again. */
 export function issuerChanges(db: Database, issuer: string): Change[] {
   return [change(touchIssuer, [issuer], 1), db.changed(issuerTopic, issuer)]
 }

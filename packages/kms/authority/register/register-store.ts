@@ -14,7 +14,7 @@ export interface IssuedCertificate {
   /** The object that holds it; undefined of a responder's. */
   readonly certificateId: string | undefined
   readonly owner: string
-  /** `unknown`: it was asked for with extensions of its own. */
+  /** `unknown`: it was requested with extensions of its own. */
   readonly profile: ProfileName | 'unknown'
   /** RFC 4514. */
   readonly subject: string

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * A serial number with 128 random bits, positive and of 17 bytes whatever they are (RFC 5280 §4.1.2.2 allows 20). That
- * an issuer never uses one twice is the register's to see to.
+ * A serial number with 128 random bits, always positive and of 17 bytes (RFC 5280 §4.1.2.2 permits 20). The register
+ * ensures that an issuer never uses one twice.
  */
 export function newSerial(): Buffer {
   const bytes = randomBytes(17)

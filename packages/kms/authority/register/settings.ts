@@ -18,7 +18,7 @@ export interface RevocationConfig {
   /** Longest time that others may keep a CRL without asking again. */
   readonly crlCacheMs: number
   readonly ocspValidityMs: number
-  /** true: a certificate of a responder answers; false: the authority itself. */
+  /** true: a delegated responder signs OCSP responses; false: the authority itself. */
   readonly delegatedResponder: boolean
   /** Max responses that one worker signs per second, in addition to cached ones. */
   readonly freshAnswersPerSecond: number

@@ -28,8 +28,8 @@ export interface RenewalOptions {
 const pageSize = 500
 
 /**
- * Renews the certificates that are due, and the pairs with theirs, in the name of their owners, whose rights on the
- * issuer count as ever. A renewal that fails is logged, and tried again at the next run.
+ * Renews due certificates, and pairs together with theirs, on behalf of their owners, whose rights on the issuer are
+ * checked as usual. A failed renewal is logged and tried again at the next run.
  */
 export async function renewDue(options: RenewalOptions): Promise<void> {
   const { db } = options.services
@@ -89,7 +89,7 @@ async function isDue(db: Database, object: ManagedObject, now: number): Promise<
   if (certificate?.deactivationAt === undefined || certificate.deactivationAt <= now) return false
   const due = renewalDueAt(object, certificate)
   if (due === undefined || due > now) return false
-  // On hold: the authority that put it there decides.
+  // A certificate on hold is not renewed: the issuing authority decides about it.
   return (await findIssuedCertificate(db, certificate.id))?.revokedAt === undefined
 }
 

@@ -99,7 +99,7 @@ async function isIssuerOf(
   { object, material, issuer }: { object: ManagedObject; material: Uint8Array; issuer: ChosenIssuer },
 ): Promise<boolean> {
   const { issuer: name, subject } = parseCertificate(material)
-  // It signed itself, and does so again, whatever its name will be.
+  // A self-signed certificate signs itself again, even under another name.
   if (issuer.certificate === undefined) return Buffer.compare(name, subject) === 0
   const issued = await findRegisterEntry(services.db, object, material)
   if (issued !== undefined) return issuer.authority?.issuer === issued.issuer

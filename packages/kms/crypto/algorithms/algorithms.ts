@@ -87,7 +87,7 @@ function pureSignature(material: MaterialAlgorithm, { scheme }: PureSignature): 
   return { kty: keyTypes[material].kty, material, fips: false, use: 'signature', plan: { scheme } }
 }
 
-/** The closed table of JOSE names (RFC 7518, RFC 8037, RFC 9964): whatever is not in it is not supported. */
+/** The closed table of JOSE names (RFC 7518, RFC 8037, RFC 9964): all others are not supported. */
 export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
   __proto__: null as never,
   ...Object.fromEntries(

@@ -15,11 +15,11 @@ const kinds = {
   invalid_input: 'bad_request',
   iv_length: 'bad_request',
   missing_iv: 'bad_request',
-  /** One request asks for more computing than a request may. */
+  /** The request needs more computation than one request may. */
   too_much_work: 'bad_request',
   /** The key is of another type or size. */
   wrong_key: 'crypto_failure',
-  /** It did not come out right; which part was wrong is not told. */
+  /** The operation failed; the error does not reveal which part was wrong. */
   failed: 'crypto_failure',
   /** The same, of a decryption. */
   decryption_failed: 'decryption_failed',

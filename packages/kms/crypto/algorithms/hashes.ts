@@ -80,8 +80,8 @@ export function hashOfLength(bytes: number): HashName | undefined {
 const hashParameters = new Set(['hashingAlgorithm'] as const)
 
 /**
- * The hash that an operation asks for.
- * @throws invalid_input when none is named
+ * The hash that an operation requests.
+ * @throws invalid_input when it names none
  */
 export function requireHash(parameters: CryptographicParameters, policy: AlgorithmPolicy): HashAlgorithm {
   requireOnly(parameters, 'a hash', hashParameters)

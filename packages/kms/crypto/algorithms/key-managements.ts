@@ -3,7 +3,7 @@ import type { MaterialAlgorithm } from './key-types.ts'
 /** Bits of a key that wraps with AES. */
 export type WrapBits = 128 | 192 | 256
 
-/** How a content key reaches who opens it, beside RSA-OAEP (`rsa-encryptions.ts`). */
+/** How a content key is transported to the recipient, other than by RSA-OAEP (`rsa-encryptions.ts`). */
 export type KeyManagementWay =
   /** The AES key wraps it, with AES Key Wrap (RFC 7518 §4.4) or with AES-GCM (§4.7). */
   | { readonly way: 'key wrap' | 'gcm key wrap'; readonly bits: WrapBits }

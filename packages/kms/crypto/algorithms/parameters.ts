@@ -38,9 +38,9 @@ export type ParameterName = keyof CryptographicParameters
 export const noParameters: CryptographicParameters = Object.freeze({})
 
 /**
- * Refuses what the chosen algorithm has no use for, by name, so that nothing a client asked for is silently dropped.
- * KeyRoleType is always welcome.
- * @param what the algorithm, for the sentence: `RSA-OAEP`
+ * Refuses by name parameters that the chosen algorithm does not use, so that no requested parameter is silently
+ * ignored. KeyRoleType is always accepted.
+ * @param what the algorithm, for the message: `RSA-OAEP`
  */
 export function requireOnly(
   parameters: CryptographicParameters,

@@ -10,7 +10,10 @@ export interface EncryptionChoice {
   readonly inParts: boolean
 }
 
-/** A shorter random IV can be tried out until it is the one of another message (SP 800-38D §5.2.1.1, §8.2.2). */
+/**
+ * With a shorter random IV, encryptions can be repeated until the IV of another message recurs (SP 800-38D §5.2.1.1,
+ * §8.2.2).
+ */
 const minRandomIvBytes = 12
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 const hashBytes = 32
 
-/** Values that two parties agree on beside the secret (RFC 7518 §4.6.2). */
+/** Values on which two parties agree in addition to the secret (RFC 7518 §4.6.2). */
 export interface AgreementContext {
   /** The name that goes into AlgorithmID: `enc` of direct agreement, else `alg`. */
   readonly algorithm: string

@@ -10,7 +10,7 @@ const generatePair = promisify(generateKeyPair) as (
   type: string,
 ) => Promise<{ readonly privateKey: KeyObject; readonly publicKey: KeyObject }>
 
-/** A new key as the request asks for. Asymmetric ones are made on the thread pool. */
+/** Generates the requested key. Asymmetric keys are generated on the thread pool. */
 export async function generateKey(spec: KeySpec): Promise<GeneratedKey> {
   switch (spec.algorithm) {
     case 'AES':

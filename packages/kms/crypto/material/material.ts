@@ -36,7 +36,7 @@ export function isJoseKey<Key extends KeyDescription>(
   }
 }
 
-/** Facts needed beside the bytes to load a key again; holds nothing secret. */
+/** Facts needed in addition to the bytes to load a key again; holds nothing secret. */
 export interface MaterialDescriptor {
   readonly kind: MaterialKind
   readonly algorithm: MaterialAlgorithm

@@ -98,8 +98,8 @@ export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buf
 }
 
 /**
- * Decrypts. OAEP runs on the thread pool and fails in one way only; PKCS#1 v1.5 answers bytes that mean nothing for
- * what it cannot open (implicit rejection, OpenSSL's), so that there is no failure to learn from.
+ * Decrypts. OAEP runs on the thread pool and has only one error; PKCS#1 v1.5 returns pseudorandom bytes for invalid
+ * ciphertexts (implicit rejection by OpenSSL), so that there is no error to exploit.
  * @throws decryption_failed
  */
 export async function decryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Promise<Buffer> {

@@ -130,8 +130,8 @@ function tellsNoHash(
 }
 
 /**
- * ECDSA signs the leftmost bits of a digest, whichever hash made it (FIPS 186-5 §6.4.1, step 2), so that a digest of any
- * length does without the name of a hash. FIPS mode knows which hashes it signs with, and takes the name.
+ * ECDSA signs the leftmost bits of a digest of any hash (FIPS 186-5 §6.4.1, step 2), so a digest of any length does not
+ * need the name of its hash. FIPS mode restricts the hashes and therefore requires the name.
  */
 function planDigest(policy: AlgorithmPolicy, use: 'sign' | 'verify'): SignaturePlan {
   if (policy.fips) throw notSupported('In FIPS mode HashingAlgorithm names the hash of DigestedData.')

@@ -17,7 +17,7 @@ export interface AccessKey {
   readonly createdBy?: string
 }
 
-/** Access keys by id: those of the database, read anew when they change, and the one of the settings. */
+/** Access keys by id: those of the database, read again when they change, and the one of the settings. */
 export interface AccessKeys {
   get(id: string): MaybePromise<AccessKey | undefined>
 }

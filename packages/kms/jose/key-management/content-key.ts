@@ -33,7 +33,7 @@ export interface ManagementKey {
 /** A new content key and its members of the JWE. */
 export interface SentKey {
   readonly contentKey: BackendKey
-  /** The key's own bytes, for who encrypts elsewhere; the caller wipes them. */
+  /** The key's own bytes, for clients that encrypt elsewhere; the caller wipes them. */
   readonly bytes: Buffer
   readonly encryptedKey: Buffer
   /** Members of the protected header besides alg, enc and kid. */
@@ -72,7 +72,7 @@ export async function sendContentKey(key: ManagementKey, management: Management)
 }
 
 /**
- * The content key that a JWE brings, or another one: whatever is wrong with it, the content does not open then.
+ * The content key of a JWE, or another one if it is wrong in any way, with which decryption of the content fails.
  * @throws failure('bad_request') for a header without its members; failure('crypto_failure') for a key of another type
  */
 export async function receiveContentKey(

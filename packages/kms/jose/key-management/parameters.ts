@@ -5,7 +5,7 @@ import { decodeBase64Url } from '../text/base64url.ts'
 /** A public key of a header (RFC 7518 §4.6.1.1): texts alone. */
 export type EphemeralJwk = Readonly<Record<'kty' | 'crv' | 'x', string>> & { readonly y?: string }
 
-/** Members of a header about how the content key travels, besides `alg`, `enc` and `kid`. */
+/** Members of a header about the transport of the content key, besides `alg`, `enc` and `kid`. */
 export interface ManagementParameters {
   /** RFC 7518 §4.6.1. */
   readonly epk: EphemeralJwk | undefined

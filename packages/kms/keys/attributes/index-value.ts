@@ -5,7 +5,7 @@ import { encodeTtlv, findMember } from '@warder/kmip/ttlv'
 import type { StoredValue } from './attribute-table.ts'
 import { dateIn } from './object-attributes.ts'
 
-/** How long a client may go on using what it has got without asking again, in seconds (KMIP 2.1 §4.30). */
+/** Time for which a client may use an object without getting it again, in seconds (KMIP 2.1 §4.30). */
 export const defaultLease = 3600
 
 /** Common values of attributes: only other values have rows. */

@@ -40,7 +40,7 @@ export type KeyFormat = ValueName<'KeyFormatType'>
 
 export type HalfType = 'PrivateKey' | 'PublicKey'
 
-/** Facts about the half of a pair beside its bytes. */
+/** Facts about the half of a pair in addition to its bytes. */
 export interface KeyShape {
   readonly algorithm?: AlgorithmName | undefined
   readonly curve?: CurveName | undefined

@@ -158,7 +158,7 @@ const joseHmacs: ReadonlyMap<string, string> = new Map(
 const kmipHmacs: ReadonlyMap<string, string> = new Map([...joseHmacs].map(([kmip, jose]) => [jose, kmip]))
 const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
 
-/** The columns of an algorithm that has another name there, whatever the curve; undefined where it has none. */
+/** The columns of an algorithm with another name there, for any curve; undefined if it has none. */
 export function findKeyColumns(algorithm: string): Omit<StoredKeyKind, 'curve'> | undefined {
   const boundAlg = joseHmacs.get(algorithm)
   if (boundAlg !== undefined) return { algorithm: 'HMAC', boundAlg }

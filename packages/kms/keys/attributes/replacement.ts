@@ -2,8 +2,8 @@ import { ruleNamed, type StoredValue } from './attribute-table.ts'
 import { ObjectAttributes } from './object-attributes.ts'
 
 /**
- * A replacement takes over the attributes of the object (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
- * replaced one's own life, or are made anew.
+ * A replacement inherits the attributes of the object (KMIP 2.1 §6.1.46, tables of ReKey), except these: they belong to
+ * the life cycle of the replaced object, or are set again.
  */
 const ownLife: ReadonlySet<string> = new Set([
   'Digest',

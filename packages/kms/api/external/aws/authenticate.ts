@@ -75,7 +75,7 @@ export function signatureAuthenticator(
   }
 }
 
-/** The client certificate of AWS KMS, beside the signature (XKS Proxy API, Authentication). */
+/** Requires the client certificate of AWS KMS in addition to the signature (XKS Proxy API, Authentication). */
 function certificateRequired(names: readonly string[]) {
   const partnerCertificate = partnerNamed('aws', names)
   return (context: AuthenticationContext<ExternalStoreServices>): void => {

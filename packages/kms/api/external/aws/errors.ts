@@ -61,7 +61,7 @@ export const xksErrors: ErrorShape = {
   },
   reply(failed) {
     const errorName = toXksError(failed)
-    // 405 keeps its status: the API asks for it where a request is no POST.
+    // 405 keeps its status: the API requires it for requests other than POST.
     const status = failed.kind === 'method_not_allowed' ? failed.status : errors[errorName][0]
     return {
       status,

@@ -210,8 +210,8 @@ export function permitsGcm(policy: AlgorithmPolicy): boolean {
 }
 
 /**
- * Data authenticated beside the ciphertext: both parts with their lengths, so that none of one can pass as the other
- * (XKS Proxy API, Encrypt, `ciphertextMetadata`).
+ * The additional authenticated data: both parts with their lengths, so that bytes of one part cannot be moved to the
+ * other (XKS Proxy API, Encrypt, `ciphertextMetadata`).
  */
 export function joinAuthenticatedData(aad: Uint8Array, metadata: Uint8Array): Buffer {
   const data = Buffer.allocUnsafe(3 + aad.length + metadata.length)

@@ -18,7 +18,7 @@ type Context = OperationContext<ExternalStoreServices>
 /** Beginning of the tag that older versions of a key have; its name follows. */
 const versionTag = 'dke:'
 
-/** Microsoft's sample answers 400 to whatever is not found. */
+/** Microsoft's sample returns 400 for everything that is not found. */
 function notFound(what: string): Failure {
   return failure('bad_request', `${what} is not there.`)
 }
@@ -40,7 +40,7 @@ async function findNamedKey({ services }: Context, scope: MicrosoftScope, name: 
  * A version of a key that the caller may decrypt with: of the current key, or of one that has the tag of the name and the
  * same owner. It must have been granted to the caller: to `microsoft:` and the address, to `microsoft:role:` and a role or
  * group, or to `microsoft:*`.
- * @throws failure('forbidden'), as the sample answers whom a key was not granted to
+ * @throws failure('forbidden') for users without a grant, as the sample does
  */
 export async function decryptionKey(
   context: Context,

@@ -140,7 +140,7 @@ async function ofTrial(
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** The sample takes `email` or `upn`, whichever the token has (EmailAuthorizer.cs). */
+/** The sample accepts `email` or `upn`, depending on which the token has (EmailAuthorizer.cs). */
 function readEmail(claims: Claims): string | undefined {
   const claim = claims.email ?? claims.upn
   if (claim === undefined) return undefined

@@ -3,7 +3,7 @@ import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import type { ExternalStoreName } from '../../../external/index.ts'
 import type { ExternalStoreServices } from './services.ts'
 
-/** Settings beside its own that a store reads. */
+/** Common settings that a store reads in addition to its own. */
 export interface CommonConfig {
   /** Address at which clouds and browsers reach this service; unset: `baseUrl`. */
   readonly kms_public_url: string | undefined
@@ -25,7 +25,7 @@ export type ExternalEnvironment<Config> = Pick<
  */
 export interface ExternalStore<Config = never> {
   readonly name: ExternalStoreName
-  /** For people; tag of its operations in openapi.yaml. */
+  /** Display name; tag of its operations in openapi.yaml. */
   readonly title: string
   /** Off by default. */
   enabled(config: Config): boolean

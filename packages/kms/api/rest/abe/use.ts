@@ -14,7 +14,7 @@ import { type Key, UnitOfWork } from '../../../keys/index.ts'
 import type { RestServices } from '../../services.ts'
 import { abe } from './keys.ts'
 
-/** The one content encryption beside `alg` ABE. */
+/** The only content encryption with `alg` ABE. */
 const abeEncryption = 'A256GCM'
 const nonceBytes = 12
 const tagBytes = 16
@@ -63,7 +63,7 @@ export interface SealedAbe {
   readonly aad: Uint8Array
 }
 
-/** Opens with a user key. @throws failure('decryption_failed') for whatever does not open */
+/** Decrypts with a user key. @throws failure('decryption_failed') for all causes */
 export async function openAbe(
   { object }: Key,
   { encryptedKey, iv, ciphertext, tag, aad }: SealedAbe,

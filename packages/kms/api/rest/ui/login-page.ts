@@ -7,7 +7,7 @@ import { contentType, escapeHtml } from './page.ts'
 /** No script and no style; its one form goes to this service. */
 const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** `GET /ui/login`: where a person can log in from. */
+/** `GET /ui/login`: the login page for browsers. */
 export const loginPage = define({
   name: 'ui.login_page',
   route: get('/ui/login'),

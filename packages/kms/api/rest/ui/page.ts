@@ -46,7 +46,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** A user name as text of the page, whatever an issuer lets it hold. */
+/** Escapes a user name for the page: issuers may permit any characters in it. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')
 }

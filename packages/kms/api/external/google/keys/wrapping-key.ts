@@ -88,9 +88,10 @@ function wrappingVersion(services: ExternalStoreServices, principal: string, kid
 }
 
 /**
- * Opens what `wrapSecret` made, also with an older version of the wrapping key, or with a key that wrapped before: one
- * that was granted to `principal` and is of the owner of the key that wraps now.
- * @throws failure('bad_request') for what does not open as this kind and for this resource, whatever is wrong with it
+ * Decrypts the output of `wrapSecret`, also with an older version of the wrapping key, or with an earlier wrapping key:
+ * one that was granted to `principal` and has the same owner as the current one.
+ * @throws failure('bad_request') if it cannot be decrypted as this kind and for this resource, with the same message
+ *   for all causes
  */
 export async function unwrapSecret(
   context: Context,

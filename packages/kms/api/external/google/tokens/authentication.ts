@@ -76,7 +76,7 @@ async function fromProvider(
     }
     try {
       const { claims } = await verifyToken(token, sources.keysAt(provider.keySet), expected, sources.clock)
-      // Only this service lets a user give a token away.
+      // Only this service issues tokens of a delegation.
       if (claims.delegated_to !== undefined) throw new JwtRejected('a provider does not delegate')
       return {
         issuer,
