@@ -38,7 +38,7 @@ const decoders: Readonly<Record<AbeKind, (key: Uint8Array) => number>> = {
   user: (key) => decodeUserKey(key).id.length,
 }
 
-/** The first of the kinds that the bytes are. @throws CovercryptError with what is wrong for each */
+/** Finds the first kind as which the bytes parse. @throws CovercryptError with the errors of all kinds */
 function recognise({ key, kinds }: AbeJobWithType<'recognise'>): Recognised {
   const reasons: string[] = []
   for (const kind of kinds) {

@@ -13,7 +13,7 @@ const kinds: Readonly<Record<CovercryptErrorCode, ErrorKind>> = {
   cannot_open: 'decryption_failed',
 }
 
-/** Waits for work with attribute-based keys, whose errors become failures of the registry. */
+/** Awaits work with attribute-based keys and converts its errors to failures of the registry. */
 export async function inFailures<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work

@@ -38,7 +38,7 @@ export type AbeJob =
       readonly type: 'describe'
       readonly publicKey: Uint8Array
       readonly users: readonly Uint8Array[]
-      /** With a policy, the readers of what is encrypted for it are listed, too. */
+      /** With a policy, the user keys that can decrypt data of this policy are listed, too. */
       readonly policy: string | undefined
     }
 
@@ -85,11 +85,11 @@ export interface DescribedDimension {
   readonly attributes: readonly DescribedAttribute[]
 }
 
-/** The rights of a user key, and what each opens. */
+/** The rights of a user key, and the data that each can decrypt. */
 export interface DescribedUser {
-  /** Attributes for each of which alone something may be encrypted that it opens: `Team::Blue`. */
+  /** Attributes, each of which alone is a policy whose data the key decrypts: `Team::Blue`. */
   readonly reads: readonly string[]
-  /** Whether it opens what is encrypted for the policy of the job; undefined without one. */
+  /** Whether it decrypts data of the policy of the job; undefined without a policy. */
   readonly opens: boolean | undefined
 }
 

@@ -61,7 +61,7 @@ const maxFormerNames = 1000
  * The former names of attributes, with the identifiers of these attributes. A name is never given to another attribute:
  * callers who encrypt for that name would otherwise encrypt for other user keys.
  *
- * @throws CovercryptError for a name that goes to another attribute
+ * @throws CovercryptError for a name that would be assigned to another attribute
  */
 export function keepNames(
   before: Structure,

@@ -82,8 +82,8 @@ const batch = 100
 const attempts = 20
 
 /**
- * Gives the aliases of one owner to another, in commits of bounded size. Of a name that the other one has already, theirs
- * stays and the one given ends: what they call a key must not become another key.
+ * Transfers the aliases of one owner to another, in commits of bounded size. If the new owner has an alias of the same
+ * name, that one stays and the transferred one is deleted: an alias of a user must not silently refer to another key.
  */
 export async function transferAliases({ db, commit, now }: Parts, from: string, to: string): Promise<void> {
   for (let lost = 0; ; ) {

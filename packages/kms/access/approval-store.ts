@@ -6,7 +6,7 @@ import type { OfficerSettings } from './officers.ts'
 /** `approved`: an export that the requester may do once. `void`: its object changed meanwhile. */
 export type RequestState = 'open' | 'approved' | 'done' | 'refused' | 'withdrawn' | 'void'
 
-/** The officers who decide together, and the operations they decide: settings `[roles]` and `[approvals]`, without notices. */
+/** The officers who approve, and the operations that need it: settings `[roles]` and `[approvals]`, without notices. */
 export interface Governance {
   readonly officers: Omit<OfficerSettings, 'quorum'> & { readonly quorum: number | null }
   readonly approvals: ApprovalSettings
@@ -25,12 +25,12 @@ export interface Wish {
   readonly operation: Askable
   /** Id of a key, name of an external key store or of an officer, digest of settings, `root_key`, or SHA-256 of the file of a backup. */
   readonly object: string
-  /** Version of the object: a changed one is another. 0 of what has none. */
+  /** Version of the object: a changed object needs another approval. 0 for objects without a version. */
   readonly version: number
   /** Of a grant. */
   readonly user?: string
   readonly rights?: readonly string[]
-  /** Of other settings: what they are; the digest in `object` binds them. */
+  /** The settings, for a change of settings; the digest in `object` binds them. */
   readonly settings?: Governance
   /** Of a restored backup: when it was made, and restored. Unix milliseconds. */
   readonly restore?: { readonly madeAt: number; readonly restoredAt: number }
@@ -102,7 +102,7 @@ const sweepVotes = query<[before: number], unknown>(
 )
 const sweep = query<[before: number], unknown>('DELETE FROM approval_request WHERE until_ms < ?')
 
-/** Reads what is sealed. */
+/** Opens sealed records. */
 type Opener = Pick<Seal, 'open'>
 
 const requestSealContext = (id: string): SealContext => ({
@@ -185,7 +185,7 @@ export function requestChange(seal: Seal, wish: Wish): Change {
   return change(insert, [id, requester, object, operation, 'open', record, createdAt, until])
 }
 
-/** Guarded by the version that was read: who loses reads again. */
+/** Guarded by the version that was read: a transaction that loses the race reads again. */
 export function stateChange(seal: Seal, { wish, version }: ApprovalRequest, state: RequestState): Change {
   const record = sealRecord(seal, requestSealContext(wish.id), { wish, state })
   return change(move, [state, record, wish.id, version], 1)

@@ -45,7 +45,7 @@ function hashCeremonyKey(key: Uint8Array): Buffer {
 /**
  * Records a key that is split among the officers who are listed now.
  * @param threshold number of shares that restore the key
- * @throws failure('forbidden') for a credential that does not vote
+ * @throws failure('forbidden') for a credential that may not vote
  */
 export async function beginCeremony(
   { db, seal, officers, approvals }: CeremonyServices,

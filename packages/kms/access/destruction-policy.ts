@@ -40,7 +40,7 @@ export function createDestructionPolicy(
   }
 }
 
-/** @returns what is wrong with a number of days; undefined: nothing */
+/** @returns the problem of a number of days; undefined: none */
 export function daysProblem(days: number): string | undefined {
   const right = Number.isInteger(days) && (days === 0 || (days >= minDays && days <= maxDays))
   return right ? undefined : `days are 0, or ${minDays} to ${maxDays}`
@@ -49,8 +49,8 @@ export function daysProblem(days: number): string | undefined {
 const rule = /^(tag|alg):(.+)=(\d{1,3})$/s
 
 /**
- * Reads rules like `tag:payments=30` and `alg:RSA=14`; of several for one name the longest counts.
- * @returns undefined for what is no such list
+ * Parses rules like `tag:payments=30` and `alg:RSA=14`; of several for one name the longest applies.
+ * @returns undefined for an invalid list
  */
 export function readDaysBy(
   list: readonly string[],

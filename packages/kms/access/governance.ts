@@ -24,7 +24,7 @@ export function toGovernance(officers: OfficerSettings, approvals: ApprovalSetti
 
 const sortUnique = (texts: readonly string[]): readonly string[] => [...new Set(texts)].sort()
 
-/** SHA-256 of what the settings mean, base64url: lists in another order mean the same. */
+/** SHA-256 of the normalized settings, base64url: the order of lists does not matter. */
 export function digestOfGovernance({ officers, approvals }: Governance): string {
   const { users, requireCeremony, quorum, validitySeconds } = officers
   const { operations, tags, algorithms, owners, voteWith = [] } = approvals
@@ -159,9 +159,9 @@ function those({ officers: { users, quorum } }: Governance): string {
 }
 
 /**
- * Lets another root key pass where it takes no approval, or was approved.
- * @returns what is to be committed once the key was changed, so that an approval is used once; undefined: nothing
- * @throws StartupError when it takes an approval and has none
+ * Permits another root key if that requires no approval or was approved.
+ * @returns the change to commit after the key was changed, so that an approval is used only once; undefined: none
+ * @throws StartupError when it requires an approval and has none
  */
 export async function rootKeyApproval(parts: Parts): Promise<Change | undefined> {
   if (!(await hasGovernance(parts.db))) return undefined

@@ -9,7 +9,7 @@ interface GovernorServices extends AccessServices {
   readonly defaultUsername: string
 }
 
-/** Requires a user who decides about users: an active crypto officer, or the default user where no officer is listed. */
+/** Requires a user who may manage users: an active crypto officer, or the default user if no officer is listed. */
 export const governor: Access<GovernorServices> = {
   name: 'crypto officer, or the default user where none is listed',
   async check(_input, context) {

@@ -63,8 +63,8 @@ export interface KeyAccessOptions<Services extends AccessServices, Request> {
   readonly read: (input: OperationInput, context: OperationContext<Services>) => Request
   readonly kid: (request: Request) => string
   /**
-   * `private half`: naming the public half of a pair means the private one, whose rights then count, since it does
-   * the work (JWE decryption, §4.1).
+   * `private half`: a request that names the public half of a pair means the private one, whose rights are checked,
+   * because it does the work (JWE decryption, §4.1).
    */
   readonly use?: 'private half'
   /**

@@ -51,9 +51,9 @@ function requireAllowed(key: Key, verdict: Verdict, { services, principal }: Con
 }
 
 /**
- * Gives away what was protected when the use is counted, for keys with usage limits (KMIP 2.1 §4.59); at once for others.
+ * Keys with usage limits (KMIP 2.1 §4.59) return the result only after the use has been counted; others at once.
  * @param bytes of data that were protected
- * @throws failure('crypto_failure') when not so much is left to use
+ * @throws failure('crypto_failure') when the remaining limit is too small
  */
 export function afterCountingUse<R>(
   context: Context,

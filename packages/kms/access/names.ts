@@ -37,7 +37,7 @@ export interface Moved {
   readonly grants: number
 }
 
-/** Moves every object and alias of an owner, in commits of bounded size; those who change them meanwhile come first. */
+/** Moves every object and alias of an owner, in commits of bounded size; concurrent changes take precedence. */
 async function moveObjects(parts: Parts, from: string, to: string): Promise<number> {
   const { db, commit, now } = parts
   await transferAliases(parts, from, to)
@@ -56,7 +56,7 @@ async function moveObjects(parts: Parts, from: string, to: string): Promise<numb
   }
 }
 
-/** Gives what a user owns, and what was granted to them, to another one. */
+/** Transfers the objects and grants of a user to another user. */
 export async function transfer(parts: Parts, from: string, to: string): Promise<Moved> {
   const objects = await moveObjects(parts, from, to)
   const results = await parts.commit([
@@ -118,8 +118,8 @@ export async function endName(parts: Parts, name: string, subjectId: string): Pr
 /** Separates the users of a name from earlier users of the same name. */
 export interface Names {
   /**
-   * The name is this subject's from now on; what an earlier one had under it is ended first.
-   * @throws failure('unauthorized') for a subject that has lost the name
+   * Assigns the name to this subject from now on; all that belonged to an earlier subject of the name is ended first.
+   * @throws failure('unauthorized') for a subject that no longer has the name
    */
   claim(name: string, subjectId: string): MaybePromise<void>
 }

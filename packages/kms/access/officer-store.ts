@@ -7,7 +7,7 @@ export interface Ceremony {
   readonly id: string
   /** SHA-256 of that key, base64url. */
   readonly digest: string
-  /** Distinct officers whose shares it takes. */
+  /** Required number of distinct officers with shares. */
   readonly threshold: number
   /** Officers at that time; share `i` was given to the one at `i - 1`. */
   readonly officers: readonly string[]
@@ -113,8 +113,8 @@ export function activationChange(seal: Seal, activation: Activation): Change {
 }
 
 /**
- * The activation that an officer has now. It is read from the database each time, so that the end of an activation
- * counts on the next request. Callers ask only about users whom the settings list.
+ * The current activation of an officer. It is read from the database each time, so that the end of an activation takes
+ * effect on the next request. Callers call it only for users whom the settings list.
  */
 export async function runningActivation(
   db: Database,

@@ -10,7 +10,7 @@ export interface OfficerSettings {
   readonly users: readonly string[]
   /** Whether they are officers only after a ceremony. */
   readonly requireCeremony: boolean
-  /** Officers whose shares a ceremony takes; undefined = more than half. */
+  /** Number of officers whose shares a ceremony requires; undefined = more than half. */
   readonly quorum: number | undefined
   /** How long an activation holds, in seconds. */
   readonly validitySeconds: number
@@ -24,7 +24,7 @@ export interface Officers {
   /** Listed officers, active or dormant. */
   readonly listed: ReadonlySet<string>
   readonly requireCeremony: boolean
-  /** Distinct officers whose shares a ceremony takes: at least 2. */
+  /** Number of distinct officers whose shares a ceremony requires: at least 2. */
   readonly quorum: number
   /** Milliseconds. */
   readonly validityMs: number

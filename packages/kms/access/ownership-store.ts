@@ -37,7 +37,7 @@ const unfinished = [
   'DELETE FROM kmip_creation_rule WHERE owner = ?',
 ].map((text) => query<[owner: string], unknown>(text))
 
-/** Users responsible for ACME: who opened an authority for it, made a credential, or owns what an account orders. */
+/** Users in rows of ACME: they enabled it for an authority, created a credential, or own the orders of an account. */
 const acmeRows = [
   'UPDATE acme_directory SET opened_by = ?, version = version + 1 WHERE opened_by = ?',
   'UPDATE acme_credential SET owner = ? WHERE owner = ?',
@@ -83,12 +83,12 @@ const voting = query<[], { readonly name: string }>(
    UNION SELECT user_id AS name FROM officer_activation WHERE ended_at IS NULL`,
 )
 
-/** Users of whom `voidVotes` would end something. */
+/** Users with votes, requests or activations that `voidVotes` would end. */
 export async function namesThatVote(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(voting, [])).map(({ name }) => name))
 }
 
-/** Clocks of the two services differ: what was done so long after the change ends, too. */
+/** Max difference of the clocks of the two services: votes up to this time after the change are ended, too. */
 const clockLeewayMs = 60_000
 
 /** Value of `ended_by` if an activation ended because a credential was set. No user has this name. */
@@ -102,8 +102,9 @@ interface EndedVotes {
 }
 
 /**
- * Ends votes, requests for approval and activations of a user from before an administrator set a credential of theirs:
- * who sets the passwords of requester and officers would be the quorum alone. The same change again ends nothing new.
+ * Ends votes, requests for approval and activations of a user from before an administrator set a credential of that
+ * user: an administrator who sets the passwords of requester and officers could otherwise reach the quorum alone.
+ * Repeating the same change has no effect.
  * @param at when the credential was set, Unix milliseconds
  * @returns what ended; `isNew`: of an officer, and this time was not known yet
  */
@@ -171,7 +172,7 @@ export function grantsTransfer(from: string, to: string): readonly Change[] {
   return [change(copyGrants, [to, from, to]), change(deleteGrants, [from])]
 }
 
-/** Removes what is neither inherited nor left. */
+/** Removes rows that are neither transferred nor kept. */
 export function endUnfinished(user: string): readonly Change[] {
   return unfinished.map((statement) => change(statement, [user]))
 }

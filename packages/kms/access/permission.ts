@@ -19,8 +19,8 @@ export interface Roles {
   /** How long destructions wait. */
   readonly destructions: DestructionPolicy
   /**
-   * Keys of the settings with which this service signs in its own name, such as tokens of an external key store. No right
-   * signs anything else with them: it would write such tokens.
+   * Keys of the settings with which this service itself signs, such as tokens of an external key store. No right
+   * permits users to sign with them, because they could forge such tokens.
    */
   readonly reservedSigners?: ReadonlySet<string>
   /** `max_objects_per_owner`; undefined = no limit. */

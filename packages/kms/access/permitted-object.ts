@@ -35,9 +35,9 @@ const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
 const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
 
 /**
- * Another object that the request names, if its sender has `right` on it.
- * @throws Refusal ObjectNotFound for what is unknown, or on which the sender has no right at all; PermissionDenied when the
- *   sender has other rights on it; ObjectArchived, WrongKeyLifecycleState for what is withheld
+ * Another object that the request names, if the requester has `right` on it.
+ * @throws Refusal ObjectNotFound for unknown objects and those on which the requester has no right at all;
+ *   PermissionDenied if the requester has other rights on it; ObjectArchived, WrongKeyLifecycleState if it is withheld
  */
 export function requirePermittedObject(
   requester: Requester,
@@ -49,7 +49,7 @@ export function requirePermittedObject(
   )
 }
 
-/** As `requirePermittedObject`, with the key opened; synchronous for a cached key of the sender's own on SQLite. */
+/** As `requirePermittedObject`, but loads the key; synchronous for a cached key of the requester on SQLite. */
 export function openPermittedKey(requester: Requester, id: string, right: Right): MaybePromise<Key> {
   return andThen(resolveIdentifier(requester, id), (known) =>
     andThen(requester.objects.key(known), (key) => judge(requester, known, key?.object, key, right)),
@@ -66,8 +66,8 @@ export function resolveIdentifier(requester: Requester, id: string): MaybePromis
 }
 
 /**
- * An object that a client called so is itself. One of another owner that came after the key does not change what the text
- * means: no object takes the place of a version by a name (docs/adr/key-life-cycle-and-versions.md).
+ * An object whose chosen identifier has this form takes precedence over a version. An object of another owner that is
+ * newer than the key does not, so that no object can shadow a version (docs/adr/key-life-cycle-and-versions.md).
  */
 async function chooseOwnOrVersion(
   requester: Requester,

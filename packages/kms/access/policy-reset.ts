@@ -17,7 +17,7 @@ export interface PolicyReset {
   readonly at: number
   /** The account of the operating system, as reported by the system; not verified. */
   readonly by: string
-  /** The officers who decided together, how many of them had to agree, and on what. */
+  /** The officers, their quorum, and the operations that required approval. */
   readonly officers: readonly string[]
   readonly quorum: number | null
   readonly operations: readonly string[]
@@ -54,7 +54,7 @@ export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Prom
   if (before !== undefined)
     throw new StartupError('a reset before this one was not recorded yet: start the service once')
   const released = (await hasTable(db, 'restore_hold')) ? [removeHold()] : []
-  // Credentials of the officers who come after it wait: it is no set-up.
+  // Credentials of later officers have a waiting period, because a reset is not the set-up.
   const named = (await hasTable(db, 'officer_credential')) ? [officersNamedChange(0)] : []
   await db.commit([
     firstGovernance(seal, reset, 'reset'),
@@ -65,8 +65,8 @@ export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Prom
 }
 
 /**
- * A reset that no start has recorded.
- * @returns what it was, and what forgets it
+ * A reset that no start has audited yet.
+ * @returns the reset, and the change that deletes its record
  */
 export async function findUnrecordedReset({ db, seal }: Parts) {
   const found = await findGovernance<PolicyReset>(db, seal, 'reset')

@@ -4,8 +4,8 @@ interface RightRow {
   /** The name of several rights that it is one of. */
   readonly group?: 'Read' | 'UseKey' | 'Modify' | 'Destroy' | 'Authorize'
   /**
-   * A crypto officer has it on objects of others: to look after them and decide who uses them. Not: to use them, or take
-   * their material out.
+   * A crypto officer has it on objects of other users: to manage them and decide which users use them, but not to use
+   * them or export their material.
    */
   readonly officer?: true
   /** Its use needs the material, which an archived object does not give (KMIP 2.1 §6.1.4). */
@@ -55,7 +55,7 @@ function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
 
 /** The right to create objects; it is on no object. */
 export const createRight = 'create'
-/** The right to look after external key stores: to stop one, and to give it credentials. On no object either. */
+/** The right to manage external key stores: to stop one, and to create its credentials. Not on an object either. */
 export const externalRight = 'external'
 /** Rights that are on no object. */
 export type GeneralRight = typeof createRight | typeof externalRight

@@ -4,7 +4,7 @@ import { readSetCredentials, readWaitingCredentials } from './credential-wait-st
 import { lastEnd } from './officer-store.ts'
 import type { Officers } from './officers.ts'
 
-/** Officers who vote, and when a credential of each that waits was set (Unix milliseconds; undefined: never). */
+/** Officers who may vote, and when a credential in its waiting period was set (Unix milliseconds; undefined: none). */
 export type Voters = ReadonlyMap<string, number | undefined>
 
 /**
@@ -35,9 +35,9 @@ export async function wasRevoked(db: Database, user: string, now: number): Promi
 }
 
 /**
- * Whether an officer votes only after another activation, where a ceremony is required: it was ended by another, or an
- * administrator has set a credential since, also of an officer who never was activated.
- * @param setAt when; undefined: never
+ * Whether an officer needs another activation before voting, if a ceremony is required: another officer ended the last
+ * one, or an administrator has set a credential since, also for an officer who never was activated.
+ * @param setAt when the credential was set; undefined: never
  */
 export async function requiresActivation(
   db: Database,

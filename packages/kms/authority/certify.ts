@@ -36,11 +36,11 @@ export interface WantedCertificate {
   readonly notBefore: number
   readonly notAfter: number
   readonly owner: string
-  /** User whose request it is; the key of the authority is used by them. */
+  /** The requesting user, on whose behalf the key of the authority is used. */
   readonly by: string
   /** true: a request was signed with the private key, or that key is here. */
   readonly isPossessionShown: boolean
-  /** `unknown`: the extensions are the caller's; they are held to the profiles of the authority all the same. */
+  /** `unknown`: the extensions are the caller's, but the profiles of the authority still limit them. */
   readonly profile: ProfileName | 'unknown'
   /** The certificate that this one replaces: a replacement of an authority keeps its name. */
   readonly replaces?: string
@@ -61,8 +61,8 @@ export interface SignedCertificate {
 }
 
 /**
- * Signs a certificate within the limits of the authority, whichever interface asks: its profiles, validity, names, path
- * length, purposes. A key that is weak, or that is the key of an authority, is refused.
+ * Signs a certificate within the limits of the authority, for every interface: its profiles, validity, names, path
+ * length, purposes. Weak keys and keys of authorities are refused.
  * @throws Failure bad_request, crypto_failure; PkiError
  */
 export async function certify(

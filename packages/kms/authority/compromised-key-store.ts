@@ -55,7 +55,7 @@ export async function requireNotCompromised(db: Database, spki: Uint8Array, owne
 }
 
 /**
- * Another certificate of the authority may still be good after the one with which its key was reported was revoked.
+ * Refuses a compromised key: another certificate of the authority with that key may still be valid.
  * @param owner of the authority
  * @throws Failure bad_request; PkiError
  */

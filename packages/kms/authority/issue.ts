@@ -32,7 +32,7 @@ export interface IssueRequest {
   readonly notBefore: number
   readonly notAfter: number
   readonly owner: string
-  /** User whose request it is. */
+  /** The requesting user. */
   readonly by: string
   /** true: a request was signed with the private key, or that key is here. */
   readonly isPossessionShown: boolean
@@ -108,7 +108,7 @@ export async function issue(
   return { der: signed.der, serial: signed.serial, object }
 }
 
-/** An authority below one with a path length gets what is left, unless it wants less. */
+/** An authority below one with a path length gets the remaining length, unless it requests less. */
 function limitPathLength(
   authority: Authority,
   { profile, pathLength }: IssueRequest,

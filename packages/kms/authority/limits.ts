@@ -24,7 +24,7 @@ import type { Authority } from './signing/authority.ts'
 
 const day = 86_400_000
 
-/** RFC 5280 §4.1.2.5. @throws Failure bad_request for what is valid past the end of the authority, or for too long */
+/** RFC 5280 §4.1.2.5. @throws Failure bad_request for a validity past the end of the authority, or too long */
 export function requireValidity(
   { parsed, settings }: Authority,
   { notBefore, notAfter }: { readonly notBefore: number; readonly notAfter: number },
@@ -75,7 +75,7 @@ export function requirePathLength(authority: StoredAuthority, extensions: readon
     throw failure('bad_request', `The path length below this authority is at most ${left - 1}.`)
 }
 
-/** An authority whose certificate lists purposes issues for these alone. @throws Failure bad_request */
+/** An authority whose certificate lists purposes issues only for these. @throws Failure bad_request */
 export function requirePurposes(
   { certificate, chain }: StoredAuthority,
   extensions: readonly Extension[],
@@ -95,10 +95,10 @@ export function requirePurposes(
 const anyPurpose = '2.5.29.37.0'
 
 /**
- * A sub-authority has a name that no other authority of the service has: a list that it signs could count for what the
- * other one issued (RFC 5280 §6.3.3 (f)). The same name with the same key is the same authority, and a replacement keeps
- * the name of what it replaces.
- * @returns what takes a name that is free
+ * Requires that no other authority of the service has the name of a sub-authority: relying parties could accept its
+ * CRLs for certificates of the other one (RFC 5280 §6.3.3 (f)). The same name with the same key is the same authority,
+ * and a replacement keeps the name of the replaced authority.
+ * @returns the change that reserves a free name
  * @throws Failure bad_request
  */
 export async function requireFreeName(

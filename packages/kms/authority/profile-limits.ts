@@ -135,8 +135,8 @@ function requireOtherName({ certificate, chain }: Authority, { subject }: Reques
 const hostLike = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_-]+)+$/
 
 /**
- * A common name of a server that looks like a host is one of its alternative names: clients that still read it would
- * otherwise trust a name that was not checked (RFC 9525 §4.1, CA/B Forum BR §7.1.4.3).
+ * Requires that a common name that looks like a host is one of the alternative names: clients that still read it would
+ * otherwise trust an unchecked name (RFC 9525 §4.1, CA/B Forum BR §7.1.4.3).
  * @throws Failure bad_request
  */
 function requireCommonName({ subject, extensions }: Requested): void {

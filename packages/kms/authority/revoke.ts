@@ -25,9 +25,10 @@ const kmipReasons: Partial<Readonly<Record<RevocationReason, string>>> = {
 }
 
 /**
- * Stages the revocation of a certificate: its entry in the register, the number of the next CRL, and its object where
- * there is one. A key that was compromised is not certified again. One that is on hold can be revoked for good; its date stays that of the hold (RFC 5280 §5.3.1).
- * @throws Failure conflict for one that is revoked already, bad_request
+ * Stages the revocation of a certificate: its entry in the register, the number of the next CRL, and its object if
+ * there is one. A compromised key is not certified again. A certificate on hold can be revoked permanently; its
+ * revocation date stays that of the hold (RFC 5280 §5.3.1).
+ * @throws Failure conflict for a certificate that is revoked already, bad_request
  */
 export function revoke(
   db: Database,

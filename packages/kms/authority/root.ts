@@ -125,7 +125,7 @@ export function openForIssuing(
   return authority
 }
 
-/** DER of the public half. @throws Failure crypto_failure for what has none */
+/** DER of the public half. @throws Failure crypto_failure for keys without one */
 export function exportSpki(key: Key): Buffer {
   const { publicKey } = key.held
   if (publicKey === undefined) throw failure('crypto_failure', 'Certificates are about pairs of keys.')

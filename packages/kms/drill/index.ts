@@ -6,7 +6,7 @@ import { idsAfter } from './sample-store.ts'
 
 export interface OpenedKeys {
   readonly opened: number
-  /** Ids of those that cannot be opened. */
+  /** Ids of objects that cannot be decrypted. */
   readonly broken: readonly string[]
 }
 

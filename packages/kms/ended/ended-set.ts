@@ -11,7 +11,7 @@ export interface EndedSet {
   put(key: Key, until: number, value: number): void
   /** The number of a key; undefined = it is not there. */
   find(key: Key): number | undefined
-  /** Removes entries whose time is over, in a stretch of the table: called again and again it comes around. */
+  /** Removes expired entries in a part of the table; repeated calls cover the whole table. */
   sweep(now: number): void
   readonly size: number
   /** Grows with each entry: the result of a look-up remains valid until the generation changes. */
@@ -32,7 +32,7 @@ const count = 1
 const generation = 2
 const seed = 4
 const seedWords = 4
-/** Words of the header that belong to who uses the set. */
+/** Words of the header that belong to the user of the set. */
 export const userWords = { from: 8, words: 8 } as const
 
 /** The last time that a word holds: the year 2106. */

@@ -197,7 +197,10 @@ function takesNone(): Error {
   return failure('crypto_failure', 'This takes no approval here: do it.')
 }
 
-/** The key and what goes with it, for a requester who could do it but for the approval. @throws failure('not_found' | 'forbidden' | 'bad_request') */
+/**
+ * The key and its dependent objects, for a requester who lacks only the approval.
+ * @throws failure('not_found' | 'forbidden' | 'bad_request')
+ */
 async function buildRequest(
   context: Context,
   body: Ask & { readonly key: string },

@@ -129,7 +129,7 @@ async function carryOutRequest(
   if (approvers.length < officers.quorum)
     return { state: isBeyondReach(votes, wish, officers) ? 'refused' : 'open', changes: [] }
   const { operation } = wish
-  // Used later: by the next start, by `warder root-key rotate`, by the requester, whom alone a secret is shown.
+  // Used later: by the next start, by `warder root-key rotate`, or by the requester, the only one who gets the secret.
   if (operation === 'settings' || operation === 'root_key' || operation === 'access_key')
     return { state: 'approved', changes: [] }
   if (operation === 'restore_backup') {
@@ -160,7 +160,7 @@ async function carryOutRequest(
   }
 }
 
-/** The requester is active as after a ceremony; void for one who left the settings meanwhile. */
+/** Activates the requester as after a ceremony; void if the requester was removed from the settings meanwhile. */
 function activateRequest(
   { services: { seal, roles, clock } }: Context,
   { id, requester: user }: Wish,

@@ -242,7 +242,7 @@ export const disable = define({
   },
 })
 
-/** An officer who ends another's activation takes the own shares back from it. */
+/** An officer who ends the activation of another officer also revokes the grants on the own shares. */
 async function sharesTakenBack(context: Context, caller: string, target: string, now: number) {
   const { db, seal } = context.services
   const activation = await runningActivation(db, seal, target, now)

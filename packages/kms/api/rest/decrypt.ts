@@ -184,7 +184,7 @@ export function openSealed<R>(
 
 type Opened = RawReply | { readonly kid: string; readonly data: string }
 
-/** The key may have come to its end while the data was opened elsewhere. */
+/** The key may have been deactivated while the data was decrypted in another thread. */
 async function stillProcessing({ object }: Key, context: OperationContext<RestServices>): Promise<void> {
   const now = await context.services.keys.get(object.id)
   if (now === undefined) throw keyNotFound()

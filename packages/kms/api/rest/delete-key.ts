@@ -137,7 +137,7 @@ function isKeyWithVersions({ id, chainId }: ManagedObject): boolean {
 }
 
 /**
- * Whether what was named waits already, and not the first version of it alone: KMIP Destroy names single versions.
+ * Whether the whole named key awaits destruction, not only its first version: KMIP Destroy names single versions.
  */
 async function waitsWhole(db: RestServices['db'], object: ManagedObject): Promise<boolean> {
   if (!isKeyWithVersions(object) || object.newestId === undefined) return true
@@ -151,7 +151,7 @@ function requireNotNewest(object: ManagedObject): void {
   throw failure('crypto_failure', `This is the newest version of ${object.chainId}: rotate that key first.`)
 }
 
-/** Of what is destroyed, as KMIP does it, there is nothing left to wait for; of a key with versions there are the others. */
+/** Objects that KMIP destroyed do not wait again; for a key with versions the other versions do. */
 async function daysLeft({ destructions }: RestServices['roles'], object: ManagedObject): Promise<number> {
   return object.destroyedAt === undefined || isKeyWithVersions(object) ? destructions.daysOf(object) : 0
 }

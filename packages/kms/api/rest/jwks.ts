@@ -78,7 +78,7 @@ function formatKey(key: Key, log: Logger) {
   }
 }
 
-/** A key is shown while it is Active; a version that was replaced also once it is Deactivated, as what it signed still verifies. */
+/** A key is listed while it is Active; a replaced version also after its deactivation, to verify its old signatures. */
 function mayStillVerify({ object, state }: Key): boolean {
   return state === 'Active' || (state === 'Deactivated' && object.supersededAt !== undefined)
 }

@@ -90,7 +90,7 @@ const transferOperation = define({
     if (from === to) throw failure('bad_request', 'to_user_id is the user who has it already.')
     if (to.startsWith(endedPrefix)) throw failure('bad_request', 'to_user_id is a user who is gone.')
     const { db, clock, roles } = context.services
-    // Officers look after keys and do not use them: they do not give them to themselves, nor to one another.
+    // Officers manage keys but do not use them, so they cannot transfer keys to themselves or to one another.
     if (roles.officers.listed.has(to))
       throw failure('forbidden', 'Crypto officers are given no keys of others.')
     await requireNoApprovals(context.services, from)

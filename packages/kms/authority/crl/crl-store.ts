@@ -148,7 +148,7 @@ export async function crlPlace(db: Database, issuer: string) {
 export type PackedEntries = string
 
 /**
- * Certificates that are revoked or on hold, but those that were over before the last list: that one told about them for
+ * Certificates that are revoked or on hold, except those that expired before the last list, which contained them for
  * the last time (RFC 5280 §3.3).
  * @param after register identifier behind which the page begins
  * @param last thisUpdate of the list before
@@ -164,8 +164,8 @@ export async function readRevokedPage(
 }
 
 /**
- * Changes that put a new list in place of the one before; guarded, so that of two nodes that signed one the other is
- * taken back.
+ * Changes that replace the previous list by a new one; guarded, so that of two nodes that signed a list only one
+ * commits.
  * @param dueAt when the next one is to be signed, unless something was revoked meanwhile
  */
 export function crlChanges(

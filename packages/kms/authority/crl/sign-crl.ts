@@ -9,10 +9,10 @@ import { type CrlPage, type CrlSigner, makeCrl } from './make-crl.ts'
 const pageEntries = 1000
 
 /**
- * Signs the revocation list of an issuer and puts it in place of the one before. Its number is that of the last
- * revocation, or one more than that of the list before when nothing was revoked since (RFC 5280 §5.2.3).
+ * Signs the revocation list of an issuer and replaces the previous one. Its number is that of the last revocation, or
+ * one more than that of the previous list if nothing was revoked since (RFC 5280 §5.2.3).
  * @param authorities identifiers under which the list is found
- * @param key that signs, which is used by the service then
+ * @param key that signs, used on behalf of the service
  * @throws GuardFailed when another node was faster
  */
 export async function signCrl(

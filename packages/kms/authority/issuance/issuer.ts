@@ -38,7 +38,7 @@ import type { CertificateSubject } from './subject.ts'
 
 /** The issuer, and the end of the validity that it can give. */
 export interface ChosenIssuer extends Issuer {
-  /** Identifier of its certificate; undefined: what it issues is signed by itself. */
+  /** Identifier of its certificate; undefined: the issued certificate is self-signed. */
   readonly certificate: string | undefined
   /** Unix milliseconds. */
   readonly notAfter: number | undefined
@@ -47,8 +47,8 @@ export interface ChosenIssuer extends Issuer {
 }
 
 /**
- * The private key with which to sign certificates, opened: the caller has the right to certify with it, it is Active,
- * and made to sign.
+ * Loads the private key that signs certificates: the caller has the right to certify with it, it is Active, and its
+ * usage permits signing.
  */
 async function openSigningKey(requester: CertificateRequester, id: string): Promise<Key> {
   return requireSigner(requester, await openPermittedKey(requester, id, 'certify'))

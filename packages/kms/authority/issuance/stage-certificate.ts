@@ -122,7 +122,7 @@ interface NewAuthorityCertificate {
   readonly replaces: ManagedObject | undefined
 }
 
-/** A certificate of an authority whose key the requester may certify with is an authority from its beginning. */
+/** Registers an authority together with its certificate, if the requester may certify with its key. */
 async function stageNewAuthority(
   requester: CertificateRequester,
   { object, der, keyId, replaces }: NewAuthorityCertificate,
@@ -143,8 +143,8 @@ async function stageNewAuthority(
 }
 
 /**
- * A key knows its latest certificate. A grantee who renews the certificate of another owner moves the link of a key that
- * knew the one before: the links of certificates may lead to other keys of the owner, which the grantee may not change.
+ * Links a key to its latest certificate. A grantee who renews the certificate of another owner moves only the link of a
+ * key that linked to the previous one: links of certificates may lead to other keys, which the grantee may not change.
  */
 async function linkKey(
   { objects, principal, services }: CertificateRequester,

@@ -152,7 +152,7 @@ export interface IssuedPage {
   readonly limit: number
 }
 
-/** An entry, and what it was replaced by. */
+/** An entry and its successor. */
 export interface ListedEntry extends IssuedCertificate {
   /** Identifier of the certificate that replaced it, unless that one was revoked. */
   readonly successor: string | undefined

@@ -1,6 +1,6 @@
 import type { ProfileName } from '@warder/pki/x509'
 
-/** Settings of what an authority issues. */
+/** Settings of the certificates that an authority issues. */
 export interface AuthoritySettings {
   /** Kinds of certificates; undefined: every kind that its path length leaves. */
   readonly profiles?: readonly ProfileName[]

@@ -10,7 +10,7 @@ import { certificateObject } from '../certificate-object.ts'
 import type { CertificateToKeep } from '../issuance/stage-certificate.ts'
 import type { RenewalRequester } from './requester.ts'
 
-/** Makes the object of the certificate that replaces another one, whose attributes and dates of use it takes over. */
+/** Makes the object of a certificate that replaces another one and inherits its attributes and dates of use. */
 export function replacementMaker(
   { audit, now, objects, services }: RenewalRequester,
   before: ManagedObject,

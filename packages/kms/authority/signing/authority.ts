@@ -162,7 +162,7 @@ async function requireGood(db: Database, stored: StoredAuthority, now: number): 
   }
 }
 
-/** As whom it signs. */
+/** The issuer as which the authority signs. */
 export function toIssuer({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'>): Issuer {
   const { subject, spki, extensions } = parsed
   return { name: subject, key: signer, spki, keyIdentifier: readKeyIdentifier(extensions) }
@@ -176,8 +176,9 @@ function requireAuthorityCertificate({ extensions }: ParsedCertificate): void {
 }
 
 /**
- * Makes an object that is the certificate of an authority an authority here. To be committed with the object, or alone.
- * @throws Failure bad_request, PkiError for what is no such certificate
+ * Registers the certificate object of an authority as an authority of this service. Committed with the object, or
+ * alone.
+ * @throws Failure bad_request, PkiError for other certificates
  */
 export function newAuthority(
   db: Database,

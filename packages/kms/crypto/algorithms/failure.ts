@@ -47,7 +47,7 @@ export function notSupported(sentence: string): CryptoFailure {
   return refuse('unsupported', sentence)
 }
 
-/** The one answer to every decryption that fails: which part was wrong is not told. */
+/** The one error of all failed decryptions: it does not reveal which part was wrong. */
 export function decryptionFailed(): CryptoFailure {
   return refuse('decryption_failed')
 }

@@ -28,8 +28,9 @@ const names: ReadonlySet<ParameterName> = new Set([
 ])
 
 /**
- * Chooses the MAC: CryptographicAlgorithm names an HMAC, for a key of a cipher too (CS-AC-M-4); else the key's own algorithm
- * does, with HashingAlgorithm if the key leaves it open; a block cipher's key without a hash makes CMACs.
+ * Chooses the MAC: CryptographicAlgorithm names an HMAC, also for a key of a cipher (CS-AC-M-4); else the key's own
+ * algorithm does, with HashingAlgorithm if the key does not determine it; a block cipher's key without a hash uses
+ * CMAC.
  * @throws CryptoFailure unsupported, bad_parameters for members that contradict each other
  */
 export function planMac(

@@ -28,7 +28,7 @@ import {
 
 /**
  * Signs a digest. The nonce comes from OpenSSL's generator of keys. Every number that is computed from the nonce or the
- * private key is multiplied by a fresh random number first, so that the time it takes says nothing about them.
+ * private key is multiplied by a fresh random number first, so that the timing reveals nothing about them.
  * @returns the signature in DER
  * @throws CryptoFailure unsupported for curves over a binary field
  */

@@ -115,7 +115,7 @@ export function planSignature(
   return { scheme, hash, maskHash, saltLength }
 }
 
-/** Is no hash named, and none told by the length of the digest? */
+/** Whether neither a name nor the length of the digest determines a hash. */
 function tellsNoHash(
   { hashingAlgorithm }: CryptographicParameters,
   asked: HashName | undefined,

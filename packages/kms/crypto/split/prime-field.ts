@@ -3,8 +3,8 @@ import { refuse } from '../algorithms/failure.ts'
 import type { KeyPart } from './key-part.ts'
 
 /**
- * Primes above 2^128, 2^192 and 2^256 by as little as there is, then Mersenne primes. Powers of two and what is added:
- * the smallest that is larger than the secret is taken.
+ * The smallest primes above 2^128, 2^192 and 2^256, then Mersenne primes, as a power of two and an addend. The smallest
+ * one that is larger than the secret is used.
  */
 const primes: readonly (readonly [power: number, added: number])[] = [
   [128, 51],

@@ -7,10 +7,10 @@ import type { ExternalStoreServices } from './services.ts'
 import type { ExternalEnvironment, ExternalStore } from './store.ts'
 
 /**
- * The operations of a store with what every store has: permissive CORS without credentials, members that the cloud adds, its tag and error shape, its
- * rate limit, its stop switch and blocked users. All are checked on each request once the caller is authenticated, before
- * the access check of the operation: callers whose credentials do not verify learn nothing of them, and are limited by
- * address alone. Operations that need no credentials have a limit of their own.
+ * Adds the features of all stores to the operations of a store: permissive CORS without credentials, members that the
+ * cloud adds, its tag and error shape, its rate limit, its stop switch and blocked users. All are checked on each
+ * request after authentication and before the access check of the operation: unauthenticated callers learn nothing
+ * about them, and are limited only by address. Operations without credentials have a limit of their own.
  */
 export function operationsInScope<Config>(
   store: ExternalStore<Config>,
