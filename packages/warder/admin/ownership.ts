@@ -58,7 +58,7 @@ async function readOwnership(
   const who = newOwner === undefined ? 'nobody inherits them' : `${printable(newOwner)} inherits them`
   return {
     line: `${printable(user)} owns ${what}; ${who}`,
-    document: { kms: { user, owned, granted, newOwner: newOwner ?? null } },
+    document: { kms: { user, owned, granted, heir: newOwner ?? null } },
     async transfer() {
       if (newOwner === undefined) return undefined
       const body = { from_user_id: user, to_user_id: newOwner }
