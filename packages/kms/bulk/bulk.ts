@@ -1,7 +1,9 @@
 import { JobThread, type ThreadBounds } from './job-thread.ts'
 import type { Job, Results } from './jobs.ts'
 
-/** Bodies from this size on are read, sealed and opened on the thread: below it the way there costs more than the work. */
+/**
+ * Min size of bodies that are parsed, encrypted and decrypted on the thread: for smaller ones the transfer costs more.
+ */
 export const bulkBytes = 256 * 1024
 
 const bounds: ThreadBounds = {

@@ -84,8 +84,8 @@ export function requireGrantedKey(
 }
 
 /**
- * Whether `right` on a key was granted to any of these principals of a store, or to all of the store: for callers who
- * bring many names, such as the groups of a token.
+ * Whether `right` on a key was granted to any of these principals of a store, or to all of the store: for callers with
+ * many names, such as the groups of a token.
  */
 export function grantedToAny(
   { db }: Pick<Services, 'db'>,

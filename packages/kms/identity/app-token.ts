@@ -63,7 +63,7 @@ export function appToken({
 }: AppTokenOptions): Extractor {
   const known = new Map<string, Known>()
   const asking = new Map<string, { readonly position: number; readonly answer: Promise<Answer> }>()
-  /** A request whose large body is read is authenticated twice, and is one use. */
+  /** A request with a large body is authenticated twice, but counts as one use. */
   const used = new WeakMap<IncomingRequest, Answer>()
   const places = new ClientLimiter(maxLookups, 'too many tokens are being looked up')
   const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
@@ -163,8 +163,8 @@ function readAppToken(request: IncomingRequest): string | undefined {
 }
 
 /**
- * `data.entity_id` of the answer; `data.ttl`, where 0 is a token that does not end; `data.num_uses`, where 0 is a token
- * whose uses are not counted; `data.bound_cidrs`.
+ * Reads `data.entity_id` of the response; `data.ttl`, where 0 means no expiry; `data.num_uses`, where 0 means unlimited
+ * uses; `data.bound_cidrs`.
  */
 function subjectIn(body: Uint8Array): Omit<Answer, 'principal'> {
   let answer: unknown

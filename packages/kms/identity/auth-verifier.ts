@@ -30,7 +30,7 @@ interface Vouched {
   readonly principal: Principal
   readonly sessionId: unknown
   readonly subjectId: unknown
-  /** Generation of the ends at the last look; nothing has ended since while it is the same. */
+  /** Generation of the revocations at the last check; if it is the same, nothing was revoked since. */
   generation: number
 }
 
@@ -93,7 +93,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
     return vouched.principal
   }
 
-  /** The realm of a token whose signature is right. @throws JwtRejected for one that is not accepted */
+  /** The realm of a token with a valid signature. @throws JwtRejected for a realm that is not accepted */
   function readRealm({ aud, as_rid: claimed }: Readonly<Record<string, unknown>>): string {
     const named = typeof claimed === 'string' ? claimed : undefined
     if (aud === undefined) {

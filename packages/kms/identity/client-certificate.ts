@@ -11,7 +11,7 @@ interface Holder {
   readonly validUntil: number
   /** Unix seconds. */
   readonly validFrom: number
-  /** Generation of the ends at the last look; nothing has ended since while it is the same. */
+  /** Generation of the revocations at the last check; if it is the same, nothing was revoked since. */
   generation: number
 }
 

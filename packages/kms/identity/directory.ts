@@ -12,7 +12,7 @@ export interface Registered {
   readonly machine: boolean | undefined
 }
 
-/** Asks the authentication service whom it knows. */
+/** Looks up users and machines at the authentication service. */
 export interface Directory {
   /** @throws failure('overloaded') when it does not answer */
   find(name: string): Promise<Registered>

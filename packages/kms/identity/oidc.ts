@@ -162,7 +162,7 @@ function discovery(options: OidcOptions): () => Promise<Discovered> {
 }
 
 async function discover({ issuer, clientId, clientSecret, outbound }: OidcOptions): Promise<Discovered> {
-  // Loaded by those who use it only.
+  // Loaded only if it is used.
   const client = await import('openid-client')
   try {
     const config = await client.discovery(

@@ -88,7 +88,7 @@ export function passwordLogin(
     }
   }
 
-  /** @throws failure('overloaded') when the session cannot be ended: it would outlive what it was begun for */
+  /** @throws failure('overloaded') when the session cannot be ended: it would outlive its purpose */
   async function endSession(
     { body }: OutboundResponse,
     cookie: string | undefined,

@@ -10,7 +10,7 @@ export class ClientLimiter {
   readonly #shares: KeyedLimiter
   readonly #told: string
 
-  /** @param told what is too many, for the log */
+  /** @param told message for the log if there are too many */
   constructor(most: number, told: string) {
     this.#shares = new KeyedLimiter(most, Math.ceil(most / 4))
     this.#told = told

@@ -16,7 +16,7 @@ const maxCookieLength = 4096
 const maxEnded = 4
 
 interface Content {
-  /** Random; what a logout is remembered by. */
+  /** Random; identifies the session in the record of a logout. */
   readonly id: string
   /** The user. */
   readonly name: string
@@ -61,10 +61,11 @@ export function sessionCookie(
 export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0`
 
 /**
- * The session of the web page. Two cookies of the name, one that was not sealed here, and one that was ended are refused.
- * @param placeOf where logins of a realm are made as configured now; undefined = nowhere: a session of it was made by a
- *   login that is accepted no more
- * @param ended what has ended at the authentication service
+ * The session of the web page. Refuses two cookies of the name, a cookie that was not sealed here, and an ended
+ * session.
+ * @param placeOf the configured login service of a realm; undefined = none: the session comes from a login that is no
+ *   longer accepted
+ * @param ended revocations of the authentication service
  */
 export function sessionExtractor(
   { seal, db, clock }: { readonly seal: Seal; readonly db: Database; readonly clock: Clock },
@@ -104,7 +105,7 @@ export interface OpenedSession extends Pick<Content, 'realm' | 'logoutHandle'> {
   readonly end: Change
 }
 
-/** The sessions of these cookies; what is no session of this service, or over, is left out. */
+/** The sessions of these cookies, without expired ones and those of other services. */
 export async function openSessions(
   { seal, clock }: { readonly seal: Seal; readonly clock: Clock },
   cookies: readonly string[],

@@ -165,7 +165,7 @@ export interface SealedContent {
   readonly aad: string | undefined
 }
 
-/** @throws failure('decryption_failed') for anything that does not open; failure('crypto_failure') for a wrong key */
+/** @throws failure('decryption_failed') if decryption fails for any cause; failure('crypto_failure') for a wrong key */
 export function jweDecryptDirect<R>(
   open: ContentOpener<R>,
   key: DescribedKey,
@@ -254,7 +254,7 @@ function toFlattenedJwe(content: OpenContent, { iv, data, tag }: Encrypted): Fla
 /** Opens in this turn of the event loop, where the key is in this process. */
 export const openNow: ContentOpener<MaybePromise<Buffer>> = (key, plan, sealed, additional) => {
   const { iv, ciphertext, tag } = sealed
-  // Of any other length it opens nothing: told as a wrong one.
+  // An IV of any other length cannot decrypt: same error as for a wrong one.
   if (iv.length !== plan.freshIv) throw failure('decryption_failed')
   return key.decrypt(plan, { data: ciphertext, iv, aad: additional, tag })
 }

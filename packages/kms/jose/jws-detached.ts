@@ -14,7 +14,7 @@ export interface DetachedJws {
 /**
  * Signs `protected '.' data`.
  * @param data base64url text of the payload, as the request gave it
- * @param kid what verifiers will look up: the public key's id where there is one
+ * @param kid the identifier that verifiers look up: the public key's id, if there is one
  */
 export function jwsSign(
   key: DescribedKey,

@@ -48,8 +48,8 @@ const deleteValue = query<[id: string, name: string, value: string], unknown>(
 )
 
 /**
- * Brings the table by which objects are found in line with their attributes: only what changed. Part of the commit
- * that changes the row, whose version guards these rows too.
+ * Updates the search table after a change of attributes, only the rows that differ. Part of the commit that changes the
+ * object's row, whose version guards these rows too.
  * @param before undefined for a new object
  */
 export function attributeIndexChanges(before: IndexedObject | undefined, after: IndexedObject): Change[] {

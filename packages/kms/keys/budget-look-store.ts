@@ -28,7 +28,7 @@ const tooLate = query<[latest: number, limit: number], Row>(
 const mark = query<[from: number, at: number, told: number, id: string, from: number, told: number], unknown>(
   'UPDATE gcm_budget SET look_from = ?, look_at = ?, told = ? WHERE object_id = ? AND look_from = ? AND told = ?',
 )
-// Another value each time, so that a look that began before writes nothing.
+// Another value each time, so that a check that began before stores nothing.
 const again = query<[id: string], unknown>(
   `UPDATE gcm_budget SET look_at = 0, look_from = CASE WHEN look_from > 0 THEN 0 ELSE look_from - 1 END
      WHERE object_id = ?`,
@@ -86,7 +86,7 @@ export interface BudgetMark {
   readonly told?: number
 }
 
-/** Writes what a look decided, unless another one did or the settings of the key changed since. */
+/** Stores the result of a check, unless another check did or the settings of the key changed since. */
 export function budgetMark(before: DueBudget, { lookFrom, lookAt = 0, told }: BudgetMark): Change {
   const { id } = before
   const after = [lookFrom ?? before.lookFrom, lookAt, told ?? before.told] as const

@@ -5,7 +5,7 @@ import { minMessages } from './rotation-policy.ts'
 export interface CountedMessages {
   /** Counted in blocks: what processes have reserved. */
   readonly reserved: number
-  /** The highest number whose approach was announced; 0 = none. */
+  /** The highest announced number of messages; 0 = none. */
   readonly told: number
 }
 

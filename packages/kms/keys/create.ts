@@ -67,9 +67,9 @@ export function newKeyObjects(
 }
 
 /**
- * Applies what `owner` wants of every new object: fills in defaults and checks constraints.
- * @param kind `replacement`: has what the object before it had, and gets no defaults. Default: `new`
- * @throws failure('crypto_failure') for what is not within the constraints
+ * Applies the rules of `owner` for new objects: fills in defaults and checks constraints.
+ * @param kind `replacement`: inherits from the replaced object and gets no defaults. Default: `new`
+ * @throws failure('crypto_failure') for a violated constraint
  */
 export type ApplyCreationRules = (
   owner: string,
@@ -79,7 +79,7 @@ export type ApplyCreationRules = (
 ) => Promise<readonly NewObject[]>
 
 /**
- * Stages new objects as the rules of their owner want them, and wipes their bytes.
+ * Stages new objects by the rules of their owner, and wipes their bytes.
  * @throws as `ApplyCreationRules`
  */
 export async function stageNew(

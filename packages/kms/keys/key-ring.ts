@@ -49,7 +49,7 @@ export class Key {
     return this.#held
   }
 
-  /** The row has no key that could be opened: an object known by its attributes alone, or of another type. */
+  /** The row has no key that can be decrypted: an object with attributes only, or of another type. */
   get keyless(): boolean {
     return this.#problem === undefined && this.#held === undefined
   }
@@ -98,7 +98,7 @@ function noKey() {
 
 const anything: AlgorithmPolicy = { fips: false }
 
-/** Keys by id, each opened once; synchronous for a known key on SQLite. */
+/** Cache of keys by id, each decrypted once; synchronous for a cached key on SQLite. */
 export interface KeyRing {
   get(id: ObjectId): MaybePromise<Key | undefined>
   readonly size: number
@@ -151,7 +151,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 }
 
-/** A key that cannot be opened can still be shown and destroyed: only its use fails. */
+/** A key that cannot be decrypted can still be read and destroyed: only its use fails. */
 async function openObject({ db, seal, backend }: KeyRingOptions, id: ObjectId) {
   try {
     const found = await findWithMaterial(db, seal, id)
@@ -181,7 +181,7 @@ export interface OpenedKey {
   readonly held: BackendKey | undefined
   /** Set for keys of the JOSE algorithms: what REST works with. */
   readonly described: DescribedKey | undefined
-  /** Why it could not be opened. */
+  /** Why it could not be decrypted. */
   readonly problem?: unknown
 }
 

@@ -3,7 +3,7 @@ import { getChainId, type ManagedObject } from './managed-object.ts'
 
 const dayMs = 86_400_000
 
-/** Days since 1970 in UTC: what is remembered of a use. */
+/** Days since 1970 in UTC: the stored time of a use. */
 export function toDay(now: number): number {
   return Math.floor(now / dayMs)
 }
@@ -34,7 +34,7 @@ const removeAll = query<[id: string], unknown>('DELETE FROM object_use WHERE obj
 
 const sweep = query<[before: number], unknown>('DELETE FROM object_use WHERE day < ?')
 
-/** How long it is known who used an object; on which day it was used last is known for ever. */
+/** Days for which the users of an object are stored; the day of the last use is stored permanently. */
 const keptDays = 400
 
 /** Max users of an object that one response or notice names. */
@@ -68,7 +68,7 @@ export async function usersSince(
   return (await db.all(ofObject, [id, since, maxUsers])).map(({ user_id: user, day }) => ({ user, day }))
 }
 
-/** Forgets who used objects long ago. */
+/** Deletes the users of objects that are older than `keptDays`. */
 export function sweepUses(now: number): Change {
   return change(sweep, [toDay(now) - keptDays])
 }

@@ -2,11 +2,11 @@ import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { type KeyUse, toDay, useChanges } from './last-use-store.ts'
 
-/** Remembers who used which key on which day, off the way of requests. */
+/** Records the users of each key by day, without delaying requests. */
 export interface LastUses {
-  /** Called with each use; a look into a map for all but the first of a key and a user on a day. */
+  /** Called for each use; after the first use of a key by a user on a day it costs one look-up in a map. */
   note(id: string, user: string, now: number): void
-  /** Writes what is not written yet. */
+  /** Writes all pending records. */
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -14,7 +14,7 @@ export interface LastUses {
 export interface LastUsesOptions {
   readonly db: Database
   readonly log: Logger
-  /** Between a use and its being written, milliseconds: what a kill loses. */
+  /** Max milliseconds until a use is written: a kill loses the uses of this time. */
   readonly everyMs?: number
   /** Pairs of key and user that are remembered as written on this day. */
   readonly capacity?: number

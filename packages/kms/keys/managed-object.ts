@@ -72,15 +72,15 @@ export interface AbeForm {
   readonly nextAttributeId?: number
   /** Of a master key: the ids of attributes by names (`Dimension::Name`) that they do not have any more. */
   readonly formerNames?: Readonly<Record<string, number>>
-  /** Of a user key: what it was made for. */
+  /** The policy for which a user key was issued. */
   readonly policy?: string
-  /** Of a user key: the master key that made it here, with which it is refreshed, revoked and destroyed. */
+  /** The master key that issued a user key here, with which it is refreshed, revoked and destroyed. */
   readonly master?: ObjectId
 }
 
 /** Form of the bytes of the material, where the type and the algorithm do not determine it. */
 export interface MaterialForm {
-  /** `block`: the encoding of the whole object as it came, for what has no canonical form. */
+  /** `block`: the encoding of the whole object as it was received, for objects without a canonical form. */
   readonly format?: 'block'
   /** The material is stored as the client wrapped it. */
   readonly wrapped?: true

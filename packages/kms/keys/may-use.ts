@@ -61,7 +61,7 @@ export type Verdict =
       readonly sentence: string
     }
 
-/** Uses that protect new data; all others process what was protected before (SP 800-57 part 1 §7). */
+/** Uses that protect new data; all others process protected data (SP 800-57 part 1 §7). */
 const protecting: ReadonlySet<Usage> = new Set<Usage>([
   'encrypt',
   'sign',
@@ -116,10 +116,10 @@ export function mayUseHmacKey(
 }
 
 /**
- * Usage left after a use that protects `bytes` of data; the caller commits it guarded by the object's version before
- * the result goes out, so that two uses at once never take more than there is.
- * @param first false for the later parts of one operation: what is counted by operations is taken with the first
- * @returns undefined: not so much is left
+ * Remaining usage after a use that protects `bytes` of data; the caller commits it guarded by the object's version
+ * before it returns the result, so that concurrent uses never exceed the limit.
+ * @param first false for the later parts of one operation: limits by operations are counted with the first part
+ * @returns undefined: the remaining limit is too small
  */
 export function takeUsage(
   limits: NonNullable<ManagedObject['usageLimits']>,

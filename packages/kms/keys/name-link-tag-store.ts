@@ -29,8 +29,8 @@ const deleteLinks = query<[id: string, id: string], unknown>(
 type Named = Pick<ManagedObject, 'id' | 'names' | 'links'>
 
 /**
- * Brings the tables in line with an object: only what changed. Part of the commit that changes the row, whose version
- * guards these rows too.
+ * Updates the tables after a change of an object, only the rows that differ. Part of the commit that changes the
+ * object's row, whose version guards these rows too.
  * @param before undefined for a new object
  */
 export function nameLinkChanges(before: Named | undefined, after: Named): Change[] {
@@ -63,7 +63,7 @@ function linkRows(object: Named | undefined): readonly Pair[] {
   return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()]
 }
 
-/** The rows that the others do not have, compared by what they hold. */
+/** The rows that are not among the others, compared by their values. */
 export function onlyIn<R extends object>(these: readonly R[], others: readonly R[]): readonly R[] {
   if (these.length === 0 || others.length === 0) return these
   const known = new Set(others.map((row) => JSON.stringify(row)))

@@ -88,7 +88,7 @@ export function readObject(db: Database, id: ObjectId): MaybePromise<ManagedObje
   return readOne(db, byId, [id], toObject)
 }
 
-/** The object and its opened material, which the caller wipes. */
+/** The object and its decrypted material, which the caller wipes. */
 export async function findWithMaterial(
   db: Database,
   seal: Seal,
@@ -256,7 +256,7 @@ export async function isAnyWaiting(db: Database): Promise<boolean> {
   return (await db.get(anyWaiting, [])) !== undefined
 }
 
-/** A page of the objects whose destruction waits, in the order of ids. */
+/** A page of the objects whose destruction is pending, in the order of ids. */
 export async function objectsAwaitingDestruction(
   db: Database,
   after: string,

@@ -9,7 +9,7 @@ export interface NewPair {
   readonly publicKey: KeyObject
 }
 
-/** A pair that can be made: what it will be, and how. */
+/** A pair that can be generated: its attributes, and the function that generates it. */
 export interface PairPlan {
   readonly algorithm: AlgorithmName
   /** CryptographicLength. */
@@ -32,7 +32,7 @@ const approved: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['RSA', 'EC'
 const generate = promisify(generateKeyPair) as (type: string, options?: object) => Promise<NewPair>
 
 /**
- * Plans the pair that a client wants.
+ * Plans the requested pair.
  * @throws Refusal InvalidField, MissingData
  */
 export function pairPlan(wish: PairWish): PairPlan {

@@ -22,7 +22,7 @@ export async function dueRotations(
   return (await db.all(byTime, [now, limit])).map(toObject)
 }
 
-/** Keys whose next rotation is further away than their interval: the clock was ahead when it was set, and is not any more. */
+/** Keys whose next rotation is further away than their interval: it was set by a node with a fast clock. */
 export async function listMisdatedRotations(
   db: Database,
   now: number,

@@ -66,7 +66,7 @@ function readPlan(text: string | null): RotationPlan | undefined {
   return text === null ? undefined : (JSON.parse(text) as RotationPlan)
 }
 
-/** Writes a plan and when to look again, unless the key has changed since it was read. */
+/** Stores a plan and the time of the next check, unless the key was changed since it was read. */
 export function planChange(key: ManagedObject, plan: RotationPlan, lookAt: number | undefined): Change {
   return change(write, [lookAt ?? null, JSON.stringify(plan), key.id, key.version])
 }

@@ -73,7 +73,7 @@ export const minInterval = 3600
 export const maxInterval = 315_360_000
 /** Messages after which a policy may rotate: fewer are not found by an index. */
 export const minMessages = 1_048_576
-/** Some are left for what is encrypted until the service looks: blocks of several workers and nodes. */
+/** Leaves a reserve for messages until the next check: blocks of several workers and nodes. */
 export const maxMessages = 4_000_000_000
 
 const members = ['tag', 'algorithm', 'every', 'after_messages'] as const
@@ -103,7 +103,7 @@ export function readRotationRule(text: string, algorithms: readonly string[]): R
   return { tag, algorithm, every, afterMessages: messages }
 }
 
-/** The members of a rule; a sentence for what is none. */
+/** The members of a rule, or an error message. */
 function parseTable(text: string): ReadonlyMap<string, string> | string {
   try {
     const entries = Object.entries(JSON.parse(text) as object)

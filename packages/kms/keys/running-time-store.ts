@@ -6,9 +6,9 @@ import { type Change, change, type Database, query } from '@warder/foundation/sq
  * tick; while no node runs, no time is added.
  */
 
-/** Between two looks, milliseconds. */
+/** Interval of ticks, milliseconds. */
 export const lookEveryMs = 60_000
-/** Most time that one look adds. */
+/** Max time that one tick adds. */
 const maxPerLookMs = lookEveryMs
 
 interface RunningTime {
@@ -33,8 +33,8 @@ function timeAfterLook(before: RunningTime, now: number): RunningTime {
 }
 
 /**
- * Counts the time since the last look. Called every `lookEveryMs`, by one node.
- * @throws GuardFailed when another look came between
+ * Counts the time since the last tick. Called every `lookEveryMs`, by one node.
+ * @throws GuardFailed after a concurrent tick
  * @returns milliseconds that were counted so far
  */
 export async function look(db: Database, now: number): Promise<number> {

@@ -7,7 +7,7 @@ import { stateAt } from './state-machine.ts'
 export const settableDates = ['activationAt', 'processStartAt', 'protectStopAt', 'deactivationAt'] as const
 export type SettableDate = (typeof settableDates)[number]
 
-/** Unix milliseconds; undefined takes a date away; what is not a member stays. */
+/** Unix milliseconds; undefined removes a date; absent members stay unchanged. */
 export type WantedDates = { readonly [Date in SettableDate]?: number | undefined }
 
 const names: Readonly<Record<SettableDate, string>> = {
@@ -25,8 +25,8 @@ const order: readonly (readonly [earlier: SettableDate, later: SettableDate])[] 
 ]
 
 /**
- * The dates that an object has once these are set: none that has passed changes, and none is set to a moment that has.
- * @throws failure('crypto_failure') with what is wrong
+ * The dates of an object after these changes. Dates in the past cannot be changed, and no date can be set to the past.
+ * @throws failure('crypto_failure') with the problem
  */
 export function withDates(object: ManagedObject, wanted: WantedDates, now: number): WantedDates {
   const state = stateAt(object, now)

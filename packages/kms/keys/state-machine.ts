@@ -78,7 +78,7 @@ export function mayProtect(state: State): boolean {
   return state === 'Active'
 }
 
-/** Decrypting, unwrapping and verifying what was protected before. */
+/** Whether the state permits decrypting, unwrapping and verifying. */
 export function mayProcess(state: State): boolean {
   return state === 'Active' || state === 'Deactivated' || state === 'Compromised'
 }

@@ -59,7 +59,7 @@ export class UnitOfWork {
   readonly #more: Change[] = []
   /** Tags of keys that were changed through one of their versions, whose row guards them. */
   readonly #keyTags = new Map<string, readonly string[]>()
-  /** Identifiers of what is new since `requireFree` was asked last. */
+  /** Identifiers of objects created since the last call of `requireFree`. */
   #unchecked: ObjectId[] = []
   /** Those of them that the client chose, with its name, since `requireChoosable` was asked last. */
   #chosen: (ChosenId & { readonly id: ObjectId })[] = []
@@ -123,8 +123,8 @@ export class UnitOfWork {
   }
 
   /**
-   * Asks the database whether the identifiers of what was created since the last time are free. Called by the front end, which commits
-   * after each item of a batch that is committed as a whole, so that the right item fails; the commit looks again.
+   * Checks in the database that the identifiers of objects created since the last call are free. The front end calls it
+   * after each item of a batch that is committed as a whole, so that the right item fails; the commit checks again.
    * @throws failure('conflict')
    */
   async requireFree(): Promise<void> {
@@ -135,8 +135,8 @@ export class UnitOfWork {
   }
 
   /**
-   * Asks whether the clients may have the identifiers that they chose since the last time; the commit asks again. The
-   * identifier of a removed object is its former owner's, whom others may still name by it
+   * Checks that clients may use the identifiers that they chose since the last call; the commit checks again. The
+   * identifier of a removed object stays reserved for its former owner, because other users may still refer to it
    * (docs/adr/identifiers-and-aliases.md).
    * @throws failure('conflict') for that of another owner's removed object; failure('bad_request') for one in the form
    *   of the service

@@ -103,7 +103,7 @@ function requireRotatable(key: ManagedObject, newest: ManagedObject, now: number
   if (newest.generation + 1 >= maxVersions) throw refuse(`A key has at most ${maxVersions} versions.`)
 }
 
-/** The public half, if it is here and of the same owner; who set another link to it means something else. */
+/** The public half, if it is stored here and has the same owner; links of other users are ignored. */
 async function otherHalf(objects: UnitOfWork, object: ManagedObject): Promise<ManagedObject | undefined> {
   if (object.type !== 'PrivateKey' || object.linkedId === undefined) return undefined
   const open = await objects.read(object.linkedId)

@@ -71,7 +71,7 @@ export function findKeyVersion(
   return readOne(db, one, [key.chainId, generation], toObject)
 }
 
-/** Rows that are withheld together: of a key that was rotated all of its versions, of a version that is named itself. */
+/** Rows that are withheld together: all versions of a rotated key, or only the version that is named. */
 export async function withVersions(
   db: Database,
   objects: readonly ManagedObject[],
@@ -85,7 +85,8 @@ export async function withVersions(
 }
 
 /**
- * Removes keys, each with all of its versions; a version that is named goes alone. One commit, guarded by what was read.
+ * Removes keys, each with all of its versions; a named version is removed alone. One commit, guarded by the read
+ * versions.
  */
 export async function keyRemovalChanges(
   db: Database,

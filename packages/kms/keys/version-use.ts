@@ -32,7 +32,7 @@ export function isLaterVersion({ id, chainId }: Pick<ManagedObject, 'id' | 'chai
  */
 export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
   const { newestId, supersededAt, chainId } = key.object
-  // It may be one before the newest, which begins later: nothing is protected by what is not opened.
+  // It may precede the newest version, which is activated later: a version that is not loaded cannot protect.
   if (newestId !== undefined) return andThen(newest(keys, newestId), (version) => within(key, version))
   if (supersededAt !== undefined)
     throw failure(

@@ -23,7 +23,7 @@ const pageSize = 500
 /** Max pages of one run: versions whose messages have reached the number at which they are checked. */
 const maxPages = 20
 
-/** A version with its key and what is to become of it. */
+/** A version with its key and the action for it. */
 interface Weighed {
   readonly due: DueBudget
   readonly key: ManagedObject

@@ -4,7 +4,7 @@ import type { CredentialSet, EndedName, Follower } from '../ended/index.ts'
 import { readSharedMemory, shareEnded, shareNothing } from '../ended/index.ts'
 import { approvalSettings, type KmsConfig } from './settings.ts'
 
-/** A session is refused while it is not known what has ended: the start waits for that, but not for ever. */
+/** Max time that the start waits for the revocation feed: sessions are refused while revocations are unknown. */
 const feedWaitMs = 5000
 
 type Environment = ServiceEnvironment<KmsConfig>

@@ -7,7 +7,7 @@ import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts
 
 type Environment = ServiceEnvironment<KmsConfig>
 
-/** A start with other officers or approvals than the one before. @throws StartupError without the approval that it takes */
+/** Handles a start with changed officers or approvals. @throws StartupError without the required approval */
 export async function adoptSettings({ config, db, seal, clock, audit, log }: Environment, isHeld: boolean) {
   const governance = toGovernance(officerSettings(config), approvalSettings(config))
   const adopted = await adoptGovernance({ db, seal, now: clock.now() }, governance, isHeld)

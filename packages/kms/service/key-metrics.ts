@@ -46,7 +46,7 @@ export function listMetrics(metrics: Metrics): void {
   })
 }
 
-/** In a worker: its cache of opened keys. */
+/** In a worker: its cache of decrypted keys. */
 export function keyCacheMetrics(metrics: Metrics, keys: KeyRing): void {
   metrics.gauge('key_cache_entries', 'Keys that are open in memory.', () => keys.size)
   metrics.collected('key_cache_uses_total', {

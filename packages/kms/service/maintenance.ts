@@ -6,10 +6,10 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { revocationConfig } from './pki-settings.ts'
 import type { KmsConfig } from './settings.ts'
 
-/** One for each database, so that keys are opened once. */
+/** One per database, so that keys are decrypted once. */
 const made = new WeakMap<Database, Maintenance>()
 
-/** Keys of authorities that the primary holds open: few sign at the same time. */
+/** Max decrypted keys of authorities in the primary: few sign at the same time. */
 const maxKeys = 64
 
 /** Signs for the authorities outside of requests. */

@@ -10,7 +10,7 @@ import { revocationConfig } from './pki-settings.ts'
 import { createRoles } from './roles.ts'
 import type { KmsConfig } from './settings.ts'
 
-/** One for each database, so that keys are opened once. */
+/** One per database, so that keys are decrypted once. */
 const made = new WeakMap<Database, RenewalServices>()
 
 /** Services of the renewals that the primary does outside of requests. */

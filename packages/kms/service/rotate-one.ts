@@ -47,7 +47,7 @@ interface Stuck {
 /** Why a key is due. */
 export type RotationCause = { readonly by: 'time'; readonly plan: RotationPlan } | { readonly by: 'use' }
 
-/** `later`: another look may succeed, at once. */
+/** `later`: the next check may succeed, without delay. */
 export type RotationOutcome = 'rotated' | 'refused' | 'later'
 
 const stuckKeys = new WeakMap<Database, Map<string, Stuck>>()

@@ -21,7 +21,7 @@ import { type RotationEnvironment, rotateOne } from './rotate-one.ts'
 import { isWritten, tellSoon } from './rotation-notices.ts'
 
 const pageSize = 500
-/** Most pages of one look: keys that are new, were changed or are due. */
+/** Max pages of one run: keys that are new, were changed or are due. */
 const maxPages = 40
 const minuteMs = 60_000
 const dayMs = 86_400_000

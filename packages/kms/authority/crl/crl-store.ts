@@ -142,8 +142,8 @@ export async function crlPlace(db: Database, issuer: string) {
 }
 
 /**
- * Entries in one string, which costs little to read and to hand to another thread. Commas separate entries; blanks separate
- * their members: serial number in hexadecimal, time of the revocation, reason, invalidity date.
+ * Entries in one string, which is cheap to read and to transfer to another thread. Commas separate entries; spaces
+ * separate their members: serial number in hexadecimal, time of the revocation, reason, invalidity date.
  */
 export type PackedEntries = string
 

@@ -5,7 +5,7 @@ import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database } from '@warder/foundation/sql'
 import { accessKeyTopic, accessKeyVersion, readAccessKey } from './access-key-store.ts'
 
-/** A credential of AWS KMS (XKS Proxy API, appendix A): what it signs with, for which region and path. */
+/** A credential of AWS KMS (XKS Proxy API, appendix A): its secret, region and path. */
 export interface AccessKey {
   readonly id: string
   /** Path before `/kms/xks/v1`; empty, or beginning with a slash. */
@@ -13,7 +13,7 @@ export interface AccessKey {
   /** The AWS region of the key store. */
   readonly region: string
   readonly secret: Secret
-  /** The user who made it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
+  /** The user who created it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
   readonly createdBy?: string
 }
 

@@ -24,7 +24,7 @@ interface Services {
 
 /**
  * Why an access key is rejected: its creator is blocked, deleted, or may no longer manage external key stores.
- * An officer whose activation ran out is an officer still, as for votes: AWS KMS signs while its officers sleep.
+ * An officer whose activation expired still counts as an officer, as for votes, because AWS KMS signs at any time.
  */
 export function endOfAccessKey(
   services: Services,

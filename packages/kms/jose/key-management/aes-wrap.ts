@@ -22,7 +22,7 @@ export function wrapKey(kek: BackendKey, bits: number, cek: Uint8Array): MaybePr
   )
 }
 
-/** A content key of `bytes` bytes: the wrapped one, or another one where it does not open (RFC 7516 §11.5). */
+/** A content key of `bytes` bytes: the wrapped one, or a random one if unwrapping fails (RFC 7516 §11.5). */
 export function unwrapKey(
   kek: BackendKey,
   bits: number,
@@ -65,7 +65,9 @@ export function keyOfBytes(bytes: Buffer): BackendKey {
   }
 }
 
-/** A wrapped key that does not open gives a random key: it fails at the tag of the content, as a wrong tag does. */
+/**
+ * Substitutes a random key if unwrapping fails: decryption then fails at the tag of the content, as for a wrong tag.
+ */
 async function orAnother(bytes: number, open: () => MaybePromise<Buffer>): Promise<Buffer> {
   const another = randomBytes(bytes)
   try {

@@ -38,8 +38,8 @@ export async function agreeAnew(
 
 /**
  * The secret that a private key shares with the ephemeral key of a header. The caller wipes it.
- * @throws failure('bad_request') for what is no point of the key's curve (RFC 7518 §4.6.1.1);
- *   failure('decryption_failed') for a point that gives no secret (RFC 7748 §6.1)
+ * @throws failure('bad_request') for a point that is not on the key's curve (RFC 7518 §4.6.1.1);
+ *   failure('decryption_failed') for a point without a shared secret (RFC 7748 §6.1)
  */
 export async function agreeWith(
   key: DescribedKey,

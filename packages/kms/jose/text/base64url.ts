@@ -17,7 +17,7 @@ export function encodeBase64Url(bytes: Uint8Array): Base64Url {
  */
 export function decodeBase64Url(text: string, member: string): Buffer {
   const bytes = Buffer.from(text, 'base64url')
-  // Buffer skips what it does not know; only strict text comes back the same.
+  // Buffer skips invalid characters, so only strict text survives the round trip.
   if (bytes.toString('base64url') !== text) throw failure('bad_request', `'${member}' is not base64url.`)
   return bytes
 }

@@ -92,7 +92,7 @@ function toKmipNames(name: ByteKeyAlgorithm): {
 
 const families = byteKeyFamilies.map((family) => ({ ...toKmipNames(family.algorithm), family }))
 
-/** The family of an algorithm, or of the curve where the algorithm leaves that open (EC, ECDH …). */
+/** The family of an algorithm, or of the curve if the algorithm does not determine it (EC, ECDH …). */
 export function byteKeysOf(
   algorithm: AlgorithmName | undefined,
   curve: CurveName | undefined,
