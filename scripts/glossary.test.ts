@@ -29,8 +29,8 @@ const avoided: Readonly<Record<string, { readonly pattern: RegExp; readonly inst
 const remaining: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   // A parameter of the library of key sets, `smallestRefreshSeconds`.
   auth: { bound: 4 },
-  // Comments and error texts of the kms that were not rewritten yet.
-  kms: { person: 321, bound: 14, 'of-function': 5 },
+  // Names, members of the API, and error texts of the kms that were not rewritten yet.
+  kms: { person: 70, bound: 14, 'of-function': 5 },
   // `--everybody` and its member of the API, and error texts that were not rewritten yet.
   warder: { person: 40 },
 }
