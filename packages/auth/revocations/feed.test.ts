@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { hash, randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createInlineKeySet, verifyToken } from '@warder/foundation/jwt'
 import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '../methods/saml/testing/index.ts'
 import { fromBase32 } from '../methods/totp/base32.ts'
@@ -59,6 +60,24 @@ describe('the revocation feed', () => {
       good.replace('nnn', '!'),
     ])
       assert.equal((await auth.call('GET', `/ended?${query}`, { headers: peer })).status, 400, query)
+  })
+
+  it('answers a subscriber that waits, however many other requests announce nothing new', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper } = scene(auth)
+    const follower = randomUUID()
+    const { head } = (await follow(auth, 0, 0, follower)).json
+    let isAnswered = false
+    const waiting = follow(auth, head, 1, follower).finally(() => {
+      isAnswered = true
+    })
+    // Each reply announces that there may be an entry; the subscriber waits for one second.
+    for (let count = 0; count < 60 && !isAnswered; count += 1) {
+      await asSuper('DELETE', '/sessions', { session_ids: ['unknown'] })
+      await sleep(100)
+    }
+    assert.ok(isAnswered, 'the announcements do not prolong the wait')
+    assert.deepEqual((await waiting).json.entries, [])
   })
 
   it('lists revocations in commit order, in the commit that revokes, and signs each page', async () => {

@@ -63,14 +63,15 @@ export function createRevocationFeed(parts: {
   db.watch(feedTopic, () => subscribers.announce())
 
   async function entriesAfter(after: number, waitMs: number): Promise<readonly FeedEntry[]> {
-    let left = waitMs
+    const deadline = performance.now() + waitMs
     for (;;) {
       // Subscribes before it reads, so that an entry appended in between wakes it.
-      const ms = Math.min(left, pollIntervalMs)
+      const ms = Math.min(deadline - performance.now(), pollIntervalMs)
       const next = ms > 0 ? subscribers.waitForAppend(ms) : undefined
       const entries = await readFeedAfter(db, after, maxEntries)
       if (entries.length > 0 || next === undefined) return entries
-      if (!(await next)) left -= ms
+      // An announcement without an entry for this subscriber takes from the same time.
+      await next
     }
   }
 
