@@ -1,3 +1,4 @@
+import { KeyedLimiter } from '../memory/keyed-limiter.ts'
 import { bucketKey } from './rate-limit/token-buckets.ts'
 
 /** Bodies up to this size are small: part of the budget is reserved for them, and they are read before authentication. */
@@ -11,44 +12,31 @@ export const jsonCost = 3
  * small bodies, and one client may use at most half of the budget, or one body of the maximum size.
  */
 export class BodyBudget {
-  readonly #limit: number
-  readonly #clientLimit: number
-  /** Only clients with reserved bytes: at most as many as there are bodies. */
-  readonly #byClient = new Map<string, number>()
-  #held = 0
+  readonly #limiter: KeyedLimiter
+  readonly #maxForLarge: number
 
   constructor(limit: number, maxBodyBytes = limit) {
-    this.#limit = limit
-    this.#clientLimit = Math.max(limit / 2, maxBodyBytes * jsonCost)
+    this.#limiter = new KeyedLimiter(limit, Math.max(limit / 2, maxBodyBytes * jsonCost))
+    this.#maxForLarge = limit * (7 / 8)
   }
 
   /** Reserves bytes, unless a limit would be exceeded. @param client key of the client; undefined = no limit for each client */
   tryReserve(bytes: number, large: boolean, client?: string): boolean {
-    if (this.#held + bytes > (large ? this.#limit * (7 / 8) : this.#limit)) return false
-    if (client !== undefined) {
-      const byThisClient = (this.#byClient.get(client) ?? 0) + bytes
-      if (byThisClient > this.#clientLimit) return false
-      this.#byClient.set(client, byThisClient)
-    }
-    this.#held += bytes
-    return true
+    if (large && this.held + bytes > this.#maxForLarge) return false
+    return this.#limiter.tryAcquire(client, bytes)
   }
 
   release(bytes: number, client?: string): void {
-    this.#held -= bytes
-    if (client === undefined) return
-    const left = (this.#byClient.get(client) ?? 0) - bytes
-    if (left > 0) this.#byClient.set(client, left)
-    else this.#byClient.delete(client)
+    this.#limiter.release(client, bytes)
   }
 
   get held(): number {
-    return this.#held
+    return this.#limiter.held
   }
 
   /** Clients that hold something. */
   get clients(): number {
-    return this.#byClient.size
+    return this.#limiter.owners
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from '@warder/foundation/runtime'
+import { type Clock, KeyedLimiter } from '@warder/foundation/runtime'
 
 /**
  * Purpose of a signature: `kept`, a response about a certificate of the register, cached for all clients; `once`, a
@@ -19,33 +19,26 @@ const shareOfOnce = 3 / 4
 
 /** @param perSecond signatures that begin in one second */
 export function signatureBudget(clock: Clock, perSecond: number): SignatureBudget {
-  const limits = {
-    all: { begun: perSecond, underWay: maxUnderWay },
-    once: { begun: Math.ceil(perSecond * shareOfOnce), underWay: maxUnderWay * shareOfOnce },
-  }
-  const counts = { all: { begun: 0, underWay: 0 }, once: { begun: 0, underWay: 0 } }
-  const kinds = { kept: ['all'], once: ['all', 'once'] } as const
+  const running = new KeyedLimiter(maxUnderWay, maxUnderWay * shareOfOnce)
+  const createBegun = () => new KeyedLimiter(perSecond, Math.ceil(perSecond * shareOfOnce))
+  let begun = createBegun()
   let second = Number.NEGATIVE_INFINITY
+  const owners = { kept: undefined, once: 'once' } as const
   return {
     take(purpose) {
       const now = clock.monotonic()
       if (now - second >= 1000) {
         second = now
-        counts.all.begun = 0
-        counts.once.begun = 0
+        begun = createBegun()
       }
-      const counted = kinds[purpose]
-      const isFull = (kind: 'all' | 'once') =>
-        counts[kind].begun >= limits[kind].begun || counts[kind].underWay >= limits[kind].underWay
-      if (counted.some(isFull)) return false
-      for (const kind of counted) {
-        counts[kind].begun += 1
-        counts[kind].underWay += 1
-      }
-      return true
+      const owner = owners[purpose]
+      if (!running.tryAcquire(owner, 1)) return false
+      if (begun.tryAcquire(owner, 1)) return true
+      running.release(owner, 1)
+      return false
     },
     done(purpose) {
-      for (const kind of kinds[purpose]) counts[kind].underWay -= 1
+      running.release(owners[purpose], 1)
     },
   }
 }
