@@ -3,25 +3,24 @@ import { createServer, type IncomingMessage, type ServerOptions, ServerResponse 
 import { createServer as createSecureServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import type { Clock } from '../clock/clock.ts'
 import { failure, toFailure } from '../errors/index.ts'
-import { addressSet, clientAddress, normalAddress } from '../net/client-address.ts'
+import { type AddressSet, addressSet, clientAddress, normalAddress } from '../net/client-address.ts'
 import { startIdleSweep } from '../net/idle-sweep.ts'
 import { listenOn } from '../net/listen.ts'
 import { RequestBatcher } from '../net/request-batcher.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
-import { createIssuedUnder } from '../tls/client-authorities.ts'
-import { announcesBody } from './body.ts'
+import { type ClientAuthorities, createIssuedUnder, type IssuedUnder } from '../tls/client-authorities.ts'
 import { BodyBudget } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
 import { refuseClientError, sendRefusal } from './client-error.ts'
-import { createConnections } from './connections.ts'
+import { type Connections, createConnections } from './connections.ts'
 import { createCors } from './cors.ts'
-import { type Dispatcher, dispatch, replyToFailure } from './dispatcher.ts'
+import { type Dispatcher, dispatch } from './dispatcher.ts'
 import { createErrorShapes } from './error-shapes.ts'
 import { Exchange } from './exchange.ts'
-import { responseHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
-import { acceptListVerb, standInVerb } from './node-internals/list-verb.ts'
+import { acceptListVerb, type ListVerb, standInVerb } from './node-internals/list-verb.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
 import { handshakeProblem } from './partner-hosts.ts'
 import { createPeerSecretCheck, peerSecretHeader } from './peer-secret.ts'
@@ -29,29 +28,89 @@ import { createPrebuiltHeads } from './prebuilt-head.ts'
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
-import { readThroughStream } from './waiting-replies.ts'
+import { type ReplyState, sendReply } from './send-reply.ts'
 
-/** An unread body up to this size is discarded to keep the connection; a larger one ends the connection. */
-const drainableBytes = 64 * 1024
-/** Replies up to this size are not counted in the budget while they wait for their clients. */
-const smallReply = 64 * 1024
-/** How long a refused upload is read and discarded, so that the client can read the reply. */
-const lingerMs = 1000
+/** What the phases of a server share. */
+interface ServerState<Services> {
+  readonly options: ServiceServerOptions<Services>
+  readonly dispatcher: Dispatcher<Services>
+  readonly connections: Connections
+  readonly trustedProxies: AddressSet
+  readonly isPeerSecret: (shown: unknown) => boolean
+  readonly findErrorShape: ReturnType<typeof createErrorShapes>
+  readonly replies: ReplyState
+  /** Open ones, also those without a request. */
+  readonly sockets: Set<Socket>
+  /** undefined = the verb LIST is refused. */
+  listVerb: ListVerb | undefined
+  /** The partners' authorities in force. */
+  issuedUnder: IssuedUnder | undefined
+  inFlight: number
+}
 
 /**
  * Serves a table of operations over HTTP/1.1, with TLS by default. `dispatcher.ts` processes a request; this file has the
- * socket, its limits, and the reply.
+ * socket and its limits; `send-reply.ts` sends the reply.
  */
 export function createServiceServer<Services>(options: ServiceServerOptions<Services>): ServiceServer {
   assertUniqueOperations(options.operations)
   const limits: ServerLimits = { ...defaultLimits, ...options.limits }
-  const toIssuedUnder = (authorities: ServiceServerOptions<Services>['clientAuthorities']) =>
-    authorities && createIssuedUnder(authorities, () => options.clock.now())
-  let issued = toIssuedUnder(options.clientAuthorities)
-  const connections = createConnections(() => issued)
-  const trusted = addressSet(options.trustedProxyCidrs ?? [])
-  const showsSecret = createPeerSecretCheck(options.peerSecret)
-  const dispatcher: Dispatcher<Services> = {
+  const state = createState(options, limits)
+  const server = buildServer(options, limits, (message, response) => beginRequest(state, message, response))
+  // Node detaches its parser from such a connection (RFC 9110 §9.3.6): what follows is not HTTP. Tunnels are not supported.
+  server.on('connect', (message: BodyMessage) => {
+    message.socket.on('error', () => message.socket.destroy())
+    beginRequest(state, message, new ServerResponse(message))
+  })
+  state.listVerb = serveListVerb(server, options)
+  guardPartnerHosts(server, state)
+  trackSockets(server, state.sockets)
+  const { keepAliveTimeoutMs: keptMs, idleTimeoutMs: stalledMs } = limits
+  server.once('close', startIdleSweep(state.connections, { keptMs, stalledMs }))
+  handleParserErrors(server, state)
+  return {
+    server,
+    listen: (place) => listenOn(server, place, `${options.serviceName}:`),
+    drain(timeoutMs) {
+      state.replies.draining = true
+      return closeServer(server, state.sockets, timeoutMs)
+    },
+    setTls(tls, clientAuthorities) {
+      if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
+      state.issuedUnder = toIssuedUnder(clientAuthorities, options.clock)
+      ;(server as HttpsServer).setSecureContext(tls)
+    },
+    spread: (share) => endEvenly(state.connections, share),
+    inFlight: () => state.inFlight,
+  }
+}
+
+function createState<Services>(
+  options: ServiceServerOptions<Services>,
+  limits: ServerLimits,
+): ServerState<Services> {
+  const dispatcher = createDispatcher(options, limits)
+  const state: ServerState<Services> = {
+    options,
+    dispatcher,
+    connections: createConnections(() => state.issuedUnder),
+    trustedProxies: addressSet(options.trustedProxyCidrs ?? []),
+    isPeerSecret: createPeerSecretCheck(options.peerSecret),
+    findErrorShape: createErrorShapes(options.operations),
+    replies: createReplyState(options, limits, dispatcher),
+    sockets: new Set(),
+    listVerb: undefined,
+    issuedUnder: toIssuedUnder(options.clientAuthorities, options.clock),
+    inFlight: 0,
+  }
+  return state
+}
+
+function createDispatcher<Services>(
+  options: ServiceServerOptions<Services>,
+  limits: ServerLimits,
+): Dispatcher<Services> {
+  return {
     router: createRouter(
       options.operations.map((operation) => ({
         methods: operation.route.methods,
@@ -63,214 +122,94 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     budget: new BodyBudget(limits.bufferedBytes, limits.bodyBytes),
     batcher: new RequestBatcher(),
   }
-  const findErrorShape = createErrorShapes(options.operations)
-  const keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1000)}`
-  const heads = createPrebuiltHeads(options.clock, keepAlive)
-  let inFlight = 0
-  let draining = false
+}
 
-  /** Node detaches its parser from such a connection (RFC 9110 §9.3.6): what follows is not HTTP. Tunnels are not supported. */
-  function onConnect(message: BodyMessage): void {
-    message.socket.on('error', () => message.socket.destroy())
-    onRequest(message, new ServerResponse(message))
+function createReplyState<Services>(
+  { clock, metrics }: ServiceServerOptions<Services>,
+  { keepAliveTimeoutMs }: ServerLimits,
+  { cors, budget }: Dispatcher<Services>,
+): ReplyState {
+  const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1000)}`
+  return { metrics, cors, budget, keepAlive, heads: createPrebuiltHeads(clock, keepAlive), draining: false }
+}
+
+function toIssuedUnder(authorities: ClientAuthorities | undefined, clock: Clock): IssuedUnder | undefined {
+  return authorities && createIssuedUnder(authorities, () => clock.now())
+}
+
+function beginRequest<Services>(
+  state: ServerState<Services>,
+  message: BodyMessage,
+  response: ServerResponse,
+): void {
+  const { options, listVerb } = state
+  const connection = state.connections.get(message.socket)
+  // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
+  if (connection.closing) return
+  if (message.method === standInVerb && listVerb?.isList(message) === true) message.method = 'LIST'
+  const forwarded = readForwardedHeaders(message)
+  const believed =
+    forwarded.forwardedFor !== undefined && state.isPeerSecret(message.headers[peerSecretHeader])
+  const client = clientAddress(connection.peerAddress, forwarded, state.trustedProxies, believed)
+  const request = new HttpRequest(randomUUID(), message, connection, client, options.clientRevocation)
+  const exchange = new Exchange(options, request, message, response, connection)
+  exchange.trace = options.tracer?.begin(request.headers)
+  matchRoute(state, exchange)
+  state.inFlight++
+  connection.open++
+  dispatch(state.dispatcher, exchange, (reply) => finishRequest(state, exchange, reply))
+}
+
+function matchRoute<Services>(state: ServerState<Services>, exchange: Exchange<Services>): void {
+  try {
+    const found = state.dispatcher.router.find(exchange.request.method, exchange.request.path)
+    exchange.compiled = found.target
+    if (found.target === undefined) exchange.allow = found.allow
+    else exchange.parameters = found.parameters
+  } catch (thrown) {
+    exchange.routeFailure = thrown
   }
+  if (exchange.compiled === undefined) exchange.errorShapeHere = state.findErrorShape(exchange.request.path)
+}
 
-  function onRequest(message: BodyMessage, response: ServerResponse): void {
-    const connection = connections.get(message.socket)
-    // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
-    if (connection.closing) return
-    if (message.method === standInVerb && listVerb?.isList(message) === true) message.method = 'LIST'
-    const forwarded = readForwardedHeaders(message)
-    const believed = forwarded.forwardedFor !== undefined && showsSecret(message.headers[peerSecretHeader])
-    const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
-    const request = new HttpRequest(randomUUID(), message, connection, client, options.clientRevocation)
-    const exchange = new Exchange(options, request, message, response, connection)
-    exchange.trace = options.tracer?.begin(request.headers)
-    match(exchange)
-    inFlight++
-    connection.open++
-    dispatch(dispatcher, exchange, (reply) => finish(exchange, reply))
-  }
-
-  function match(exchange: Exchange<Services>): void {
-    try {
-      const found = dispatcher.router.find(exchange.request.method, exchange.request.path)
-      exchange.compiled = found.target
-      if (found.target === undefined) exchange.allow = found.allow
-      else exchange.parameters = found.parameters
-    } catch (thrown) {
-      exchange.routeFailure = thrown
-    }
-    if (exchange.compiled === undefined) exchange.errorShapeHere = findErrorShape(exchange.request.path)
-  }
-
-  function finish(exchange: Exchange<Services>, reply: PreparedReply | undefined): void {
-    try {
-      settle(exchange, reply)
-    } catch (thrown) {
-      exchange.log.error({ detail: toFailure(thrown).detail }, 'a reply could not be sent')
-      exchange.message.socket.destroy()
-    } finally {
-      inFlight--
-      exchange.connection.open--
-      exchange.reservation?.release()
-      sendRefusal(exchange.connection, exchange.message.socket)
-    }
-  }
-
-  function settle(exchange: Exchange<Services>, prepared: PreparedReply | undefined): void {
-    const { audit, metrics } = options
-    let reply = prepared
-    if (reply !== undefined && !exchange.connection.refused) {
-      try {
-        write(exchange, reply)
-      } catch (thrown) {
-        // A handler's header that HTTP cannot carry (RFC 9110 §5.5): nothing has been sent yet.
-        reply = replyToFailure(exchange, thrown)
-        write(exchange, reply)
-      }
-      const { socket } = exchange.message
-      if (socket.writableNeedDrain) {
-        readThroughStream(exchange.connection, socket)
-        reserveUnsentReply(exchange, reply)
-      }
-    }
-    const status = reply?.status ?? 408
-    const durationMs = exchange.durationMs()
-    metrics.operation(exchange.operationName, status, durationMs)
-    exchange.trace?.end({
-      operation: exchange.operationName,
-      method: exchange.request.method,
-      route: exchange.operation?.route.path,
-      requestId: exchange.request.id,
-      status,
-      durationMs,
-    })
-    if (reply !== undefined && audit.mode === 'continue' && exchange.audited) {
-      audit.record(exchange.auditEvent(status, reply.reason, undefined, durationMs))
-    }
-  }
-
-  /** An unsent reply counts in the budget like a body; when that exceeds the budget, the reply is dropped. */
-  function reserveUnsentReply({ message, response }: Exchange<Services>, { body }: PreparedReply): void {
-    const bytes = body === undefined ? 0 : Buffer.byteLength(body)
-    if (bytes <= smallReply) return
-    if (dispatcher.budget.tryReserve(bytes, true))
-      response.once('close', () => dispatcher.budget.release(bytes))
-    else {
-      options.metrics.count('http_replies_dropped_total')
-      message.socket.destroy()
-    }
-  }
-
-  function write(exchange: Exchange<Services>, reply: PreparedReply): void {
-    const { response, message, request, operation } = exchange
-    if (message.method === 'CONNECT') {
-      exchange.connection.refusal ??= { reply, requestId: request.id }
-      return
-    }
-    const { body, status } = reply
-    const bodyless = status === 204 || status === 304
-    const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
-    const cacheControl = (status < 400 ? operation?.cacheControl : undefined) ?? 'no-store'
-    const { origin } = request.headers
-    // Only pages send Origin; a cacheable reply may also be served to a page later.
-    const mayBeRead = origin !== undefined || operation?.cacheControl !== undefined
-    const anyOrigin = mayBeRead && (operation?.cors === 'any-origin' || exchange.preflightAnyOrigin)
-    const unread = !message.complete && announcesBody(message) && !drainable(message)
-    const plain = !anyOrigin && origin === undefined && message.httpVersion === '1.1'
-    const { leaving, open } = exchange.connection
-    // Replies to later requests are sent first.
-    const isLast = unread || draining || (leaving && open === 1)
-    if (plain && !isLast && typeof body === 'string' && length !== undefined) {
-      if (message.method !== 'HEAD' && heads.write(response, reply, request.id, cacheControl, length)) {
-        if (response.socket === null) queueBehindOthers(exchange)
-        response.end(body, length === body.length ? 'latin1' : 'utf8')
-        return
-      }
-    }
-    const headers = responseHeaders(reply, request.id, cacheControl, length)
-    dispatcher.cors.reply(headers, origin, request.headers.host, anyOrigin)
-    if (isLast) {
-      exchange.connection.closing = true
-      headers.push('Connection', 'close')
-    } else if (response.shouldKeepAlive) headers.push('Keep-Alive', keepAlive)
-    if (response.socket === null) queueBehindOthers(exchange)
-    response.writeHead(status, headers)
-    if (unread) linger(message, response, bodyless ? undefined : body)
-    else if (body === undefined || bodyless) response.end()
-    else if (typeof body === 'string') response.end(body, length === body.length ? 'latin1' : 'utf8')
-    else response.end(body)
-  }
-
-  const server = build(options, limits, onRequest)
-  server.on('connect', onConnect)
-  const takesLists = options.operations.some(({ route }) => route.methods.includes('LIST'))
-  const listVerb = takesLists && options.listVerb !== false ? acceptListVerb(server) : undefined
-  if (listVerb !== undefined)
-    server.on(options.tls === undefined ? 'connection' : 'secureConnection', listVerb.watch)
-  const { partnerHosts } = options
-  if (partnerHosts !== undefined && partnerHosts.size > 0 && options.tls !== undefined)
-    // Runs before the HTTP parser is attached to the connection.
-    server.prependListener('secureConnection', (socket: TLSSocket) => {
-      const problem = handshakeProblem(socket, partnerHosts, issued)
-      if (problem === undefined) return
-      options.metrics.count('http_client_errors_total')
-      const address = normalAddress(socket.remoteAddress ?? '') ?? 'unknown'
-      options.log.warn({ address, server_name: socket.servername, problem }, 'a TLS handshake was ended')
-      socket.destroy()
-    })
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  const { keepAliveTimeoutMs: keptMs, idleTimeoutMs: stalledMs } = limits
-  server.once('close', startIdleSweep(connections, { keptMs, stalledMs }))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const connection = connections.get(socket)
-    if (!connection.refused && !connection.closing && listVerb?.accept(error, socket) === true) return
-    if (!connection.refused) options.metrics.count('http_client_errors_total')
-    refuseClientError(error, socket, connection)
-  })
-  // Before the handshake no reply is possible, and `end` would wait for the handshake without limit.
-  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
-
-  return {
-    server,
-    listen: (place) => listenOn(server, place, `${options.serviceName}:`),
-    drain(timeoutMs) {
-      draining = true
-      return new Promise((resolve) => {
-        const cut = setTimeout(() => {
-          for (const socket of sockets) socket.destroy()
-          server.closeAllConnections()
-        }, timeoutMs)
-        server.close(() => {
-          clearTimeout(cut)
-          resolve()
-        })
-        server.closeIdleConnections()
-      })
-    },
-    setTls(tls, clientAuthorities) {
-      if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
-      issued = toIssuedUnder(clientAuthorities)
-      ;(server as HttpsServer).setSecureContext(tls)
-    },
-    spread(share) {
-      let count = 0
-      for (const [, connection] of connections.all()) {
-        count += 1
-        // Evenly: every n-th of them.
-        if (Math.floor(count * share) > Math.floor((count - 1) * share)) connection.leaving = true
-      }
-    },
-    inFlight: () => inFlight,
+function finishRequest<Services>(
+  state: ServerState<Services>,
+  exchange: Exchange<Services>,
+  prepared: PreparedReply | undefined,
+): void {
+  try {
+    const refused = prepared === undefined || exchange.connection.refused
+    recordReply(exchange, refused ? prepared : sendReply(state.replies, exchange, prepared))
+  } catch (thrown) {
+    exchange.log.error({ detail: toFailure(thrown).detail }, 'a reply could not be sent')
+    exchange.message.socket.destroy()
+  } finally {
+    state.inFlight--
+    exchange.connection.open--
+    exchange.reservation?.release()
+    sendRefusal(exchange.connection, exchange.message.socket)
   }
 }
 
-function build<Services>(
+/** Metrics, trace and audit. @param reply undefined = the request did not arrive in time */
+function recordReply<Services>(exchange: Exchange<Services>, reply: PreparedReply | undefined): void {
+  const { audit, metrics } = exchange.options
+  const status = reply?.status ?? 408
+  const durationMs = exchange.durationMs()
+  metrics.operation(exchange.operationName, status, durationMs)
+  exchange.trace?.end({
+    operation: exchange.operationName,
+    method: exchange.request.method,
+    route: exchange.operation?.route.path,
+    requestId: exchange.request.id,
+    status,
+    durationMs,
+  })
+  if (reply !== undefined && audit.mode === 'continue' && exchange.audited)
+    audit.record(exchange.auditEvent(status, reply.reason, undefined, durationMs))
+}
+
+function buildServer<Services>(
   options: ServiceServerOptions<Services>,
   limits: ServerLimits,
   onRequest: (message: BodyMessage, response: ServerResponse) => void,
@@ -301,40 +240,82 @@ function build<Services>(
   return server
 }
 
-/** Headers in which proxies state their client. */
-function readForwardedHeaders({ headers }: IncomingMessage): Parameters<typeof clientAddress>[1] {
-  return { forwardedFor: headers['x-forwarded-for'] as string | undefined, forwarded: headers.forwarded }
+/** @returns the verb LIST, where an operation has it and node's parser is to accept it */
+function serveListVerb<Services>(
+  server: ServiceServer['server'],
+  { operations, listVerb: enabled, tls }: ServiceServerOptions<Services>,
+): ListVerb | undefined {
+  if (enabled === false || !operations.some(({ route }) => route.methods.includes('LIST'))) return undefined
+  const listVerb = acceptListVerb(server)
+  server.on(tls === undefined ? 'connection' : 'secureConnection', listVerb.watch)
+  return listVerb
 }
 
-function drainable(message: IncomingMessage): boolean {
-  // RFC 9110 §10.1.1: after a final reply the body may or may not follow; a request could hide in it.
-  if (message.headers.expect !== undefined) return false
-  return Number(message.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= drainableBytes
-}
-
-/** Queues a reply that is ready before the replies to earlier pipelined requests are sent (RFC 9112 §9.3.2). */
-function queueBehindOthers<Services>({ connection, response, message }: Exchange<Services>): void {
-  connection.queued++
-  readThroughStream(connection, message.socket)
-  response.once('finish', () => {
-    connection.queued--
-    sendRefusal(connection, message.socket)
+/** Ends handshakes for a partner's host name that are not the partner's. */
+function guardPartnerHosts<Services>(server: ServiceServer['server'], state: ServerState<Services>): void {
+  const { partnerHosts, tls, metrics, log } = state.options
+  if (partnerHosts === undefined || partnerHosts.size === 0 || tls === undefined) return
+  // Runs before the HTTP parser is attached to the connection.
+  server.prependListener('secureConnection', (socket: TLSSocket) => {
+    const problem = handshakeProblem(socket, partnerHosts, state.issuedUnder)
+    if (problem === undefined) return
+    metrics.count('http_client_errors_total')
+    const address = normalAddress(socket.remoteAddress ?? '') ?? 'unknown'
+    log.warn({ address, server_name: socket.servername, problem }, 'a TLS handshake was ended')
+    socket.destroy()
   })
 }
 
-/** Sends the reply and continues reading for a moment: closing with unread bytes would reset the connection. */
-function linger(
-  message: IncomingMessage,
-  response: ServerResponse,
-  body: string | Uint8Array | undefined,
+function trackSockets(server: ServiceServer['server'], sockets: Set<Socket>): void {
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+}
+
+function handleParserErrors<Services>(
+  server: ServiceServer['server'],
+  { connections, listVerb, options }: ServerState<Services>,
 ): void {
-  if (body !== undefined) response.write(body)
-  const end = (): void => {
-    clearTimeout(timer)
-    response.end()
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const connection = connections.get(socket)
+    if (!connection.refused && !connection.closing && listVerb?.accept(error, socket) === true) return
+    if (!connection.refused) options.metrics.count('http_client_errors_total')
+    refuseClientError(error, socket, connection)
+  })
+  // Before the handshake no reply is possible, and `end` would wait for the handshake without limit.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+}
+
+/** Stops accepting, and destroys the connections that are still open after `timeoutMs`. */
+function closeServer(
+  server: ServiceServer['server'],
+  sockets: ReadonlySet<Socket>,
+  timeoutMs: number,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => {
+      for (const socket of sockets) socket.destroy()
+      server.closeAllConnections()
+    }, timeoutMs)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}
+
+/** Ends a share of the connections with their next reply, evenly: every n-th of them. */
+function endEvenly(connections: Connections, share: number): void {
+  let count = 0
+  for (const [, connection] of connections.all()) {
+    count += 1
+    if (Math.floor(count * share) > Math.floor((count - 1) * share)) connection.leaving = true
   }
-  const timer = setTimeout(end, lingerMs)
-  message.once('end', end)
-  message.once('close', end)
-  message.resume()
+}
+
+/** Headers in which proxies state their client. */
+function readForwardedHeaders({ headers }: IncomingMessage): Parameters<typeof clientAddress>[1] {
+  return { forwardedFor: headers['x-forwarded-for'] as string | undefined, forwarded: headers.forwarded }
 }
