@@ -1,5 +1,6 @@
 export type { AddressSet, Cidr } from '../net/client-address.ts'
 export { unknownClient } from '../net/client-address.ts'
+export { bearerToken } from './bearer-token.ts'
 export { documentationOperations } from './documentation.ts'
 export { type HealthOptions, type HealthPart, healthOperation } from './health.ts'
 export { parseJsonBody } from './json-body.ts'

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { ExternalStoreName } from './names.ts'
+import type { ExternalStoreName } from '../access/index.ts'
 
 export interface ExternalStoreRow {
   /** Unix milliseconds; null = it is not stopped. */

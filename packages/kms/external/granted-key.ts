@@ -4,20 +4,18 @@ import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/
 import {
   type AccessServices,
   type Blocks,
-  findRightsForAny,
-  hasGrantWithPrefix,
-  isGrantedToAny,
-  keyNotFound,
-  type Right,
-} from '../access/index.ts'
-import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
-import {
   type ExternalStoreName,
   everyPrincipal,
   externalPrefix,
   externalPrincipal,
+  findRightsForAny,
+  hasGrantWithPrefix,
+  isGrantedToAny,
+  keyNotFound,
   normalizeName,
-} from './names.ts'
+  type Right,
+} from '../access/index.ts'
+import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
 
 /** Names of a cloud principal in grants: its own, which can be blocked, and those of all principals of the store. */
 export interface Grantee {

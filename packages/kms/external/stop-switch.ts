@@ -2,13 +2,13 @@ import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import { createRowCache, type Database } from '@warder/foundation/sql'
+import type { ExternalStoreName } from '../access/index.ts'
 import {
   type ExternalStoreRow,
   externalStoreTopic,
   externalStoreVersion,
   readExternalStore,
 } from './external-store-store.ts'
-import type { ExternalStoreName } from './names.ts'
 
 /** Whether an external key store was stopped: asked on each of its requests. */
 export interface StopSwitch {

@@ -1,5 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
+import { bearerToken } from '@warder/foundation/http'
+import { principalNamed, unauthorized } from '../access/index.ts'
+import { type Extractor, looksLikeJwt } from './extractor.ts'
 
 export interface ApiTokenOptions {
   /** SHA-256 of the bytes of the token's key, if it exists, is symmetric and Active now, and has an accepted owner. */

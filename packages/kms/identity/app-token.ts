@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import { type AddressSet, peerSecretHeader } from '@warder/foundation/http'
+import { type AddressSet, bearerToken, peerSecretHeader } from '@warder/foundation/http'
 import { addressSet } from '@warder/foundation/net'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import { type Clock, type Secret, setBounded } from '@warder/foundation/runtime'
+import { principalNamed, unauthorized } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
-import { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'
+import type { Extractor } from './extractor.ts'
 import { ClientLimiter } from './places.ts'
 
 export interface AppTokenOptions {

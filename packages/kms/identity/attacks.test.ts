@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { principalNamed } from '../access/index.ts'
 import { startKms } from '../testing/index.ts'
-import { principalNamed, sessionCookie } from './index.ts'
+import { sessionCookie } from './index.ts'
 
 const key = { kty: 'oct', alg: 'A256GCM' }
 const data = Buffer.from('attack at dawn').toString('base64url')

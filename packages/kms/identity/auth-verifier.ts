@@ -1,10 +1,12 @@
+import { bearerToken } from '@warder/foundation/http'
 import { createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder/foundation/jwt'
 import type { Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Names } from '../access/index.ts'
+import { principalNamed, unauthorized } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
-import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
+import { type Extractor, looksLikeJwt } from './extractor.ts'
 import { trustSeconds } from './jwt-provider.ts'
 import { isRealmId, userName } from './user-name.ts'
 

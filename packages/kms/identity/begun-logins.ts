@@ -1,6 +1,6 @@
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal, SealContext } from '@warder/foundation/seal'
-import { unauthorized } from './extractor.ts'
+import { unauthorized } from '../access/index.ts'
 
 /** The cookie of a login that a browser begins here and continues at another site. */
 export interface LoginCookie {

@@ -2,8 +2,9 @@ import type { X509Certificate } from 'node:crypto'
 import type { Principal } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import { readPeerCommonName } from '@warder/foundation/tls'
+import { principalNamed, unauthorized } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
-import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
+import type { Extractor } from './extractor.ts'
 
 interface Holder {
   readonly principal: Principal

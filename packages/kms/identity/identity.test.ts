@@ -13,11 +13,12 @@ import type { Outbound } from '@warder/foundation/outbound'
 import { Secret } from '@warder/foundation/runtime'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { principalNamed } from '../access/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../api/kmip/testing/index.ts'
 import { activeSince, aesKey, keyBlock, keyOf, mask } from '../api/kmip/testing/keys.ts'
 import { kmsSettings } from '../service/settings.ts'
 import { type Started, startKms } from '../testing/index.ts'
-import { appToken, principalNamed } from './index.ts'
+import { appToken } from './index.ts'
 
 const who = async (kms: Started, headers: Readonly<Record<string, string>>): Promise<string> => {
   const answer = await kms.with(headers).get('/me')

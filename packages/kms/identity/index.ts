@@ -14,7 +14,7 @@ export {
   unusableProvider,
 } from './configured.ts'
 export type { Directory } from './directory.ts'
-export { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'
+export type { Extractor } from './extractor.ts'
 export type { JwtProvider } from './jwt-provider.ts'
 export { endedLoginCookie, loginCookieName, type OidcLogin } from './oidc.ts'
 export type { LoginUser, PasswordLogin } from './password-login.ts'

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import { bearerToken } from '@warder/foundation/http'
 import {
   createRemoteKeySet,
   createTokenCache,
@@ -13,8 +14,9 @@ import type { Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
+import { principalNamed, unauthorized } from '../access/index.ts'
 import { keySetProblem, readProviderText, spiffe } from './addresses.ts'
-import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
+import { type Extractor, looksLikeJwt } from './extractor.ts'
 
 /** An issuer whose tokens are accepted. */
 export interface JwtProvider {

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal, SealContext } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
+import { principalNamed, unauthorized } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
 import { endSession, findEndedSession } from './ended-session-store.ts'
-import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
+import type { Extractor } from './extractor.ts'
 
 export const sessionCookieName = 'auth_session'
 /** 24 hours (§8). */

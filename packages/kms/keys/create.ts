@@ -1,4 +1,4 @@
-import { type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/index.ts'
+import { algorithms, type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/index.ts'
 import { ObjectAttributes } from './attributes/object-attributes.ts'
 import {
   type Extractability,
@@ -7,6 +7,7 @@ import {
   newObjectDefaults,
   type ObjectType,
 } from './managed-object.ts'
+import { type Usage, usageMask } from './may-use.ts'
 import { newObjectId, type ObjectId } from './object-id.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
@@ -93,4 +94,32 @@ export async function stageNew(
   } finally {
     for (const { material } of wanted) material?.fill(0)
   }
+}
+
+const signing: readonly Usage[] = ['sign', 'verify']
+const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
+
+/** Allowed uses of a key of this algorithm, bound or not; the halves of a pair share the list. */
+function listUses(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
+  if (algorithm === 'AES') return encrypting
+  if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']
+  if (algorithm === 'RSA' && boundAlg === undefined) return [...signing, ...encrypting]
+  return encrypts(algorithm, boundAlg) ? encrypting : signing
+}
+
+/** Is this a pair that others encrypt for? An EC key that is not bound signs. */
+export function encrypts(algorithm: string | undefined, boundAlg: string | undefined): boolean {
+  if (boundAlg !== undefined) return algorithms[boundAlg]?.use.endsWith('key management') === true
+  return algorithm === 'X25519' || algorithm?.startsWith('ML-KEM-') === true
+}
+
+const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'wrapKey'])
+
+/**
+ * Usage mask of new material. A private key keeps the uses of its public half too, since that half can always be
+ * derived from it (an imported key has no other).
+ */
+export function toUsageMask(material: KeyMaterial, boundAlg: string | undefined): number {
+  const uses = listUses(material.algorithm, boundAlg)
+  return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
 }

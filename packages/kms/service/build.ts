@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import type { HealthPart } from '@warder/foundation/http'
+import type { Operation } from '@warder/foundation/operations'
 import { readableDatabase, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
 import {
   createAliases,
   createBlocks,
   createNamedKeys,
   createNames,
+  normalizeName,
   type RestoreGate,
 } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
@@ -14,10 +16,14 @@ import { enableStores } from '../api/external/index.ts'
 import { externalHosts } from '../api/external/settings.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
+import { deleteKey } from '../api/rest/delete-key.ts'
+import { setRotation } from '../api/rest/key-rotation.ts'
+import { rotateKey } from '../api/rest/rotate-key.ts'
+import type { TransitServices } from '../api/transit/services.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, readSharedMemory } from '../ended/index.ts'
-import { createKnownGrants, createStopSwitch, normalizeName } from '../external/index.ts'
+import { createKnownGrants, createStopSwitch } from '../external/index.ts'
 import {
   authenticateBy,
   configuredDirectory,
@@ -144,6 +150,11 @@ function createHealth(
   return [...parts, feed]
 }
 
+/** An operation of the REST API under a path of Vault: at run time its context holds the services of all front ends. */
+function forTransit(operation: Operation<KmsServices>): Operation<TransitServices> {
+  return operation as Operation<TransitServices>
+}
+
 function createKmsServices(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend,
@@ -162,6 +173,11 @@ function createKmsServices(
     db,
     seal,
     applyCreationRules: createCreationGate({ db, policy }),
+    keyOperations: {
+      rotate: forTransit(rotateKey),
+      setRotation: forTransit(setRotation),
+      delete: forTransit(deleteKey),
+    },
     clock,
     rotation: rotationPolicy(config),
     audit,

@@ -1,5 +1,5 @@
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
-import { toUsageMask } from '../api/rest/key-shape.ts'
+
 import { type ImportMembers, importKey, serializeMaterial, toKeySpec } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
 import {
@@ -9,6 +9,7 @@ import {
   ObjectAttributes,
   type ObjectId,
   removalChanges,
+  toUsageMask,
 } from '../keys/index.ts'
 import type { Started } from './start.ts'
 

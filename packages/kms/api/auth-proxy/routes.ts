@@ -1,9 +1,16 @@
 import { failure } from '@warder/foundation/errors'
-import { type ErrorShape, errorBody, type HttpMethod, type Operation } from '@warder/foundation/operations'
+import {
+  defineOperation,
+  type ErrorShape,
+  errorBody,
+  type HttpMethod,
+  type Operation,
+} from '@warder/foundation/operations'
 import Type from 'typebox'
 import { publicAccess } from '../../access/index.ts'
-import { define, type RestServices } from '../services.ts'
 import type { Forward } from './forward.ts'
+
+const define = defineOperation<unknown>()
 
 /** Paths that machines use for themselves. Administration of roles stays at the authentication service. */
 const paths = {
@@ -39,7 +46,7 @@ const writing: readonly HttpMethod[] = ['POST', 'PUT']
  * `/v1/auth/…`: machines log in, look up, renew and end their tokens through this service, whose address is then the
  * only one they need. Paths are listed: nothing that a caller writes chooses where a request goes.
  */
-export function authProxyRoutes(forward: Forward): readonly Operation<RestServices>[] {
+export function authProxyRoutes(forward: Forward): readonly Operation<unknown>[] {
   const passed = Object.entries(paths).map(([name, [path, summary]]) =>
     define({
       ...common,

@@ -8,13 +8,15 @@ import {
   blockChanges,
   countBlocks,
   governor,
+  isEveryPrincipal,
+  isStoreItself,
   listBlocks,
   maxBlocks,
+  normalizeName,
   readBlocks,
   requirePrincipal,
   unblockChanges,
 } from '../../access/index.ts'
-import { isEveryPrincipal, isStoreItself, normalizeName } from '../../external/index.ts'
 import { define, type RestServices } from '../services.ts'
 
 const Named = Type.String({

@@ -18,10 +18,12 @@ import {
 import { decodeBase64Url } from '../../jose/index.ts'
 import {
   type Extractability,
+  encrypts,
   maxTags,
   type NewHalf,
   newKeyObjects,
   stageNew,
+  toUsageMask,
   UnitOfWork,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -29,7 +31,7 @@ import { abe, abeMembers, createAbeKey } from './abe/keys.ts'
 import { Ext, toExtractability } from './extractable.ts'
 import { jwkNameMembers, jwkUseMembers, requireNoJwkMembers, toUsageLimit } from './jwk-uses.ts'
 import { jwksTag } from './jwks.ts'
-import { encrypts, KeyReply, opsWithin, toCrv, toKty, toUsageMask } from './key-shape.ts'
+import { KeyReply, opsWithin, toCrv, toKty } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
 
 const maxMemberLength = 16_384

@@ -2,8 +2,14 @@ import { failure } from '@warder/foundation/errors'
 import { type Access, get, type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { approvalNeeded, hasExternalRight, requirePrincipal } from '../../access/index.ts'
-import { type ExternalStoreName, externalStoreNames, stopChanges } from '../../external/index.ts'
+import {
+  approvalNeeded,
+  type ExternalStoreName,
+  externalStoreNames,
+  hasExternalRight,
+  requirePrincipal,
+} from '../../access/index.ts'
+import { stopChanges } from '../../external/index.ts'
 import { define, type RestServices } from '../services.ts'
 
 /** Requires a user who manages the external key stores; see `hasExternalRight`. */

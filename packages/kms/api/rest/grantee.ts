@@ -1,6 +1,12 @@
 import { Failure, failure } from '@warder/foundation/errors'
-import { everybody, findLiveSubject, grantsOn, ownsAnything } from '../../access/index.ts'
-import { externalPrefix, externalStoreNames } from '../../external/index.ts'
+import {
+  everybody,
+  externalPrefix,
+  externalStoreNames,
+  findLiveSubject,
+  grantsOn,
+  ownsAnything,
+} from '../../access/index.ts'
 import type { RestServices } from '../services.ts'
 
 type Services = Pick<RestServices, 'db' | 'roles' | 'defaultUsername' | 'directory'>

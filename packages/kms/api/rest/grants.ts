@@ -14,6 +14,7 @@ import {
   hasRoomForGrantee,
   keyNotFound,
   materialRights,
+  normalizeName,
   officerAccess,
   parseRights,
   type Right,
@@ -24,11 +25,11 @@ import {
   resolveKid,
   revokeChanges,
   signedIn,
+  storeOfName,
   type Verdict,
   verdictOn,
 } from '../../access/index.ts'
 import { readStorePath } from '../../external/aws/index.ts'
-import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findLinkTarget, findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { xksPaths } from './aws-access-keys.ts'

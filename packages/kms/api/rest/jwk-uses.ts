@@ -1,8 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import Type from 'typebox'
 import { algorithms, type KeyMaterial } from '../../crypto/index.ts'
-import { type Usage, usageMask } from '../../keys/index.ts'
-import { toUsageMask } from './key-shape.ts'
+import { toUsageMask, type Usage, usageMask } from '../../keys/index.ts'
 
 const maxOps = 16
 

@@ -1,18 +1,12 @@
 import Type from 'typebox'
-import {
-  algorithms,
-  type KeyMaterial,
-  keyTypes,
-  type MaterialAlgorithm,
-  toKeyOps,
-} from '../../crypto/index.ts'
+import { keyTypes, type MaterialAlgorithm, toKeyOps } from '../../crypto/index.ts'
 import {
   type AbeForm,
   allows,
+  encrypts,
   type ManagedObject,
   type Usage,
   unrestricted,
-  usageMask,
 } from '../../keys/index.ts'
 
 /** JOSE key type of stored material. */
@@ -36,34 +30,6 @@ export function toKty(algorithm: string | undefined): string {
 /** `crv` of a JWK, for key types that have one. */
 export function toCrv(key: { readonly algorithm?: string | undefined; readonly curve?: string | undefined }) {
   return key.algorithm === 'Ed25519' || key.algorithm === 'X25519' ? key.algorithm : key.curve
-}
-
-const signing: readonly Usage[] = ['sign', 'verify']
-const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
-
-/** Allowed uses of a key of this algorithm, bound or not; the halves of a pair share the list. */
-function listUses(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
-  if (algorithm === 'AES') return encrypting
-  if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']
-  if (algorithm === 'RSA' && boundAlg === undefined) return [...signing, ...encrypting]
-  return encrypts(algorithm, boundAlg) ? encrypting : signing
-}
-
-/** Is this a pair that others encrypt for? An EC key that is not bound signs. */
-export function encrypts(algorithm: string | undefined, boundAlg: string | undefined): boolean {
-  if (boundAlg !== undefined) return algorithms[boundAlg]?.use.endsWith('key management') === true
-  return algorithm === 'X25519' || algorithm?.startsWith('ML-KEM-') === true
-}
-
-const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'wrapKey'])
-
-/**
- * Usage mask of new material. A private key keeps the uses of its public half too, since that half can always be
- * derived from it (an imported key has no other).
- */
-export function toUsageMask(material: KeyMaterial, boundAlg: string | undefined): number {
-  const uses = listUses(material.algorithm, boundAlg)
-  return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
 }
 
 /** JWK `key_ops` of secret keys, by what the usage mask has to allow. */

@@ -1,7 +1,8 @@
 import { publicJwkMembers } from '@warder/foundation/memory'
 import { algorithms } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { encrypts, toKty } from './key-shape.ts'
+import { encrypts } from '../../keys/index.ts'
+import { toKty } from './key-shape.ts'
 
 const bySize: Readonly<Record<number, string>> = { 2048: 'RS256', 3072: 'RS384', 4096: 'RS512' }
 /** Without those that settings open: not every verifier has them. */

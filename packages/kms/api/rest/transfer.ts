@@ -8,9 +8,10 @@ import {
   endedPrefix,
   governor,
   materialGrantedTo,
+  normalizeName,
+  storeOfName,
   transfer,
 } from '../../access/index.ts'
-import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findObject, listOwnedObjects, type ObjectId } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 

@@ -6,10 +6,10 @@ import { keyRight, requireCreate, requirePrincipal, requireUse } from '../../acc
 import type { BackendKey, DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, type KeyMaterial, oaepPlan, toKeyOps } from '../../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
-import { newKeyObjects, stageNew, UnitOfWork } from '../../keys/index.ts'
+import { newKeyObjects, stageNew, toUsageMask, UnitOfWork } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { Ext, toExtractability } from './extractable.ts'
-import { KeyReply, toUsageMask } from './key-shape.ts'
+import { KeyReply } from './key-shape.ts'
 
 const UnwrapRequest = Type.Object({
   protected: Type.String({ description: 'JWE header with kid, alg and enc; base64url.' }),

@@ -24,13 +24,11 @@ import {
   newestVersion,
   newKeyObjects,
   stageNew,
+  toUsageMask,
   UnitOfWork,
   versionNumber,
 } from '../../keys/index.ts'
-import { deleteKey } from '../rest/delete-key.ts'
-import { setRotation } from '../rest/key-rotation.ts'
-import { toUsageMask } from '../rest/key-shape.ts'
-import { rotateKey } from '../rest/rotate-key.ts'
+
 import { readSettings, settingsChanges } from './key-settings.ts'
 import { findKeyType, toKeyRequest } from './key-type.ts'
 import {
@@ -263,7 +261,7 @@ const remove = define({
     const { id } = removeAccess.resolved(context).key.object
     if (!(await readSettings(context.services, id)).deletionAllowed)
       throw failure('bad_request', `error deleting policy ${name}: deletion is not allowed for this policy`)
-    return through(deleteKey, { path: { kid: toAlias(name) } }, context)
+    return through(context.services.keyOperations.delete, { path: { kid: toAlias(name) } }, context)
   },
 })
 
@@ -300,7 +298,7 @@ const config = define({
       )
     if (decrypting !== undefined)
       await through(
-        setRotation,
+        services.keyOperations.setRotation,
         { path: { kid: toAlias(name) }, body: { min_decrypt_version: Math.max(1, decrypting) } },
         context,
       )
@@ -320,12 +318,12 @@ const rotate = define({
   name: 'transit.keys.rotate',
   route: methods(writing, '/v1/transit/keys/{name}/rotate'),
   summary: 'Give a key a new version',
-  access: { ...signedIn, name: rotateKey.access.name },
+  access: { ...signedIn, name: transitRight('rekey').name },
   pathParameters: NamePath,
   bodyOptional: true,
   request: Type.Object({}),
   async act({ path: { name } }, context) {
-    await through(rotateKey, { path: { kid: toAlias(name) }, body: {} }, context)
+    await through(context.services.keyOperations.rotate, { path: { kid: toAlias(name) }, body: {} }, context)
     return changeKey(context, name)
   },
 })

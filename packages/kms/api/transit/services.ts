@@ -1,5 +1,5 @@
 import type { AuditTrail } from '@warder/foundation/audit'
-import { defineOperation } from '@warder/foundation/operations'
+import { defineOperation, type Operation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../../access/index.ts'
@@ -17,6 +17,12 @@ export interface TransitServices extends AccessServices {
   readonly uses: LastUses
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail
+  /** Operations on a key by its id, which transit performs under the paths of Vault with all of their checks. */
+  readonly keyOperations: {
+    readonly rotate: Operation<TransitServices>
+    readonly setRotation: Operation<TransitServices>
+    readonly delete: Operation<TransitServices>
+  }
   /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
   readonly policy: AlgorithmPolicy
 }

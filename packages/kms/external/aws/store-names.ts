@@ -1,5 +1,5 @@
+import { everyPrincipal, externalPrefix, externalPrincipal, normalizeName } from '../../access/index.ts'
 import type { Grantee } from '../granted-key.ts'
-import { everyPrincipal, externalPrefix, externalPrincipal, normalizeName } from '../names.ts'
 
 /** A key store of AWS: the path before `/kms/xks/v1`. */
 export interface XksStore {

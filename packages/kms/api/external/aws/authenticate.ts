@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { externalPrincipal } from '../../../access/index.ts'
 import type { AccessKey, AccessKeys } from '../../../external/aws/index.ts'
 import {
   amzDate,
@@ -13,7 +14,6 @@ import {
   signingKey,
   UnsentHeader,
 } from '../../../external/aws/index.ts'
-import { externalPrincipal } from '../../../external/index.ts'
 import { partnerNamed } from '../scope/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 

@@ -1,7 +1,7 @@
 import { Failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { type Right, resolveKid } from '../../../access/index.ts'
+import { externalPrefix, type Right, resolveKid } from '../../../access/index.ts'
 import {
   type AlgorithmPolicy,
   type CipherPlan,
@@ -10,7 +10,7 @@ import {
   planCipher,
 } from '../../../crypto/index.ts'
 import { type AccessKeys, granteeInStore } from '../../../external/aws/index.ts'
-import { externalPrefix, requireGrantedKey } from '../../../external/index.ts'
+import { requireGrantedKey } from '../../../external/index.ts'
 import {
   aliasPrefix,
   getChainId,

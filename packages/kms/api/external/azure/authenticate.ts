@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, Principal } from '@warder/foundation/operations'
-import { externalPrincipal } from '../../../external/index.ts'
+import { externalPrincipal } from '../../../access/index.ts'
 import { partnerNamed } from '../scope/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 

@@ -1,6 +1,6 @@
 import type { OperationContext, Principal } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { externalPrefix } from '../../../external/index.ts'
+import { externalPrefix } from '../../../access/index.ts'
 import { decodeBase64Url } from '../../../jose/index.ts'
 import { recordVendor } from '../scope/index.ts'
 import { ekmFailure } from './errors.ts'

@@ -1,4 +1,5 @@
 import { type Failure, failure } from '@warder/foundation/errors'
+import { bearerToken } from '@warder/foundation/http'
 import {
   type ExpectedToken,
   JwtRejected,
@@ -8,8 +9,7 @@ import {
   verifyToken,
 } from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
-import { externalPrincipal, foldEmail } from '../../../external/index.ts'
-import { bearerToken } from '../../../identity/index.ts'
+import { externalPrincipal, foldEmail } from '../../../access/index.ts'
 import { recordVendor } from '../scope/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import type { MicrosoftScope } from './scope.ts'

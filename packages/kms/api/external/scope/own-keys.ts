@@ -1,11 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { KeySet, VerificationKey } from '@warder/foundation/jwt'
-import {
-  type ExternalStoreName,
-  everyPrincipal,
-  granteeNamed,
-  requireGrantedKey,
-} from '../../../external/index.ts'
+import { type ExternalStoreName, everyPrincipal } from '../../../access/index.ts'
+import { granteeNamed, requireGrantedKey } from '../../../external/index.ts'
 import type { Key } from '../../../keys/index.ts'
 import type { ExternalStoreServices } from './services.ts'
 

@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { AuthenticationContext } from '@warder/foundation/operations'
 import { readPeerCommonName } from '@warder/foundation/tls'
-import type { ExternalStoreName } from '../../../external/index.ts'
+import type { ExternalStoreName } from '../../../access/index.ts'
 import { isBrowserRequest } from './browser.ts'
 import type { ExternalStoreServices } from './services.ts'
 

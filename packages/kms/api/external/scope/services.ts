@@ -1,9 +1,9 @@
 import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { AccessServices, Blocks, NamedKeys } from '../../../access/index.ts'
+import type { AccessServices, Blocks, ExternalStoreName, NamedKeys } from '../../../access/index.ts'
 import type { AlgorithmPolicy } from '../../../crypto/index.ts'
-import type { ExternalStoreName, KnownGrants, StopSwitch } from '../../../external/index.ts'
+import type { KnownGrants, StopSwitch } from '../../../external/index.ts'
 import type { GcmBudgets, LastUses } from '../../../keys/index.ts'
 
 /** The external key stores, as the rest of the service knows them. */

@@ -1,6 +1,6 @@
 import type { ErrorShape, Operation, SecurityScheme } from '@warder/foundation/operations'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import type { ExternalStoreName } from '../../../external/index.ts'
+import type { ExternalStoreName } from '../../../access/index.ts'
 import type { ExternalStoreServices } from './services.ts'
 
 /** Common settings that a store reads in addition to its own. */

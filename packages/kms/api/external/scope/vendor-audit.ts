@@ -1,5 +1,5 @@
 import type { OperationContext } from '@warder/foundation/operations'
-import { type ExternalStoreName, externalPrincipal } from '../../../external/index.ts'
+import { type ExternalStoreName, externalPrincipal } from '../../../access/index.ts'
 
 /** The vendor's facts about a request, for the audit record. Its signature or token was verified. */
 export interface VendorRequest {

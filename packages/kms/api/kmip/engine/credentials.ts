@@ -9,7 +9,7 @@ import {
   requireType,
   type StructureNode,
 } from '@warder/kmip/ttlv'
-import { principalNamed, unauthorized } from '../../../identity/index.ts'
+import { principalNamed, unauthorized } from '../../../access/index.ts'
 import type { KmipServices } from './services.ts'
 
 /** Maximum number of credentials in one header. */

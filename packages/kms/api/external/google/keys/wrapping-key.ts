@@ -1,7 +1,7 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { afterCountingUse, requireUse } from '../../../../access/index.ts'
+import { afterCountingUse, everyPrincipal, requireUse } from '../../../../access/index.ts'
 import {
   type AlgorithmPolicy,
   type CipherPlan,
@@ -9,7 +9,7 @@ import {
   noParameters,
   planCipher,
 } from '../../../../crypto/index.ts'
-import { everyPrincipal, granteeNamed, requireGrantedKey } from '../../../../external/index.ts'
+import { granteeNamed, requireGrantedKey } from '../../../../external/index.ts'
 import {
   asObjectId,
   getChainId,

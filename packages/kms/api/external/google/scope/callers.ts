@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
-import { externalPrincipal } from '../../../../external/index.ts'
+import { externalPrincipal } from '../../../../access/index.ts'
 import { recordVendor, type VendorRequest } from '../../scope/index.ts'
 import type { ExternalStoreServices } from '../../scope/services.ts'
 import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'

@@ -1,5 +1,5 @@
 import { StartupError } from '@warder/foundation/errors'
-import { foldAscii, foldEmail } from '../../../../external/index.ts'
+import { foldAscii, foldEmail } from '../../../../access/index.ts'
 import { readProviderText } from '../../../../identity/addresses.ts'
 import { type ExternalEnvironment, issuerKeys, ownKeySet } from '../../scope/index.ts'
 import type { ExternalStoreServices } from '../../scope/services.ts'

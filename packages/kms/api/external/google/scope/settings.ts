@@ -6,7 +6,7 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
-import { foldEmail } from '../../../../external/email.ts'
+import { foldEmail } from '../../../../access/index.ts'
 import { httpsProblem, readProviderText } from '../../../../identity/addresses.ts'
 
 function providersProblem(providers: readonly string[]): string | undefined {

@@ -1,5 +1,5 @@
 import { JwtRejected, type PeekedToken, peekToken, verifyToken } from '@warder/foundation/jwt'
-import { foldEmail } from '../../../../external/index.ts'
+import { foldEmail } from '../../../../access/index.ts'
 import { requireKaclsUrl } from './authorization.ts'
 import { type Claims, delegateIn, emailClaim, leewaySeconds, requireText } from './claims.ts'
 import { delegationAudience, migrationAudience } from './issuers.ts'

@@ -1,5 +1,5 @@
 import { JwtRejected, peekToken, verifyToken } from '@warder/foundation/jwt'
-import { foldAscii } from '../../../../external/index.ts'
+import { foldAscii } from '../../../../access/index.ts'
 import { type Claims, emailClaim, leewaySeconds, optionalText, requireText } from './claims.ts'
 import {
   type AuthorizationIssuer,

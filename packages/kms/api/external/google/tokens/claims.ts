@@ -1,5 +1,5 @@
 import { JwtRejected } from '@warder/foundation/jwt'
-import { foldAscii, foldEmail } from '../../../../external/index.ts'
+import { foldAscii, foldEmail } from '../../../../access/index.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isEveryPrincipal, normalizeName } from './names.ts'
+import { isEveryPrincipal, normalizeName } from './external-names.ts'
 
 test('a name of a cloud has one form, whatever its cloud ignores', () => {
   const same: readonly (readonly [written: string, form: string])[] = [
