@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { setBounded } from '@warder/foundation/runtime'
+import { type Clock, setBounded } from '@warder/foundation/runtime'
 import { createRowCache, type RowCache } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
 import {
@@ -17,7 +17,7 @@ import {
 } from '@warder/pki/x509/ocsp'
 import { findIssued, issuedTopic, issuedVersion, registerId } from '../register/register-store.ts'
 import { createResponders, type KnownIssuer, type ResponderServices } from './responders.ts'
-import { type SignaturePurpose, signatureBudget } from './signature-budget.ts'
+import { type SignatureBudget, type SignaturePurpose, signatureBudget } from './signature-budget.ts'
 
 /** An answer, and how long others may keep it; `fresh` undefined: not at all. */
 export interface OcspReply {
@@ -66,6 +66,21 @@ interface KeptAnswer {
   readonly until: number
 }
 
+/** What the phases of an answer share. */
+interface AnswerState {
+  readonly clock: Clock
+  readonly ocspValidityMs: number
+  readonly issuers: RowCache<KnownIssuer>
+  readonly statuses: RowCache<Status>
+  readonly answers: Map<string, KeptAnswer>
+  /** Responses about serial numbers that were never issued; clients can invent any number of these. */
+  readonly unknownAnswers: Map<string, KeptAnswer>
+  readonly signing: Map<string, Promise<OcspReply>>
+  /** Paths that ask about one certificate without a nonce, as they were read. */
+  readonly paths: Map<string, CertId>
+  readonly budget: SignatureBudget
+}
+
 /**
  * OCSP responses (RFC 6960, RFC 5019). A response about a single certificate, without a nonce, is cached for half of
  * its validity or until the certificate's status changes, so that a flood of requests costs no signatures. Other
@@ -74,136 +89,151 @@ interface KeptAnswer {
  */
 export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   const { clock, revocation } = services
-  const issuers = createResponders(services)
-  const statuses = createStatuses(services)
-  const answers = new Map<string, KeptAnswer>()
-  /** Responses about serial numbers that were never issued; clients can invent any number of these. */
-  const unknownAnswers = new Map<string, KeptAnswer>()
-  const signing = new Map<string, Promise<OcspReply>>()
-  /** Paths that ask about one certificate without a nonce, as they were read. */
-  const paths = new Map<string, CertId>()
-  const budget = signatureBudget(clock, revocation.freshAnswersPerSecond)
-
-  const forRequest = (bytes: Uint8Array): MaybePromise<OcspReply> => {
-    let request: OcspRequest
-    try {
-      request = readOcspRequest(bytes)
-    } catch (error) {
-      if (error instanceof PkiError) return errorReply('malformedRequest')
-      throw error
-    }
-    const [first] = request.certIds
-    if (first === undefined) return errorReply('malformedRequest')
-    return request.certIds.length === 1 && request.nonce === undefined
-      ? aboutOne(first)
-      : aboutSeveral(request)
+  const state: AnswerState = {
+    clock,
+    ocspValidityMs: revocation.ocspValidityMs,
+    issuers: createResponders(services),
+    statuses: createStatuses(services),
+    answers: new Map(),
+    unknownAnswers: new Map(),
+    signing: new Map(),
+    paths: new Map(),
+    budget: signatureBudget(clock, revocation.freshAnswersPerSecond),
   }
-
-  const aboutOne = (certId: CertId): MaybePromise<OcspReply> => {
-    const key = findIssuerKey(certId)
-    if (key === undefined) return errorReply('unauthorized')
-    return andThen(issuers.get(key), (known) => {
-      if (known === undefined) return errorReply('unauthorized')
-      return andThen(statuses.get(registerId(known.issuer, certId.serial)), (status = unknown) =>
-        getOrSign(certId, known, status),
-      )
-    })
+  return {
+    forPath: (path) => answerPath(state, path),
+    forRequest: (request) => answerRequest(state, parseRequest(request)),
   }
+}
 
-  const getOrSign = (certId: CertId, known: KnownIssuer, status: Status): MaybePromise<OcspReply> => {
-    const key = toCacheKey(certId)
-    const [place, most] = status === unknown ? [unknownAnswers, maxUnknownAnswers] : [answers, maxAnswers]
-    const kept = place.get(key)
-    if (kept !== undefined && kept.version === status.version && isInForce(kept, clock.now()))
-      return kept.reply
-    const pending = signing.get(`${status.version} ${key}`)
-    if (pending !== undefined) return pending
-    const made = withinBudget(status === unknown ? 'once' : 'kept', () =>
-      sign([{ certId, status }], known, undefined),
+function answerPath(state: AnswerState, path: string): MaybePromise<OcspReply> {
+  const known = state.paths.get(path)
+  if (known !== undefined) return answerOne(state, known)
+  const request = parseRequest(path)
+  const single = request && findSingle(request)
+  if (single !== undefined && path.length <= maxKnownPathLength)
+    setBounded(state.paths, path, copyCertId(single), maxPaths)
+  return answerRequest(state, request)
+}
+
+/** @param source path or DER @returns undefined = it is malformed */
+function parseRequest(source: string | Uint8Array): OcspRequest | undefined {
+  try {
+    return readOcspRequest(typeof source === 'string' ? ocspRequestFromPath(source) : source)
+  } catch (error) {
+    if (error instanceof PkiError) return undefined
+    throw error
+  }
+}
+
+/** @returns the certificate of a request about a single one, without a nonce */
+function findSingle({ certIds, nonce }: OcspRequest): CertId | undefined {
+  return certIds.length === 1 && nonce === undefined ? certIds[0] : undefined
+}
+
+function answerRequest(state: AnswerState, request: OcspRequest | undefined): MaybePromise<OcspReply> {
+  if (request === undefined || request.certIds.length === 0) return errorReply('malformedRequest')
+  const single = findSingle(request)
+  return single === undefined ? answerSeveral(state, request) : answerOne(state, single)
+}
+
+function answerOne(state: AnswerState, certId: CertId): MaybePromise<OcspReply> {
+  const key = findIssuerKey(certId)
+  if (key === undefined) return errorReply('unauthorized')
+  return andThen(state.issuers.get(key), (known) => {
+    if (known === undefined) return errorReply('unauthorized')
+    return andThen(state.statuses.get(registerId(known.issuer, certId.serial)), (status = unknown) =>
+      getOrSign(state, certId, known, status),
     )
-      .then((signed) => {
-        if (!('nextUpdate' in signed)) return signed
-        const { producedAt, nextUpdate } = signed
-        const etag = `"${createHash('sha1').update(signed.der).digest('hex')}"`
-        const reply = { der: Uint8Array.from(signed.der), fresh: { etag, producedAt, nextUpdate } }
-        const until = producedAt + (nextUpdate - producedAt) / 2
-        setBounded(place, key, { reply, version: status.version, until }, most)
-        return reply
-      })
-      .finally(() => signing.delete(`${status.version} ${key}`))
-    signing.set(`${status.version} ${key}`, made)
-    return made
-  }
+  })
+}
 
-  const aboutSeveral = async ({ certIds, nonce }: OcspRequest): Promise<OcspReply> => {
-    const keys = new Set(certIds.map(findIssuerKey))
-    // The responder is authorised for one issuer, which has as many names as there are hashes.
-    if (keys.size > certIdHashes.length) return errorReply('unauthorized')
-    const found = await Promise.all(
-      [...keys].map((key) => (key === undefined ? undefined : issuers.get(key))),
-    )
-    const [known] = found
-    if (known === undefined || found.some((other) => other?.issuer !== known.issuer))
-      return errorReply('unauthorized')
-    return withinBudget('once', async () => {
-      const about = []
-      for (const certId of certIds) {
-        const status = await statuses.get(registerId(known.issuer, certId.serial))
-        about.push({ certId, status: status ?? unknown })
-      }
-      const { der } = await sign(about, known, nonce)
-      return { der }
+function getOrSign(
+  state: AnswerState,
+  certId: CertId,
+  known: KnownIssuer,
+  status: Status,
+): MaybePromise<OcspReply> {
+  const { answers, unknownAnswers, signing, clock } = state
+  const key = toCacheKey(certId)
+  const [cache, max] = status === unknown ? [unknownAnswers, maxUnknownAnswers] : [answers, maxAnswers]
+  const kept = cache.get(key)
+  if (kept !== undefined && kept.version === status.version && isInForce(kept, clock.now())) return kept.reply
+  const signingKey = `${status.version} ${key}`
+  const pending = signing.get(signingKey)
+  if (pending !== undefined) return pending
+  const purpose = status === unknown ? 'once' : 'kept'
+  const signed = withinBudget(state, purpose, () =>
+    signResponse(state, [{ certId, status }], known, undefined),
+  )
+    .then((answer) => {
+      if (!('nextUpdate' in answer)) return answer
+      const fresh = toKeptAnswer(answer, status.version)
+      setBounded(cache, key, fresh, max)
+      return fresh.reply
     })
-  }
+    .finally(() => signing.delete(signingKey))
+  signing.set(signingKey, signed)
+  return signed
+}
 
-  /** A request over the budget is refused before any look-up. */
-  const withinBudget = async <R>(purpose: SignaturePurpose, work: () => Promise<R>) => {
-    if (!budget.take(purpose)) return errorReply('tryLater')
-    try {
-      return await work()
-    } finally {
-      budget.done(purpose)
+async function answerSeveral(state: AnswerState, { certIds, nonce }: OcspRequest): Promise<OcspReply> {
+  const { issuers, statuses } = state
+  const keys = new Set(certIds.map(findIssuerKey))
+  // The responder is authorised for one issuer, which has as many names as there are hashes.
+  if (keys.size > certIdHashes.length) return errorReply('unauthorized')
+  const found = await Promise.all([...keys].map((key) => (key === undefined ? undefined : issuers.get(key))))
+  const [known] = found
+  if (known === undefined || found.some((other) => other?.issuer !== known.issuer))
+    return errorReply('unauthorized')
+  return withinBudget(state, 'once', async () => {
+    const about = []
+    for (const certId of certIds) {
+      const status = await statuses.get(registerId(known.issuer, certId.serial))
+      about.push({ certId, status: status ?? unknown })
     }
-  }
+    const { der } = await signResponse(state, about, known, nonce)
+    return { der }
+  })
+}
 
-  const sign = async (
-    about: readonly { readonly certId: CertId; readonly status: Status }[],
-    known: KnownIssuer,
-    nonce: Uint8Array | undefined,
-  ): Promise<SignedAnswer | OcspReply> => {
-    const responder = await known.responder()
-    const producedAt = Math.floor(clock.now() / 1000) * 1000
-    if (responder === undefined || responder.notAfter <= producedAt) return errorReply('tryLater')
-    const nextUpdate = Math.min(producedAt + revocation.ocspValidityMs, responder.notAfter)
-    const times = { thisUpdate: producedAt, nextUpdate }
-    const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
-    const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
-    return { der, producedAt, nextUpdate }
+/** A request over the budget is refused before any look-up. */
+async function withinBudget<R>(
+  { budget }: AnswerState,
+  purpose: SignaturePurpose,
+  work: () => Promise<R>,
+): Promise<R | OcspReply> {
+  if (!budget.take(purpose)) return errorReply('tryLater')
+  try {
+    return await work()
+  } finally {
+    budget.done(purpose)
   }
+}
 
-  const forPath = (path: string): MaybePromise<OcspReply> => {
-    const known = paths.get(path)
-    if (known !== undefined) return aboutOne(known)
-    let bytes: Buffer
-    try {
-      bytes = ocspRequestFromPath(path)
-      const { certIds, nonce } = readOcspRequest(bytes)
-      const [only] = certIds
-      if (
-        certIds.length === 1 &&
-        only !== undefined &&
-        nonce === undefined &&
-        path.length <= maxKnownPathLength
-      )
-        setBounded(paths, path, ownCopy(only), maxPaths)
-    } catch (error) {
-      if (error instanceof PkiError) return errorReply('malformedRequest')
-      throw error
-    }
-    return forRequest(bytes)
+async function signResponse(
+  { clock, ocspValidityMs }: AnswerState,
+  about: readonly { readonly certId: CertId; readonly status: Status }[],
+  known: KnownIssuer,
+  nonce: Uint8Array | undefined,
+): Promise<SignedAnswer | OcspReply> {
+  const responder = await known.responder()
+  const producedAt = Math.floor(clock.now() / 1000) * 1000
+  if (responder === undefined || responder.notAfter <= producedAt) return errorReply('tryLater')
+  const nextUpdate = Math.min(producedAt + ocspValidityMs, responder.notAfter)
+  const times = { thisUpdate: producedAt, nextUpdate }
+  const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
+  const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
+  return { der, producedAt, nextUpdate }
+}
+
+function toKeptAnswer({ der, producedAt, nextUpdate }: SignedAnswer, version: number): KeptAnswer {
+  const etag = `"${createHash('sha1').update(der).digest('hex')}"`
+  return {
+    reply: { der: Uint8Array.from(der), fresh: { etag, producedAt, nextUpdate } },
+    version,
+    until: producedAt + (nextUpdate - producedAt) / 2,
   }
-
-  return { forPath, forRequest }
 }
 
 /** Whether clients accept the response now: a node with a fast clock may have dated it too far ahead. */
@@ -232,7 +262,7 @@ function createStatuses({ db, clock, leaseMs }: ResponderServices): RowCache<Sta
 }
 
 /** In bytes of its own: a view would keep the whole buffer that it was read from. */
-function ownCopy(certId: CertId): CertId {
+function copyCertId(certId: CertId): CertId {
   const copy = (bytes: Uint8Array): Uint8Array => Uint8Array.from(bytes)
   const { der, hash, issuerNameHash, issuerKeyHash, serial } = certId
   return {
