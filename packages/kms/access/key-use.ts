@@ -31,7 +31,7 @@ const attempts = 10
  * The key, if it may be used so now: see `mayUse`. The use is noted as the caller's.
  * @throws failure('crypto_failure') with the sentence of the verdict
  */
-export function requireUse(key: Key, use: Usage, context: Context): Key {
+export function requireKeyUse(key: Key, use: Usage, context: Context): Key {
   return requireAllowed(key, key.mayUse(use, context.services.clock.now()), context)
 }
 

@@ -88,10 +88,8 @@ export async function followAuth(environment: Environment): Promise<Follower | u
   const memory = readSharedMemory()
   if (!isTold(environment) || memory === undefined) return undefined
   // Loaded only where there is something to follow.
-  const [{ createEndedWriter, follow }, { configuredFeed, userName }] = await Promise.all([
-    import('../ended/index.ts'),
-    import('../identity/index.ts'),
-  ])
+  const { createEndedWriter, follow } = await import('../ended/index.ts')
+  const { configuredFeed, userName } = await import('../identity/index.ts')
   const { config, clock, log, peerSecret } = environment
   const source = configuredFeed(environment, peerSecret)
   if (source === undefined) return undefined

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight, requireUse } from '../../access/index.ts'
+import { keyNotFound, keyRight, requireKeyUse } from '../../access/index.ts'
 import { largeMember, openLarge } from '../../bulk/index.ts'
 import { type AlgorithmPolicy, algorithmFor } from '../../crypto/index.ts'
 import {
@@ -129,7 +129,7 @@ export const decrypt = define({
   act(_input, context) {
     const { key, kid, request } = access.resolved(context)
     const { alg, encryptedKey, sealed, large } = request
-    requireUse(key, 'decrypt', context)
+    requireKeyUse(key, 'decrypt', context)
     if (alg === abe) {
       const { iv, ciphertext, tag, aad } = sealed
       const parts = { encryptedKey, iv, ciphertext, tag, aad: decodeBase64Url(aad ?? '', 'aad') }
@@ -188,7 +188,7 @@ type Opened = RawReply | { readonly kid: string; readonly data: string }
 async function stillProcessing({ object }: Key, context: OperationContext<RestServices>): Promise<void> {
   const now = await context.services.keys.get(object.id)
   if (now === undefined) throw keyNotFound()
-  requireUse(now, 'decrypt', context)
+  requireKeyUse(now, 'decrypt', context)
 }
 
 function formatDecrypted(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { afterCountingUse, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyNotFound, keyRight, requireKeyUse } from '../../access/index.ts'
 import { largeMember, sealLarge } from '../../bulk/index.ts'
 import { algorithmFor } from '../../crypto/index.ts'
 import {
@@ -89,7 +89,7 @@ function requirePolicy({ alg, policy }: Static<typeof EncryptRequest>): void {
 async function stillProtecting(id: ObjectId, context: OperationContext<RestServices>): Promise<void> {
   const now = await context.services.keys.get(id)
   if (now === undefined) throw keyNotFound()
-  requireUse(now, 'encrypt', context)
+  requireKeyUse(now, 'encrypt', context)
 }
 
 /** `POST /v1/crypto/encrypt`: a flattened JWE whose header names the key that will decrypt it. */
@@ -112,7 +112,7 @@ export const encrypt = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { data, large, aad, policy } = request
-    requireUse(key, 'encrypt', context)
+    requireKeyUse(key, 'encrypt', context)
     const { id } = key.object
     // Transferred, the data has no length here any more.
     const bytes = data.length

@@ -3,7 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { afterCountingUse, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyRight, requireKeyUse } from '../../access/index.ts'
 import type { DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, sameTag } from '../../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../../jose/index.ts'
@@ -72,7 +72,7 @@ type Request = ReturnType<typeof read>
 type Context = OperationContext<RestServices>
 
 function computeMac(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, context: Context) {
-  requireUse(key, 'macGenerate', context).requireBoundTo(alg)
+  requireKeyUse(key, 'macGenerate', context).requireBoundTo(alg)
   const made = hmacKey(key).mac(algorithm.plan, data)
   const { chainId, id } = key.object
   const reply = andThen(made, (tag) => ({
@@ -101,7 +101,7 @@ function isMadeBy(
   { alg, algorithm, data, mac: given }: Request & { readonly mac: Uint8Array },
   context: Context,
 ): MaybePromise<boolean> {
-  requireUse(key, 'macVerify', context).requireBoundTo(alg)
+  requireKeyUse(key, 'macVerify', context).requireBoundTo(alg)
   return andThen(hmacKey(key).mac(algorithm.plan, data), (right) => sameTag(right, given))
 }
 
@@ -131,7 +131,7 @@ async function verifyWithAny(
     await setImmediate()
   }
   // No version could be tried: report the reason, as for a key with one version.
-  if (tried === 0 && refusal instanceof Key) requireUse(refusal, 'macVerify', context)
+  if (tried === 0 && refusal instanceof Key) requireKeyUse(refusal, 'macVerify', context)
   return { kid, valid: false }
 }
 

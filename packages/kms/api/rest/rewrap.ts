@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { afterCountingUse, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyNotFound, keyRight, requireKeyUse } from '../../access/index.ts'
 import { openNow, readJweHeader, sealNow } from '../../jose/index.ts'
 import { type Key, protectingVersion } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -51,9 +51,9 @@ export const rewrap = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    requireUse(key, 'decrypt', context)
+    requireKeyUse(key, 'decrypt', context)
     return andThen(findNewest(key, context), (newest) => {
-      requireUse(newest, 'encrypt', context)
+      requireKeyUse(newest, 'encrypt', context)
       context.audit({ details: { version: newest.object.generation + 1 } })
       return andThen(openSealed(openNow, key, request, context), (data) => {
         const bytes = data.length

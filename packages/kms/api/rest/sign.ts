@@ -1,6 +1,6 @@
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { afterCountingUse, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyRight, requireKeyUse } from '../../access/index.ts'
 import { algorithmFor, algorithmNames } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsSign } from '../../jose/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -40,7 +40,7 @@ export const sign = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    requireUse(key, 'sign', context).requireBoundTo(request.alg.name)
+    requireKeyUse(key, 'sign', context).requireBoundTo(request.alg.name)
     const { id, linkedId } = key.object
     const signed = jwsSign(key.described, linkedId ?? id, request.alg, request.data)
     return afterCountingUse(context, key, Buffer.byteLength(request.data, 'base64url'), signed)

@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { keyRight, requireCreate, requirePrincipal, requireUse } from '../../access/index.ts'
+import { keyRight, requireCreate, requireKeyUse, requirePrincipal } from '../../access/index.ts'
 import type { BackendKey, DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, type KeyMaterial, oaepPlan, toKeyOps } from '../../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
@@ -57,7 +57,7 @@ export const unwrapKey = define({
     const { services } = context
     const { key, request } = access.resolved(context)
     await requireCreate(context)
-    requireUse(key, 'decrypt', context).requireBoundTo(request.alg)
+    requireKeyUse(key, 'decrypt', context).requireBoundTo(request.alg)
     const plan = oaepPlan(request.management)
     const cek = await rsaKey(key.described).decryptRsa(plan, request.encryptedKey)
     const material = importCek(cek, request.encryption.bits)

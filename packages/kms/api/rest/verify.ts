@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyRight, requireUse } from '../../access/index.ts'
+import { keyRight, requireKeyUse } from '../../access/index.ts'
 import { algorithmFor } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsVerify, readJwsHeader } from '../../jose/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -44,7 +44,7 @@ export const verify = define({
   act(_input, context) {
     const { key, kid, request } = access.resolved(context)
     const { alg, algorithm, header, data, signature } = request
-    requireUse(key, 'verify', context).requireBoundTo(alg)
+    requireKeyUse(key, 'verify', context).requireBoundTo(alg)
     const verified = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
     return andThen(verified, (valid) => ({ kid, valid }))
   },

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { afterCountingUse, requireUse } from '../../access/index.ts'
+import { afterCountingUse, requireKeyUse } from '../../access/index.ts'
 import { algorithmFor, encryptRsa, oaepPlan } from '../../crypto/index.ts'
 import { contentPlan } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
@@ -23,7 +23,7 @@ export function encryptWith(
   aad: Uint8Array | undefined,
   context: Context,
 ): MaybePromise<string> {
-  requireUse(key, 'encrypt', context)
+  requireKeyUse(key, 'encrypt', context)
   const made = andThen(encryptPlaintext(key, plaintext, aad, context), (bytes) =>
     withVersion(number, bytes.toString('base64')),
   )
@@ -59,7 +59,7 @@ export function decryptWith(
   aad: Uint8Array | undefined,
   context: Context,
 ): MaybePromise<Buffer> {
-  requireUse(key, 'decrypt', context)
+  requireKeyUse(key, 'decrypt', context)
   const bytes = decodeBase64(text, 'ciphertext')
   const { described } = key
   const { policy } = context.services

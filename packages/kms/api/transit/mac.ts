@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { afterCountingUse, requireHmacKeyUse, requireUse } from '../../access/index.ts'
+import { afterCountingUse, requireHmacKeyUse, requireKeyUse } from '../../access/index.ts'
 import type { BackendKey } from '../../backend/index.ts'
 import { algorithmFor, type MacPlan, planMac, sameTag } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
@@ -47,7 +47,7 @@ function planHmac(
         'bad_request',
         `algorithm: this key of type hmac computes HMACs with ${hmacHashes[alg]} alone: name this hash or none`,
       )
-    requireUse(key, use, context)
+    requireKeyUse(key, use, context)
     return { held: key.described.held, plan: algorithmFor('mac', alg, policy).plan }
   }
   const hashingAlgorithm = readHmacHash(hash ?? defaultHash)

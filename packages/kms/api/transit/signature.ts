@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { afterCountingUse, requirePermittedKey, requirePrincipal, requireUse } from '../../access/index.ts'
+import { afterCountingUse, requireKeyUse, requirePermittedKey, requirePrincipal } from '../../access/index.ts'
 import {
   type CryptographicParameters,
   planSignature,
@@ -126,7 +126,7 @@ function signWith(
   const input = decodeBase64(item.input, 'input')
   const found = newestToProtect(context, key, wanted)
   return andThen(found, async (version) => {
-    requireUse(version.key, 'sign', context)
+    requireKeyUse(version.key, 'sign', context)
     requireUnbound(version.key)
     const { plan, what, encoding } = planFor(version.key, input, asked, named, 'sign', context)
     const signature = await afterCountingUse(
@@ -165,7 +165,7 @@ function verifyWith(
     return verifyMac(context, key, input, hmac, named ?? asked.hash_algorithm ?? asked.algorithm)
   const { version: number, text: encoded } = readVersioned(text ?? '', 'signature')
   return andThen(versionAt(context, key, number), async (version) => {
-    requireUse(version.key, 'verify', context)
+    requireKeyUse(version.key, 'verify', context)
     requireUnbound(version.key)
     const { plan, what, encoding } = planFor(version.key, input, asked, named, 'verify', context)
     const signature = Buffer.from(encoded, encoding)

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { type Access, type OperationContext, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { requireUse } from '../../../access/index.ts'
+import { requireKeyUse } from '../../../access/index.ts'
 import { planRsa } from '../../../crypto/index.ts'
 import { Key } from '../../../keys/index.ts'
 import { decodeBase64 } from '../scope/index.ts'
@@ -65,7 +65,7 @@ export const decrypt = (scope: MicrosoftScope) =>
       if (body.alg !== algorithm) throw failure('bad_request', `alg: only ${algorithm} is supported.`)
       const encrypted = decodeBase64(body.value, 'value', maxBytes)
       const key = requireRsa(requireResolvedKey(context))
-      requireUse(key, 'decrypt', context)
+      requireKeyUse(key, 'decrypt', context)
       const plan = planRsa(key.object.bits ?? 0, parameters, context.services.policy)
       const opened = await key.held.decryptRsa(plan, encrypted)
       const value = opened.toString('base64')

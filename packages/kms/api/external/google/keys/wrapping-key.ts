@@ -1,7 +1,7 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { afterCountingUse, everyPrincipal, requireUse } from '../../../../access/index.ts'
+import { afterCountingUse, everyPrincipal, requireKeyUse } from '../../../../access/index.ts'
 import {
   type AlgorithmPolicy,
   type CipherPlan,
@@ -62,7 +62,7 @@ export function wrapSecret(
   return andThen(wrappingVersion(services, principal, kid), (key) => {
     context.audit({ object: kid, algorithm: 'A256GCM' })
     requireAes256(key)
-    requireUse(key, 'encrypt', context)
+    requireKeyUse(key, 'encrypt', context)
     const seal = () => {
       const head = { ...binding, kid: key.object.id }
       const aad = blobAad(head, binding.resourceName)
@@ -110,7 +110,7 @@ export async function unwrapSecret(
   const current = await services.namedKeys.require(granted)
   const key = await versionNamed(context, current, principal, blob.kid, member)
   requireAes256(key)
-  requireUse(key, 'decrypt', context)
+  requireKeyUse(key, 'decrypt', context)
   const input = { data: blob.ciphertext, iv: blob.iv, tag: blob.tag, aad: blobAad(blob, resourceName) }
   try {
     return { secret: await key.held.decrypt(gcmPlan(services.policy), input), perimeterId: blob.perimeterId }
