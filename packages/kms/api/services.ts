@@ -7,14 +7,12 @@ import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { Ended } from '../ended/index.ts'
 import type { Directory, OidcLogin, PasswordLogin, SamlLogin } from '../identity/index.ts'
 import type { ContentKeys } from '../jose/index.ts'
-import type { ApplyCreationRules, GcmBudgets, LastUses, RotationPolicy } from '../keys/index.ts'
+import type { GcmBudgets, LastUses, RotationPolicy } from '../keys/index.ts'
 import type { ExternalServices } from './external/scope/services.ts'
 
 /** Services that the operations of the REST API need. */
 export interface RestServices extends AccessServices {
   readonly seal: Seal
-  /** Rules of the owner that bind new objects of every protocol. */
-  readonly applyCreationRules: ApplyCreationRules
   readonly clock: Clock
   /** Rotation by the settings, for keys without a schedule of their own. */
   readonly rotation: RotationPolicy

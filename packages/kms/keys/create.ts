@@ -1,15 +1,8 @@
 import { algorithms, type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/index.ts'
 import { ObjectAttributes } from './attributes/object-attributes.ts'
-import {
-  type Extractability,
-  type ManagedObject,
-  type NewObject,
-  newObjectDefaults,
-  type ObjectType,
-} from './managed-object.ts'
+import { type Extractability, type NewObject, newObjectDefaults, type ObjectType } from './managed-object.ts'
 import { type Usage, usageMask } from './may-use.ts'
 import { newObjectId, type ObjectId } from './object-id.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
 
 /** Members shared by the halves of one new key. Times in Unix milliseconds. */
 export interface NewKey {
@@ -65,35 +58,6 @@ export function newKeyObjects(
       tags,
     }),
   )
-}
-
-/**
- * Applies the rules of `owner` for new objects: fills in defaults and checks constraints.
- * @param kind `replacement`: inherits from the replaced object and gets no defaults. Default: `new`
- * @throws failure('crypto_failure') for a violated constraint
- */
-export type ApplyCreationRules = (
-  owner: string,
-  created: readonly NewObject[],
-  now: number,
-  kind?: 'new' | 'replacement',
-) => Promise<readonly NewObject[]>
-
-/**
- * Stages new objects by the rules of their owner, and wipes their bytes.
- * @throws as `ApplyCreationRules`
- */
-export async function stageNew(
-  objects: UnitOfWork,
-  apply: ApplyCreationRules,
-  key: Pick<NewKey, 'owner' | 'now'>,
-  wanted: readonly NewObject[],
-): Promise<readonly ManagedObject[]> {
-  try {
-    return (await apply(key.owner, wanted, key.now)).map((one) => objects.create(one))
-  } finally {
-    for (const { material } of wanted) material?.fill(0)
-  }
 }
 
 const signing: readonly Usage[] = ['sign', 'verify']

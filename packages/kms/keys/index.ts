@@ -47,7 +47,7 @@ export {
   ObjectAttributes,
   toStoredValue,
 } from './attributes/object-attributes.ts'
-export { attributesForReplacement, passesToReplacement, serverVendor } from './attributes/replacement.ts'
+export { attributesForReplacement, passesToReplacement } from './attributes/replacement.ts'
 export * from './budget-look.ts'
 export {
   type BudgetMark,
@@ -88,7 +88,6 @@ export * from './refusal.ts'
 export { type Explanation, explain, reasonOfKind, toRefusal } from './refusal-reasons.ts'
 export { forgetReservations, moveReservations, sweepReservations } from './removed-id-store.ts'
 export * from './replace-object.ts'
-export { stageReplacementPair } from './replacement-pair.ts'
 export * from './rotation-due-store.ts'
 export * from './rotation-plan.ts'
 export * from './rotation-plan-store.ts'

@@ -9,17 +9,25 @@ import type { UnitOfWork } from './unit-of-work.ts'
 
 /** Reasons for refusals by objects and keys, in the words of KMIP 2.1 §11.48. */
 export type RefusalReason =
+  | 'ApplicationNamespaceNotSupported'
+  | 'AttributeReadOnly'
+  | 'AttributeSingleValued'
+  | 'ConstraintViolation'
   | 'GeneralFailure'
   | 'IncompatibleCryptographicUsageMask'
+  | 'InvalidAttribute'
   | 'InvalidAttributeValue'
   | 'InvalidField'
   | 'InvalidObjectType'
   | 'KeyValueNotPresent'
   | 'MissingData'
+  | 'NonUniqueNameAttribute'
   | 'ObjectArchived'
   | 'ObjectDestroyed'
   | 'ObjectNotFound'
   | 'PermissionDenied'
+  | 'ProtectionStorageUnavailable'
+  | 'ServerLimitExceeded'
   | 'WrongKeyLifecycleState'
 
 /** Why a request was refused. The message goes to the client. */

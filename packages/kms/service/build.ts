@@ -14,7 +14,6 @@ import {
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enableStores } from '../api/external/index.ts'
 import { externalHosts } from '../api/external/settings.ts'
-import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { deleteKey } from '../api/rest/delete-key.ts'
 import { setRotation } from '../api/rest/key-rotation.ts'
@@ -172,7 +171,6 @@ function createKmsServices(
   return {
     db,
     seal,
-    applyCreationRules: createCreationGate({ db, policy }),
     keyOperations: {
       rotate: forTransit(rotateKey),
       setRotation: forTransit(setRotation),

@@ -1,7 +1,6 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { createAliases } from '../access/index.ts'
-import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import type { RenewalServices } from '../authority/renewal/renew-due.ts'
 import { createKeyRing, createLastUses } from '../keys/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
@@ -35,7 +34,6 @@ export function renewalServicesOf(environment: ServiceEnvironment<KmsConfig>): R
     roles: createRoles(environment),
     aliases: createAliases({ db, clock, leaseMs }),
     uses: createLastUses({ db, log }),
-    applyCreationRules: createCreationGate({ db, policy }),
   }
   made.set(db, services)
   return services

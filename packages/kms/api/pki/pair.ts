@@ -11,6 +11,7 @@ import {
   requirePermitted,
   toKeySpec,
 } from '../../crypto/index.ts'
+import { stageNew } from '../../keys/creation/apply-rules.ts'
 import {
   type AlgorithmName,
   findLinkTarget,
@@ -19,7 +20,6 @@ import {
   newKeyObjects,
   newQuantumSafePair,
   type ObjectId,
-  stageNew,
   toStoredKeyKind,
   type UnitOfWork,
   usageMask,
@@ -98,7 +98,7 @@ async function newPair(
     : ((await quantumSafePair(services, wish)) ?? (await josePair(services, wish)))
   if (wanted === undefined)
     throw failure('unsupported_algorithm', `'${alg.slice(0, 64)}' does not sign certificates here.`)
-  const [secret, open] = await stageNew(objects, services.applyCreationRules, wish, wanted)
+  const [secret, open] = await stageNew(objects, services, wish, wanted)
   const privateKey = secret === undefined ? undefined : await objects.key(secret.id)
   if (privateKey === undefined) throw failure('internal_error', 'the new key is not there')
   return { privateKey, publicKey: open?.id }

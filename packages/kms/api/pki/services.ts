@@ -4,13 +4,11 @@ import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../../access/index.ts'
 import type { Maintenance, PublishedStatus, RevocationConfig } from '../../authority/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
-import type { ApplyCreationRules, LastUses } from '../../keys/index.ts'
+import type { LastUses } from '../../keys/index.ts'
 
 /** Services that the operations of certificates need. */
 export interface PkiServices extends AccessServices {
   readonly seal: Seal
-  /** Rules of the owner that bind new objects of every protocol. */
-  readonly applyCreationRules: ApplyCreationRules
   readonly clock: Clock
   /** Last uses of keys by users. */
   readonly uses: LastUses

@@ -16,13 +16,13 @@ import {
   toKeySpec,
 } from '../../crypto/index.ts'
 import { decodeBase64Url } from '../../jose/index.ts'
+import { stageNew } from '../../keys/creation/apply-rules.ts'
 import {
   type Extractability,
   encrypts,
   maxTags,
   type NewHalf,
   newKeyObjects,
-  stageNew,
   toUsageMask,
   UnitOfWork,
 } from '../../keys/index.ts'
@@ -128,7 +128,7 @@ async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedK
   }
 }
 
-type StageKeyServices = Pick<RestServices, 'policy' | 'applyCreationRules' | 'tagSigningPairs'>
+type StageKeyServices = Pick<RestServices, 'db' | 'policy' | 'tagSigningPairs'>
 
 /** Stages the key of a request, which is not one of attribute-based encryption: the caller commits. @throws Failure */
 export async function stageKey(
@@ -159,7 +159,7 @@ export async function stageKey(
   requireBits(body, material)
   requirePermitted(services.policy, keyFacts(material))
   const key = { owner: requirePrincipal(context).name, boundAlg: spec.alg, now }
-  const created = await stageNew(objects, services.applyCreationRules, key, newKeyObjects(key, halves))
+  const created = await stageNew(objects, services, key, newKeyObjects(key, halves))
   return { spec, made, material, usageMask, created }
 }
 

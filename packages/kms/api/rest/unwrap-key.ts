@@ -6,7 +6,8 @@ import { keyRight, requireCreate, requireKeyUse, requirePrincipal } from '../../
 import type { BackendKey, DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, type KeyMaterial, oaepPlan, toKeyOps } from '../../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
-import { newKeyObjects, stageNew, toUsageMask, UnitOfWork } from '../../keys/index.ts'
+import { stageNew } from '../../keys/creation/apply-rules.ts'
+import { newKeyObjects, toUsageMask, UnitOfWork } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { Ext, toExtractability } from './extractable.ts'
 import { KeyReply } from './key-shape.ts'
@@ -73,7 +74,7 @@ export const unwrapKey = define({
         ...(extractability !== undefined && { extractability }),
       },
     ])
-    const [made] = await stageNew(objects, services.applyCreationRules, created, wanted)
+    const [made] = await stageNew(objects, services, created, wanted)
     const kid = made?.id
     context.audit({ details: { created: kid, ...(ext === false && { ext }) } })
     await objects.commit(context.commit)

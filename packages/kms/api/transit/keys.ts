@@ -17,13 +17,13 @@ import {
   signedIn,
 } from '../../access/index.ts'
 import { generateKey, keyFacts, requirePermitted, toKeySpec } from '../../crypto/index.ts'
+import { stageNew } from '../../keys/creation/apply-rules.ts'
 import {
   type Key,
   listKeyVersions,
   type ManagedObject,
   newestVersion,
   newKeyObjects,
-  stageNew,
   toUsageMask,
   UnitOfWork,
   versionNumber,
@@ -102,7 +102,7 @@ const create = define({
     }))
     if (first === undefined) throw failure('internal_error', 'no key was made')
     const wanted = newKeyObjects(key, second === undefined ? [first] : [first, second])
-    const [object] = await stageNew(objects, services.applyCreationRules, key, wanted)
+    const [object] = await stageNew(objects, services, key, wanted)
     if (object === undefined) throw failure('internal_error', 'no key was made')
     objects.also(...aliasCreation(services.db, alias, object.id, now))
     context.audit({

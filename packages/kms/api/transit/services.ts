@@ -4,13 +4,11 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../../access/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
-import type { ApplyCreationRules, GcmBudgets, LastUses } from '../../keys/index.ts'
+import type { GcmBudgets, LastUses } from '../../keys/index.ts'
 
 /** Services that the paths of Vault’s transit engine need. */
 export interface TransitServices extends AccessServices {
   readonly seal: Seal
-  /** Rules of the owner that bind new objects of every protocol. */
-  readonly applyCreationRules: ApplyCreationRules
   readonly clock: Clock
   readonly budgets: GcmBudgets
   /** Last uses of keys by users. */

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { requirePermittedObject } from '../../access/index.ts'
+import { stageReplacementPair } from '../../keys/creation/replacement-pair.ts'
 import {
   findLinkedHalf,
   findLinkTarget,
@@ -7,7 +8,6 @@ import {
   type ManagedObject,
   refusal,
   requireReplaceable,
-  stageReplacementPair,
 } from '../../keys/index.ts'
 import { resolveNamedIssuer } from '../issuance/issuer.ts'
 import { stageCertificate } from '../issuance/stage-certificate.ts'

@@ -1,3 +1,4 @@
+import { applyCreationRules } from '../../keys/creation/apply-rules.ts'
 import {
   attributesForReplacement,
   type ManagedObject,
@@ -31,7 +32,7 @@ export function replacementMaker(
     }
     requireDateOrder(object)
     const tags = (await objects.tags(before)).filter((tag) => !tag.startsWith('_'))
-    const [ruled] = await services.applyCreationRules(owner, [{ ...made, object, tags }], now, 'replacement')
+    const [ruled] = await applyCreationRules(services, owner, [{ ...made, object, tags }], now, 'replacement')
     const { id, algorithm } = object
     audit({ object: id, ...(algorithm !== undefined && { algorithm }) })
     return ruled ?? { ...made, object, tags }

@@ -1,12 +1,7 @@
 import type { AccessServices } from '../../access/index.ts'
-import type { ApplyCreationRules } from '../../keys/index.ts'
 import type { CertificateRequester } from '../issuance/requester.ts'
 
 /** The owner of a certificate, on whose behalf it is renewed. */
 export interface RenewalRequester extends CertificateRequester {
-  readonly services: CertificateRequester['services'] &
-    AccessServices & {
-      /** Rules of the owner for new objects. */
-      readonly applyCreationRules: ApplyCreationRules
-    }
+  readonly services: CertificateRequester['services'] & AccessServices
 }

@@ -1,9 +1,9 @@
 import { parseJsonBody } from '@warder/foundation/http'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { findMember, type TtlvNode } from '@warder/kmip/ttlv'
+import { ownVendor, readVendorName } from '../../../keys/creation/vendor-name.ts'
 import { abePolicyAttribute, abeVendor } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { ownVendor, readVendorName } from './attribute-vendor.ts'
 
 /** Vendor attributes that carry request parameters; only the policy of a user key is stored. */
 const structureAttribute = 'cover_crypt_access_structure'

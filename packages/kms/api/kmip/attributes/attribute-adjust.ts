@@ -1,9 +1,9 @@
 import type { ValueName } from '@warder/kmip/tables'
 import { bigInteger, type TtlvNode } from '@warder/kmip/ttlv'
+import { requireRule } from '../../../keys/creation/attribute-rules.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type Edited, instancesCalled, setAttribute } from './attribute-edit.ts'
 import { type AttributeName, formatName } from './attribute-name.ts'
-import { requireRule } from './attribute-rules.ts'
 import { toVendorMember, withVendorValue } from './attribute-vendor.ts'
 import type { AttributeState } from './attribute-view.ts'
 

@@ -1,8 +1,13 @@
 import { change, type Database, query, type SqlValue } from '@warder/foundation/sql'
 import { decodeMembers } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
+import {
+  attributeMembers,
+  isTyped,
+  toMembers,
+  writeAttributes,
+} from '../../../keys/creation/stored-attributes.ts'
 import { type IndexGaps, storedLinks, storedNames } from '../../../keys/index.ts'
-import { attributeMembers, isTyped, toMembers, writeAttributes } from '../stored/stored-attributes.ts'
 
 /** The JSON in rows before migration 4: the form of the material, and all KMIP attributes. */
 interface AttributeBag {

@@ -1,6 +1,7 @@
 import { Tag, tagText } from '@warder/kmip/tables'
-import { boolean, encodeTtlv, memberLong, memberText, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import { maxTags, stateAt } from '../../../keys/index.ts'
+import { boolean, memberLong, type TtlvNode } from '@warder/kmip/ttlv'
+import { dateOrder, nameValue, requireDateOrder } from '../../../keys/creation/attribute-checks.ts'
+import { stateAt } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 
@@ -69,30 +70,12 @@ function requireNotReached(before: TtlvNode | undefined, now: number): void {
     throw kmipFailure('WrongKeyLifecycleState', `${tagText(before.tag)} cannot be changed: it has passed.`)
 }
 
-/** Required order of dates (KMIP 2.1 §4.18, §4.40, §4.41); there are no other conditions on them. */
-const dateOrder: readonly (readonly [earlier: number, later: number])[] = [
-  [Tag.ActivationDate, Tag.ProcessStartDate],
-  [Tag.ActivationDate, Tag.DeactivationDate],
-  [Tag.ProtectStopDate, Tag.DeactivationDate],
-]
-
 function requireOrder(state: AttributeState, changed: TtlvNode, now: number): void {
   const tags = new Set(dateOrder.flat())
   const dates = [...tags].flatMap((tag) =>
     tag === changed.tag ? [changed] : attributeInstances(state, tag, now),
   )
   requireDateOrder(dates)
-}
-
-/** @throws kmipFailure InvalidAttributeValue when a date comes before one that must not be later */
-function requireDateOrder(nodes: readonly TtlvNode[]): void {
-  for (const [before, after] of dateOrder) {
-    const earlier = nodes.find(({ tag }) => tag === before)
-    const later = nodes.find(({ tag }) => tag === after)
-    if (earlier?.type !== 'DateTime' || later?.type !== 'DateTime') continue
-    if (later.value < earlier.value)
-      throw kmipFailure('InvalidAttributeValue', `${tagText(after)} is before ${tagText(before)}.`)
-  }
 }
 
 /** A name occurs at most once in an object; other objects may have it too. */
@@ -109,20 +92,6 @@ function requireUniqueName(
 }
 
 /**
- * Conditions across the attributes of a new object: the order of dates, and no repeated name.
- * @throws kmipFailure InvalidAttributeValue, NonUniqueNameAttribute
- */
-export function requireConsistent(nodes: readonly TtlvNode[]): void {
-  requireDateOrder(nodes)
-  const names = nodes.filter(({ tag }) => tag === Tag.Name).map(nameValue)
-  if (new Set(names).size < names.length) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
-}
-
-function nameValue(node: TtlvNode): string | undefined {
-  return node.type === 'Structure' ? memberText(node, Tag.NameValue) : undefined
-}
-
-/**
  * Further changes of a new value: AlwaysSensitive and NeverExtractable become false for good with the first value that
  * contradicts them (KMIP 2.1 §4.3, §4.33). A rotation interval above zero enables rotation.
  */
@@ -132,18 +101,4 @@ export function consequences(after: TtlvNode): readonly TtlvNode[] {
   if (after.tag === Tag.RotateInterval && after.type === 'Interval' && after.value > 0)
     return [boolean(Tag.RotateAutomatic, true)]
   return []
-}
-
-/** Maximum number of attributes without a column of one object, and their encoding in bytes. */
-const maxStoredAttributes = 1000
-const maxStoredBytes = 256 * 1024
-
-/** @throws kmipFailure ServerLimitExceeded */
-export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly string[]): void {
-  if (
-    tags.length > maxTags ||
-    stored.length > maxStoredAttributes ||
-    encodeTtlv(structure(Tag.Attributes, stored)).length > maxStoredBytes
-  )
-    throw kmipFailure('ServerLimitExceeded', 'The object cannot have so many or so large attributes.')
 }

@@ -14,6 +14,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
+import { attributeMembers } from '../../../keys/creation/stored-attributes.ts'
 import {
   attributeRules,
   type ManagedObject,
@@ -23,7 +24,6 @@ import {
   objectTypes,
 } from '../../../keys/index.ts'
 import { KmipFailure } from '../failure/failure.ts'
-import { attributeMembers } from '../stored/stored-attributes.ts'
 import { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
 import {
   addAttribute,

@@ -1,15 +1,20 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { findMember, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import { checkValue, requireRoomFor } from '../../../keys/creation/attribute-checks.ts'
+import { requireRule } from '../../../keys/creation/attribute-rules.ts'
+import {
+  isSameInstance,
+  readStoredAttributes,
+  withStoredAttributes,
+} from '../../../keys/creation/stored-attributes.ts'
+import { isServerName, isTagName, readTags, requireVendorName } from '../../../keys/creation/vendor-name.ts'
 import type { AttributeRule, ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { isSameInstance, readStoredAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
 import { isAbeAttribute } from './abe-request.ts'
-import { checkValue } from './attribute-checks.ts'
-import { consequences, requireAllowedNow, requireRoomFor, requireUnused } from './attribute-conditions.ts'
+import { consequences, requireAllowedNow, requireUnused } from './attribute-conditions.ts'
 import { assignIndexes, freeIndex, withIndexes } from './attribute-index.ts'
 import { type AttributeName, formatName, isCalled, readAttributeName } from './attribute-name.ts'
-import { requireRule } from './attribute-rules.ts'
-import { isLegacyName, isServerName, isTagName, readTags, requireVendorName } from './attribute-vendor.ts'
+import { isLegacyName } from './attribute-vendor.ts'
 import { type AttributeState, attributeInstances, linkToOtherHalf } from './attribute-view.ts'
 
 /** An edited object, and the instance that was added, changed or deleted. */

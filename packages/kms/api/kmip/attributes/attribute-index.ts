@@ -1,7 +1,7 @@
 import { Tag, tagText } from '@warder/kmip/tables'
 import { integer, type TtlvNode } from '@warder/kmip/ttlv'
+import { withIndexGaps } from '../../../keys/creation/stored-attributes.ts'
 import type { IndexGaps, ManagedObject } from '../../../keys/index.ts'
-import { withIndexGaps } from '../stored/stored-attributes.ts'
 import { type AttributeName, readAttributeName } from './attribute-name.ts'
 
 type WithAttributes = Pick<ManagedObject, 'attributes'>

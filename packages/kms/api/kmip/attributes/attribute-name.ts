@@ -1,8 +1,9 @@
 import { attributeIn, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
+import { attributeRule, requireRule } from '../../../keys/creation/attribute-rules.ts'
+import { isTagName, readVendorName, type VendorName } from '../../../keys/creation/vendor-name.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { attributeRule, requireRule } from './attribute-rules.ts'
-import { isTagName, readVendorName, sameVendorName, type VendorName } from './attribute-vendor.ts'
+import { sameVendorName } from './attribute-vendor.ts'
 
 /** Identifies an attribute: one of the standard, or one of a vendor. */
 export interface AttributeName {

@@ -1,4 +1,4 @@
-import { Enumeration, type KmipVersion, Tag, valueByName } from '@warder/kmip/tables'
+import { atLeast, Enumeration, type KmipVersion, Tag, valueByName } from '@warder/kmip/tables'
 import {
   boolean,
   byteString,
@@ -12,7 +12,10 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { attributeRule } from '../../../keys/creation/attribute-rules.ts'
+import { defaultAlgorithm, readStoredAttributes } from '../../../keys/creation/stored-attributes.ts'
 import {
+  type AttributeRule,
   attributeRules,
   defaultLease,
   type ManagedObject,
@@ -22,8 +25,6 @@ import {
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { readShape } from '../key-blocks/object-shape.ts'
 import { abeAttributes } from '../stored/abe-attributes.ts'
-import { defaultAlgorithm, readStoredAttributes } from '../stored/stored-attributes.ts'
-import { attributeRule, isGoneFrom } from './attribute-rules.ts'
 import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
 import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
 
@@ -221,4 +222,9 @@ function revocationReason({
     ),
     revocationMessage === undefined ? undefined : textString(Tag.RevocationMessage, revocationMessage),
   ])
+}
+
+/** Is the attribute removed from this version? */
+export function isGoneFrom(version: KmipVersion, { until }: AttributeRule): boolean {
+  return until !== undefined && !atLeast(until, version)
 }

@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { findMember, findMembers, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
 import { generalNameText, nameText } from '@warder/pki/x509'
-import { type AttributeMembers, readStoredWithTag } from '../stored/stored-attributes.ts'
+import { type AttributeMembers, readStoredWithTag } from '../../../keys/creation/stored-attributes.ts'
 
 /**
  * Certificate attributes that are text in 1.x (KMIP 1.0 §3.9 to §3.11), derived from the stored DER. The standard does

@@ -1,4 +1,10 @@
-export { attributeMembers, readStoredAttributes, readStoredWithTag } from '../stored/stored-attributes.ts'
+export { attributeRule, requireRule } from '../../../keys/creation/attribute-rules.ts'
+export {
+  attributeMembers,
+  readStoredAttributes,
+  readStoredWithTag,
+} from '../../../keys/creation/stored-attributes.ts'
+export { isTagName, readVendorName, type VendorName } from '../../../keys/creation/vendor-name.ts'
 export { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
 export {
   addAttribute,
@@ -16,6 +22,4 @@ export {
   readAttributeName,
   readReferredName,
 } from './attribute-name.ts'
-export { attributeRule, requireRule } from './attribute-rules.ts'
-export { isTagName, readVendorName, type VendorName } from './attribute-vendor.ts'
 export { type AttributeState, attributeInstances, listAttributes } from './attribute-view.ts'

@@ -1,6 +1,7 @@
-import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { Tag, valueName } from '@warder/kmip/tables'
 import { structure, type TtlvNode } from '@warder/kmip/ttlv'
-import type { AlgorithmName } from '../../../keys/index.ts'
+import { requireSoftwareStorage } from '../../../keys/creation/storage-protection.ts'
+import { type AlgorithmName, usageMask } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { KeyFormat } from '../key-blocks/key-format.ts'
 
@@ -52,21 +53,6 @@ export function requireQuantumSafe(attributes: readonly TtlvNode[], algorithm: s
   throw kmipFailure('GeneralFailure', 'NOT_SAFE')
 }
 
-const { Software, OnSystem } = Enumeration.ProtectionStorageMask
-/** Storage of this server: software that keeps sealed keys in its own database. */
-const available = Software | OnSystem
-
-/**
- * ProtectionStorageMasks (KMIP 2.1 §7.33) at any level: one of the alternatives must match the storage of this server.
- * @throws ProtectionStorageUnavailable
- */
-export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {
-  for (const node of nodes) {
-    if (node.tag !== Tag.ProtectionStorageMasks || node.type !== 'Structure') continue
-    if (!node.value.some(isOurs)) throw unavailable()
-  }
-}
-
 /** As `requireSoftwareStorage`, under the three tags that a pair has for them (KMIP 2.1 §6.1.9, §6.1.47). */
 export function requireSoftwarePair(nodes: readonly TtlvNode[]): void {
   for (const node of nodes)
@@ -80,23 +66,25 @@ const pairTags: ReadonlySet<number> = new Set([
   Tag.PublicProtectionStorageMasks,
 ])
 
-/**
- * The attribute ProtectionStorageMask describes where the object is stored. A client cannot set another value.
- * @throws ProtectionStorageUnavailable
- */
-export function requireTrueStorage(node: TtlvNode): void {
-  if (!isOurs(node)) throw unavailable()
-}
-
-function isOurs({ tag, value }: TtlvNode): boolean {
-  return (
-    tag === Tag.ProtectionStorageMask &&
-    typeof value === 'number' &&
-    (value & ~available) === 0 &&
-    value !== 0
-  )
-}
-
-function unavailable(): Error {
-  return kmipFailure('ProtectionStorageUnavailable', 'This server has no storage with such a protection.')
+/** Default usage mask of a key: every use that its type supports. */
+export function defaultUsageMask({
+  objectType,
+  algorithm,
+}: {
+  readonly objectType: string
+  readonly algorithm?: string | undefined
+}): number {
+  switch (objectType) {
+    case 'SymmetricKey':
+      return algorithm?.startsWith('HMAC') === true
+        ? usageMask('macGenerate', 'macVerify')
+        : usageMask('encrypt', 'decrypt', 'wrapKey', 'unwrapKey')
+    case 'PrivateKey':
+      return usageMask('sign', 'decrypt', 'unwrapKey')
+    case 'PublicKey':
+    case 'Certificate':
+      return usageMask('verify', 'encrypt', 'wrapKey')
+    default:
+      return 0
+  }
 }

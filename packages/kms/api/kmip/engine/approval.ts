@@ -1,9 +1,9 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { approvalNeeded, requireApproval } from '../../../access/index.ts'
+import { readStoredWithTag } from '../../../keys/creation/stored-attributes.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { readStoredWithTag } from '../stored/stored-attributes.ts'
 import type { KmipContext } from './types.ts'
 
 /** @throws NotExtractable for material that never leaves the service, wrapped or not (KMIP 2.1 §4.23) */

@@ -12,9 +12,9 @@ import {
   verdictOn,
   versionForm,
 } from '../../../access/index.ts'
+import { type CreationRules, noRules } from '../../../keys/creation/creation-rules.ts'
+import { readRules } from '../../../keys/creation/creation-rules-store.ts'
 import { type Key, type ManagedObject, type UnitOfWork, versionNumber } from '../../../keys/index.ts'
-import { type CreationRules, noRules } from '../attributes/creation-rules.ts'
-import { readRules } from '../attributes/creation-rules-store.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { Jobs } from './jobs.ts'
 import type { Message } from './message.ts'

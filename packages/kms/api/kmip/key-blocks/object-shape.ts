@@ -1,5 +1,6 @@
 import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { defaultAlgorithm, readStoredWithTag } from '../../../keys/creation/stored-attributes.ts'
 import {
   defaultKeyFormat,
   type ManagedObject,
@@ -7,7 +8,6 @@ import {
   toStoredKeyKind,
 } from '../../../keys/index.ts'
 import { abeFormat } from '../stored/abe-attributes.ts'
-import { defaultAlgorithm, readStoredWithTag } from '../stored/stored-attributes.ts'
 import { certificateNodes } from './certificate-facts.ts'
 import { digestAttributes } from './digest.ts'
 import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'

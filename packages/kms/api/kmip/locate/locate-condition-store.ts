@@ -1,6 +1,6 @@
 import type { SqlValue } from '@warder/foundation/sql'
+import { attributeRule } from '../../../keys/creation/attribute-rules.ts'
 import { objectTypes } from '../../../keys/index.ts'
-import { attributeRule } from '../attributes/attribute-rules.ts'
 
 /** A part of a WHERE clause about a row `o` of `managed_object`, true of every object that meets the term. */
 export interface Condition {

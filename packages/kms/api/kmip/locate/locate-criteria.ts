@@ -7,8 +7,9 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { attributeRule, isGoneFrom } from '../attributes/attribute-rules.ts'
-import { isTagName, readVendorName } from '../attributes/attribute-vendor.ts'
+import { attributeRule } from '../../../keys/creation/attribute-rules.ts'
+import { isTagName, readVendorName } from '../../../keys/creation/vendor-name.ts'
+import { isGoneFrom } from '../attributes/attribute-view.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
 /** One condition that an object must meet to be found. */

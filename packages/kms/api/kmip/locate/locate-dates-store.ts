@@ -1,6 +1,6 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
+import { attributeRule } from '../../../keys/creation/attribute-rules.ts'
 import { indexDate } from '../../../keys/index.ts'
-import { attributeRule } from '../attributes/attribute-rules.ts'
 import { always, type Condition, condition, narrow, widen, withoutRow } from './locate-condition-store.ts'
 import type { StorageStatuses } from './locate-criteria.ts'
 import { dateNotSet } from './locate-match.ts'

@@ -1,7 +1,8 @@
 import { findMask, Tag } from '@warder/kmip/tables'
 import { memberLong, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import { readVendorName } from '../../../keys/creation/vendor-name.ts'
 import { stateAt } from '../../../keys/index.ts'
-import { readVendorName, sameVendorName } from '../attributes/attribute-vendor.ts'
+import { sameVendorName } from '../attributes/attribute-vendor.ts'
 import { type AttributeState, attributeInstances } from '../attributes/attribute-view.ts'
 import type { StorageStatuses, Term } from './locate-criteria.ts'
 

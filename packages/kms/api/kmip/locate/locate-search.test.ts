@@ -21,6 +21,7 @@ import {
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { createApprovalPolicy, createDestructionPolicy, grantChanges } from '../../../access/index.ts'
+import { attributeMembers } from '../../../keys/creation/stored-attributes.ts'
 import {
   type ManagedObject,
   newObjectDefaults,
@@ -33,7 +34,6 @@ import {
 } from '../../../keys/index.ts'
 import { kmsMigrations } from '../../../service/migrations.ts'
 import type { AttributeState } from '../attributes/attribute-view.ts'
-import { attributeMembers } from '../stored/stored-attributes.ts'
 import { type Criteria, readCriteria } from './locate-criteria.ts'
 import { dateNotSet, isStored, meetsAll } from './locate-match.ts'
 import { search } from './locate-search.ts'

@@ -2,6 +2,9 @@ import type { SqlValue } from '@warder/foundation/sql'
 import { jsonValue } from '@warder/kmip/json'
 import { findMask, Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberNumber, memberText, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { attributeRule } from '../../../keys/creation/attribute-rules.ts'
+import { typeText } from '../../../keys/creation/stored-attributes.ts'
+import { readVendorName } from '../../../keys/creation/vendor-name.ts'
 import {
   commonValue,
   findKeyColumns,
@@ -11,10 +14,7 @@ import {
   toIndexText,
   vendorIndexName,
 } from '../../../keys/index.ts'
-import { attributeRule } from '../attributes/attribute-rules.ts'
-import { readVendorName } from '../attributes/attribute-vendor.ts'
 import { halfLink } from '../attributes/attribute-view.ts'
-import { typeText } from '../stored/stored-attributes.ts'
 import { always, type Condition, condition, narrow, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'
 import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates-store.ts'

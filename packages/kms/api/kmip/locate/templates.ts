@@ -11,9 +11,9 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import type { AccessServices, Right } from '../../../access/index.ts'
+import { checkValue } from '../../../keys/creation/attribute-checks.ts'
+import { requireRule } from '../../../keys/creation/attribute-rules.ts'
 import type { ManagedObject, UnitOfWork } from '../../../keys/index.ts'
-import { checkValue } from '../attributes/attribute-checks.ts'
-import { requireRule } from '../attributes/attribute-rules.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { readCriteria } from './locate-criteria.ts'
 import { search } from './locate-search.ts'

@@ -13,7 +13,8 @@ import {
 } from '../../../abe/index.ts'
 import { keyNotFound, requirePermittedKey, requirePrincipal } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
-import { type Extractability, getChainId, stageNew, UnitOfWork } from '../../../keys/index.ts'
+import { stageNew } from '../../../keys/creation/apply-rules.ts'
+import { type Extractability, getChainId, UnitOfWork } from '../../../keys/index.ts'
 import type { RestServices } from '../../services.ts'
 
 /** `kty` and `alg` of attribute-based keys. */
@@ -76,7 +77,7 @@ async function createMaster(structure: unknown, wanted: Wanted, context: Operati
   const common = readCommon(wanted, context)
   const objects = new UnitOfWork(services, common.now)
   const pair = newMasterObjects(common, made)
-  const [master, publicKey] = await stageNew(objects, services.applyCreationRules, common, pair)
+  const [master, publicKey] = await stageNew(objects, services, common, pair)
   if (master === undefined || publicKey === undefined)
     throw failure('internal_error', 'a pair has two halves')
   context.audit({ object: master.id, algorithm: abe, details: { origin: 'generated', linked: publicKey.id } })
@@ -101,7 +102,7 @@ async function createUser(
     const { material, form, rights } = await issueUserKey(objects, current, policy, common.now)
     services.uses.note(getChainId(current), common.owner, common.now)
     const user = newUserObject(common, material, form)
-    const [created] = await stageNew(objects, services.applyCreationRules, common, [user])
+    const [created] = await stageNew(objects, services, common, [user])
     if (created === undefined) throw failure('internal_error', 'a user key was not staged')
     const details = { origin: 'generated', master: object.id, policy: policy.slice(0, 1024), rights }
     context.audit({ object: created.id, algorithm: abe, details })

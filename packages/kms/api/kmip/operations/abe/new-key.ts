@@ -1,13 +1,13 @@
 import { Tag } from '@warder/kmip/tables'
 import { integer, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm, abeBits } from '../../../../abe/index.ts'
+import type { AttributeSource } from '../../../../keys/creation/attribute-checks.ts'
+import type { NewObjectRequest } from '../../../../keys/creation/new-object.ts'
+import { algorithmNode } from '../../../../keys/creation/stored-attributes.ts'
 import { type AbeForm, type ObjectId, unrestricted } from '../../../../keys/index.ts'
 import { ordinaryAttributes } from '../../attributes/abe-request.ts'
-import type { AttributeSource } from '../../attributes/attribute-checks.ts'
-import type { NewObjectRequest } from '../../attributes/new-object.ts'
 import { readFormat } from '../../attributes/wanted-key.ts'
 import { kmipFailure } from '../../engine/index.ts'
-import { algorithmNode } from '../../stored/stored-attributes.ts'
 
 export interface NewAbeKey {
   readonly type: 'PrivateKey' | 'PublicKey'

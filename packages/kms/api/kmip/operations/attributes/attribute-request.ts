@@ -11,6 +11,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { requireKeptTags } from '../../../../access/index.ts'
+import { typedMemberNames } from '../../../../keys/creation/stored-attributes.ts'
 import {
   copySchedule,
   firstRotation,
@@ -23,7 +24,6 @@ import {
 } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isKnownAttribute } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { typedMemberNames } from '../../stored/stored-attributes.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
 export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {

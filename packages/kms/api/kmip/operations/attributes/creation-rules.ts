@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { optionalStructure, requireStructure, structure } from '@warder/kmip/ttlv'
-import { checkConstraints, checkDefaults } from '../../attributes/creation-rules.ts'
-import { readRules, replaceRules } from '../../attributes/creation-rules-store.ts'
+import { checkConstraints, checkDefaults } from '../../../../keys/creation/creation-rules.ts'
+import { readRules, replaceRules } from '../../../../keys/creation/creation-rules-store.ts'
 import { creates, type KmipOperation, signedIn } from '../../engine/index.ts'
 
 /**

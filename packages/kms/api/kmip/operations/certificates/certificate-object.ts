@@ -1,10 +1,10 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, dateTime, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import type { CertificateToKeep } from '../../../../authority/issuance/stage-certificate.ts'
+import { linkNode } from '../../../../keys/creation/stored-attributes.ts'
 import type { NewObject } from '../../../../keys/index.ts'
 import type { KmipContext } from '../../engine/index.ts'
 import { readManagedObject } from '../../key-blocks/index.ts'
-import { linkNode } from '../../stored/stored-attributes.ts'
 import { newBrought } from '../objects/registered-object.ts'
 
 /** Creates the object of an issued certificate, with the attributes of the request. */

@@ -3,7 +3,7 @@ import { membersWithin, type StructureNode } from '@warder/kmip/ttlv'
 import { chooseIssuer } from '../../../../authority/issuance/issuer.ts'
 import { stageCertificate } from '../../../../authority/issuance/stage-certificate.ts'
 import type { CertificateSubject } from '../../../../authority/issuance/subject.ts'
-import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import {
   creates,
   type KmipContext,

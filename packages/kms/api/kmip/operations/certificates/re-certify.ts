@@ -3,8 +3,8 @@ import { membersWithin } from '@warder/kmip/ttlv'
 import { chooseIssuer } from '../../../../authority/issuance/issuer.ts'
 import { type CertificateSubject, findSubject } from '../../../../authority/issuance/subject.ts'
 import { readRenewable, stageRenewal } from '../../../../authority/renewal/stage-renewal.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import { findLinkTarget, requireReplaceable } from '../../../../keys/index.ts'
-import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   type KmipContext,
   type KmipOperation,

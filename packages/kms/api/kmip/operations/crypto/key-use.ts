@@ -11,12 +11,12 @@ import {
   noParameters,
   whyEncryptionDecrypts,
 } from '../../../../crypto/index.ts'
+import { readStoredWithTag } from '../../../../keys/creation/stored-attributes.ts'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import type { AlgorithmName } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readAlgorithm } from '../../key-blocks/object-shape.ts'
-import { readStoredWithTag } from '../../stored/stored-attributes.ts'
 
 export { requireUse, takeUse } from '../../../../keys/index.ts'
 

@@ -10,6 +10,9 @@ import {
   type Share,
 } from '../../../../access/index.ts'
 import { type SplitKeyMethod, splitSecret } from '../../../../crypto/index.ts'
+import { noRules } from '../../../../keys/creation/creation-rules.ts'
+import { buildNewObject } from '../../../../keys/creation/new-object.ts'
+import { readVendorName } from '../../../../keys/creation/vendor-name.ts'
 import {
   asObjectId,
   findLinkTarget,
@@ -20,10 +23,7 @@ import {
   transition,
   type UnitOfWork,
 } from '../../../../keys/index.ts'
-import { readVendorName } from '../../attributes/attribute-vendor.ts'
-import { noRules } from '../../attributes/creation-rules.ts'
 import { readStoredWithTag } from '../../attributes/index.ts'
-import { buildNewObject } from '../../attributes/new-object.ts'
 import { waitsForDestruction } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import type { KmipServices } from '../../engine/services.ts'

@@ -1,6 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { Enumeration, findAttribute, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, membersWithin, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { withDefaults } from '../../../../keys/creation/creation-rules.ts'
+import { type NewObjectRequest, readClientId, stageNewObject } from '../../../../keys/creation/new-object.ts'
+import { algorithmNode } from '../../../../keys/creation/stored-attributes.ts'
 import {
   type AlgorithmName,
   type CurveName,
@@ -12,8 +15,6 @@ import {
   toStoredKeyKind,
 } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
-import { withDefaults } from '../../attributes/creation-rules.ts'
-import { type NewObjectRequest, readClientId, stageNewObject } from '../../attributes/new-object.ts'
 import {
   readFormat,
   readLength,
@@ -31,7 +32,6 @@ import {
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { KeyFormat } from '../../key-blocks/key-format.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
-import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createMaster } from '../abe/create-master.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */

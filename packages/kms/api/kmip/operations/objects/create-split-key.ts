@@ -9,8 +9,9 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { splitSecret } from '../../../../crypto/index.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import { type AlgorithmName, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { readLength, requireAlgorithm, requireSoftwareStorage } from '../../attributes/wanted-key.ts'
+import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
   creates,

@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, membersWithin, requireName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
+import { withDefaults } from '../../../../keys/creation/creation-rules.ts'
+import { type NewObjectRequest, stageNewObject } from '../../../../keys/creation/new-object.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
+import { algorithmNode } from '../../../../keys/creation/stored-attributes.ts'
 import { toStoredKeyKind } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
-import { withDefaults } from '../../attributes/creation-rules.ts'
-import { defaultUsageMask, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import {
+  defaultUsageMask,
   readFormat,
   readLength,
   requireAlgorithm,
   requireQuantumSafe,
-  requireSoftwareStorage,
 } from '../../attributes/wanted-key.ts'
 import {
   creates,
@@ -21,7 +23,6 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
-import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createUserKey } from '../abe/create-user-key.ts'
 import { minFipsHmacBits, symmetricKinds } from './symmetric-kinds.ts'
 

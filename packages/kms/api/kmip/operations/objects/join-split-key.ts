@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { Tag } from '@warder/kmip/tables'
 import { findMembers, membersWithin, optionalName, requireName } from '@warder/kmip/ttlv'
 import { joinParts, maximumParts } from '../../../../crypto/index.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { readStoredWithTag } from '../../attributes/index.ts'
-import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   creates,
   type KmipContext,

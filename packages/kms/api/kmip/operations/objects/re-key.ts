@@ -1,8 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { encodeTtlv, membersWithin, type TtlvNode } from '@warder/kmip/ttlv'
+import { type NewObjectRequest, stageNewObject } from '../../../../keys/creation/new-object.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import { linkReplacement, type ManagedObject, requireReplaceable } from '../../../../keys/index.ts'
-import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
-import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   type KmipContext,
   type KmipOperation,

@@ -1,12 +1,13 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { findMember, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm } from '../../../../abe/index.ts'
+import { type AttributeSource, checkValue } from '../../../../keys/creation/attribute-checks.ts'
+import { buildNewObject } from '../../../../keys/creation/new-object.ts'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import { type AbeForm, abePolicyAttribute, type NewObject } from '../../../../keys/index.ts'
 import { readText } from '../../attributes/abe-request.ts'
-import { type AttributeSource, checkValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
-import { buildNewObject, defaultUsageMask } from '../../attributes/new-object.ts'
-import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
+import { defaultUsageMask } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
   type KmipObjectType,

@@ -10,8 +10,9 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { readVendorName } from '../../../../keys/creation/vendor-name.ts'
 import { hasVersions, type ManagedObject, passesToReplacement } from '../../../../keys/index.ts'
-import { readVendorName, tagsNode } from '../../attributes/attribute-vendor.ts'
+import { tagsNode } from '../../attributes/attribute-vendor.ts'
 import { attributeInstances, readStoredAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 

@@ -17,10 +17,10 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { readRules } from '../../../../keys/creation/creation-rules-store.ts'
+import { randomNumberGenerator } from '../../../../keys/creation/new-object.ts'
 import { objectTypes } from '../../../../keys/index.ts'
 import { version as serverVersion } from '../../../../version.ts'
-import { readRules } from '../../attributes/creation-rules-store.ts'
-import { randomNumberGenerator } from '../../attributes/new-object.ts'
 import { type KmipOperation, signedIn } from '../../engine/index.ts'
 import { capabilities, profiles } from './query-capabilities.ts'
 

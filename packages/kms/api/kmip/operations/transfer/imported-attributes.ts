@@ -1,8 +1,7 @@
 import { Tag, valueName } from '@warder/kmip/tables'
 import { dateTime, findMember, type TtlvNode } from '@warder/kmip/ttlv'
+import { checkValue, requireRoomFor } from '../../../../keys/creation/attribute-checks.ts'
 import type { NewObject, State } from '../../../../keys/index.ts'
-import { checkValue } from '../../attributes/attribute-checks.ts'
-import { requireRoomFor } from '../../attributes/attribute-conditions.ts'
 import { attributeMembers, attributeRule, readStoredAttributes, requireRule } from '../../attributes/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
 

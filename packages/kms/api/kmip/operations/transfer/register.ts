@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, requireName, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import { requireSoftwareStorage } from '../../../../keys/creation/storage-protection.ts'
 import type { ManagedObject } from '../../../../keys/index.ts'
-import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { creates, type KmipContext, type KmipOperation, uniqueIdentifier } from '../../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
 import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'

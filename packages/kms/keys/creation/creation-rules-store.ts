@@ -1,7 +1,7 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { decodeJson, encodeJson } from '@warder/kmip/json'
 import type { StructureNode } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../failure/failure.ts'
+import { refusal } from '../refusal.ts'
 import { type CreationRules, noRules } from './creation-rules.ts'
 
 interface RuleRow {
@@ -29,9 +29,9 @@ export async function readRules(db: Database, owner: string): Promise<CreationRu
   return { defaults: findStructure('defaults'), constraints: findStructure('constraints') }
 }
 
-/** Replaces a user's list. @throws kmipFailure ServerLimitExceeded */
+/** Replaces a user's list. @throws Refusal ServerLimitExceeded */
 export function replaceRules(owner: string, name: keyof CreationRules, rules: StructureNode): Change {
   const value = encodeJson(rules)
-  if (value.length > maxBytes) throw kmipFailure('ServerLimitExceeded', 'These rules are too long.')
+  if (value.length > maxBytes) throw refusal('ServerLimitExceeded', 'These rules are too long.')
   return change(put, [owner, name, value])
 }

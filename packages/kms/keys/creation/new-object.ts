@@ -8,28 +8,23 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../crypto/index.ts'
 import {
-  asObjectId,
-  isChoosable,
   type ManagedObject,
   type MaterialForm,
   type NewObject,
   newObjectDefaults,
-  newObjectId,
-  newSchedule,
-  type ObjectId,
   type ObjectType,
-  type UnitOfWork,
-  usageMask,
-} from '../../../keys/index.ts'
-import { kmipFailure } from '../failure/failure.ts'
-import { attributeMembers, commonAttribute, defaultAlgorithm } from '../stored/stored-attributes.ts'
-import { type AttributeSource, checkValue } from './attribute-checks.ts'
-import { requireConsistent, requireRoomFor } from './attribute-conditions.ts'
+} from '../managed-object.ts'
+import { asObjectId, isChoosable, newObjectId, type ObjectId } from '../object-id.ts'
+import { refusal } from '../refusal.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
+import { newSchedule } from '../version-rotate.ts'
+import { type AttributeSource, checkValue, requireConsistent, requireRoomFor } from './attribute-checks.ts'
 import { requireRule } from './attribute-rules.ts'
-import { isTagName, readTags, readVendorName, requireVendorName } from './attribute-vendor.ts'
 import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
+import { attributeMembers, commonAttribute, defaultAlgorithm } from './stored-attributes.ts'
+import { isTagName, readTags, readVendorName, requireVendorName } from './vendor-name.ts'
 
 /** A new object as an operation specifies it. */
 export interface NewObjectRequest {
@@ -73,7 +68,7 @@ const maxAttributes = 1000
 
 /**
  * Stages a new object owned by the caller: Active if its activation date has passed, else Pre-Active (KMIP 2.1 §4.57).
- * @throws kmipFailure for attributes that a client cannot set so, Failure unsupported_algorithm for keys that the
+ * @throws Refusal for attributes that a client cannot set so, Failure unsupported_algorithm for keys that the
  *   policy forbids
  */
 export function stageNewObject(
@@ -160,23 +155,22 @@ interface ReadAttributes {
 /** Sorts the client's attributes into columns and stored attributes. */
 function readAttributes({ type, bits, attributes, source }: NewObjectRequest, now: number): ReadAttributes {
   if (attributes.length > maxAttributes)
-    throw kmipFailure('ServerLimitExceeded', `An object has at most ${maxAttributes} attributes.`)
+    throw refusal('ServerLimitExceeded', `An object has at most ${maxAttributes} attributes.`)
   const once = new Map<number, TtlvNode>()
   const stored: TtlvNode[] = []
   let tags: readonly string[] = []
   for (const node of attributes) {
     const rule = requireRule(node.tag)
     const itself = node.tag === Tag.UniqueIdentifier || node.tag === Tag.ObjectType
-    if (rule.readOnly && !itself) throw kmipFailure('AttributeReadOnly', 'DENIED')
-    if (!rule.multiple && once.has(node.tag)) throw kmipFailure('AttributeSingleValued', 'DENIED')
+    if (rule.readOnly && !itself) throw refusal('AttributeReadOnly', 'DENIED')
+    if (!rule.multiple && once.has(node.tag)) throw refusal('AttributeSingleValued', 'DENIED')
     once.set(node.tag, node)
     if (itself || columns.has(node.tag)) {
-      if (node.type !== rule.type)
-        throw kmipFailure('InvalidAttributeValue', `${rule.name} is of another type.`)
+      if (node.type !== rule.type) throw refusal('InvalidAttributeValue', `${rule.name} is of another type.`)
       continue
     }
     if (!rule.appliesTo.has(type))
-      throw kmipFailure('InvalidAttribute', `${rule.name} is no attribute of an object of type ${type}.`)
+      throw refusal('InvalidAttribute', `${rule.name} is no attribute of an object of type ${type}.`)
     const value = checkValue(rule, node, source)
     if (node.tag === Tag.Attribute) {
       requireVendorName(node, source)
@@ -190,10 +184,10 @@ function readAttributes({ type, bits, attributes, source }: NewObjectRequest, no
   }
   const saidType = readNumber(once.get(Tag.ObjectType))
   if (saidType !== undefined && saidType !== Enumeration.ObjectType[type])
-    throw kmipFailure('InvalidField', 'The attribute ObjectType is not the type of the object.')
+    throw refusal('InvalidField', 'The attribute ObjectType is not the type of the object.')
   const length = readNumber(once.get(Tag.CryptographicLength))
   if (length !== undefined && bits !== undefined && length !== bits)
-    throw kmipFailure('InvalidField', `CryptographicLength is not that of the key, which has ${bits} bits.`)
+    throw refusal('InvalidField', `CryptographicLength is not that of the key, which has ${bits} bits.`)
   const activationAt = readTime(once.get(Tag.ActivationDate), now)
   const deactivationAt = readTime(once.get(Tag.DeactivationDate), now)
   requireConsistent([
@@ -216,16 +210,16 @@ function readAttributes({ type, bits, attributes, source }: NewObjectRequest, no
 
 /**
  * The identifier that the client requests for a new object. The commit fails if it is taken.
- * @throws kmipFailure InvalidAttributeValue
+ * @throws Refusal InvalidAttributeValue
  */
 export function readClientId(attributes: readonly TtlvNode[]): ObjectId | undefined {
   const node = attributes.find(({ tag }) => tag === Tag.UniqueIdentifier)
   if (node === undefined) return undefined
   const id = node.type === 'TextString' && node.value !== '*' ? asObjectId(node.value) : undefined
   if (id === undefined)
-    throw kmipFailure('InvalidAttributeValue', 'UniqueIdentifier cannot be that of an object.')
+    throw refusal('InvalidAttributeValue', 'UniqueIdentifier cannot be that of an object.')
   if (!isChoosable(id))
-    throw kmipFailure('InvalidAttributeValue', 'UniqueIdentifier cannot begin as an alias of a key does.')
+    throw refusal('InvalidAttributeValue', 'UniqueIdentifier cannot begin as an alias of a key does.')
   return id
 }
 
@@ -273,27 +267,4 @@ export function randomNumberGenerator(tag: number): TtlvNode {
     integer(Tag.CryptographicLength, 256),
     enumeration(Tag.DRBGAlgorithm, Enumeration.DRBGAlgorithm.CTR),
   ])
-}
-
-/** Default usage mask of a key: every use that its type supports. */
-export function defaultUsageMask({
-  objectType,
-  algorithm,
-}: {
-  readonly objectType: string
-  readonly algorithm?: string | undefined
-}): number {
-  switch (objectType) {
-    case 'SymmetricKey':
-      return algorithm?.startsWith('HMAC') === true
-        ? usageMask('macGenerate', 'macVerify')
-        : usageMask('encrypt', 'decrypt', 'wrapKey', 'unwrapKey')
-    case 'PrivateKey':
-      return usageMask('sign', 'decrypt', 'unwrapKey')
-    case 'PublicKey':
-    case 'Certificate':
-      return usageMask('verify', 'encrypt', 'wrapKey')
-    default:
-      return 0
-  }
 }

@@ -8,8 +8,8 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import type { ObjectType } from '../../../keys/index.ts'
-import { kmipFailure } from '../failure/failure.ts'
+import type { ObjectType } from '../managed-object.ts'
+import { refusal } from '../refusal.ts'
 import { requireRule } from './attribute-rules.ts'
 
 /** A user's rules for all of their new objects. */
@@ -29,14 +29,14 @@ export const noRules: CreationRules = { defaults: undefined, constraints: undefi
 const maxRules = 100
 const maxAttributes = 100
 
-/** @throws kmipFailure InvalidField …, KmipDecodeError */
+/** @throws Refusal InvalidField …, KmipDecodeError */
 export function checkDefaults(given: StructureNode): StructureNode {
   const rules = findMembers(given, Tag.ObjectDefaults).map((node) => requireType(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
     requireScope(rule)
     if (readTypes(rule) === undefined)
-      throw kmipFailure('MissingData', 'ObjectDefaults name an ObjectType or ObjectTypes.')
+      throw refusal('MissingData', 'ObjectDefaults name an ObjectType or ObjectTypes.')
     requireAttributes(rule)
   }
   return structure(Tag.DefaultsInformation, rules)
@@ -44,7 +44,7 @@ export function checkDefaults(given: StructureNode): StructureNode {
 
 /**
  * The standard allows a constraint without attributes. It would have no effect, so it is refused.
- * @throws kmipFailure InvalidField …, KmipDecodeError
+ * @throws Refusal InvalidField …, KmipDecodeError
  */
 export function checkConstraints(given: StructureNode): StructureNode {
   const rules = findMembers(given, Tag.Constraint).map((node) => requireType(node, 'Structure'))
@@ -56,18 +56,18 @@ export function checkConstraints(given: StructureNode): StructureNode {
   return structure(Tag.Constraints, rules)
 }
 
-/** A rule must name at least one object type or group. @throws kmipFailure InvalidField, KmipDecodeError */
+/** A rule must name at least one object type or group. @throws Refusal InvalidField, KmipDecodeError */
 function requireScope(rule: StructureNode): void {
   for (const node of readTypes(rule) ?? []) {
     if (node.tag !== Tag.ObjectType || node.type !== 'Enumeration')
-      throw kmipFailure('InvalidField', 'ObjectTypes holds object types.')
+      throw refusal('InvalidField', 'ObjectTypes holds object types.')
     if (valueName('ObjectType', node.value) === undefined)
-      throw kmipFailure('InvalidObjectType', 'A rule names an object type that is not known here.')
+      throw refusal('InvalidObjectType', 'A rule names an object type that is not known here.')
   }
   for (const list of findMembers(rule, Tag.ObjectGroups))
     for (const node of requireType(list, 'Structure').value)
       if (node.tag !== Tag.ObjectGroup || node.type !== 'TextString')
-        throw kmipFailure('InvalidField', 'ObjectGroups holds object groups.')
+        throw refusal('InvalidField', 'ObjectGroups holds object groups.')
 }
 
 /** The object types of a rule: one or a list (KMIP 2.1 §7.22); undefined: the rule names none. */
@@ -79,23 +79,23 @@ function readTypes(rule: StructureNode): readonly TtlvNode[] | undefined {
 }
 
 function requireFew(rules: readonly StructureNode[]): void {
-  if (rules.length > maxRules) throw kmipFailure('ServerLimitExceeded', `At most ${maxRules} rules are kept.`)
+  if (rules.length > maxRules) throw refusal('ServerLimitExceeded', `At most ${maxRules} rules are kept.`)
 }
 
 function requireAttributes(rule: StructureNode): void {
   const attributes = listRuleAttributes(rule)
   if (attributes.length > maxAttributes)
-    throw kmipFailure('ServerLimitExceeded', `A rule names at most ${maxAttributes} attributes.`)
+    throw refusal('ServerLimitExceeded', `A rule names at most ${maxAttributes} attributes.`)
   for (const { tag, type } of attributes) {
     const known = requireRule(tag)
-    if (known.readOnly) throw kmipFailure('AttributeReadOnly', 'DENIED')
-    if (known.type !== type) throw kmipFailure('InvalidAttributeValue', `${known.name} is of another type.`)
+    if (known.readOnly) throw refusal('AttributeReadOnly', 'DENIED')
+    if (known.type !== type) throw refusal('InvalidAttributeValue', `${known.name} is of another type.`)
   }
 }
 
 function listRuleAttributes(rule: StructureNode): readonly TtlvNode[] {
   const attributes = findMember(rule, Tag.Attributes)
-  if (attributes === undefined) throw kmipFailure('MissingData', 'Attributes are missing.')
+  if (attributes === undefined) throw refusal('MissingData', 'Attributes are missing.')
   return requireType(attributes, 'Structure').value
 }
 
@@ -118,7 +118,7 @@ export function withDefaults(
 /**
  * Checks every constraint on this type, or on a group of the object: the object must have each attribute that the
  * constraint names, with one of the named values (a usage mask: with no other bits).
- * @throws kmipFailure ConstraintViolation
+ * @throws Refusal ConstraintViolation
  */
 export function requireWithin(
   { constraints }: CreationRules,
@@ -133,7 +133,7 @@ export function requireWithin(
       const has = attributes.filter((node) => node.tag === tag)
       const values = allowed.filter((node) => node.tag === tag)
       if (has.length === 0 || !has.every((node) => values.some((value) => permits(value, node))))
-        throw kmipFailure('ConstraintViolation', `${requireRule(tag).name} is not within the constraints.`)
+        throw refusal('ConstraintViolation', `${requireRule(tag).name} is not within the constraints.`)
     }
   }
 }

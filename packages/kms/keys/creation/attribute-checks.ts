@@ -1,5 +1,6 @@
 import { findEnumeration, Tag, tagText, valueName } from '@warder/kmip/tables'
 import {
+  encodeTtlv,
   findMember,
   longInteger,
   memberLong,
@@ -9,10 +10,11 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import type { AttributeRule } from '../../../keys/index.ts'
-import { kmipFailure } from '../failure/failure.ts'
-import { isTagName, readTags, readVendorName } from './attribute-vendor.ts'
-import { requireSoftwareStorage, requireTrueStorage } from './wanted-key.ts'
+import type { AttributeRule } from '../attributes/attribute-table.ts'
+import { maxTags } from '../name-link-tag-store.ts'
+import { refusal } from '../refusal.ts'
+import { requireSoftwareStorage, requireTrueStorage } from './storage-protection.ts'
+import { isTagName, readTags, readVendorName } from './vendor-name.ts'
 
 /** Maximum length of an indexed text, in bytes of UTF-8. */
 const maxKeyBytes = 1024
@@ -25,7 +27,7 @@ export type AttributeSource = 'client' | 'server'
 /**
  * Checks that the attribute can have this value.
  * @returns the value as it is stored
- * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
+ * @throws Refusal InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
  */
 export function checkValue(
   rule: AttributeRule,
@@ -72,7 +74,7 @@ function checkStructure(node: StructureNode, source: AttributeSource): TtlvNode 
       // KMIP 2.1 §4.4: without the data, the client requests that the server generates it for a name space that it
       // supports.
       if (memberText(node, Tag.ApplicationData) === undefined)
-        throw kmipFailure('ApplicationNamespaceNotSupported', 'ApplicationData cannot be made here.')
+        throw refusal('ApplicationNamespaceNotSupported', 'ApplicationData cannot be made here.')
       return node
     case Tag.UsageLimits:
       return checkLimits(node, source)
@@ -130,5 +132,51 @@ function requireKnown(node: TtlvNode): void {
 }
 
 function invalid(message: string): Error {
-  return kmipFailure('InvalidAttributeValue', message)
+  return refusal('InvalidAttributeValue', message)
+}
+
+/** Required order of dates (KMIP 2.1 §4.18, §4.40, §4.41); there are no other conditions on them. */
+export const dateOrder: readonly (readonly [earlier: number, later: number])[] = [
+  [Tag.ActivationDate, Tag.ProcessStartDate],
+  [Tag.ActivationDate, Tag.DeactivationDate],
+  [Tag.ProtectStopDate, Tag.DeactivationDate],
+]
+
+/** @throws Refusal InvalidAttributeValue when a date comes before one that must not be later */
+export function requireDateOrder(nodes: readonly TtlvNode[]): void {
+  for (const [before, after] of dateOrder) {
+    const earlier = nodes.find(({ tag }) => tag === before)
+    const later = nodes.find(({ tag }) => tag === after)
+    if (earlier?.type !== 'DateTime' || later?.type !== 'DateTime') continue
+    if (later.value < earlier.value)
+      throw refusal('InvalidAttributeValue', `${tagText(after)} is before ${tagText(before)}.`)
+  }
+}
+
+/**
+ * Conditions across the attributes of a new object: the order of dates, and no repeated name.
+ * @throws Refusal InvalidAttributeValue, NonUniqueNameAttribute
+ */
+export function requireConsistent(nodes: readonly TtlvNode[]): void {
+  requireDateOrder(nodes)
+  const names = nodes.filter(({ tag }) => tag === Tag.Name).map(nameValue)
+  if (new Set(names).size < names.length) throw refusal('NonUniqueNameAttribute', 'DENIED')
+}
+
+export function nameValue(node: TtlvNode): string | undefined {
+  return node.type === 'Structure' ? memberText(node, Tag.NameValue) : undefined
+}
+
+/** Maximum number of attributes without a column of one object, and their encoding in bytes. */
+const maxStoredAttributes = 1000
+const maxStoredBytes = 256 * 1024
+
+/** @throws Refusal ServerLimitExceeded */
+export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly string[]): void {
+  if (
+    tags.length > maxTags ||
+    stored.length > maxStoredAttributes ||
+    encodeTtlv(structure(Tag.Attributes, stored)).length > maxStoredBytes
+  )
+    throw refusal('ServerLimitExceeded', 'The object cannot have so many or so large attributes.')
 }

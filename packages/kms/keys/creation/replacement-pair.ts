@@ -1,33 +1,30 @@
 import type { KeyObject } from 'node:crypto'
-import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/index.ts'
-import { type HalfType, madeKeyAttributes } from './attributes/key-material.ts'
+import { keyFacts, requirePermitted } from '../../crypto/index.ts'
+import { type HalfType, madeKeyAttributes } from '../attributes/key-material.ts'
 import {
   type KmipKeyKind,
   readKeyKind,
   toAlgorithmName,
   toKmipAlgorithm,
   toStoredKeyKind,
-} from './attributes/key-names.ts'
+} from '../attributes/key-names.ts'
 import {
   createGenerationAttributes,
   ObjectAttributes,
   toStoredValue,
-} from './attributes/object-attributes.ts'
-import { attributesForReplacement } from './attributes/replacement.ts'
-import { type ApplyCreationRules, stageNew } from './create.ts'
-import { type ManagedObject, type NewObject, newObjectDefaults } from './managed-object.ts'
-import { newObjectId, type ObjectId } from './object-id.ts'
-import { pairPlan } from './pair-plan.ts'
-import { refusal } from './refusal.ts'
-import { linkReplacement, type ReplacingRequest, requireReplaceable } from './replace-object.ts'
-import { requireDateOrder } from './settable-dates.ts'
-import { newSchedule, replacementMembers } from './version-rotate.ts'
+} from '../attributes/object-attributes.ts'
+import { attributesForReplacement } from '../attributes/replacement.ts'
+import { type ManagedObject, type NewObject, newObjectDefaults } from '../managed-object.ts'
+import { newObjectId, type ObjectId } from '../object-id.ts'
+import { pairPlan } from '../pair-plan.ts'
+import { refusal } from '../refusal.ts'
+import { linkReplacement, type ReplacingRequest, requireReplaceable } from '../replace-object.ts'
+import { requireDateOrder } from '../settable-dates.ts'
+import { newSchedule, replacementMembers } from '../version-rotate.ts'
+import { type CreationServices, stageNew } from './apply-rules.ts'
 
 export interface PairRequest extends ReplacingRequest {
-  readonly services: ReplacingRequest['services'] & {
-    readonly policy: AlgorithmPolicy
-    readonly applyCreationRules: ApplyCreationRules
-  }
+  readonly services: ReplacingRequest['services'] & CreationServices
 }
 
 export interface ReplacementPair {
@@ -61,7 +58,7 @@ export async function stageReplacementPair(
     newHalf(made, { type: 'PrivateKey', id: privateId, linkedId: publicId, key: pair.privateKey }, secret),
     newHalf(made, { type: 'PublicKey', id: publicId, linkedId: privateId, key: pair.publicKey }, open),
   ]
-  const [first, second] = await stageNew(objects, services.applyCreationRules, made, halves)
+  const [first, second] = await stageNew(objects, services, made, halves)
   if (first === undefined || second === undefined)
     throw refusal('GeneralFailure', 'The new pair is not there.')
   await linkReplacement(request, secret, first)

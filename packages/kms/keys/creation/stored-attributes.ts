@@ -15,17 +15,15 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { type AlgorithmName, toKmipAlgorithm } from '../attributes/key-names.ts'
+import { type IndexGaps, ObjectAttributes } from '../attributes/object-attributes.ts'
 import {
-  type AlgorithmName,
-  type IndexGaps,
   type ManagedObject,
   newObjectDefaults,
-  ObjectAttributes,
   type ObjectLink,
   type ObjectName,
-  toKmipAlgorithm,
   type UsageLimits,
-} from '../../../keys/index.ts'
+} from '../managed-object.ts'
 
 /** Members of an object that contain its KMIP attributes, including those with their own members. */
 export type AttributeMembers = TypedMembers & Pick<ManagedObject, 'attributes'>
