@@ -80,7 +80,7 @@ export function planCipher(
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
 ): CipherPlan {
-  const plan = choose(algorithm, keyBytes, parameters, policy)
+  const plan = choosePlan(algorithm, keyBytes, parameters, policy)
   permit(policy, () => ({
     algorithms: algorithm === 'DES3' ? ['DES3', '3DES'] : algorithm,
     ...(plan.block === 16 && { block_cipher_modes: blockModeNames(plan) }),
@@ -94,7 +94,7 @@ function blockModeNames({ mode }: CipherPlan): string {
   return mode === 'KW' ? 'NISTKeyWrap' : mode === 'KWP' ? 'AESKeyWrapPadding' : mode
 }
 
-function choose(
+function choosePlan(
   algorithm: string,
   keyBytes: number,
   parameters: CryptographicParameters,
@@ -103,7 +103,6 @@ function choose(
   const named = parameters.cryptographicAlgorithm
   if (named !== undefined && named !== algorithm)
     throw refuse('bad_parameters', `The key is not a key of ${named}.`)
-  const { paddingMethod } = parameters
   if (algorithm === 'ChaCha20' || algorithm === 'ChaCha20Poly1305')
     return planChaCha(algorithm, keyBytes, parameters, policy)
   const family = families[algorithm]
@@ -115,103 +114,142 @@ function choose(
   const modeName = mode === 'AEAD' && family.modes.has('GCM') ? 'GCM' : mode
   if (!family.modes.has(modeName))
     throw notSupported(`BlockCipherMode ${mode} is not supported for ${algorithm}.`)
-  const { block } = family
-  const base = { block, padding: 'None', parameters, tag: 0 } as const
-  const noPadding = () => {
-    if (paddingMethod !== undefined && paddingMethod !== 'None')
-      throw notSupported(`PaddingMethod ${paddingMethod} has no meaning for ${mode}.`)
-  }
+  const cipher = { algorithm, prefix, block: family.block, mode, parameters }
   switch (modeName) {
     case 'ECB':
-    case 'CBC': {
-      const name = paddingMethod ?? (modeName === 'ECB' ? 'None' : 'PKCS5')
-      const padding = paddings.find((known) => known === name)
-      if (padding === undefined)
-        throw notSupported(`PaddingMethod ${name} is not supported for ${algorithm}.`)
-      requireOnly(parameters, modeName, modeName === 'ECB' ? ecbNames : blockNames)
-      requirePlain(prefix, algorithm)
-      const bytes = modeName === 'ECB' ? 0 : block
-      requireIvLength(parameters, bytes, bytes)
-      const cipher =
-        algorithm === 'DES3' && modeName === 'ECB' ? `${prefix}-ecb` : `${prefix}-${modeName.toLowerCase()}`
-      return {
-        ...base,
-        cipher,
-        kind: 'block',
-        mode: modeName,
-        padding,
-        iv: [bytes, bytes],
-        freshIv: bytes,
-      }
-    }
+    case 'CBC':
+      return planBlockMode(cipher, modeName)
     case 'CFB':
     case 'OFB':
     case 'CTR':
-      noPadding()
-      requireOnly(withoutPadding(parameters), modeName, modeName === 'CTR' ? counterNames : streamNames)
-      requirePlain(prefix, algorithm)
-      requireIvLength(parameters, 1, block)
-      requireCounter(parameters)
-      return {
-        ...base,
-        cipher: `${prefix}-${modeName.toLowerCase()}`,
-        kind: 'stream',
-        mode: modeName,
-        iv: [modeName === 'CTR' && parameters.initialCounterValue !== undefined ? 1 : block, block],
-        freshIv: parameters.initialCounterValue === undefined ? block : block - counterBytes(parameters),
-      }
+      return planStreamMode(cipher, modeName)
     case 'GCM':
     case 'GCM_SIV':
-    case 'CCM': {
-      noPadding()
-      requireOnly(withoutPadding(parameters), mode, aeadNames)
-      requirePlain(prefix, algorithm)
-      if (modeName === 'GCM_SIV') requireOutsideFips(policy, 'GCM-SIV')
-      const iv =
-        modeName === 'GCM'
-          ? ([1, 128] as const)
-          : modeName === 'CCM'
-            ? ([7, 13] as const)
-            : ([12, 12] as const)
-      requireIvLength(parameters, iv[0], iv[1])
-      return {
-        ...base,
-        cipher: `${prefix}-${modeName === 'GCM_SIV' ? 'gcm-siv' : modeName.toLowerCase()}`,
-        kind: modeName === 'GCM' ? 'aead' : 'whole',
-        mode: modeName,
-        iv,
-        freshIv: freshIvLength(parameters, iv),
-        tag: tagLength(parameters, modeName),
-      }
-    }
+    case 'CCM':
+      return planTaggedMode(cipher, modeName, policy)
     case 'XTS':
-      noPadding()
-      requireOnly(withoutPadding(parameters), 'XTS', streamNames)
-      if (keyBytes !== 32 && keyBytes !== 64) throw refuse('wrong_key', 'The key has no size of AES-XTS.')
-      requireIvLength(parameters, 16, 16)
-      return {
-        ...base,
-        cipher: keyBytes === 32 ? 'aes-128-xts' : 'aes-256-xts',
-        kind: 'whole',
-        mode: 'XTS',
-        iv: [16, 16],
-        freshIv: 16,
-      }
-    default: {
-      // The remaining AES modes: RFC 3394 and RFC 5649.
-      noPadding()
-      requireOnly(withoutPadding(parameters), mode, wrapNames)
-      requirePlain(prefix, algorithm)
-      const wrap = modeName === 'NISTKeyWrap'
-      return {
-        ...base,
-        cipher: `${prefix}-wrap${wrap ? '' : '-pad'}`,
-        kind: 'whole',
-        mode: wrap ? 'KW' : 'KWP',
-        iv: [0, 0],
-        freshIv: 0,
-      }
-    }
+      return planXts(cipher, keyBytes)
+    default:
+      return planKeyWrap(cipher, modeName)
+  }
+}
+
+/** A block cipher and a mode that it has. */
+interface BlockCipher {
+  readonly algorithm: string
+  /** OpenSSL's name of the algorithm with this key size. */
+  readonly prefix: string
+  /** Bytes. */
+  readonly block: number
+  /** As the parameters name it; without, the default. */
+  readonly mode: string
+  readonly parameters: CryptographicParameters
+}
+
+function planBlockMode(
+  { algorithm, prefix, block, parameters }: BlockCipher,
+  mode: 'ECB' | 'CBC',
+): CipherPlan {
+  const name = parameters.paddingMethod ?? (mode === 'ECB' ? 'None' : 'PKCS5')
+  const padding = paddings.find((known) => known === name)
+  if (padding === undefined) throw notSupported(`PaddingMethod ${name} is not supported for ${algorithm}.`)
+  requireOnly(parameters, mode, mode === 'ECB' ? ecbNames : blockNames)
+  requirePlain(prefix, algorithm)
+  const bytes = mode === 'ECB' ? 0 : block
+  requireIvLength(parameters, bytes, bytes)
+  return {
+    block,
+    parameters,
+    cipher: algorithm === 'DES3' && mode === 'ECB' ? `${prefix}-ecb` : `${prefix}-${mode.toLowerCase()}`,
+    kind: 'block',
+    mode,
+    padding,
+    iv: [bytes, bytes],
+    freshIv: bytes,
+    tag: 0,
+  }
+}
+
+function planStreamMode(cipher: BlockCipher, mode: 'CFB' | 'OFB' | 'CTR'): CipherPlan {
+  const { algorithm, prefix, block, parameters } = cipher
+  requireUnpadded(cipher, mode, mode === 'CTR' ? counterNames : streamNames)
+  requirePlain(prefix, algorithm)
+  requireIvLength(parameters, 1, block)
+  requireCounter(parameters)
+  return {
+    block,
+    parameters,
+    cipher: `${prefix}-${mode.toLowerCase()}`,
+    kind: 'stream',
+    mode,
+    padding: 'None',
+    iv: [mode === 'CTR' && parameters.initialCounterValue !== undefined ? 1 : block, block],
+    freshIv: parameters.initialCounterValue === undefined ? block : block - counterBytes(parameters),
+    tag: 0,
+  }
+}
+
+/** Bytes of an IV, smallest and largest. */
+const taggedIvs = { GCM: [1, 128], GCM_SIV: [12, 12], CCM: [7, 13] } as const
+
+function planTaggedMode(
+  cipher: BlockCipher,
+  mode: 'GCM' | 'GCM_SIV' | 'CCM',
+  policy: AlgorithmPolicy,
+): CipherPlan {
+  const { algorithm, prefix, block, parameters } = cipher
+  requireUnpadded(cipher, cipher.mode, aeadNames)
+  requirePlain(prefix, algorithm)
+  if (mode === 'GCM_SIV') requireOutsideFips(policy, 'GCM-SIV')
+  const iv = taggedIvs[mode]
+  requireIvLength(parameters, iv[0], iv[1])
+  return {
+    block,
+    parameters,
+    cipher: `${prefix}-${mode === 'GCM_SIV' ? 'gcm-siv' : mode.toLowerCase()}`,
+    kind: mode === 'GCM' ? 'aead' : 'whole',
+    mode,
+    padding: 'None',
+    iv,
+    freshIv: freshIvLength(parameters, iv),
+    tag: tagLength(parameters, mode),
+  }
+}
+
+function planXts(cipher: BlockCipher, keyBytes: number): CipherPlan {
+  const { block, parameters } = cipher
+  requireUnpadded(cipher, 'XTS', streamNames)
+  if (keyBytes !== 32 && keyBytes !== 64) throw refuse('wrong_key', 'The key has no size of AES-XTS.')
+  requireIvLength(parameters, 16, 16)
+  return {
+    block,
+    parameters,
+    cipher: keyBytes === 32 ? 'aes-128-xts' : 'aes-256-xts',
+    kind: 'whole',
+    mode: 'XTS',
+    padding: 'None',
+    iv: [16, 16],
+    freshIv: 16,
+    tag: 0,
+  }
+}
+
+/** The remaining AES modes: RFC 3394 and RFC 5649. */
+function planKeyWrap(cipher: BlockCipher, mode: string): CipherPlan {
+  const { algorithm, prefix, block, parameters } = cipher
+  requireUnpadded(cipher, cipher.mode, wrapNames)
+  requirePlain(prefix, algorithm)
+  const wrap = mode === 'NISTKeyWrap'
+  return {
+    block,
+    parameters,
+    cipher: `${prefix}-wrap${wrap ? '' : '-pad'}`,
+    kind: 'whole',
+    mode: wrap ? 'KW' : 'KWP',
+    padding: 'None',
+    iv: [0, 0],
+    freshIv: 0,
+    tag: 0,
   }
 }
 
@@ -260,9 +298,19 @@ function requirePlain(prefix: string, algorithm: string): void {
   if (prefix === '') throw refuse('wrong_key', `The key has no size of ${algorithm} in this mode.`)
 }
 
-function withoutPadding(parameters: CryptographicParameters): CryptographicParameters {
-  if (parameters.paddingMethod === undefined) return parameters
-  const { paddingMethod: _, ...rest } = parameters
+/** For modes that do not pad. */
+function requireUnpadded(
+  { mode, parameters }: BlockCipher,
+  what: string,
+  allowed: ReadonlySet<ParameterName>,
+): void {
+  const { paddingMethod } = parameters
+  if (paddingMethod !== undefined && paddingMethod !== 'None')
+    throw notSupported(`PaddingMethod ${paddingMethod} has no meaning for ${mode}.`)
+  requireOnly(paddingMethod === undefined ? parameters : omitPadding(parameters), what, allowed)
+}
+
+function omitPadding({ paddingMethod: _, ...rest }: CryptographicParameters): CryptographicParameters {
   return rest
 }
 
