@@ -20,11 +20,22 @@ const pageFiles = {
  * policy allows no inline code.
  */
 export function documentationOperations<Services>(options: {
-  readonly document: Json
+  readonly document: Readonly<Record<string, Json>>
 }): readonly Operation<Services>[] {
   const define = defineOperation<Services>()
   const json = JSON.stringify(options.document)
-  const file = (name: string, path: string, summary: string, contentType: string, content: string) =>
+  let yaml: Promise<string> | undefined
+  const writeYaml = (): Promise<string> => {
+    yaml ??= toYaml(options.document)
+    return yaml
+  }
+  const file = (
+    name: string,
+    path: string,
+    summary: string,
+    contentType: string,
+    content: string | (() => Promise<string>),
+  ) =>
     define({
       name,
       route: get(path),
@@ -35,10 +46,13 @@ export function documentationOperations<Services>(options: {
       audited: false,
       cors: 'any-origin',
       cacheControl: 'no-cache',
-      act: () => rawReply({ raw: content, contentType, headers: { 'Content-Security-Policy': pagePolicy } }),
+      act: async () => {
+        const raw = typeof content === 'string' ? content : await content()
+        return rawReply({ raw, contentType, headers: { 'Content-Security-Policy': pagePolicy } })
+      },
     })
   return [
-    file('docs.openapi', '/openapi.yaml', 'This description', 'application/yaml', toYaml(options.document)),
+    file('docs.openapi', '/openapi.yaml', 'This description', 'application/yaml', writeYaml),
     file('docs.page', '/swagger', 'The page that shows it', 'text/html; charset=utf-8', read(pageFiles.html)),
     file(
       'docs.script',

@@ -54,7 +54,9 @@ test('all four stores are listed, described, counted by operation, and readable 
     requests.map(([name]) => [name, false]),
   )
 
-  const { paths, tags } = parse((await admin.get('/openapi.yaml')).text)
+  const description = parse((await admin.get('/openapi.yaml')).text)
+  assert.deepEqual(description, (await admin.get('/openapi.json')).json)
+  const { paths, tags } = description
   for (const [, path, , section] of requests) {
     const described = path.replace('finance/kid/decrypt', '{key_name}/{key_id}/{action}')
     assert.deepEqual(paths[described]?.post?.tags, [section], described)
