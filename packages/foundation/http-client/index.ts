@@ -1,10 +1,11 @@
 export {
   type ActiveTrace,
   activeTrace,
+  readWhole,
   type SpanAttributes,
   type SpanHead,
+  send,
+  TooLarge,
   type TracedCall,
   type TracedWork,
-} from './active-trace.ts'
-export { readWhole, TooLarge } from './read-whole.ts'
-export { send } from './send.ts'
+} from './http-client.ts'
