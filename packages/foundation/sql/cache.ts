@@ -41,112 +41,128 @@ interface Entry<V> {
  * Versions of a row only grow; ids are never used again, so a version names one content.
  */
 export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
-  const entries = new Map<string, Entry<V>>()
-  const loading = new Map<string, Promise<V | undefined>>()
-  const { db, clock } = options
-  let hits = 0
-  let misses = 0
-  const strict = db.dialect === 'sqlite' || options.leaseMs === 0
+  return new VersionedRows(options)
+}
 
-  const drop = (key: string): void => {
-    const entry = entries.get(key)
-    if (entry === undefined) return
-    entries.delete(key)
-    options.onForget?.(entry.value)
+class VersionedRows<V> implements RowCache<V> {
+  readonly #options: RowCacheOptions<V>
+  readonly #db: Database
+  readonly #clock: Clock
+  /** Each use asks the database. */
+  readonly #strict: boolean
+  readonly #entries = new Map<string, Entry<V>>()
+  readonly #loading = new Map<string, Promise<V | undefined>>()
+  #hits = 0
+  #misses = 0
+
+  constructor(options: RowCacheOptions<V>) {
+    this.#options = options
+    this.#db = options.db
+    this.#clock = options.clock
+    this.#strict = options.db.dialect === 'sqlite' || options.leaseMs === 0
+    options.db.watch(options.topic, (key) => {
+      if (key !== undefined) this.forget(key)
+      else for (const known of [...this.#loading.keys(), ...this.#entries.keys()]) this.forget(known)
+    })
   }
+
+  get(key: string): MaybePromise<V | undefined> {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) {
+      this.#misses += 1
+      return this.#load(key)
+    }
+    this.#hits += 1
+    const { leaseMs, version } = this.#options
+    if (!this.#strict && this.#clock.monotonic() - entry.checkedAt < leaseMs) return this.#touch(key, entry)
+    const seen = this.#db.dataVersion?.()
+    if (seen !== undefined && seen === entry.seen) return this.#touch(key, entry)
+    const asked = { at: this.#clock.monotonic(), seen }
+    return andThen(this.#db.get(version, [key]), (row) => this.#revalidate(key, entry, row, asked))
+  }
+
   /** Also discards a load that is under way, which may have read before the change. */
-  const forget = (key: string): void => {
-    loading.delete(key)
-    drop(key)
+  forget(key: string): void {
+    this.#loading.delete(key)
+    this.#drop(key)
   }
-  db.watch(options.topic, (key) => {
-    if (key !== undefined) forget(key)
-    else for (const known of [...loading.keys(), ...entries.keys()]) forget(known)
-  })
 
-  const touch = (key: string, entry: Entry<V>): V => {
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get uses(): { readonly hits: number; readonly misses: number } {
+    return { hits: this.#hits, misses: this.#misses }
+  }
+
+  #touch(key: string, entry: Entry<V>): V {
     // Re-inserting keeps the map in order of use; cheap enough only when the cache is near its bound.
-    if (entries.size > options.capacity / 2) {
-      entries.delete(key)
-      entries.set(key, entry)
+    if (this.#entries.size > this.#options.capacity / 2) {
+      this.#entries.delete(key)
+      this.#entries.set(key, entry)
     }
     return entry.value
   }
 
-  /** A load that is under way may have read before a commit that this caller already knows of. */
-  const load = (key: string): Promise<V | undefined> => {
-    const pending = loading.get(key)
-    if (pending === undefined) return begin(key)
-    return strict ? pending.then(() => loadSince(key)) : pending
-  }
-
-  /** For callers that waited for an earlier load: one that began after they asked, which they share. */
-  const loadSince = (key: string): MaybePromise<V | undefined> =>
-    entries.has(key) ? get(key) : (loading.get(key) ?? begin(key))
-
-  const begin = (key: string): Promise<V | undefined> => {
-    const began = clock.monotonic()
-    const seen = db.dataVersion?.()
-    const fresh: Promise<V | undefined> = options
-      .load(key)
-      .then((loaded) => {
-        if (loading.get(key) !== fresh) return loaded?.value
-        drop(key)
-        if (loaded === undefined || loaded.passing === true) return loaded?.value
-        entries.set(key, { ...loaded, checkedAt: began, seen })
-        if (entries.size > options.capacity) {
-          const [oldest] = entries.keys()
-          if (oldest !== undefined) drop(oldest)
-        }
-        return loaded.value
-      })
-      .finally(() => {
-        if (loading.get(key) === fresh) loading.delete(key)
-      })
-    loading.set(key, fresh)
-    return fresh
-  }
-
-  const revalidate = (
+  #revalidate(
     key: string,
     entry: Entry<V>,
     row: { readonly version: number } | undefined,
     asked: { readonly at: number; readonly seen: number | undefined },
-  ): MaybePromise<V | undefined> => {
+  ): MaybePromise<V | undefined> {
     // Forgotten, or loaded anew, while its version was read: what was read may be older. Each change does this once.
-    if (entries.get(key) !== entry) return get(key)
+    if (this.#entries.get(key) !== entry) return this.get(key)
     if (row === undefined) {
-      forget(key)
+      this.forget(key)
       return undefined
     }
-    if (row.version !== entry.version) return load(key)
+    if (row.version !== entry.version) return this.#load(key)
     entry.checkedAt = asked.at
     entry.seen = asked.seen
-    return touch(key, entry)
+    return this.#touch(key, entry)
   }
 
-  function get(key: string): MaybePromise<V | undefined> {
-    const entry = entries.get(key)
-    if (entry === undefined) {
-      misses += 1
-      return load(key)
-    }
-    hits += 1
-    if (!strict && clock.monotonic() - entry.checkedAt < options.leaseMs) return touch(key, entry)
-    const seen = db.dataVersion?.()
-    if (seen !== undefined && seen === entry.seen) return touch(key, entry)
-    const asked = { at: clock.monotonic(), seen }
-    return andThen(db.get(options.version, [key]), (now) => revalidate(key, entry, now, asked))
+  /** A load that is under way may have read before a commit that this caller already knows of. */
+  #load(key: string): Promise<V | undefined> {
+    const pending = this.#loading.get(key)
+    if (pending === undefined) return this.#begin(key)
+    return this.#strict ? pending.then(() => this.#loadSince(key)) : pending
   }
 
-  return {
-    get,
-    forget,
-    get size() {
-      return entries.size
-    },
-    get uses() {
-      return { hits, misses }
-    },
+  /** For callers that waited for an earlier load: one that began after they asked, which they share. */
+  #loadSince(key: string): MaybePromise<V | undefined> {
+    return this.#entries.has(key) ? this.get(key) : (this.#loading.get(key) ?? this.#begin(key))
+  }
+
+  #begin(key: string): Promise<V | undefined> {
+    const checkedAt = this.#clock.monotonic()
+    const seen = this.#db.dataVersion?.()
+    const loading: Promise<V | undefined> = this.#options
+      .load(key)
+      .then((loaded) => {
+        if (this.#loading.get(key) !== loading) return loaded?.value
+        this.#drop(key)
+        if (loaded !== undefined && loaded.passing !== true) this.#insert(key, { ...loaded, checkedAt, seen })
+        return loaded?.value
+      })
+      .finally(() => {
+        if (this.#loading.get(key) === loading) this.#loading.delete(key)
+      })
+    this.#loading.set(key, loading)
+    return loading
+  }
+
+  #insert(key: string, entry: Entry<V>): void {
+    this.#entries.set(key, entry)
+    if (this.#entries.size <= this.#options.capacity) return
+    const [oldest] = this.#entries.keys()
+    if (oldest !== undefined) this.#drop(oldest)
+  }
+
+  #drop(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#options.onForget?.(entry.value)
   }
 }
