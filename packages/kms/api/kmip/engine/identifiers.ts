@@ -1,6 +1,7 @@
 import { type OperationName, Tag, valueName } from '@warder/kmip/tables'
 import { type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
+import { field, type GivenPayload, payload, required } from '../payloads/payload.ts'
 
 /**
  * Objects that earlier items of a batch created or found. Later items can use them without naming them (KMIP 2.1 §6.1,
@@ -64,6 +65,17 @@ export class BatchIdentifiers {
     }
   }
 }
+
+/** The object of a request; absent: that of the placeholder. */
+export const namedObject = field.identifier(Tag.UniqueIdentifier)
+
+/** A request of nothing but its object. */
+export const objectRequest = payload({ uniqueIdentifier: namedObject })
+
+/** A reply of nothing but the identifier of its object. */
+export const objectReply = payload({ uniqueIdentifier: required(namedObject) })
+
+export type ObjectReply = GivenPayload<typeof objectReply>
 
 /** UniqueIdentifier of a reply. */
 export function uniqueIdentifier(id: string): TtlvNode {

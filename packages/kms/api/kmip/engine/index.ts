@@ -38,8 +38,9 @@
 
 export { KmipFailure, kmipFailure } from '../failure/failure.ts'
 export { creates, keyUse, objectRight, signedIn } from './access.ts'
-export { uniqueIdentifier } from './identifiers.ts'
+export { namedObject, type ObjectReply, objectReply, objectRequest, uniqueIdentifier } from './identifiers.ts'
 export type { KmipEngineOptions } from './message.ts'
+export { type DeclaredOperation, operation } from './operation.ts'
 export {
   type KmipAccess,
   type KmipAnswer,

@@ -1,19 +1,20 @@
 import { stateAt } from '../../../../keys/index.ts'
-import type { KmipOperation } from '../../engine/index.ts'
-import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { kmipFailure, objectReply, objectRequest, objectRight, operation } from '../../engine/index.ts'
 
 /** Object types that cannot be activated (KMIP 2.1 §6.1.1). */
 const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateRequest', 'Template'])
 
 /** Activate (KMIP 2.1 §6.1.1): from now on the key may be used. */
-export const activate: KmipOperation = {
+export const activate = operation({
   name: 'Activate',
   access: objectRight('activate'),
-  act(_payload, { object, objects, now }) {
+  request: objectRequest,
+  reply: objectReply,
+  handle(_request, { object, objects, now }) {
     if (notActivated.has(object.type))
       throw kmipFailure('InvalidObjectType', `An object of type ${object.type} cannot be activated.`)
     if (stateAt(object, now) !== 'PreActive') throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
     objects.update(object, { state: 'Active', activationAt: now })
-    return [uniqueIdentifier(object.id)]
+    return { uniqueIdentifier: object.id }
   },
-}
+})

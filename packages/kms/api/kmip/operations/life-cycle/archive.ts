@@ -1,34 +1,44 @@
-import type { KmipContext, KmipOperation } from '../../engine/index.ts'
-import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import {
+  type KmipContext,
+  kmipFailure,
+  objectReply,
+  objectRequest,
+  objectRight,
+  operation,
+} from '../../engine/index.ts'
 
 /**
  * Archive (KMIP 2.1 §6.1.4): archives the object. Its attributes can still be read; its material can be neither
  * returned nor used until Recover.
  */
-export const archive: KmipOperation = {
+export const archive = operation({
   name: 'Archive',
   access: objectRight('modifyattribute'),
-  act(_payload, context) {
+  request: objectRequest,
+  reply: objectReply,
+  handle(_request, context) {
     requireMaterial(context)
     const { object, objects, now } = context
     if (object.archivedAt !== undefined)
       throw kmipFailure('ObjectArchived', 'The object is archived already.')
     objects.update(object, { archivedAt: now })
-    return [uniqueIdentifier(object.id)]
+    return { uniqueIdentifier: object.id }
   },
-}
+})
 
 /** Recover (KMIP 2.1 §6.1.42): restores an archived object at once. Other objects stay as they are. */
-export const recover: KmipOperation = {
+export const recover = operation({
   name: 'Recover',
   access: objectRight('modifyattribute'),
-  act(_payload, context) {
+  request: objectRequest,
+  reply: objectReply,
+  handle(_request, context) {
     requireMaterial(context)
     const { object, objects } = context
     if (object.archivedAt !== undefined) objects.update(object, { archivedAt: undefined })
-    return [uniqueIdentifier(object.id)]
+    return { uniqueIdentifier: object.id }
   },
-}
+})
 
 function requireMaterial({ object }: KmipContext): void {
   if (object.destroyedAt !== undefined) throw kmipFailure('ObjectDestroyed', 'DENIED')

@@ -1,10 +1,16 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import type { TtlvNode } from '@warder/kmip/ttlv'
 import { listUserKeys } from '../../../../abe/index.ts'
 import { approvalNeeded, requireNoApproval } from '../../../../access/index.ts'
 import { runningTime, stateAt, transition, waiting } from '../../../../keys/index.ts'
-import type { KmipContext, KmipOperation } from '../../engine/index.ts'
-import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import {
+  type KmipContext,
+  kmipFailure,
+  type ObjectReply,
+  objectReply,
+  objectRequest,
+  objectRight,
+  operation,
+} from '../../engine/index.ts'
 import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
 
 /**
@@ -13,10 +19,12 @@ import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
  * `destruction-date` has the time when its material is deleted, and its State does not change until then
  * (docs/adr/key-life-cycle-and-versions.md).
  */
-export const destroy: KmipOperation = {
+export const destroy = operation({
   name: 'Destroy',
   access: objectRight('destroy'),
-  act(_payload, context) {
+  request: objectRequest,
+  reply: objectReply,
+  handle(_request, context) {
     if (context.object.form.abe?.kind === 'master') return destroyMaster(context)
     return andThen(context.services.roles.approvals.covers('destroy', context.object), (covered) => {
       if (covered) throw approvalNeeded('destroy', context.services.roles.officers)
@@ -25,10 +33,10 @@ export const destroy: KmipOperation = {
       )
     })
   },
-}
+})
 
 /** User keys are destroyed with their master key, so the protection of a user key also applies to the master key. */
-async function destroyMaster(context: KmipContext): Promise<readonly TtlvNode[]> {
+async function destroyMaster(context: KmipContext): Promise<ObjectReply> {
   const { db, roles } = context.services
   const parts = [context.object, ...(await listUserKeys(db, context.object.id))]
   const left = parts.filter(({ destroyedAt }) => destroyedAt === undefined)
@@ -37,9 +45,9 @@ async function destroyMaster(context: KmipContext): Promise<readonly TtlvNode[]>
   return scheduleDestruction(context, Math.max(0, ...days))
 }
 
-function scheduleDestruction(context: KmipContext, days: number): MaybePromise<readonly TtlvNode[]> {
+function scheduleDestruction(context: KmipContext, days: number): MaybePromise<ObjectReply> {
   requireDestroyable(context)
-  if (context.object.destructionAt !== undefined) return [uniqueIdentifier(context.object.id)]
+  if (context.object.destructionAt !== undefined) return { uniqueIdentifier: context.object.id }
   return days === 0 ? destroyNow(context) : waits(context, days)
 }
 
@@ -51,7 +59,7 @@ function requireDestroyable({ object, now }: KmipContext): void {
     throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
 }
 
-function destroyNow(context: KmipContext): MaybePromise<readonly TtlvNode[]> {
+function destroyNow(context: KmipContext): MaybePromise<ObjectReply> {
   const { object, objects, now } = context
   const state = stateAt(object, now)
   const cycle =
@@ -59,16 +67,16 @@ function destroyNow(context: KmipContext): MaybePromise<readonly TtlvNode[]> {
       ? { ...object, state: 'Destroyed' as const, destroyedAt: now }
       : transition({ ...object, state }, 'destroy', now)
   objects.update(object, { state: cycle.state, destroyedAt: cycle.destroyedAt }, null)
-  const answer = [uniqueIdentifier(object.id)]
+  const answer = { uniqueIdentifier: object.id }
   return object.form.abe === undefined ? answer : destroyUserKeys(context, object).then(() => answer)
 }
 
-async function waits(context: KmipContext, days: number): Promise<readonly TtlvNode[]> {
+async function waits(context: KmipContext, days: number): Promise<ObjectReply> {
   const { object, objects, now, principal, services } = context
   const ranMs = await runningTime(services.db)
   const wanted = waiting({ days, by: principal.name, manner: 'destroy', now, ranMs })
   objects.update(object, wanted)
   if (object.form.abe !== undefined) await withholdUserKeys(context, object, wanted)
   context.audit({ details: { destruction_at: new Date(now + days * 86_400_000).toISOString() } })
-  return [uniqueIdentifier(object.id)]
+  return { uniqueIdentifier: object.id }
 }

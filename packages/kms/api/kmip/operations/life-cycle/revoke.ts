@@ -1,19 +1,19 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag, type ValueName, valueName } from '@warder/kmip/tables'
-import {
-  dateTime,
-  findMember,
-  optional,
-  requireName,
-  requireStructure,
-  type StructureNode,
-  type TtlvNode,
-} from '@warder/kmip/ttlv'
+import { dateTime, requireType, type TtlvNode } from '@warder/kmip/ttlv'
 import { stageCompromisedKey } from '../../../../authority/index.ts'
 import { type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
 import { attributeMembers, readStoredAttributes } from '../../attributes/index.ts'
-import type { KmipContext, KmipOperation } from '../../engine/index.ts'
-import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import {
+  type KmipContext,
+  kmipFailure,
+  namedObject,
+  type ObjectReply,
+  objectReply,
+  objectRight,
+  operation,
+} from '../../engine/index.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
 import { revokeUserKeys } from '../abe/cascade.ts'
 import { registerRevocation } from './certificate-revocation.ts'
 
@@ -23,13 +23,18 @@ const maxMessageBytes = 1024
  * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised in any state; any other reason deactivates an
  * object that is Active or Pre-Active (docs/adr/key-life-cycle-and-versions.md). Both store reason, message and date.
  */
-export const revoke: KmipOperation = {
+export const revoke = operation({
   name: 'Revoke',
   access: objectRight('revoke'),
-  act(payload, context) {
+  request: payload({
+    uniqueIdentifier: namedObject,
+    revocationReason: required(field.node(Tag.RevocationReason, 'Structure')),
+    compromiseOccurrenceDate: field.date(Tag.CompromiseOccurrenceDate),
+  }),
+  reply: objectReply,
+  handle({ revocationReason, compromiseOccurrenceDate: occurred }, context) {
     const { object, now } = context
-    const reason = readReason(payload)
-    const occurred = optional(payload, Tag.CompromiseOccurrenceDate, 'DateTime')
+    const reason = readReason(revocationReason)
     if (reason.message !== undefined && reason.message.length > maxMessageBytes)
       throw kmipFailure('InvalidField', `RevocationMessage has at most ${maxMessageBytes} characters.`)
     if (!isCompromise(reason) && occurred !== undefined)
@@ -43,14 +48,14 @@ export const revoke: KmipOperation = {
       )
     return revokeObject(context, object, reason, occurred)
   },
-}
+})
 
 function revokeObject(
   context: KmipContext,
   object: ManagedObject,
   reason: Reason,
   occurred: number | undefined,
-): MaybePromise<readonly TtlvNode[]> {
+): MaybePromise<ObjectReply> {
   const { objects, object: stored, now } = context
   const compromise = isCompromise(reason)
   const state = stateAt(object, now)
@@ -77,7 +82,7 @@ function revokeObject(
         object,
       )),
   })
-  const answer = [uniqueIdentifier(object.id)]
+  const answer = { uniqueIdentifier: object.id }
   if (object.form.abe === undefined) return answer
   const ending = { compromise, revocationReason: reason.code, revocationMessage: reason.message }
   return revokeUserKeys(context, object, ending).then(() => answer)
@@ -92,24 +97,28 @@ interface Reason {
   readonly message: string | undefined
 }
 
+const reasonMembers = payload({
+  code: required(field.code(Tag.RevocationReasonCode)),
+  message: field.text(Tag.RevocationMessage),
+})
+
 /**
  * Reads RevocationReason as in the standard, or as cloudproof_kms_js sends it (`packages/kmip/json/tolerances.ts`): the
  * message alone, or the number of the code.
  * @throws KmipDecodeError, InvalidField
  */
-function readReason(payload: StructureNode): Reason {
-  const node = findMember(payload, Tag.RevocationReason)
-  if (node?.type === 'TextString') return { code: 'Unspecified', message: withoutNul(node.value) }
-  if (node?.type === 'Integer') {
+function readReason(node: TtlvNode): Reason {
+  if (node.type === 'TextString') return { code: 'Unspecified', message: withoutNul(node.value) }
+  if (node.type === 'Integer') {
     const code = valueName('RevocationReasonCode', node.value)
     if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has no such code.')
     return { code, message: undefined }
   }
-  const given = requireStructure(payload, Tag.RevocationReason)
-  return {
-    code: certificateReason(given) ?? requireName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
-    message: withoutNul(optional(given, Tag.RevocationMessage, 'TextString')),
-  }
+  const { code, message } = reasonMembers.decode(requireType(node, 'Structure'))
+  const name = certificateReasons.get(code >>> 0) ?? valueName('RevocationReasonCode', code)
+  if (name === undefined)
+    throw kmipFailure('InvalidField', 'RevocationReasonCode has a value that is not known here.')
+  return { code: name, message: withoutNul(message) }
 }
 
 function withoutNul<T extends string | undefined>(text: T): T | string {
@@ -124,11 +133,6 @@ const certificateReasons: ReadonlyMap<number, CertificateReason> = new Map([
 ])
 type CertificateReason = 'CertificateHold' | 'RemoveFromCRL' | 'AACompromise'
 
-function certificateReason(given: StructureNode): CertificateReason | undefined {
-  const node = findMember(given, Tag.RevocationReasonCode)
-  return node?.type === 'Enumeration' ? certificateReasons.get(node.value >>> 0) : undefined
-}
-
 function isCertificateReason({ code }: Reason): boolean {
   return [...certificateReasons.values()].some((reason) => reason === code)
 }
@@ -142,12 +146,12 @@ async function revokeCertificate(
   context: KmipContext,
   reason: Reason,
   occurred: number | undefined,
-): Promise<readonly TtlvNode[]> {
+): Promise<ObjectReply> {
   const { object, objects, now, services } = context
   const requireAuthority = (id: string) => context.permitted(id, 'revoke')
   const certificate = { object, objects, now, db: services.db, requireAuthority }
   const done = await registerRevocation(certificate, reason.code, occurred)
-  if (done === 'object stays') return [uniqueIdentifier(object.id)]
+  if (done === 'object stays') return { uniqueIdentifier: object.id }
   if (isCertificateReason(reason) && !isCompromise(reason))
     throw kmipFailure(
       'InvalidField',
