@@ -126,6 +126,9 @@ export function payload<const F extends Fields>(
   }
 }
 
+/** A payload without members. */
+export const noMembers = payload({})
+
 /** The same field, which must be there. */
 export function required<V, G>(one: Field<V, 'optional', G>): Field<V, 'required', G> {
   return { ...one, count: 'required' }
@@ -228,6 +231,22 @@ export const field = {
   attributes(tag: number): Field<readonly TtlvNode[], 'required'> {
     return { ...scalar(tag, 'Structure'), kind: 'Attributes', count: 'required', absent: none, isFirst: true }
   },
+
+  /** A structure that holds one attribute. */
+  attribute(tag: number): Optional<TtlvNode> {
+    return {
+      ...whole([tag], 'Attribute'),
+      read(node) {
+        const [one, ...others] = requireType(node, 'Structure').value
+        if (one !== undefined && others.length === 0) return one
+        throw new KmipDecodeError('wrong_member', `${tagText(tag)} holds one attribute.`)
+      },
+      write: (attribute) => ({ tag, type: 'Structure', value: [attribute] }),
+    }
+  },
+
+  /** The name of an attribute: its tag as an Enumeration, or a structure for one of a vendor. */
+  reference: (tag: number) => whole([tag], 'Attribute Reference'),
 
   /** A structure of declared members. */
   group<F extends Fields>(tag: number, fields: F): Optional<Decoded<F>, Given<F>> {

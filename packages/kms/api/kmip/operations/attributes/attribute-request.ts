@@ -1,15 +1,6 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag, tagText } from '@warder/kmip/tables'
-import {
-  findMember,
-  optional,
-  optionalStructure,
-  requireStructure,
-  type StructureNode,
-  structure,
-  type TtlvNode,
-  textString,
-} from '@warder/kmip/ttlv'
+import { findMember, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { requireKeptTags } from '../../../../access/index.ts'
 import { typedMemberNames } from '../../../../keys/creation/stored-attributes.ts'
 import {
@@ -25,21 +16,8 @@ import {
 import { type AttributeState, type Edited, isKnownAttribute } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
-/** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
-export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {
-  return onlyMember(requireStructure(payload, Tag.NewAttribute), context)
-}
-
-/** The attribute in CurrentAttribute, if there is one. @throws kmipFailure, KmipDecodeError */
-export function currentAttribute(payload: StructureNode, context: KmipContext): TtlvNode | undefined {
-  const holder = optionalStructure(payload, Tag.CurrentAttribute)
-  return holder === undefined ? undefined : onlyMember(holder, context)
-}
-
-function onlyMember(holder: StructureNode, context: KmipContext): TtlvNode {
-  const [node, ...others] = holder.value
-  if (node === undefined || others.length > 0)
-    throw kmipFailure('InvalidField', `${tagText(holder.tag)} holds one attribute.`)
+/** The attribute in NewAttribute or CurrentAttribute. @throws kmipFailure InvalidAttribute */
+export function readAttribute(node: TtlvNode, context: KmipContext): TtlvNode {
   if (!isKnownAttribute(context.version, node.tag))
     throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute of KMIP ${context.version}.`)
   return withIdentifier(node, context)
@@ -60,9 +38,8 @@ export function withIdentifier(node: TtlvNode, context: KmipContext): TtlvNode {
   )
 }
 
-/** The index of the instance in a 1.x request, counted from 0; undefined when it is absent. */
-export function attributeIndex(payload: StructureNode): number | undefined {
-  const index = optional(payload, Tag.AttributeIndex, 'Integer')
+/** Checks the index of the instance in a 1.x request, counted from 0. @throws kmipFailure InvalidField */
+export function checkIndex(index: number | undefined): number | undefined {
   if (index !== undefined && index < 0) throw kmipFailure('InvalidField', 'AttributeIndex is negative.')
   return index
 }

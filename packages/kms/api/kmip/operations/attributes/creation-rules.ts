@@ -1,41 +1,46 @@
 import { Tag } from '@warder/kmip/tables'
-import { optionalStructure, requireStructure, structure } from '@warder/kmip/ttlv'
+import { structure } from '@warder/kmip/ttlv'
 import { checkConstraints, checkDefaults } from '../../../../keys/creation/creation-rules.ts'
 import { readRules, replaceRules } from '../../../../keys/creation/creation-rules-store.ts'
-import { creates, type KmipOperation, signedIn } from '../../engine/index.ts'
+import { creates, operation, signedIn } from '../../engine/index.ts'
+import { field, noMembers, payload, required } from '../../payloads/payload.ts'
 
 /**
  * SetDefaults (KMIP 2.1 §6.1.53): attributes that new objects of a type get unless the client sets them. They apply
  * only to objects of the user who sets the defaults, not to those of other users.
  */
-export const setDefaults: KmipOperation = {
+export const setDefaults = operation({
   name: 'SetDefaults',
   access: creates,
-  act(payload, { objects, principal }) {
-    const given = optionalStructure(payload, Tag.DefaultsInformation)
-    const defaults = checkDefaults(given ?? structure(Tag.DefaultsInformation, []))
+  request: payload({ defaultsInformation: field.structure(Tag.DefaultsInformation) }),
+  reply: noMembers,
+  handle({ defaultsInformation }, { objects, principal }) {
+    const defaults = checkDefaults(defaultsInformation ?? structure(Tag.DefaultsInformation, []))
     objects.also(replaceRules(principal.name, 'defaults', defaults))
-    return []
+    return {}
   },
-}
+})
 
 /** SetConstraints (KMIP 2.1 §6.1.52): attributes that new objects of the user who sets the constraints must have. */
-export const setConstraints: KmipOperation = {
+export const setConstraints = operation({
   name: 'SetConstraints',
   access: creates,
-  act(payload, { objects, principal }) {
-    const constraints = checkConstraints(requireStructure(payload, Tag.Constraints))
-    objects.also(replaceRules(principal.name, 'constraints', constraints))
-    return []
+  request: payload({ constraints: required(field.structure(Tag.Constraints)) }),
+  reply: noMembers,
+  handle({ constraints }, { objects, principal }) {
+    objects.also(replaceRules(principal.name, 'constraints', checkConstraints(constraints)))
+    return {}
   },
-}
+})
 
 /** GetConstraints (KMIP 2.1 §6.1.22): the constraints on new objects of the caller. */
-export const getConstraints: KmipOperation = {
+export const getConstraints = operation({
   name: 'GetConstraints',
   access: signedIn,
-  async act(_payload, { services, principal }) {
+  request: noMembers,
+  reply: payload({ constraints: required(field.structure(Tag.Constraints)) }),
+  async handle(_request, { services, principal }) {
     const { constraints } = await readRules(services.db, principal.name)
-    return [constraints ?? structure(Tag.Constraints, [])]
+    return { constraints: constraints ?? structure(Tag.Constraints, []) }
   },
-}
+})

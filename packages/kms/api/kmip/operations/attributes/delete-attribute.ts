@@ -1,5 +1,4 @@
 import { isLegacy, Tag } from '@warder/kmip/tables'
-import { findMembers, integer, type StructureNode, structure } from '@warder/kmip/ttlv'
 import {
   type AttributeName,
   type AttributeState,
@@ -9,34 +8,41 @@ import {
   readReferredName,
   type Which,
 } from '../../attributes/index.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  kmipFailure,
-  objectRight,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
-import { attributeIndex, attributeState, currentAttribute, stageEdit } from './attribute-request.ts'
+import { type KmipContext, kmipFailure, namedObject, objectRight, operation } from '../../engine/index.ts'
+import { type DecodedPayload, field, payload, repeated, required } from '../../payloads/payload.ts'
+import { attributeState, checkIndex, readAttribute, stageEdit } from './attribute-request.ts'
+
+const request = payload({
+  uniqueIdentifier: namedObject,
+  currentAttribute: field.attribute(Tag.CurrentAttribute),
+  attributeReferences: repeated(field.reference(Tag.AttributeReference)),
+  attributeIndex: field.integer(Tag.AttributeIndex),
+})
 
 /**
  * KMIP 2.1 §6.1.13, KMIP 1.4 §4.16: deletes the instance in CurrentAttribute, or every instance of the named
  * attributes; for 1.x clients the instance with the given index, 0 by default.
  */
-export const deleteAttribute: KmipOperation = {
+export const deleteAttribute = operation({
   name: 'DeleteAttribute',
   access: objectRight('deleteattribute'),
-  async act(payload, context) {
+  request,
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    currentAttribute: required(field.attribute(Tag.CurrentAttribute)),
+    attributeIndex: field.integer(Tag.AttributeIndex),
+  }),
+  async handle(asked, context) {
     const before = await attributeState(context, true)
-    const edited = afterAll(before, readDeletions(payload, context), context.now)
+    const edited = afterAll(before, readDeletions(asked, context), context.now)
     await stageEdit(context, before, edited)
-    const index = attributeIndex(payload)
-    return [
-      uniqueIdentifier(context.object.id),
-      structure(Tag.CurrentAttribute, [edited.node]),
-      index === undefined ? undefined : integer(Tag.AttributeIndex, index),
-    ]
+    return {
+      uniqueIdentifier: context.object.id,
+      currentAttribute: edited.node,
+      attributeIndex: checkIndex(asked.attributeIndex),
+    }
   },
-}
+})
 
 const maxReferences = 64
 
@@ -45,10 +51,12 @@ interface Deletion {
   readonly which: Which
 }
 
-function readDeletions(payload: StructureNode, context: KmipContext): readonly Deletion[] {
-  const current = currentAttribute(payload, context)
-  const references = findMembers(payload, Tag.AttributeReference)
-  if (current !== undefined) {
+function readDeletions(
+  { currentAttribute, attributeReferences: references, attributeIndex }: DecodedPayload<typeof request>,
+  context: KmipContext,
+): readonly Deletion[] {
+  if (currentAttribute !== undefined) {
+    const current = readAttribute(currentAttribute, context)
     if (references.length > 0)
       throw kmipFailure('InvalidField', 'An attribute is deleted by its value or by its name, not by both.')
     return [{ name: readAttributeName(current), which: { current } }]
@@ -57,7 +65,7 @@ function readDeletions(payload: StructureNode, context: KmipContext): readonly D
     throw kmipFailure('MissingData', 'Neither CurrentAttribute nor AttributeReference says what to delete.')
   if (references.length > maxReferences)
     throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be deleted at once.`)
-  const which = isLegacy(context.version) ? { index: attributeIndex(payload) ?? 0 } : {}
+  const which = isLegacy(context.version) ? { index: checkIndex(attributeIndex) ?? 0 } : {}
   return references.map((reference) => {
     const name = readReferredName(reference)
     if (name === undefined) throw kmipFailure('AttributeNotFound', 'There is no attribute of this name.')

@@ -1,17 +1,23 @@
 import { Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { isKnownAttribute, listAttributes, readVendorName, type VendorName } from '../../attributes/index.ts'
-import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { namedObject, objectRequest, objectRight, operation } from '../../engine/index.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
 /**
  * KMIP 2.1 §6.1.21: the names of all attributes of the object, each once. Names are enumeration values, from which the
  * message layer does not remove those that are newer than the client.
  */
-export const getAttributeList: KmipOperation = {
+export const getAttributeList = operation({
   name: 'GetAttributeList',
   access: objectRight('getattributes'),
-  async act(_payload, context) {
+  request: objectRequest,
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    attributeReferences: repeated(field.reference(Tag.AttributeReference)),
+  }),
+  async handle(_request, context) {
     const { now, version } = context
     const references = new Map<string, TtlvNode>()
     const state = await attributeState(context, true)
@@ -22,9 +28,9 @@ export const getAttributeList: KmipOperation = {
         references.set(String(node.tag), enumeration(Tag.AttributeReference, node.tag))
       else references.set(JSON.stringify(vendor), vendorReference(vendor))
     }
-    return [uniqueIdentifier(context.object.id), ...references.values()]
+    return { uniqueIdentifier: context.object.id, attributeReferences: [...references.values()] }
   },
-}
+})
 
 function vendorReference({ vendor, name }: VendorName): TtlvNode {
   return structure(Tag.AttributeReference, [

@@ -1,6 +1,6 @@
 import { andThen } from '@warder/foundation/promises'
 import { atLeast, isLegacy, Tag } from '@warder/kmip/tables'
-import { encodeTtlv, findMembers, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { encodeTtlv, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   type AttributeName,
   type AttributeState,
@@ -11,23 +11,25 @@ import {
   listAttributes,
   readReferredName,
 } from '../../attributes/index.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  kmipFailure,
-  objectRight,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
+import { type KmipContext, kmipFailure, namedObject, objectRight, operation } from '../../engine/index.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
 const maxReferences = 1000
 
 /** KMIP 2.1 §6.1.20: the named attributes that the object has; all attributes if none is named. */
-export const getAttributes: KmipOperation = {
+export const getAttributes = operation({
   name: 'GetAttributes',
   access: objectRight('getattributes'),
-  act(payload, context) {
-    const references = findMembers(payload, Tag.AttributeReference)
+  request: payload({
+    uniqueIdentifier: namedObject,
+    attributeReferences: repeated(field.reference(Tag.AttributeReference)),
+  }),
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    attributes: field.attributes(Tag.Attributes),
+  }),
+  handle({ attributeReferences: references }, context) {
     if (references.length > maxReferences)
       throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be named.`)
     requireOnce(references, context)
@@ -38,14 +40,14 @@ export const getAttributes: KmipOperation = {
         references.length === 0
           ? listAttributes(state, context.now, context.version)
           : selectNamed(state, names, context)
-      return andThen(withoutDigest(context, state, nodes), (told) => [
-        uniqueIdentifier(state.object.id),
-        structure(Tag.Attributes, isLegacy(context.version) ? indexNodes(state.object, told) : told),
-      ])
+      return andThen(withoutDigest(context, state, nodes), (told) => ({
+        uniqueIdentifier: state.object.id,
+        attributes: isLegacy(context.version) ? indexNodes(state.object, told) : told,
+      }))
     }
     return andThen(attributeState(context, needsTags), answer)
   },
-}
+})
 
 /** KMIP 1.1 to 1.4 §4.12: naming an attribute twice is an error; 1.0 and 2.x do not mind. @throws InvalidMessage */
 function requireOnce(references: readonly TtlvNode[], { version }: KmipContext): void {

@@ -1,16 +1,22 @@
 import { Tag } from '@warder/kmip/tables'
 import { setAttribute as set } from '../../attributes/index.ts'
-import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
-import { attributeState, newAttribute, stageEdit } from './attribute-request.ts'
+import { namedObject, objectReply, objectRight, operation } from '../../engine/index.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { attributeState, readAttribute, stageEdit } from './attribute-request.ts'
 
 /** KMIP 2.1 §6.1.51: sets the value of an attribute, whether or not it had one. */
-export const setAttribute: KmipOperation = {
+export const setAttribute = operation({
   name: 'SetAttribute',
   access: objectRight('setattribute'),
-  async act(payload, context) {
-    const node = newAttribute(payload, context)
+  request: payload({
+    uniqueIdentifier: namedObject,
+    newAttribute: required(field.attribute(Tag.NewAttribute)),
+  }),
+  reply: objectReply,
+  async handle({ newAttribute }, context) {
+    const node = readAttribute(newAttribute, context)
     const before = await attributeState(context, node.tag === Tag.Attribute)
     await stageEdit(context, before, set(before, node, context.now))
-    return [uniqueIdentifier(context.object.id)]
+    return { uniqueIdentifier: context.object.id }
   },
-}
+})
