@@ -1,28 +1,26 @@
 import { kmipVersion, kmipVersions, Tag, versionNumbers } from '@warder/kmip/tables'
-import { findMembers, integer, requireMember, requireType, structure } from '@warder/kmip/ttlv'
-import type { KmipOperation } from '../../engine/index.ts'
-import { signedIn } from '../../engine/index.ts'
+import { operation, signedIn } from '../../engine/index.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
+
+const versions = payload({
+  versions: repeated(
+    field.group(Tag.ProtocolVersion, {
+      major: required(field.integer(Tag.ProtocolVersionMajor)),
+      minor: required(field.integer(Tag.ProtocolVersionMinor)),
+    }),
+  ),
+})
 
 /** DiscoverVersions (KMIP 2.1 §6.1.16): the supported versions of the client's list, in the client's order. */
-export const discoverVersions: KmipOperation = {
+export const discoverVersions = operation({
   name: 'DiscoverVersions',
   access: signedIn,
-  act(payload) {
-    const asked = findMembers(payload, Tag.ProtocolVersion).map((node) => {
-      const version = requireType(node, 'Structure')
-      return kmipVersion(
-        requireMember(version, Tag.ProtocolVersionMajor, 'Integer'),
-        requireMember(version, Tag.ProtocolVersionMinor, 'Integer'),
-      )
-    })
-    const known = asked.filter((version) => version !== undefined)
-    const common = asked.length === 0 ? kmipVersions : [...new Set(known)]
-    return common.map((version) => {
-      const { major, minor } = versionNumbers(version)
-      return structure(Tag.ProtocolVersion, [
-        integer(Tag.ProtocolVersionMajor, major),
-        integer(Tag.ProtocolVersionMinor, minor),
-      ])
-    })
+  request: versions,
+  reply: versions,
+  handle({ versions: asked }) {
+    const known = asked.map(({ major, minor }) => kmipVersion(major, minor))
+    const common =
+      asked.length === 0 ? kmipVersions : new Set(known.filter((version) => version !== undefined))
+    return { versions: [...common].map(versionNumbers) }
   },
-}
+})

@@ -1,20 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Enumeration, Tag, valueByName } from '@warder/kmip/tables'
-import {
-  byteString,
-  dateTime,
-  enumeration,
-  findMembers,
-  optionalStructure,
-  requireType,
-  type StructureNode,
-  structure,
-} from '@warder/kmip/ttlv'
 import { findPending, listPending, type PendingSummary } from '../../asynchronous/pending-store.ts'
 import { maxPerUser } from '../../asynchronous/put-off.ts'
 import { correlationValue, parseCorrelation, readSubmissionTime } from '../../asynchronous/result.ts'
-import { type KmipContext, type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
-import { requirePending } from './poll.ts'
+import { type KmipContext, kmipFailure, operation, signedIn } from '../../engine/index.ts'
+import { field, noMembers, payload, repeated, required } from '../../payloads/payload.ts'
+import { pendingRequest, requirePending } from './poll.ts'
 
 /** Number and interval of checks whether another worker is done: 30 seconds in all. */
 const rounds = 1200
@@ -24,19 +15,21 @@ const roundMilliseconds = 25
  * Process (KMIP 2.1 §6.1.39): executes a deferred request now, with the items before it in its batch. The answer is
  * sent when it is done, so that the next Poll returns the result.
  */
-export const process: KmipOperation = {
+export const process = operation({
   name: 'Process',
   access: signedIn,
-  async act(payload, context) {
-    const { id, result } = await requirePending(payload, context)
-    if (result !== null) return []
+  request: pendingRequest,
+  reply: noMembers,
+  async handle(request, context) {
+    const { id, result } = await requirePending(request, context)
+    if (result !== null) return {}
     const hurried = context.jobs.hurry(id)
     if (hurried === 'already')
       throw kmipFailure('DuplicateProcessRequest', 'The request is being processed already: poll for it.')
     await (hurried ?? executeElsewhere(id, context))
-    return []
+    return {}
   },
-}
+})
 
 /** Waits for the worker that has the request in its queue. @throws kmipFailure when it is not done in time */
 async function executeElsewhere(id: string, { services, principal }: KmipContext): Promise<void> {
@@ -50,50 +43,50 @@ async function executeElsewhere(id: string, { services, principal }: KmipContext
 }
 
 /** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): the deferred requests of the caller, and their states. */
-export const queryAsynchronousRequests: KmipOperation = {
+export const queryAsynchronousRequests = operation({
   name: 'QueryAsynchronousRequests',
   access: signedIn,
-  async act(payload, { services, principal, jobs, now }) {
-    const ids = readRequestedIds(payload)
-    const operations = readRequestedOperations(payload)
+  request: payload({
+    correlations: field.group(Tag.AsynchronousCorrelationValues, {
+      values: repeated(field.bytes(Tag.AsynchronousCorrelationValue)),
+    }),
+    operations: field.group(Tag.Operations, { codes: repeated(field.code(Tag.Operation)) }),
+  }),
+  reply: payload({
+    requests: repeated(
+      field.group(Tag.AsynchronousRequest, {
+        correlation: required(field.bytes(Tag.AsynchronousCorrelationValue)),
+        operation: required(field.code(Tag.Operation)),
+        submissionDate: required(field.date(Tag.SubmissionDate)),
+        stage: required(field.named('ProcessingStage')),
+      }),
+    ),
+  }),
+  async handle(asked, { services, principal, jobs, now }) {
+    // undefined: all.
+    const ids = asked.correlations && new Set(asked.correlations.values.map(parseCorrelation))
+    const operations = asked.operations && listNames(asked.operations.codes)
     // Concurrent batches of a user may exceed the limit.
     const rows = await listPending(services.db, principal.name, now, maxPerUser * 2)
-    return rows
-      .filter(({ id, operation }) => ids?.has(id) !== false && operations?.has(operation) !== false)
-      .map((row) => requestNode(row, jobs.stageOf(row.id) === 'running'))
+    const requests = rows
+      .filter(({ id, operation: name }) => ids?.has(id) !== false && operations?.has(name) !== false)
+      .map((row) => describePending(row, jobs.stageOf(row.id) === 'running'))
+    return { requests }
   },
-}
+})
 
-/** undefined: all. */
-function readRequestedIds(payload: StructureNode): ReadonlySet<string | undefined> | undefined {
-  const values = optionalStructure(payload, Tag.AsynchronousCorrelationValues)
-  if (values === undefined) return undefined
+function listNames(codes: readonly number[]): ReadonlySet<string> {
   return new Set(
-    findMembers(values, Tag.AsynchronousCorrelationValue).map((node) =>
-      parseCorrelation(requireType(node, 'ByteString').value),
-    ),
+    Object.entries(Enumeration.Operation).flatMap(([name, code]) => (codes.includes(code) ? [name] : [])),
   )
 }
 
-/** undefined: all. */
-function readRequestedOperations(payload: StructureNode): ReadonlySet<string> | undefined {
-  const list = optionalStructure(payload, Tag.Operations)
-  if (list === undefined) return undefined
-  const codes = new Set(
-    findMembers(list, Tag.Operation).map((node) => requireType(node, 'Enumeration').value),
-  )
-  return new Set(
-    Object.entries(Enumeration.Operation).flatMap(([name, code]) => (codes.has(code) ? [name] : [])),
-  )
-}
-
-function requestNode({ id, operation, done }: PendingSummary, running: boolean): StructureNode {
-  const { Completed, InProcess, Submitted } = Enumeration.ProcessingStage
-  const stage = Number(done) === 1 ? Completed : running ? InProcess : Submitted
-  return structure(Tag.AsynchronousRequest, [
-    byteString(Tag.AsynchronousCorrelationValue, correlationValue(id)),
-    enumeration(Tag.Operation, valueByName('Operation', operation) ?? 0),
-    dateTime(Tag.SubmissionDate, readSubmissionTime(id)),
-    enumeration(Tag.ProcessingStage, stage),
-  ])
+function describePending({ id, operation: name, done }: PendingSummary, isRunning: boolean) {
+  const ongoing = isRunning ? 'InProcess' : 'Submitted'
+  return {
+    correlation: correlationValue(id),
+    operation: valueByName('Operation', name) ?? 0,
+    submissionDate: readSubmissionTime(id),
+    stage: Number(done) === 1 ? 'Completed' : ongoing,
+  } as const
 }

@@ -6,113 +6,108 @@ import {
   objectTypeIn,
   operationIn,
   Tag,
+  type ValueName,
+  valueName,
 } from '@warder/kmip/tables'
-import {
-  enumeration,
-  findMembers,
-  integer,
-  requireType,
-  type StructureNode,
-  structure,
-  type TtlvNode,
-  textString,
-} from '@warder/kmip/ttlv'
+import { type StructureNode, structure } from '@warder/kmip/ttlv'
 import { readRules } from '../../../../keys/creation/creation-rules-store.ts'
 import { randomNumberGenerator } from '../../../../keys/creation/new-object.ts'
 import { objectTypes } from '../../../../keys/index.ts'
 import { version as serverVersion } from '../../../../version.ts'
-import { type KmipOperation, signedIn } from '../../engine/index.ts'
-import { capabilities, profiles } from './query-capabilities.ts'
+import { operation, signedIn } from '../../engine/index.ts'
+import { field, type GivenPayload, payload, repeated, required } from '../../payloads/payload.ts'
+import { capabilities, described, profiles } from './query-capabilities.ts'
 
 /** VendorIdentification. */
 const vendorIdentification = 'Warder'
+
+const reply = payload({
+  operations: repeated(field.code(Tag.Operation)),
+  objectTypes: repeated(field.code(Tag.ObjectType)),
+  vendorIdentification: field.text(Tag.VendorIdentification),
+  serverInformation: field.group(Tag.ServerInformation, {
+    name: field.text(Tag.ServerName),
+    version: field.text(Tag.ServerVersion),
+    product: field.text(Tag.ProductName),
+  }),
+  rngParameters: field.node(Tag.RNGParameters, 'Structure'),
+  ...described.fields,
+  defaultsInformation: field.structure(Tag.DefaultsInformation),
+  storageMasks: field.group(Tag.ProtectionStorageMasks, {
+    mask: required(field.integer(Tag.ProtectionStorageMask)),
+  }),
+})
+type Reply = GivenPayload<typeof reply>
 
 /**
  * Query (KMIP 2.1 §6.1.40): the capabilities of this server, in the enumerations of the client's version.
  * @param names of the operations in the table
  */
-export function queryOperation(names: () => Iterable<OperationName>): KmipOperation {
-  return {
+export function queryOperation(names: () => Iterable<OperationName>) {
+  return operation({
     name: 'Query',
     access: signedIn,
-    act(payload, { version, services, principal }) {
-      const functions = new Set(
-        findMembers(payload, Tag.QueryFunction).map((node) => requireType(node, 'Enumeration').value),
-      )
-      const answerFunctions = (defaults: StructureNode | undefined) =>
-        answers.flatMap(([name, answer]) =>
-          functions.has(Enumeration.QueryFunction[name]) ? answer(version, names(), defaults) : [],
+    request: payload({ functions: repeated(field.code(Tag.QueryFunction)) }),
+    reply,
+    handle({ functions }, { version, services, principal }) {
+      const answerFunctions = (defaults: StructureNode | undefined): Reply =>
+        Object.assign(
+          {},
+          ...functions.map((code) => {
+            const name = valueName('QueryFunction', code)
+            return name === undefined ? undefined : answers[name]?.(version, names(), defaults)
+          }),
         )
-      if (!functions.has(Enumeration.QueryFunction.QueryDefaultsInformation))
+      if (!functions.includes(Enumeration.QueryFunction.QueryDefaultsInformation))
         return answerFunctions(undefined)
       return readRules(services.db, principal.name).then(({ defaults }) => answerFunctions(defaults))
     },
-  }
+  })
 }
 
 type Answer = (
   version: KmipVersion,
   names: Iterable<OperationName>,
   defaults: StructureNode | undefined,
-) => readonly TtlvNode[]
+) => Reply
 
 /**
- * In the order of the members of the answer (KMIP 2.1 §6.1.40, table 257). Functions without a result get no members:
- * there are no extensions, attestation, validation certificates or registration of clients.
+ * Functions that are not here get no members: there are no application namespaces, extensions, attestation,
+ * validations or registration of clients.
  */
-const answers: readonly (readonly [keyof typeof Enumeration.QueryFunction, Answer])[] = [
-  ['QueryOperations', listOperations],
-  ['QueryObjects', listObjectTypes],
-  ['QueryServerInformation', serverInformation],
-  ['QueryApplicationNamespaces', () => []],
-  ['QueryExtensionList', () => []],
-  ['QueryExtensionMap', () => []],
-  ['QueryAttestationTypes', () => []],
-  ['QueryRNGs', () => [randomNumberGenerator(Tag.RNGParameters)]],
-  ['QueryProfiles', profiles],
-  ['QueryValidations', () => []],
-  ['QueryCapabilities', capabilities],
-  ['QueryClientRegistrationMethods', () => []],
-  [
-    'QueryDefaultsInformation',
-    (_version, _names, defaults) => [defaults ?? structure(Tag.DefaultsInformation, [])],
-  ],
-  ['QueryStorageProtectionMasks', () => [storageMasks()]],
-]
+const answers: Readonly<Partial<Record<ValueName<'QueryFunction'>, Answer>>> = {
+  QueryOperations: (version, names) => ({ operations: listOperations(version, names) }),
+  QueryObjects: (version) => ({ objectTypes: listObjectTypes(version) }),
+  QueryServerInformation: serverInformation,
+  QueryRNGs: () => ({ rngParameters: randomNumberGenerator(Tag.RNGParameters) }),
+  QueryProfiles: (version) => ({ profiles: profiles(version) }),
+  QueryCapabilities: (version) => ({ capabilities: capabilities(version) }),
+  QueryDefaultsInformation: (_version, _names, defaults) => ({
+    defaultsInformation: defaults ?? structure(Tag.DefaultsInformation, []),
+  }),
+  QueryStorageProtectionMasks: () => ({ storageMasks: { mask: Software | OnSystem } }),
+}
 
-function listOperations(version: KmipVersion, names: Iterable<OperationName>): readonly TtlvNode[] {
+/** Keys are kept by software, sealed in the database of this server. */
+const { Software, OnSystem } = Enumeration.ProtectionStorageMask
+
+function listOperations(version: KmipVersion, names: Iterable<OperationName>): readonly number[] {
   return [...names]
     .filter((name) => operationIn(version, name))
     .map((name) => Enumeration.Operation[name])
     .toSorted((one, other) => one - other)
-    .map((code) => enumeration(Tag.Operation, code))
 }
 
-function listObjectTypes(version: KmipVersion): readonly TtlvNode[] {
+function listObjectTypes(version: KmipVersion): readonly number[] {
   return objectTypes
     .filter((type) => objectTypeIn(version, type))
     .map((type) => Enumeration.ObjectType[type])
     .toSorted((one, other) => one - other)
-    .map((code) => enumeration(Tag.ObjectType, code))
 }
 
-function serverInformation(version: KmipVersion): readonly TtlvNode[] {
-  return [
-    textString(Tag.VendorIdentification, vendorIdentification),
-    structure(Tag.ServerInformation, atLeast(version, '2.0') ? serverMembers() : []),
-  ]
-}
-
-function serverMembers(): readonly TtlvNode[] {
-  return [
-    textString(Tag.ServerName, 'Warder'),
-    textString(Tag.ServerVersion, serverVersion),
-    textString(Tag.ProductName, 'Warder'),
-  ]
-}
-
-/** Keys are kept by software, sealed in the database of this server. */
-function storageMasks(): StructureNode {
-  const { Software, OnSystem } = Enumeration.ProtectionStorageMask
-  return structure(Tag.ProtectionStorageMasks, [integer(Tag.ProtectionStorageMask, Software | OnSystem)])
+function serverInformation(version: KmipVersion): Reply {
+  const serverInformation = atLeast(version, '2.0')
+    ? { name: 'Warder', version: serverVersion, product: 'Warder' }
+    : {}
+  return { vendorIdentification, serverInformation }
 }
