@@ -17,8 +17,8 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 
-/** How many members of a kind a payload may have: one, at most one, or any number. */
-type Count = 'required' | 'optional' | 'repeated'
+/** How many members of a kind a payload may have: one, at most one (`defaulted`: with a default), or any number. */
+type Count = 'required' | 'optional' | 'defaulted' | 'repeated'
 
 /**
  * One declared member of a payload or of a structure. A field is optional unless `required` or `repeated` says
@@ -211,8 +211,8 @@ export const field = {
   },
 
   /** A boolean that is false when it is absent. */
-  flag(tag: number): Field<boolean, 'required'> {
-    return { ...scalar(tag, 'Boolean'), count: 'required', absent: false }
+  flag(tag: number): Field<boolean, 'defaulted'> {
+    return { ...scalar(tag, 'Boolean'), count: 'defaulted', absent: false }
   },
 
   /**
@@ -228,8 +228,14 @@ export const field = {
   },
 
   /** Attributes of an object; none when they are absent. If there are several such structures, the first one counts. */
-  attributes(tag: number): Field<readonly TtlvNode[], 'required'> {
-    return { ...scalar(tag, 'Structure'), kind: 'Attributes', count: 'required', absent: none, isFirst: true }
+  attributes(tag: number): Field<readonly TtlvNode[], 'defaulted'> {
+    return {
+      ...scalar(tag, 'Structure'),
+      kind: 'Attributes',
+      count: 'defaulted',
+      absent: none,
+      isFirst: true,
+    }
   },
 
   /** A structure that holds one attribute. */

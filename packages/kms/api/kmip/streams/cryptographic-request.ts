@@ -1,78 +1,44 @@
-import { atLeast, Tag } from '@warder/kmip/tables'
-import { requireType, type StructureNode } from '@warder/kmip/ttlv'
-import { type KmipContext, kmipFailure } from '../engine/index.ts'
+import { atLeast, type KmipVersion, Tag } from '@warder/kmip/tables'
+import type { StructureNode } from '@warder/kmip/ttlv'
+import { kmipFailure, namedObject } from '../engine/index.ts'
+import { type DecodedPayload, field, type Payload, payload } from '../payloads/payload.ts'
 
-/** Members that are bytes. */
-const byteTags = [
-  [Tag.Data, 'data'],
-  [Tag.DigestedData, 'digestedData'],
-  [Tag.IVCounterNonce, 'iv'],
-  [Tag.AuthenticatedEncryptionAdditionalData, 'aad'],
-  [Tag.AuthenticatedEncryptionTag, 'tag'],
-  [Tag.MACData, 'macData'],
-  [Tag.SignatureData, 'signatureData'],
-  [Tag.CorrelationValue, 'correlation'],
-] as const
-type ByteMember = (typeof byteTags)[number][1]
-const byteMembers: ReadonlyMap<number, ByteMember> = new Map(byteTags)
+const members = payload(
+  {
+    uniqueIdentifier: namedObject,
+    parameters: field.structure(Tag.CryptographicParameters),
+    data: field.bytes(Tag.Data),
+    digestedData: field.bytes(Tag.DigestedData),
+    iv: field.bytes(Tag.IVCounterNonce),
+    signatureData: field.bytes(Tag.SignatureData),
+    macData: field.bytes(Tag.MACData),
+    correlation: field.bytes(Tag.CorrelationValue),
+    init: field.flag(Tag.InitIndicator),
+    final: field.flag(Tag.FinalIndicator),
+    aad: field.bytes(Tag.AuthenticatedEncryptionAdditionalData),
+    tag: field.bytes(Tag.AuthenticatedEncryptionTag),
+  },
+  () => kmipFailure('InvalidMessage', 'A member is there twice.'),
+)
 
 /** The common members of cryptographic operations (KMIP 2.1 §6.1.17 and others), as received. */
-export interface CryptographicRequest extends Readonly<Record<ByteMember, Uint8Array | undefined>> {
-  /** The CryptographicParameters structure. */
-  readonly parameters: StructureNode | undefined
-  readonly init: boolean
-  readonly final: boolean
-}
+export type CryptographicRequest = DecodedPayload<typeof members>
 
-type Writable = { -readonly [Name in keyof CryptographicRequest]: CryptographicRequest[Name] }
-
-/** Reads them in one pass. @throws KmipDecodeError, InvalidMessage for a repeated member */
-export function readCryptographicRequest(payload: StructureNode): CryptographicRequest {
-  const read: Writable = {
-    parameters: undefined,
-    data: undefined,
-    digestedData: undefined,
-    iv: undefined,
-    aad: undefined,
-    tag: undefined,
-    macData: undefined,
-    signatureData: undefined,
-    correlation: undefined,
-    init: false,
-    final: false,
-  }
-  for (const node of payload.value) {
-    const name = byteMembers.get(node.tag)
-    if (name !== undefined) {
-      if (read[name] !== undefined) throw twice()
-      read[name] = requireType(node, 'ByteString').value
-    } else if (node.tag === Tag.CryptographicParameters) {
-      if (read.parameters !== undefined) throw twice()
-      read.parameters = requireType(node, 'Structure')
-    } else if (node.tag === Tag.InitIndicator) read.init = requireType(node, 'Boolean').value
-    else if (node.tag === Tag.FinalIndicator) read.final = requireType(node, 'Boolean').value
-  }
-  return read
-}
+/** The fields of `cryptographicRequest`. */
+export type CryptographicFields = typeof members.fields
 
 /**
- * As `readCryptographicRequest`, from a client of this version. Parts exist since 1.3: an older client could neither
- * find the CorrelationValue in an answer nor detect that the answer is partial.
- * @throws InvalidField for members that the version does not have
+ * Parts exist since 1.3: an older client could neither find the CorrelationValue in an answer nor detect that the answer
+ * is partial. Decoding throws InvalidField for them, and InvalidMessage for a repeated member.
  */
-export function readReceivedRequest(
-  payload: StructureNode,
-  { version }: Pick<KmipContext, 'version'>,
-): CryptographicRequest {
-  const request = readCryptographicRequest(payload)
-  const inParts = request.init || request.final || request.correlation !== undefined
-  if (inParts && !atLeast(version, '1.3'))
-    throw kmipFailure('InvalidField', `KMIP ${version} has no operations in parts.`)
-  return request
-}
-
-function twice() {
-  return kmipFailure('InvalidMessage', 'A member is there twice.')
+export const cryptographicRequest: Payload<CryptographicFields> = {
+  ...members,
+  decode(node: StructureNode, version: KmipVersion = '2.1') {
+    const request = members.decode(node, version)
+    if (!atLeast(version, '1.3') && (request.init || request.final || request.correlation !== undefined))
+      throw kmipFailure('InvalidField', `KMIP ${version} has no operations in parts.`)
+    return request
+  },
 }
 
 /** Is this one of several parts? A request that is marked as both first and last is whole. */

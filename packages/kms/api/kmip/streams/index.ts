@@ -6,6 +6,7 @@
 export { findFirstRequest, keep, type RunningCipher, resumeCipher } from './running-ciphers.ts'
 export {
   joinParts,
+  objectId,
   requestsBefore,
   requireNoDigest,
   requireSameParameters,

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { OperationName } from '@warder/kmip/tables'
 import { Tag } from '@warder/kmip/tables'
-import { byteString, decodeTtlv, encodeTtlv, type StructureNode, structure } from '@warder/kmip/ttlv'
+import { decodeTtlv, encodeTtlv, type StructureNode, structure } from '@warder/kmip/ttlv'
 import { maximumStreamBytes } from '../../../crypto/index.ts'
 import { readParameters } from '../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
-import { type CryptographicRequest, readCryptographicRequest } from './cryptographic-request.ts'
+import { type CryptographicRequest, cryptographicRequest } from './cryptographic-request.ts'
 import {
   closeChanges,
   findStream,
@@ -67,7 +67,8 @@ function measureRequest({ data, aad }: CryptographicRequest): number {
   return (data?.length ?? 0) + (aad?.length ?? 0)
 }
 
-function objectId(operation: OperationName, context: KmipContext): string {
+/** The object of a stream; none for Hash. */
+export function objectId(operation: OperationName, context: KmipContext): string {
   return operation === 'Hash' ? '' : context.key.object.id
 }
 
@@ -77,7 +78,7 @@ export async function requestsBefore(
   { services }: KmipContext,
 ): Promise<readonly [CryptographicRequest, ...CryptographicRequest[]]> {
   const parts = await readParts(services.db, services.seal, row)
-  const [first, ...others] = parts.map((part) => readCryptographicRequest(decodeRoot(part)))
+  const [first, ...others] = parts.map((part) => cryptographicRequest.decode(decodeRoot(part)))
   if (first === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
   return [first, ...others]
 }
@@ -89,7 +90,7 @@ export async function readStoredFirst(
 ): Promise<CryptographicRequest> {
   const part = await readFirstPart(services.db, services.seal, row)
   if (part === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
-  return readCryptographicRequest(decodeRoot(part))
+  return cryptographicRequest.decode(decodeRoot(part))
 }
 
 function decodeRoot(part: Uint8Array): StructureNode {
@@ -176,16 +177,8 @@ export function stageEnd(row: StreamRow | undefined, { objects }: KmipContext): 
 
 function toStructure(request: CryptographicRequest): StructureNode {
   const { parameters, data, iv, aad, signatureData, macData } = request
-  const bytes = (tag: number, value: Uint8Array | undefined) =>
-    value === undefined ? undefined : byteString(tag, value)
-  return structure(Tag.RequestPayload, [
-    parameters,
-    bytes(Tag.Data, data),
-    bytes(Tag.IVCounterNonce, iv),
-    bytes(Tag.AuthenticatedEncryptionAdditionalData, aad),
-    bytes(Tag.SignatureData, signatureData),
-    bytes(Tag.MACData, macData),
-  ])
+  const kept = { parameters, data, iv, aad, signatureData, macData }
+  return structure(Tag.RequestPayload, cryptographicRequest.encode(kept))
 }
 
 /** A digest requires the whole data. @throws InvalidField */

@@ -1,6 +1,4 @@
 import { CovercryptError } from '@warder/covercrypt/error'
-import { Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   abeAlgorithm,
   abeMaterial,
@@ -9,13 +7,16 @@ import {
   readFraming,
   requireAbe,
 } from '../../../../abe/index.ts'
-import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { type CryptographicRequest, isPart, requireData } from '../../streams/cryptographic-request.ts'
 import { requireUse, resolveParameters, takeUse } from './key-use.ts'
 
 const none = new Uint8Array(0)
 
-type Answer = readonly (TtlvNode | undefined)[]
+interface Answer {
+  readonly uniqueIdentifier: string
+  readonly data: Uint8Array
+}
 
 /** Encrypts for the policy that precedes the data. IVCounterNonce has no meaning here. */
 export async function encryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
@@ -87,5 +88,5 @@ async function requireStill(context: KmipContext, use: 'encrypt' | 'decrypt'): P
 }
 
 function answer({ key }: KmipContext, data: Uint8Array): Answer {
-  return [uniqueIdentifier(key.object.id), byteString(Tag.Data, data)]
+  return { uniqueIdentifier: key.object.id, data }
 }

@@ -1,14 +1,10 @@
 import type { MaybePromise } from '@warder/foundation/promises'
-import { type OperationName, Tag } from '@warder/kmip/tables'
-import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
-import {
-  type CryptographicRequest,
-  isPart,
-  readReceivedRequest,
-} from '../../streams/cryptographic-request.ts'
+import type { OperationName } from '@warder/kmip/tables'
+import type { KmipContext } from '../../engine/index.ts'
+import { type CryptographicRequest, isPart } from '../../streams/cryptographic-request.ts'
 import {
   joinParts,
+  objectId,
   requestsBefore,
   requireNoDigest,
   requireSameParameters,
@@ -18,48 +14,48 @@ import {
   stagePart,
 } from '../../streams/index.ts'
 
-type Answer = readonly (TtlvNode | undefined)[]
+/** Members of the reply to a part that is not the last one. */
+interface PartReply {
+  readonly uniqueIdentifier: string
+  readonly correlation: Uint8Array
+}
 
 /**
  * For operations with output only at their end: `finish` gets the whole request, at once if it came in one message,
  * else with its last part.
  */
-export function collectParts(
+export function collectParts<Reply>(
   operation: OperationName,
-  payload: StructureNode,
+  request: CryptographicRequest,
   context: KmipContext,
-  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
-): MaybePromise<Answer> {
-  const request = readReceivedRequest(payload, context)
+  finish: (request: CryptographicRequest) => MaybePromise<Reply>,
+): MaybePromise<Reply | PartReply> {
   return isPart(request) ? collectPart(operation, request, context, finish) : finish(request)
 }
 
 /** Stores this part, or executes the operation if it is the last one. */
-async function collectPart(
+async function collectPart<Reply>(
   operation: OperationName,
   request: CryptographicRequest,
   context: KmipContext,
-  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
-): Promise<Answer> {
+  finish: (request: CryptographicRequest) => MaybePromise<Reply>,
+): Promise<Reply | PartReply> {
   const row = await requireStream(operation, request, context)
   return collect(operation, row, request, context, finish)
 }
 
 /** As `collectPart`, for a stream that was already found. */
-export async function collect(
+export async function collect<Reply>(
   operation: OperationName,
   row: StreamRow | undefined,
   request: CryptographicRequest,
   context: KmipContext,
-  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
-): Promise<Answer> {
+  finish: (request: CryptographicRequest) => MaybePromise<Reply>,
+): Promise<Reply | PartReply> {
   requireNoDigest(request)
   if (!request.final) {
     const { correlation } = await stagePart(operation, row, request, context)
-    return [
-      operation === 'Hash' ? undefined : uniqueIdentifier(context.key.object.id),
-      byteString(Tag.CorrelationValue, correlation),
-    ]
+    return { uniqueIdentifier: objectId(operation, context), correlation }
   }
   const before = row === undefined ? [] : await requestsBefore(row, context)
   const [first = request] = before

@@ -1,37 +1,46 @@
 import { Tag } from '@warder/kmip/tables'
-import { optional, requireName } from '@warder/kmip/ttlv'
-import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
+import { kmipFailure, operation, signedIn } from '../../engine/index.ts'
+import { field, noMembers, payload, required } from '../../payloads/payload.ts'
 
 /** Ping (KMIP 2.1 §6.1.36): the server is available, and has authenticated the caller. */
-export const ping: KmipOperation = { name: 'Ping', access: signedIn, act: () => [] }
+export const ping = operation({
+  name: 'Ping',
+  access: signedIn,
+  request: noMembers,
+  reply: noMembers,
+  handle: () => ({}),
+})
 
 const maxTextBytes = 4096
 
 /** Log (KMIP 2.1 §6.1.29): the audit record of this item contains the client's message. */
-export const log: KmipOperation = {
+export const log = operation({
   name: 'Log',
   access: signedIn,
-  act(payload, context) {
-    const message = optional(payload, Tag.LogMessage, 'TextString')
-    if (message === undefined) throw kmipFailure('MissingData', 'LogMessage is missing.')
+  request: payload({ message: required(field.text(Tag.LogMessage)) }),
+  reply: noMembers,
+  handle({ message }, context) {
     if (message.length > maxTextBytes)
       throw kmipFailure('InvalidField', `LogMessage has at most ${maxTextBytes} characters.`)
     context.audit({ details: { message } })
-    return []
+    return {}
   },
-}
+})
 
 /**
  * Interop (KMIP 2.1 §6.1.26): test programs mark the begin and the end of a case. The server does nothing, not even for
  * Reset: no client may delete objects of other users.
  */
-export const interop: KmipOperation = {
+export const interop = operation({
   name: 'Interop',
   access: signedIn,
-  act(payload, context) {
-    const step = requireName(payload, Tag.InteropFunction, 'InteropFunction')
-    const identifier = optional(payload, Tag.InteropIdentifier, 'TextString')
+  request: payload({
+    step: required(field.named('InteropFunction')),
+    identifier: field.text(Tag.InteropIdentifier),
+  }),
+  reply: noMembers,
+  handle({ step, identifier }, context) {
     context.audit({ details: { step, ...(identifier !== undefined && { case: identifier }) } })
-    return []
+    return {}
   },
-}
+})

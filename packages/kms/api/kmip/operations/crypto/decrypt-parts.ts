@@ -1,6 +1,5 @@
-import type { TtlvNode } from '@warder/kmip/ttlv'
 import { whyDecryptionEncrypts } from '../../../../crypto/index.ts'
-import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import type { KmipContext } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import {
   findFirstRequest,
@@ -12,7 +11,7 @@ import {
 import { collect } from './collected-parts.ts'
 import { findBackendKey, requireRight } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
-import { decryptWhole } from './whole-decryption.ts'
+import { type DecryptedReply, decryptWhole } from './whole-decryption.ts'
 import { planEncryption } from './whole-encryption.ts'
 
 const nothing = new Uint8Array(0)
@@ -24,7 +23,7 @@ const nothing = new Uint8Array(0)
 export async function decryptPart(
   request: CryptographicRequest,
   context: KmipContext,
-): Promise<readonly (TtlvNode | undefined)[]> {
+): Promise<DecryptedReply> {
   const key = await findBackendKey(context)
   const row = await requireStream('Decrypt', request, context)
   // Later parts need not repeat the parameters of the first part.
@@ -44,5 +43,5 @@ export async function decryptPart(
   if (!request.final) return middlePart('Decrypt', row, request, context, running)
   const out = running.cipher.final(request.data ?? nothing).data
   stageEnd(row, context)
-  return [uniqueIdentifier(id), partOut(out)]
+  return { uniqueIdentifier: id, data: partOut(out) }
 }

@@ -1,8 +1,7 @@
-import { atLeast, Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import { atLeast } from '@warder/kmip/tables'
 import type { CipherParts } from '../../../../backend/index.ts'
 import type { CipherPlan } from '../../../../crypto/index.ts'
-import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import type { KmipContext } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import {
   findFirstRequest,
@@ -17,13 +16,15 @@ import {
 import { collect } from './collected-parts.ts'
 import { findBackendKey, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
-import { encryptWhole, planEncryption } from './whole-encryption.ts'
+import { type EncryptedReply, encryptWhole, planEncryption } from './whole-encryption.ts'
 
-type Answer = readonly (TtlvNode | undefined)[]
 const nothing = new Uint8Array(0)
 
 /** A part of an encryption. Algorithms that need all data at once (CCM, RSA …) have their output at the end. */
-export async function encryptPart(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
+export async function encryptPart(
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<EncryptedReply> {
   const key = await findBackendKey(context)
   const row = await requireStream('Encrypt', request, context)
   // Later parts need not repeat the parameters of the first part.
@@ -46,7 +47,7 @@ async function begun(
   plan: CipherPlan,
   request: CryptographicRequest,
   context: KmipContext,
-): Promise<Answer> {
+): Promise<EncryptedReply> {
   if (plan.mode === 'GCM' && request.iv === undefined) await takeInvocation(context, context.key.object)
   const cipher = parts.openEncryption(plan, request)
   const out = cipher.update(request.data ?? nothing)
@@ -54,12 +55,12 @@ async function begun(
   const first = { ...request, iv: cipher.iv ?? request.iv }
   const staged = await stagePart('Encrypt', undefined, first, context)
   keep(staged, { first, cipher }, context)
-  return [
-    uniqueIdentifier(context.key.object.id),
-    partOut(out),
-    cipher.iv && byteString(Tag.IVCounterNonce, cipher.iv),
-    byteString(Tag.CorrelationValue, staged.correlation),
-  ]
+  return {
+    uniqueIdentifier: context.key.object.id,
+    data: partOut(out),
+    iv: cipher.iv,
+    correlation: staged.correlation,
+  }
 }
 
 async function continueEncryption(
@@ -68,7 +69,7 @@ async function continueEncryption(
   row: StreamRow,
   request: CryptographicRequest,
   context: KmipContext,
-): Promise<Answer> {
+): Promise<EncryptedReply> {
   const { id } = context.key.object
   const { randomIV: _asked, ...parameters } = plan.parameters
   const running = await resumeCipher(row, context, (first) =>
@@ -78,9 +79,9 @@ async function continueEncryption(
   const { data: out, tag } = running.cipher.final(request.data ?? nothing)
   stageEnd(row, context)
   const apart = tag === undefined || atLeast(context.version, '1.4')
-  return [
-    uniqueIdentifier(id),
-    partOut(apart ? out : Buffer.concat([out, tag])),
-    apart && tag !== undefined ? byteString(Tag.AuthenticatedEncryptionTag, tag) : undefined,
-  ]
+  return {
+    uniqueIdentifier: id,
+    data: partOut(apart ? out : Buffer.concat([out, tag])),
+    tag: apart ? tag : undefined,
+  }
 }

@@ -1,6 +1,8 @@
 import { andThen } from '@warder/foundation/promises'
-import { type KmipOperation, keyUse } from '../../engine/index.ts'
-import { isPart, readReceivedRequest } from '../../streams/cryptographic-request.ts'
+import { Tag } from '@warder/kmip/tables'
+import { keyUse, namedObject, operation } from '../../engine/index.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { cryptographicRequest, isPart } from '../../streams/cryptographic-request.ts'
 import { encryptAbe } from './abe-use.ts'
 import { encryptPart } from './encrypt-parts.ts'
 import { findBackendKey, requireUse } from './key-use.ts'
@@ -10,15 +12,22 @@ import { encryptWhole } from './whole-encryption.ts'
  * Encrypt (KMIP 2.1 §6.1.17): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
  * (Data is the secret then, IVCounterNonce its encapsulation). Synchronous for a cached secret key.
  */
-export const encrypt: KmipOperation = {
+export const encrypt = operation({
   name: 'Encrypt',
   access: keyUse('encrypt'),
-  act(payload, context) {
-    const request = readReceivedRequest(payload, context)
+  request: cryptographicRequest,
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    data: field.bytes(Tag.Data),
+    iv: field.bytes(Tag.IVCounterNonce),
+    tag: field.bytes(Tag.AuthenticatedEncryptionTag),
+    correlation: field.bytes(Tag.CorrelationValue),
+  }),
+  handle(request, context) {
     const { object } = context.key
     requireUse(context, object, 'encrypt')
     if (context.key.object.form.abe !== undefined) return encryptAbe(request, context)
     if (isPart(request)) return encryptPart(request, context)
     return andThen(findBackendKey(context), (key) => encryptWhole(key, request, context))
   },
-}
+})

@@ -1,46 +1,56 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { BackendKey } from '../../../../backend/index.ts'
 import { joseMac, type MacPlan, planMac, sameTag } from '../../../../crypto/index.ts'
 import type { Usage } from '../../../../keys/index.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  keyUse,
-  kmipFailure,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
+import { type KmipContext, keyUse, kmipFailure, namedObject, operation } from '../../engine/index.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
-import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import {
+  type CryptographicRequest,
+  cryptographicRequest,
+  requireData,
+} from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, findBackendKey, requireUse, resolveParameters, takeUse } from './key-use.ts'
-import { validity } from './signature-verify.ts'
+import { validityReply } from './signature-verify.ts'
 
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
-export const mac: KmipOperation = {
+export const mac = operation({
   name: 'MAC',
   access: keyUse('mac'),
-  act(payload, context) {
-    return withMac('macGenerate', payload, context, ({ key, plan, data }) => {
-      takeUse(context, context.key.object, data.length, true)
-      return andThen(key.mac(plan, data), (made) => byteString(Tag.MACData, made))
+  request: cryptographicRequest,
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    macData: field.bytes(Tag.MACData),
+    correlation: field.bytes(Tag.CorrelationValue),
+  }),
+  handle(asked, context) {
+    return withMac('macGenerate', asked, context, ({ key, plan, data }) => {
+      const { object } = context.key
+      takeUse(context, object, data.length, true)
+      return andThen(key.mac(plan, data), (macData) => ({ uniqueIdentifier: object.id, macData }))
     })
   },
-}
+})
 
 /** MACVerify (KMIP 2.1 §6.1.33), in constant time. */
-export const macVerify: KmipOperation = {
+export const macVerify = operation({
   name: 'MACVerify',
   access: keyUse('mac'),
-  act(payload, context) {
-    return withMac('macVerify', payload, context, ({ key, plan, data, request }) => {
+  request: cryptographicRequest,
+  reply: validityReply,
+  handle(asked, context) {
+    return withMac('macVerify', asked, context, ({ key, plan, data, request }) => {
       if (request.macData === undefined) throw kmipFailure('MissingData', 'MACData is missing.')
       const { macData } = request
-      return andThen(key.mac(plan, data), (made) => validity(sameTag(made, macData)))
+      return andThen(key.mac(plan, data), (made) => ({
+        uniqueIdentifier: context.key.object.id,
+        validity: sameTag(made, macData) ? ('Valid' as const) : ('Invalid' as const),
+      }))
     })
   },
-}
+})
 
 interface Chosen {
   readonly key: BackendKey
@@ -49,15 +59,15 @@ interface Chosen {
   readonly request: CryptographicRequest
 }
 
-function withMac(
+function withMac<Reply>(
   use: Extract<Usage, 'macGenerate' | 'macVerify'>,
-  payload: Parameters<KmipOperation['act']>[0],
+  asked: CryptographicRequest,
   context: KmipContext,
-  answer: (chosen: Chosen) => MaybePromise<TtlvNode>,
+  answer: (chosen: Chosen) => MaybePromise<Reply>,
 ) {
   const { object } = context.key
   requireUse(context, object, use)
-  return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', payload, context, (request) =>
+  return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', asked, context, (request) =>
     andThen(findBackendKey(context), (key) => {
       const parameters = resolveParameters(object, request.parameters)
       const plan = planMac(
@@ -67,8 +77,7 @@ function withMac(
       )
       requireBinding(object, joseMac(plan))
       context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
-      const made = answer({ key, plan, data: requireData(request), request })
-      return andThen(made, (node) => [uniqueIdentifier(object.id), node])
+      return answer({ key, plan, data: requireData(request), request })
     }),
   )
 }

@@ -1,8 +1,7 @@
-import { Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import type { KmipContext } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { keep, type RunningCipher, type StreamRow, stagePart } from '../../streams/index.ts'
+import type { DecryptedReply } from './whole-decryption.ts'
 
 const nothing = new Uint8Array(0)
 
@@ -13,18 +12,18 @@ export async function middlePart(
   request: CryptographicRequest,
   context: KmipContext,
   running: RunningCipher,
-): Promise<readonly (TtlvNode | undefined)[]> {
+): Promise<DecryptedReply> {
   const out = running.cipher.update(request.data ?? nothing)
   const staged = await stagePart(operation, row, request, context, running.replayed)
   keep(staged, running, context)
-  return [
-    uniqueIdentifier(context.key.object.id),
-    partOut(out),
-    byteString(Tag.CorrelationValue, staged.correlation),
-  ]
+  return {
+    uniqueIdentifier: context.key.object.id,
+    data: partOut(out),
+    correlation: staged.correlation,
+  }
 }
 
 /** Output of a part: empty while the cipher waits for a whole block. */
-export function partOut(out: Uint8Array): TtlvNode | undefined {
-  return out.length === 0 ? undefined : byteString(Tag.Data, out)
+export function partOut(out: Uint8Array): Uint8Array | undefined {
+  return out.length === 0 ? undefined : out
 }

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, optional, requireMember, type TtlvNode } from '@warder/kmip/ttlv'
-import { type KmipOperation, signedIn } from '../../engine/index.ts'
+import { operation, signedIn } from '../../engine/index.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
 
 /** Functions by their positions in CK_FUNCTION_LIST, and return values (PKCS#11 2.40 §5.1). */
 const { C_Initialize, C_Finalize, C_GetInfo } = Enumeration.PKCS_11Function
@@ -15,24 +15,27 @@ const notInitialized = 0x190
  * finalize. The answer to every other function is CKR_FUNCTION_NOT_SUPPORTED. There is no state: the correlation value
  * only shows that a client has initialized.
  */
-export const pkcs11: KmipOperation = {
+export const pkcs11 = operation({
   name: 'PKCS_11',
   access: signedIn,
-  act(payload, context) {
-    const called = requireMember(payload, Tag.PKCS_11Function, 'Enumeration')
-    const begun = optional(payload, Tag.CorrelationValue, 'ByteString') !== undefined
+  request: payload({
+    called: required(field.code(Tag.PKCS_11Function)),
+    correlation: field.bytes(Tag.CorrelationValue),
+  }),
+  reply: payload({
+    called: required(field.code(Tag.PKCS_11Function)),
+    correlation: field.bytes(Tag.CorrelationValue),
+    output: field.bytes(Tag.PKCS_11OutputParameters),
+    code: required(field.code(Tag.PKCS_11ReturnCode)),
+  }),
+  handle({ called, correlation }, context) {
     context.audit({ details: { function: called } })
-    const answer = (code: number, ...members: readonly TtlvNode[]): readonly TtlvNode[] => [
-      enumeration(Tag.PKCS_11Function, called),
-      ...members,
-      enumeration(Tag.PKCS_11ReturnCode, code),
-    ]
-    if (called === C_Initialize) return answer(ok, byteString(Tag.CorrelationValue, randomBytes(16)))
-    if (!begun) return answer(notInitialized)
-    if (called === C_GetInfo) return answer(ok, byteString(Tag.PKCS_11OutputParameters, info))
-    return answer(called === C_Finalize ? ok : functionNotSupported)
+    if (called === C_Initialize) return { called, correlation: randomBytes(16), code: ok }
+    if (correlation === undefined) return { called, code: notInitialized }
+    if (called === C_GetInfo) return { called, output: info, code: ok }
+    return { called, code: called === C_Finalize ? ok : functionNotSupported }
   },
-}
+})
 
 /** CK_INFO (PKCS#11 2.40 §3.1): version 2.40, manufacturer, flags, description, version of the library. */
 const info = Buffer.concat([

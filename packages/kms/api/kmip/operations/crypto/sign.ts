@@ -1,27 +1,27 @@
 import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
-import { byteString } from '@warder/kmip/ttlv'
 import { planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  keyUse,
-  kmipFailure,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
+import { type KmipContext, keyUse, kmipFailure, namedObject, operation } from '../../engine/index.ts'
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
-import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { type CryptographicRequest, cryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, findBackendKey, requireUse, resolveParameters, takeUse } from './key-use.ts'
 
 /** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
-export const sign: KmipOperation = {
+export const sign = operation({
   name: 'Sign',
   access: keyUse('sign'),
-  act(payload, context) {
+  request: cryptographicRequest,
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    signatureData: field.bytes(Tag.SignatureData),
+    correlation: field.bytes(Tag.CorrelationValue),
+  }),
+  handle(asked, context) {
     const { object } = context.key
     requireUse(context, object, 'sign')
-    return collectParts('Sign', payload, context, (request) =>
+    return collectParts('Sign', asked, context, (request) =>
       andThen(findBackendKey(context), (key) => {
         if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
         const what = whatIsSigned(request)
@@ -31,14 +31,14 @@ export const sign: KmipOperation = {
         const plan = requireSignatureBinding(object, key.shape, chosen)
         takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
         context.audit({ algorithm: algorithmName(plan, context) })
-        return andThen(key.sign(plan, what), (signature) => [
-          uniqueIdentifier(object.id),
-          byteString(Tag.SignatureData, signature),
-        ])
+        return andThen(key.sign(plan, what), (signatureData) => ({
+          uniqueIdentifier: object.id,
+          signatureData,
+        }))
       }),
     )
   },
-}
+})
 
 /** Data or its digest, exactly one of them. @throws MissingData, InvalidField */
 export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSign {

@@ -1,21 +1,31 @@
 import { andThen } from '@warder/foundation/promises'
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration } from '@warder/kmip/ttlv'
+import { Tag } from '@warder/kmip/tables'
 import { planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
-import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { keyUse, kmipFailure, namedObject, operation } from '../../engine/index.ts'
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { cryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { findBackendKey, requireUse, resolveParameters } from './key-use.ts'
 import { algorithmName, whatIsSigned } from './sign.ts'
 
+/** The reply of an operation that verifies. */
+export const validityReply = payload({
+  uniqueIdentifier: required(namedObject),
+  validity: field.named('ValidityIndicator'),
+  correlation: field.bytes(Tag.CorrelationValue),
+})
+
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
-export const signatureVerify: KmipOperation = {
+export const signatureVerify = operation({
   name: 'SignatureVerify',
   access: keyUse('signatureverify'),
-  act(payload, context) {
+  request: cryptographicRequest,
+  reply: validityReply,
+  handle(asked, context) {
     const { object } = context.key
     requireUse(context, object, 'verify')
-    return collectParts('SignatureVerify', payload, context, (request) =>
+    return collectParts('SignatureVerify', asked, context, (request) =>
       andThen(findBackendKey(context), ({ shape, publicKey }) => {
         if (publicKey === undefined)
           throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
@@ -26,17 +36,11 @@ export const signatureVerify: KmipOperation = {
         const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
         const plan = requireSignatureBinding(object, shape, chosen)
         context.audit({ algorithm: algorithmName(plan, context) })
-        return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => [
-          uniqueIdentifier(object.id),
-          validity(right),
-        ])
+        return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => ({
+          uniqueIdentifier: object.id,
+          validity: right ? ('Valid' as const) : ('Invalid' as const),
+        }))
       }),
     )
   },
-}
-
-/** ValidityIndicator of an answer. */
-export function validity(right: boolean) {
-  const { Valid, Invalid } = Enumeration.ValidityIndicator
-  return enumeration(Tag.ValidityIndicator, right ? Valid : Invalid)
-}
+})

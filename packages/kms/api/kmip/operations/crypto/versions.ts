@@ -1,8 +1,6 @@
 import { Failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { StorageUnavailable } from '@warder/foundation/sql'
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { BackendKey } from '../../../../backend/index.ts'
 import { modulusBits, planRsa } from '../../../../crypto/index.ts'
 import {
@@ -12,11 +10,19 @@ import {
   protectingVersion,
   versionsToTry,
 } from '../../../../keys/index.ts'
-import { type KmipContext, KmipFailure, type KmipOperation, kmipFailure } from '../../engine/index.ts'
 import {
+  type DeclaredOperation,
+  type KmipContext,
+  KmipFailure,
+  kmipFailure,
+  operation,
+  type WholeAnswer,
+} from '../../engine/index.ts'
+import type { Fields, Given } from '../../payloads/payload.ts'
+import {
+  type CryptographicFields,
   type CryptographicRequest,
   isPart,
-  readReceivedRequest,
 } from '../../streams/cryptographic-request.ts'
 import { findBackendKey, resolveParameters } from './key-use.ts'
 import { planEncryption } from './whole-encryption.ts'
@@ -25,28 +31,28 @@ import { planEncryption } from './whole-encryption.ts'
 // newest version, which the answer names; operations that process try the versions. Both require that a wrong version
 // is detected.
 
-type Answer = readonly (TtlvNode | undefined)[]
-type Act = KmipOperation['act']
+type Cryptographic<Reply extends Fields> = DeclaredOperation<CryptographicFields, Reply>
+type Answer<Reply extends Fields> = Given<Reply> | WholeAnswer
 
 /** Protects with the newest version of a key; a replaced version cannot protect. */
-export function withNewest(operation: KmipOperation): KmipOperation {
-  return {
-    ...operation,
-    act(payload, context) {
+export function withNewest<Reply extends Fields>(one: Cryptographic<Reply>): Cryptographic<Reply> {
+  return operation({
+    ...one,
+    handle(request, context) {
       const { newestId, supersededAt } = context.key.object
-      if (newestId === undefined && supersededAt === undefined) return operation.act(payload, context)
+      if (newestId === undefined && supersededAt === undefined) return one.handle(request, context)
       return andThen(newestIn(context), (newest) => {
         const named = context.key
-        if (newest !== named && isPart(readReceivedRequest(payload, context))) throw sayVersion()
+        if (newest !== named && isPart(request)) throw sayVersion()
         context.use(newest)
-        if (newest === named || operation.name !== 'Encrypt') return operation.act(payload, context)
+        if (newest === named || one.name !== 'Encrypt') return one.handle(request, context)
         return andThen(findBackendKey(context), (held) => {
-          if (!tellsVersions(held, readReceivedRequest(payload, context), context)) throw sayVersion()
-          return operation.act(payload, context)
+          if (!tellsVersions(held, request, context)) throw sayVersion()
+          return one.handle(request, context)
         })
       })
     },
-  }
+  })
 }
 
 function newestIn({ objects, key, isVersionNamed }: KmipContext): MaybePromise<Key> {
@@ -74,41 +80,39 @@ function keyReader(objects: KmipContext['objects']): KeyReader {
 }
 
 /** Tries the versions of a key, the newest first, if the client names the key and not a version. */
-export function overVersions(operation: KmipOperation): KmipOperation {
-  return {
-    ...operation,
-    act(payload, context) {
+export function overVersions<Reply extends Fields>(one: Cryptographic<Reply>): Cryptographic<Reply> {
+  return operation({
+    ...one,
+    handle(request, context) {
       const { newestId, minGeneration } = context.key.object
       if (newestId === undefined && minGeneration === 0 && context.key.object.generation === 0)
-        return operation.act(payload, context)
-      return tryVersions(operation.act, payload, context, operation.name === 'Decrypt')
+        return one.handle(request, context)
+      return tryVersions(one, request, context)
     },
-  }
+  })
 }
 
-async function tryVersions(
-  act: Act,
-  payload: StructureNode,
+async function tryVersions<Reply extends Fields>(
+  one: Cryptographic<Reply>,
+  request: CryptographicRequest,
   context: KmipContext,
-  isDecrypt: boolean,
-): Promise<Answer> {
+): Promise<Answer<Reply>> {
   const named = context.key
-  const request = readReceivedRequest(payload, context)
   const reader = { db: context.services.db, keys: keyReader(context.objects) }
   // If nothing distinguishes versions, the name of the key means generation 0: all earlier data was protected by it.
   const exact = context.isVersionNamed || isPart(request)
-  if (exact || (isDecrypt && !tellsVersions(await findBackendKey(context), request, context))) {
+  if (exact || (one.name === 'Decrypt' && !tellsVersions(await findBackendKey(context), request, context))) {
     context.use(await exactly(reader.keys, named))
-    return (await act(payload, context)) as Answer
+    return one.handle(request, context)
   }
   let problem: unknown
-  let answer: Answer | undefined
+  let answer: Answer<Reply> | undefined
   // A later version, named by its own id.
   if (named.object.newestId === undefined) await exactly(reader.keys, named)
   for await (const version of versionsToTry(reader, named)) {
     context.use(version)
     try {
-      const made = (await act(payload, context)) as Answer
+      const made = await one.handle(request, context)
       if (!isInvalid(made)) return made
       answer ??= made
     } catch (error) {
@@ -132,9 +136,8 @@ function isRefusal(error: unknown): boolean {
   return error instanceof KmipFailure || (error instanceof Failure && error.status < 500)
 }
 
-function isInvalid(answer: Answer): boolean {
-  const found = answer.find((node) => node?.tag === Tag.ValidityIndicator)
-  return found?.value === Enumeration.ValidityIndicator.Invalid
+function isInvalid(answer: object): boolean {
+  return 'validity' in answer && answer.validity === 'Invalid'
 }
 
 /**

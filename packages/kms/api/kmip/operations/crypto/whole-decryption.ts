@@ -1,6 +1,5 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { atLeast, Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import { atLeast } from '@warder/kmip/tables'
 import type { BackendKey } from '../../../../backend/index.ts'
 import {
   type CipherPlan,
@@ -11,23 +10,23 @@ import {
   requireKem,
   whyDecryptionEncrypts,
 } from '../../../../crypto/index.ts'
-import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, requireRight, resolveParameters } from './key-use.ts'
-import { planEncryption, requireNone } from './whole-encryption.ts'
+import { type EncryptedReply, planEncryption, requireNone } from './whole-encryption.ts'
+
+/** Members of the reply to a decryption. */
+export type DecryptedReply = Omit<EncryptedReply, 'iv' | 'tag'>
 
 /** A decryption in one message. */
 export function decryptWhole(
   key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<readonly (TtlvNode | undefined)[]> {
+): MaybePromise<DecryptedReply> {
   const { id } = context.key.object
-  return andThen(decryptRequest(key, request, context), (data) => [
-    uniqueIdentifier(id),
-    byteString(Tag.Data, data),
-  ])
+  return andThen(decryptRequest(key, request, context), (data) => ({ uniqueIdentifier: id, data }))
 }
 
 function decryptRequest(

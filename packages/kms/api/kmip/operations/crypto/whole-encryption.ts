@@ -1,6 +1,5 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { atLeast, Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import { atLeast } from '@warder/kmip/tables'
 import type { BackendKey } from '../../../../backend/index.ts'
 import {
   type CipherPlan,
@@ -17,19 +16,26 @@ import {
   planRsa,
   requireKem,
 } from '../../../../crypto/index.ts'
-import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, requireOneWay, resolveParameters, takeInvocation, takeUse } from './key-use.ts'
 
-type Answer = readonly (TtlvNode | undefined)[]
+/** Members of the reply to an encryption. */
+export interface EncryptedReply {
+  readonly uniqueIdentifier: string
+  readonly data?: Uint8Array | undefined
+  readonly iv?: Uint8Array | undefined
+  readonly tag?: Uint8Array | undefined
+  readonly correlation?: Uint8Array | undefined
+}
 
 /** An encryption in one message. */
 export function encryptWhole(
   held: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<Answer> {
+): MaybePromise<EncryptedReply> {
   const { publicKey: key } = held
   if (key === undefined) return encryptSecretly(held, request, context)
   const { object } = context.key
@@ -65,7 +71,7 @@ function encryptSecretly(
   key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<Answer> {
+): MaybePromise<EncryptedReply> {
   const { object } = context.key
   const plan = planEncryption(context, key, request, 'encrypt')
   const data = requireData(request)
@@ -103,12 +109,9 @@ export function planEncryption(
 }
 
 /** Before 1.4 there is no member for the tag: it is appended to the data. */
-function answer({ key, version }: KmipContext, { data, iv, tag }: Encrypted): Answer {
-  const apart = tag === undefined || atLeast(version, '1.4')
-  return [
-    uniqueIdentifier(key.object.id),
-    byteString(Tag.Data, apart ? data : Buffer.concat([data, tag])),
-    iv && byteString(Tag.IVCounterNonce, iv),
-    apart && tag !== undefined ? byteString(Tag.AuthenticatedEncryptionTag, tag) : undefined,
-  ]
+function answer({ key, version }: KmipContext, { data, iv, tag }: Encrypted): EncryptedReply {
+  const uniqueIdentifier = key.object.id
+  return tag === undefined || atLeast(version, '1.4')
+    ? { uniqueIdentifier, data, iv, tag }
+    : { uniqueIdentifier, data: Buffer.concat([data, tag]), iv }
 }
