@@ -141,6 +141,31 @@ test('the import scanner sees static, multi-line, re-exporting and dynamic impor
   assert.ok(found.includes('node:assert/strict'))
 })
 
+test('only the composition imports the KMIP front end; tests import its clients and fixtures', () => {
+  const front = 'packages/kms/api/kmip/'
+  const files = globSync('packages/**/*.ts', { cwd: root })
+    .map((found) => found.replaceAll(sep, '/'))
+    .filter((file) => !/node_modules/.test(file) && !file.startsWith(front))
+  const importers = files.flatMap((file) =>
+    listImports(join(root, file))
+      .map((specifier) =>
+        specifier.startsWith('.')
+          ? join(dirname(file), specifier).replaceAll(sep, '/')
+          : specifier.replace(/^@warder\//, 'packages/'),
+      )
+      .filter((target) => `${target}/`.startsWith(front))
+      .map((target) => ({ file, target })),
+  )
+  const mayImport = ({ file, target }: { readonly file: string; readonly target: string }): boolean =>
+    file.startsWith('packages/kms/service/') ||
+    (/\.test\.ts$|\/testing\//.test(file) && /\/(testing|fixtures)(\/|$)/.test(target))
+  assert.ok(importers.some(mayImport))
+  assert.deepEqual(
+    importers.filter((one) => !mayImport(one)),
+    [],
+  )
+})
+
 test('product code of a service does not touch the other service by path', () => {
   for (const [service, other] of [
     ['auth', 'kms'],

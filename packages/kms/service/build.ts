@@ -14,7 +14,13 @@ import {
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enableStores } from '../api/external/index.ts'
 import { externalHosts } from '../api/external/settings.ts'
-import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
+import {
+  createKmipEngine,
+  createKmipSocket,
+  kmipOperations,
+  readShare,
+  stageFreshCeremony,
+} from '../api/kmip/index.ts'
 import { deleteKey } from '../api/rest/delete-key.ts'
 import { setRotation } from '../api/rest/key-rotation.ts'
 import { rotateKey } from '../api/rest/rotate-key.ts'
@@ -186,6 +192,7 @@ function createKmsServices(
     contentKeys: new ContentKeys(capacity),
     roles: createRoles(environment),
     notices: getNotices(environment),
+    ceremonyShares: { stageFresh: stageFreshCeremony, read: readShare },
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,

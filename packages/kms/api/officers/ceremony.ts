@@ -16,7 +16,6 @@ import {
   verdictOn,
 } from '../../access/index.ts'
 import { asObjectId, findLinkTarget, type ManagedObject, touchChanges, UnitOfWork } from '../../keys/index.ts'
-import { readShare, stageFreshCeremony } from '../kmip/index.ts'
 import { define, type OfficerServices } from './services.ts'
 
 type Context = OperationContext<OfficerServices>
@@ -129,7 +128,10 @@ export const begin = define({
     const objects = new UnitOfWork(services, now)
     const principal = requirePrincipal(context)
     try {
-      const id = await stageFreshCeremony({ services, principal, objects, now }, body?.everybody === true)
+      const id = await services.ceremonyShares.stageFresh(
+        { services, principal, objects, now },
+        body?.everybody === true,
+      )
       context.audit({ object: id, details: { officers: [...listed] } })
       await objects.commit(context.commit)
       return { id, share_id: `${id}#${[...listed].indexOf(caller) + 1}` }
@@ -196,12 +198,12 @@ async function requirePermittedShare(
   id: string,
   objects: UnitOfWork,
 ): Promise<Share> {
-  const { db, roles, clock } = context.services
+  const { db, roles, clock, ceremonyShares } = context.services
   const object = await objects.read(id)
   const verdict = object === undefined ? 'nothing' : await verdictOn(db, roles, object, caller, 'get')
   if (object !== undefined && verdict === 'allowed' && object.type === 'SplitKey') {
     try {
-      return await readShare(object, objects, clock.now())
+      return await ceremonyShares.read(object, objects, clock.now())
     } catch (cause) {
       throw failure('forbidden', `${id} is no share that can be used.`, { cause })
     }

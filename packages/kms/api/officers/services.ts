@@ -1,10 +1,32 @@
-import { defineOperation } from '@warder/foundation/operations'
+import { defineOperation, type Principal } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { AccessServices } from '../../access/index.ts'
+import type { AccessServices, Share } from '../../access/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import type { Directory } from '../../identity/index.ts'
+import type { ManagedObject, UnitOfWork } from '../../keys/index.ts'
 import type { ExternalServices } from '../external/scope/services.ts'
+
+/** A request for a ceremony. */
+export interface CeremonyRequest {
+  readonly services: Pick<OfficerServices, 'db' | 'seal' | 'roles' | 'policy' | 'clock'>
+  readonly principal: Pick<Principal, 'name' | 'method'>
+  readonly objects: UnitOfWork
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+/** Makes and reads the shares of ceremonies, which are split keys of KMIP. */
+export interface CeremonyShares {
+  /**
+   * Stages a ceremony whose key is stored only in its shares, one for each officer.
+   * @param needsAll true: the shares of all officers are required; false: those of a quorum
+   * @returns its identifier
+   */
+  stageFresh(request: CeremonyRequest, needsAll: boolean): Promise<string>
+  /** Reads a share; the caller wipes `part.bytes`. @throws Refusal for an object that is no share with its value */
+  read(object: ManagedObject, objects: UnitOfWork, now: number): Promise<Share>
+}
 
 /** Services that the operations of crypto officers need. */
 export interface OfficerServices extends AccessServices {
@@ -18,6 +40,7 @@ export interface OfficerServices extends AccessServices {
   /** Users of the authentication service; undefined = it cannot be queried. */
   readonly directory: Directory | undefined
   readonly external: ExternalServices
+  readonly ceremonyShares: CeremonyShares
 }
 
 /** Declares an operation of this folder. */

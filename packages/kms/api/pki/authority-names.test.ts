@@ -8,8 +8,7 @@ import { certificateSigner, issueRequest } from '@warder/pki/x509'
 import type { Answer } from '../../testing/client.ts'
 import { bothEngines, startTwoNodes } from '../../testing/engines.ts'
 import { startKms } from '../../testing/index.ts'
-import { link } from '../kmip/operations/objects/replacement.ts'
-import { attributes, kmipClient, vendorAttribute } from '../kmip/testing/index.ts'
+import { attributes, kmipClient, link, vendorAttribute } from '../kmip/testing/index.ts'
 import { outsider, runSigning } from './testing/index.ts'
 
 // A revocation list counts by the name of its issuer (RFC 5280 §6.3.3 (f)): two authorities of one name could sign lists

@@ -13,8 +13,7 @@ import {
 import fc from 'fast-check'
 import { findLinkTarget, readObject } from '../../keys/index.ts'
 import { startAcme } from '../acme/testing/index.ts'
-import { link } from '../kmip/operations/objects/replacement.ts'
-import { attributes, kmipClient, uid, vendorAttribute } from '../kmip/testing/index.ts'
+import { attributes, kmipClient, link, uid, vendorAttribute } from '../kmip/testing/index.ts'
 import { makeAuthorities, outsider, toDer } from './testing/index.ts'
 
 const users = ['alice', 'bob', 'carol'] as const

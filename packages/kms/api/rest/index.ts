@@ -36,9 +36,9 @@ import { verify } from './verify.ts'
 const bodyLimit = 256 * 1024
 
 /** The operation for bodies that hold no data of callers. */
-export function withoutData(
-  ...operations: readonly Operation<RestServices>[]
-): readonly Operation<RestServices>[] {
+export function withoutData<Services>(
+  ...operations: readonly Operation<Services>[]
+): readonly Operation<Services>[] {
   return operations.map((operation) => ({ bodyLimit, ...operation }))
 }
 
