@@ -60,41 +60,124 @@ interface Asked {
   readonly page: Promise<FeedPage>
 }
 
+interface ClockReading {
+  readonly monotonic: number
+  readonly wall: number
+}
+
 /**
  * Requests pages of the feed as long as it runs; each request acknowledges the entries that were applied here. If there
  * are more pages, the next one is requested before this one is applied. Requests are repeated if a page is refused or
  * the authentication service does not answer.
  */
 export function follow(options: FollowerOptions): Follower {
-  const { source, writer, clock, log } = options
-  const follower = randomUUID()
-  const stopping = new AbortController()
-  let asking = new AbortController()
+  return new FeedFollower(options)
+}
+
+class FeedFollower implements Follower {
+  readonly #options: FollowerOptions
+  readonly #id = randomUUID()
+  readonly #stopping = new AbortController()
+  /** Of the requests that are under way. */
+  #asking = new AbortController()
   /** When it was found that this process had been stopped; what ended meanwhile is not known. Monotonic. */
-  let lostAt: number | undefined
-  let beatAt = { monotonic: clock.monotonic(), wall: clock.now() }
-  let after = 0
-  let kid: string | undefined
-  let complete = false
-  let ahead: Asked | undefined
-  let failures = 0
-  let warned = false
-  let whenReady: () => void = () => undefined
-  const firstComplete = new Promise<void>((resolve) => {
-    whenReady = resolve
-  })
+  #lostAt: number | undefined
+  #beatAt: ClockReading
+  /** Sequence number of the last entry that was applied. */
+  #after = 0
+  /** Key that the feed is signed with: it changes with the database. */
+  #kid: string | undefined
+  #complete = false
+  /** The next page, requested before the one before it is applied. */
+  #ahead: Asked | undefined
+  #failures = 0
+  #warned = false
+  readonly #firstComplete = Promise.withResolvers<void>()
+  readonly #beating: NodeJS.Timeout
+  readonly #running: Promise<void>
+
+  constructor(options: FollowerOptions) {
+    this.#options = options
+    this.#beatAt = readClock(options.clock)
+    options.writer.beat()
+    this.#beating = setInterval(() => this.#beat(), beatEveryMs)
+    this.#beating.unref()
+    this.#running = this.#run()
+  }
+
+  ready(ms: number): Promise<void> {
+    return Promise.race([this.#firstComplete.promise, sleep(ms, undefined, { ref: false })])
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#beating)
+    this.#stopping.abort()
+    this.#asking.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { log } = this.#options
+    while (!this.#stopping.signal.aborted) {
+      const { signal } = this.#asking
+      try {
+        await this.#advance()
+        if (this.#warned) log.info({}, 'the feed of ends is followed again')
+        this.#warned = false
+        this.#failures = 0
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return
+        // The request was aborted: the next one is sent at once.
+        if (!signal.aborted) await this.#waitAfterFailure(error)
+      }
+    }
+  }
+
+  async #waitAfterFailure(error: unknown): Promise<void> {
+    const { log, source } = this.#options
+    const ms = retryMs[Math.min(this.#failures, retryMs.length - 1)]
+    this.#failures += 1
+    if (!this.#warned && this.#failures > (this.#complete ? 0 : failuresOfAStart)) {
+      this.#warned = true
+      log.warn({ error, url: source.url }, 'the feed of ends cannot be followed')
+    }
+    await sleep(ms, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined)
+  }
+
+  /** Applies the next page. */
+  async #advance(): Promise<void> {
+    const { at: askedAt, page: coming } = this.#ahead ?? this.#ask(this.#after)
+    this.#ahead = undefined
+    const page = await coming
+    if (this.#isOtherFeed(page)) {
+      this.#restart(page)
+      return
+    }
+    this.#kid = page.kid
+    this.#ahead = page.last > this.#after && page.last < page.head ? this.#ask(page.last) : undefined
+    try {
+      await this.#apply(page)
+    } catch (error) {
+      // This page comes first.
+      this.#ahead = undefined
+      throw error
+    }
+    this.#moveTo(page.last)
+    if (page.last >= page.head) this.#completeAt(askedAt)
+  }
 
   /** @param from the last entry of the page before */
-  function ask(from: number): Asked {
+  #ask(from: number): Asked {
+    const { source, clock } = this.#options
     const nonce = randomBytes(18).toString('base64url')
     const page = askFeed(
-      { ...source, signal: asking.signal },
+      { ...source, signal: this.#asking.signal },
       {
-        follower,
+        follower: this.#id,
         after: from,
-        acknowledged: after,
+        acknowledged: this.#after,
         nonce,
-        waitSeconds: complete && lostAt === undefined ? waitSeconds : 0,
+        waitSeconds: this.#complete && this.#lostAt === undefined ? waitSeconds : 0,
       },
     )
     // Looked at when its turn comes, which may be never.
@@ -102,140 +185,114 @@ export function follow(options: FollowerOptions): Follower {
     return { at: clock.monotonic(), page }
   }
 
-  async function once(): Promise<void> {
-    const { at: askedAt, page: coming } = ahead ?? ask(after)
-    ahead = undefined
-    const page = await coming
-    // Another database, or an earlier state of the same one: read from its beginning. Known revocations stay.
-    if ((kid !== undefined && page.kid !== kid) || page.head < after) {
-      log.warn({ after, head: page.head }, 'the feed of ends is another one; it is read from its beginning')
-      kid = page.kid
-      after = 0
-      complete = false
-      return
+  /** Another database, or an earlier state of the same one. */
+  #isOtherFeed({ kid, head }: FeedPage): boolean {
+    return (this.#kid !== undefined && kid !== this.#kid) || head < this.#after
+  }
+
+  /** Reads the feed from its beginning. Known revocations stay. */
+  #restart({ kid, head }: FeedPage): void {
+    const after = this.#after
+    this.#options.log.warn({ after, head }, 'the feed of ends is another one; it is read from its beginning')
+    this.#kid = kid
+    this.#after = 0
+    this.#complete = false
+  }
+
+  async #apply({ entries }: FeedPage): Promise<void> {
+    const { clock, endNames, endVotes } = this.#options
+    const now = Math.floor(clock.now() / 1000)
+    for (const [index, entry] of entries.entries()) {
+      if (index % takenAtOnce === 0 && this.#ahead !== undefined) await otherWork()
+      if (entry.untilAt + leewaySeconds > now) recordEnd(this.#options, entry)
     }
-    kid = page.kid
-    ahead = page.last > after && page.last < page.head ? ask(page.last) : undefined
-    try {
-      await take(page)
-    } catch (error) {
-      // This page comes first.
-      ahead = undefined
-      throw error
-    }
-    after = page.last
-    writer.moveTo(after)
+    const names = entries
+      .map((entry) => toEndedName(this.#options, entry))
+      .filter((name) => name !== undefined)
+    if (names.length > 0) await endNames(names)
+    const credentials = entries
+      .map((entry) => toCredentialSet(this.#options, entry))
+      .filter((credential) => credential !== undefined)
+    if (credentials.length > 0) await endVotes(credentials)
+  }
+
+  #moveTo(last: number): void {
+    const { writer, clock } = this.#options
+    this.#after = last
+    writer.moveTo(last)
     writer.set.sweep(Math.floor(clock.now() / 1000))
-    if (after < page.head) return
-    complete = true
+  }
+
+  /** All that had ended when the page was requested is known. */
+  #completeAt(askedAt: number): void {
+    const { writer } = this.#options
+    this.#complete = true
     writer.completeAt(askedAt)
     // An answer to an earlier question may be as of before the time that was lost.
-    if (lostAt !== undefined && askedAt < lostAt) return
-    lostAt = undefined
+    if (this.#lostAt !== undefined && askedAt < this.#lostAt) return
+    this.#lostAt = undefined
     writer.beat()
-    whenReady()
+    this.#firstComplete.resolve()
   }
 
   /** Readers wait once beats are missing, and beats are missing until the feed was asked again. */
-  function beat(): void {
-    const now = { monotonic: clock.monotonic(), wall: clock.now() }
-    const gap = Math.max(now.monotonic - beatAt.monotonic, now.wall - beatAt.wall)
-    beatAt = now
+  #beat(): void {
+    const { writer, clock } = this.#options
+    const now = readClock(clock)
+    const gap = Math.max(now.monotonic - this.#beatAt.monotonic, now.wall - this.#beatAt.wall)
+    this.#beatAt = now
     if (gap > maxGapMs) {
-      lostAt = now.monotonic
-      ahead = undefined
+      this.#lostAt = now.monotonic
+      this.#ahead = undefined
       // A question that waits for the next end would hold up all requests.
-      asking.abort()
-      asking = new AbortController()
+      this.#asking.abort()
+      this.#asking = new AbortController()
     }
-    if (lostAt === undefined) writer.beat()
+    if (this.#lostAt === undefined) writer.beat()
   }
+}
 
-  async function take(page: FeedPage): Promise<void> {
-    const now = Math.floor(clock.now() / 1000)
-    for (const [index, entry] of page.entries.entries()) {
-      if (index % takenAtOnce === 0 && ahead !== undefined) await otherWork()
-      if (entry.untilAt + leewaySeconds > now) put(entry)
-    }
-    const names = page.entries.map(nameIn).filter((name) => name !== undefined)
-    if (names.length > 0) await options.endNames(names)
-    const credentials = page.entries
-      .filter(({ kind }) => kind === 'credential' || kind === 'credentials')
-      .map(({ kind, realm, username, endedAt }) => {
-        const name = kind === 'credential' ? options.nameOf(realm, username) : undefined
-        return { realm, name, at: endedAt }
-      })
-    if (credentials.length > 0) await options.endVotes(credentials)
-  }
+function readClock(clock: Clock): ClockReading {
+  return { monotonic: clock.monotonic(), wall: clock.now() }
+}
 
-  function nameIn({ seq, kind, subject, realm, username, endedAt }: EndedEntry): EndedName | undefined {
-    if (kind === 'person') {
-      // A user who never logged in has no id; another one who never does must not be taken for the same.
-      const subjectId = subject === '' ? `${endedAt}-${seq}` : subject
-      return { name: options.nameOf(realm, username), subjectId }
-    }
-    return kind === 'role' ? { name: `app:${subject}`, subjectId: username } : undefined
+function recordEnd({ writer, nameOf }: FollowerOptions, entry: EndedEntry): void {
+  const { seq, kind, subject, untilAt, endedAt, realm, username } = entry
+  const { set, keys } = writer
+  const until = untilAt + leewaySeconds
+  const add = (of: string, name: string, value: number): void => set.put(keys.other(of, name), until, value)
+  switch (kind) {
+    case 'session':
+      set.put(keys.session(subject), until, 1)
+      return
+    case 'person':
+      if (subject !== '') add(keyKinds.person, subject, 1)
+      add(keyKinds.name, nameOf(realm, username), endedAt)
+      return
+    case 'logins':
+      add(keyKinds.logins, `${realm}/${username}`, seq)
+      return
+    case 'realm':
+      add(keyKinds.realm, realm, seq)
+      return
+    case 'machine':
+    case 'role':
+      add(keyKinds.machine, subject, seq)
   }
+}
 
-  function put({ seq, kind, subject, untilAt, endedAt, realm, username }: EndedEntry): void {
-    const { set, keys } = writer
-    const until = untilAt + leewaySeconds
-    const add = (of: string, name: string, value: number): void => set.put(keys.other(of, name), until, value)
-    switch (kind) {
-      case 'session':
-        set.put(keys.session(subject), until, 1)
-        return
-      case 'person':
-        if (subject !== '') add(keyKinds.person, subject, 1)
-        add(keyKinds.name, options.nameOf(realm, username), endedAt)
-        return
-      case 'logins':
-        add(keyKinds.logins, `${realm}/${username}`, seq)
-        return
-      case 'realm':
-        add(keyKinds.realm, realm, seq)
-        return
-      case 'machine':
-      case 'role':
-        add(keyKinds.machine, subject, seq)
-    }
+function toEndedName({ nameOf }: FollowerOptions, entry: EndedEntry): EndedName | undefined {
+  const { seq, kind, subject, realm, username, endedAt } = entry
+  if (kind === 'person') {
+    // A user who never logged in has no id; another one who never does must not be taken for the same.
+    const subjectId = subject === '' ? `${endedAt}-${seq}` : subject
+    return { name: nameOf(realm, username), subjectId }
   }
+  return kind === 'role' ? { name: `app:${subject}`, subjectId: username } : undefined
+}
 
-  async function run(): Promise<void> {
-    let question = asking
-    while (!stopping.signal.aborted) {
-      try {
-        question = asking
-        await once()
-        if (warned) log.info({}, 'the feed of ends is followed again')
-        warned = false
-        failures = 0
-      } catch (error) {
-        if (stopping.signal.aborted) return
-        // The request was aborted: the next one is sent at once.
-        if (question.signal.aborted) continue
-        const ms = retryMs[Math.min(failures, retryMs.length - 1)]
-        failures += 1
-        if (!warned && failures > (complete ? 0 : failuresOfAStart)) {
-          warned = true
-          log.warn({ error, url: source.url }, 'the feed of ends cannot be followed')
-        }
-        await sleep(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined)
-      }
-    }
-  }
-
-  writer.beat()
-  const beating = setInterval(beat, beatEveryMs)
-  beating.unref()
-  const running = run()
-  return {
-    ready: (ms) => Promise.race([firstComplete, sleep(ms, undefined, { ref: false })]),
-    async stop() {
-      clearInterval(beating)
-      stopping.abort()
-      asking.abort()
-      await running
-    },
-  }
+function toCredentialSet({ nameOf }: FollowerOptions, entry: EndedEntry): CredentialSet | undefined {
+  const { kind, realm, username, endedAt } = entry
+  if (kind !== 'credential' && kind !== 'credentials') return undefined
+  return { realm, name: kind === 'credential' ? nameOf(realm, username) : undefined, at: endedAt }
 }
