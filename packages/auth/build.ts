@@ -98,7 +98,7 @@ export async function build(
     type: 'gauge',
     help: 'Jobs that wait for a thread or a slot, or are running.',
     label: 'queue',
-    read: () => ({ passwords: services.hasher.unfinished, saml: samlVerification.unfinished }),
+    read: async () => ({ passwords: services.hasher.unfinished, saml: samlVerification.unfinished }),
   })
   return {
     services,

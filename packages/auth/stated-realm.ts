@@ -1,6 +1,5 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
-import { andThen } from '@warder/foundation/promises'
 import Type, { type TSchema } from 'typebox'
 import { findMachineToken, requireSession } from './callers/index.ts'
 import type { AuthServices } from './services.ts'
@@ -19,10 +18,9 @@ export function withStatedRealm(operation: Operation<AuthServices>): Operation<A
   if (access.public === true || 'realm' in declared) return operation
   const checked: Access<AuthServices> = {
     ...access,
-    check(input, context) {
-      const allowed = access.check?.(input, context)
-      if (input.query.realm === undefined) return allowed
-      return andThen(allowed, () => requireStatedRealm(input, context))
+    async check(input, context) {
+      await access.check?.(input, context)
+      if (input.query.realm !== undefined) requireStatedRealm(input, context)
     },
   }
   return { ...operation, access: checked, queryParameters: Type.Object({ ...declared, realm: StatedRealm }) }

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import {
   type Change,
   type Commit,
@@ -127,8 +126,11 @@ function toToken(row: TokenRow): MachineToken {
 }
 
 /** The token with this hash, expired or not. */
-export function findTokenByHash(db: Database, tokenHash: Uint8Array): MaybePromise<MachineToken | undefined> {
-  return readOne(db, byHash, [tokenHash], toToken)
+export async function findTokenByHash(
+  db: Database,
+  tokenHash: Uint8Array,
+): Promise<MachineToken | undefined> {
+  return await readOne(db, byHash, [tokenHash], toToken)
 }
 
 export function tokenInsertion(token: MachineToken): Change {

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import {
   type Change,
   type Commit,
@@ -96,8 +95,8 @@ function toSession(row: SessionRow): Session {
 }
 
 /** Finds the row, ended or not. */
-export function findSession(db: Database, id: string): MaybePromise<Session | undefined> {
-  return readOne(db, byId, [id], toSession)
+export async function findSession(db: Database, id: string): Promise<Session | undefined> {
+  return await readOne(db, byId, [id], toSession)
 }
 
 export async function findSealedCookie(db: Database, id: string): Promise<Uint8Array | undefined> {

@@ -5,7 +5,6 @@ import type { AuditTrail } from '../audit/types.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { ListenOptions } from '../net/listen.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
-import type { MaybePromise } from '../promises/and-then.ts'
 import type { Commit } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { ClientAuthorities } from '../tls/client-authorities.ts'
@@ -54,7 +53,7 @@ export interface ServiceServerOptions<Services> {
    * Called with the name of the operation before all other checks; throws when the operation is not served now. undefined:
    * all operations are served.
    */
-  readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
+  readonly admit?: ((operation: string) => Promise<void>) | undefined
   readonly audit: AuditTrail
   readonly commit: Commit
   readonly log: Logger

@@ -10,13 +10,13 @@ export function databaseMetrics(metrics: Metrics, db: Database): void {
     type: 'counter',
     help: 'Statements and commits that the database failed with.',
     label: 'kind',
-    read: () => ({ ...db.load().errors }),
+    read: async () => ({ ...db.load().errors }),
   })
   if (db.dialect !== 'postgresql') return
   metrics.collected('database_connections', {
     type: 'gauge',
     help: 'Connections of the pool for commits.',
     label: 'state',
-    read: () => ({ ...db.load().pool }),
+    read: async () => ({ ...db.load().pool }),
   })
 }

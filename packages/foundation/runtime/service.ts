@@ -8,7 +8,6 @@ import type { Secret } from '../memory/secret.ts'
 import type { DocumentedCredentials } from '../operations/openapi.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Outbound } from '../outbound/types.ts'
-import type { MaybePromise } from '../promises/and-then.ts'
 import type { Seal } from '../seal/types.ts'
 import type { Database, Migration, RestoredBackup } from '../sql/types.ts'
 import type { Counters } from '../telemetry/counters.ts'
@@ -98,7 +97,7 @@ export interface ServiceInstance<Services> {
   /** For the OpenAPI document, of a service that does not make it itself. */
   readonly credentials?: DocumentedCredentials
   /** See `ServiceServerOptions.admit`. */
-  readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
+  readonly admit?: ((operation: string) => Promise<void>) | undefined
   /** See `ServiceServerOptions.partnerHosts`. */
   readonly partnerHosts?: PartnerHosts | undefined
   /** Makes the listener whose place `ServiceDefinition.socket` tells. */

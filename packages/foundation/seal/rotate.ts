@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
 import { takeLock } from '../locks/process-lock.ts'
-import type { MaybePromise } from '../promises/and-then.ts'
 import type { Database } from '../sql/types.ts'
 import { toDataKeyContext } from './data-keys.ts'
 import { encodeContext, openWith } from './envelope.ts'
@@ -18,7 +17,7 @@ export interface SealedDatabase {
 export interface RotateOptions {
   readonly databases: readonly SealedDatabase[]
   /** Called after each step with its name; a test stops there. */
-  readonly onStep?: (step: string) => MaybePromise<void>
+  readonly onStep?: (step: string) => Promise<void>
 }
 
 /**
@@ -28,7 +27,7 @@ export interface RotateOptions {
  * @throws StartupError when the file is not there, or others can read it; nothing is written then
  */
 export async function rotateRootKeyFile(path: string, options: RotateOptions): Promise<void> {
-  const step = options.onStep ?? (() => undefined)
+  const step = options.onStep ?? (async () => undefined)
   const unlock = takeLock(
     `${path}.lock`,
     (pid) => `the root key is being rotated by process ${pid}: wait for it`,

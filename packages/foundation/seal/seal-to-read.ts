@@ -27,7 +27,7 @@ export async function openSealToRead({
   if (matching === undefined || matching === 'empty') return undefined
   const wrapped = new Map((await db.all(readDataKeys, [])).map((row) => [row.id, row.wrapped]))
   return {
-    open(context, sealed) {
+    async open(context, sealed) {
       const id = readDataKeyId(sealed)
       const found = id === undefined ? undefined : wrapped.get(id)
       if (id === undefined || found === undefined)

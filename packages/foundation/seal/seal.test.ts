@@ -53,7 +53,7 @@ test('what was sealed opens after a restart, in its own place only', async () =>
     { column: 'other' },
     { row: 'amaterial', column: '' },
   ]) {
-    assert.throws(() => again.open({ ...place, ...other }, sealed))
+    await assert.rejects(again.open({ ...place, ...other }, sealed))
   }
   await db.close()
 })
@@ -182,7 +182,7 @@ test('a rotation stopped after any step still opens everything, and can be finis
     ]
     const sealed = (await open(kms, fileKeys(path))).seal(place, Buffer.from('x'))
     await open(auth, fileKeys(path), 'auth')
-    const stop = (step: string): void => {
+    const stop = async (step: string): Promise<void> => {
       if (step === stopAt) throw new Error('killed')
     }
     await assert.rejects(rotateRootKeyFile(path, { databases, onStep: stop }), /killed/)
@@ -210,7 +210,7 @@ test('two rotations at once: one is refused, and everything opens', async () => 
   let second: Promise<void> | undefined
   await rotateRootKeyFile(path, {
     databases,
-    onStep() {
+    async onStep() {
       second ??= rotateRootKeyFile(path, { databases })
       second.catch(() => undefined)
     },

@@ -121,18 +121,15 @@ async function createSeal(options: OpenSealOptions, matching: MatchingRootKey): 
       const { id, key } = keys.forSealing()
       return sealWith(key, id, encodeContext(service, context), bytes)
     },
-    open(context, sealed) {
+    async open(context, sealed) {
       const id = readDataKeyId(sealed)
       if (id === undefined)
         throw new Error(`what ${context.table}.${context.column} holds was not sealed by Warder`)
       const aad = encodeContext(service, context)
-      const key = keys.get(id)
-      if (key !== undefined) return openWith(key, aad, sealed)
-      return keys.find(id).then((found) => {
-        if (found === undefined)
-          throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
-        return openWith(found, aad, sealed)
-      })
+      const key = keys.get(id) ?? (await keys.find(id))
+      if (key === undefined)
+        throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
+      return openWith(key, aad, sealed)
     },
   }
 }

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../promises/and-then.ts'
 /** Identifies a sealed value. It is the additional data of the encryption, so values cannot be swapped between rows. */
 export interface SealContext {
   readonly table: string
@@ -13,8 +12,8 @@ export interface SealContext {
 export interface Seal {
   seal(place: SealContext, bytes: Uint8Array): Uint8Array
   /**
-   * Synchronous for every known data key. Throws when the bytes were not sealed for this context, or by this root key.
+   * Rejects when the bytes were not sealed for this context, or by this root key.
    * @throws UnknownDataKey when there is no such data key now
    */
-  open(place: SealContext, sealed: Uint8Array): MaybePromise<Uint8Array>
+  open(place: SealContext, sealed: Uint8Array): Promise<Uint8Array>
 }

@@ -341,11 +341,10 @@ for (const engine of [sqlite, postgres]) {
     const [one, two] = await things(engine)
     let reads = 0
     const rows = createUnchangedRows<number>(two, 2)
-    const read = (id: string): Promise<number | undefined> | number | undefined =>
-      rows.get(id, () => {
+    const read = (id: string): Promise<number | undefined> =>
+      rows.get(id, async () => {
         reads += 1
-        const row = two.get(byId, [id])
-        return row instanceof Promise ? row.then((found) => found?.amount) : row?.amount
+        return (await two.get(byId, [id]))?.amount
       })
     assert.equal(await read('a'), undefined)
     await one.commit([change(insert, ['a', null, 1, 1], 1)])
@@ -360,6 +359,21 @@ for (const engine of [sqlite, postgres]) {
     await one.commit(['b', 'c', 'd'].map((id) => change(insert, [id, null, 1, 1], 1)))
     for (const id of ['b', 'c', 'd']) await read(id)
     assert.equal(rows.size, engine === sqlite ? 2 : 0)
+  })
+
+  check('a row that was read before a commit is not remembered after it', async () => {
+    const [one] = await things(engine)
+    const rows = createUnchangedRows<number>(one, 2)
+    const amount = async (): Promise<number | undefined> => (await one.get(byId, ['a']))?.amount
+    await one.commit([change(insert, ['a', null, 1, 1], 1)])
+    const old = await rows.get('a', async () => {
+      const before = await amount()
+      await one.commit([change(add, [4, 'a', 1], 1)])
+      assert.equal(await rows.get('b', async () => undefined), undefined)
+      return before
+    })
+    assert.equal(old, 1)
+    assert.equal(await rows.get('a', amount), 5)
   })
 
   check('a lease has one holder until it runs out', async () => {

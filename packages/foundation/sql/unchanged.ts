@@ -1,11 +1,10 @@
 import { setBounded } from '../memory/bounded-map.ts'
-import type { MaybePromise } from '../promises/and-then.ts'
 import type { Database } from './types.ts'
 
 /** Recently read rows, reused until the next commit of any process. */
 export interface UnchangedRows<V> {
   /** @param read reads it now; undefined = it does not exist, which is not remembered */
-  get(key: string, read: () => MaybePromise<V | undefined>): MaybePromise<V | undefined>
+  get(key: string, read: () => Promise<V | undefined>): Promise<V | undefined>
   readonly size: number
 }
 
@@ -19,7 +18,7 @@ export function createUnchangedRows<V>(db: Database, capacity: number): Unchange
   const rows = new Map<string, V>()
   let seen: number | undefined
   return {
-    get(key, read) {
+    async get(key, read) {
       // Asked before the row is read: a commit that comes between is another number at the next use.
       const version = db.dataVersion?.()
       if (version === undefined) return read()
@@ -29,9 +28,9 @@ export function createUnchangedRows<V>(db: Database, capacity: number): Unchange
       }
       const known = rows.get(key)
       if (known !== undefined) return known
-      const found = read()
-      if (found === undefined || found instanceof Promise) return found
-      setBounded(rows, key, found, capacity)
+      const found = await read()
+      // A row that was read while another use noticed a commit may be older than that commit.
+      if (found !== undefined && seen === version) setBounded(rows, key, found, capacity)
       return found
     },
     get size() {

@@ -79,7 +79,7 @@ test('numbers that are read when scraped may wait and have a label; one that fai
     label: 'state',
     read: async () => (broken ? Promise.reject(new Error('away')) : { Active: 3, Destroyed: 1 }),
   })
-  metrics.collected('uses_total', { type: 'counter', help: 'x', read: () => 7 })
+  metrics.collected('uses_total', { type: 'counter', help: 'x', read: async () => 7 })
   const first = await mergeMetrics([await metrics.snapshot(), await metrics.snapshot()])
   assert.match(first, /# TYPE warder_uses_total counter\nwarder_uses_total 14\n/)
   assert.match(first, /warder_objects\{state="Active"\} 6\n/)

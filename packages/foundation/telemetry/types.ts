@@ -1,5 +1,3 @@
-import type { MaybePromise } from '../promises/and-then.ts'
-
 /** Structured log, one JSON object a line on standard error. Secrets are redacted by type (`Secret`) and by member name. */
 export interface Logger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void
@@ -16,7 +14,7 @@ export interface Collected {
   /** Label of the numbers, whose values are a closed set. undefined = there is one number. */
   readonly label?: string
   /** A counter's numbers never fall. */
-  read(): MaybePromise<number | Readonly<Record<string, number>>>
+  read(): Promise<number | Readonly<Record<string, number>>>
 }
 
 /** One finished operation; labels are the operation's name and the outcome, never a realm, user, key or address. */

@@ -1,5 +1,4 @@
 import { type Failure, failure } from '@warder/foundation/errors'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database } from '@warder/foundation/sql'
@@ -8,7 +7,7 @@ import { findHold, holdKey, holdTopic, holdVersion, type RestoreHold } from './r
 /** Whether a restored installation is still held: checked on each request if it was held at the start. */
 export interface RestoreGate {
   /** Why requests are still refused; undefined = released. A release is seen at once on SQLite and by `changed`. */
-  problem(): MaybePromise<Failure | undefined>
+  problem(): Promise<Failure | undefined>
 }
 
 /**
@@ -34,12 +33,11 @@ export function createRestoreGate(
   })
   let isReleased = false
   return {
-    problem() {
+    async problem() {
       if (isReleased) return undefined
-      return andThen(holds.get(holdKey), (state) => {
-        isReleased = state === 'released'
-        return isReleased ? undefined : restoreHeld(hold)
-      })
+      const state = await holds.get(holdKey)
+      isReleased ||= state === 'released'
+      return isReleased ? undefined : restoreHeld(hold)
     },
   }
 }

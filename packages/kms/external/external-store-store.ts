@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import type { ExternalStoreName } from '../access/index.ts'
 
@@ -24,10 +23,10 @@ export const externalStoreVersion = query<[name: string], { readonly version: nu
   'SELECT version FROM external_store WHERE name = ?',
 )
 
-export function readExternalStore(
+export async function readExternalStore(
   db: Database,
   name: ExternalStoreName,
-): MaybePromise<ExternalStoreRow | undefined> {
+): Promise<ExternalStoreRow | undefined> {
   return db.get(byName, [name])
 }
 

@@ -1,5 +1,4 @@
 import { failure } from '@warder/foundation/errors'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/foundation/sql'
 import {
   type AccessServices,
@@ -61,24 +60,21 @@ export function createKnownGrants(db: Database): KnownGrants {
  * @throws failure('not_found') when there is none, or no principal of the store has a right on it;
  *   failure('forbidden') when other principals have one, or this one another right; and for a blocked principal
  */
-export function requireGrantedKey(
+export async function requireGrantedKey(
   services: Services,
   grantee: Grantee,
   kid: string,
   right: Right,
-): MaybePromise<Key> {
+): Promise<Key> {
   const id = asObjectId(kid)
   if (id === undefined) throw keyNotFound()
   const { store, names } = grantee
   const [name = '', ...aliases] = names
-  return andThen(services.blocks.require({ name, aliases, method: store }), () =>
-    andThen(services.keys.get(id), (key) => {
-      if (key === undefined) throw keyNotFound()
-      return andThen(findGrants(services, grantee, id), (rights) =>
-        rights?.has(right) === true ? key : refuse(services, grantee, id),
-      )
-    }),
-  )
+  await services.blocks.require({ name, aliases, method: store })
+  const key = await services.keys.get(id)
+  if (key === undefined) throw keyNotFound()
+  const rights = await findGrants(services, grantee, id)
+  return rights?.has(right) === true ? key : refuse(services, grantee, id)
 }
 
 /**
@@ -102,15 +98,14 @@ function findGrants(
   { db, external }: Services,
   { names, everybody }: Grantee,
   id: ObjectId,
-): MaybePromise<ReadonlySet<string> | undefined> {
+): Promise<ReadonlySet<string> | undefined> {
   const all = [...names, ...everybody]
   // No id has a control character, so a line end separates it from the names.
   return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => findRightsForAny(db, id, all))
 }
 
-function refuse({ db }: Services, { beginning, except }: Grantee, id: ObjectId): MaybePromise<Key> {
-  return andThen(hasGrantWithPrefix(db, id, beginning, except), (given): never => {
-    if (given) throw failure('forbidden', 'This use of the key was not granted to this principal.')
-    throw keyNotFound()
-  })
+async function refuse({ db }: Services, { beginning, except }: Grantee, id: ObjectId): Promise<never> {
+  if (await hasGrantWithPrefix(db, id, beginning, except))
+    throw failure('forbidden', 'This use of the key was not granted to this principal.')
+  throw keyNotFound()
 }

@@ -1,5 +1,4 @@
 import { failure } from '@warder/foundation/errors'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import { createRowCache, type Database } from '@warder/foundation/sql'
 import type { ExternalStoreName } from '../access/index.ts'
@@ -12,8 +11,8 @@ import {
 
 /** Whether an external key store was stopped: asked on each of its requests. */
 export interface StopSwitch {
-  /** Synchronous on SQLite; within the lease on PostgreSQL. */
-  state(store: ExternalStoreName): MaybePromise<ExternalStoreRow>
+  /** As of now on SQLite; within the lease on PostgreSQL. */
+  state(store: ExternalStoreName): Promise<ExternalStoreRow>
 }
 
 export interface StopSwitchOptions {
@@ -37,11 +36,10 @@ export function createStopSwitch({ db, clock, leaseMs }: StopSwitchOptions): Sto
     },
   })
   return {
-    state: (store) =>
-      andThen(rows.get(store), (row) => {
-        if (row === undefined)
-          throw failure('internal_error', `there is no row of the external store ${store}`)
-        return row
-      }),
+    async state(store) {
+      const row = await rows.get(store)
+      if (row === undefined) throw failure('internal_error', `there is no row of the external store ${store}`)
+      return row
+    },
   }
 }

@@ -3,6 +3,7 @@ import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Change, type Database, GuardFailed } from '@warder/foundation/sql'
 import {
   destroyAfterWait,
+  findObject,
   getChainId,
   isDestructionDue,
   isLaterVersion,
@@ -11,7 +12,6 @@ import {
   type ManagedObject,
   objectsAwaitingDestruction,
   otherHalf,
-  readObject,
   toDay,
   updateChanges,
   usersSince,
@@ -45,7 +45,7 @@ export async function carryOutDestructions(environment: Environment): Promise<vo
     for (const { id } of page) {
       try {
         // It may have been destroyed with its other half, or restored.
-        const object = await readObject(db, id)
+        const object = await findObject(db, id)
         if (object?.destructionAt === undefined || (await goesWithItsKey(db, object))) continue
         if (isDestructionDue(object, now, ranMs)) await destroy(environment, object, now)
         else await announce(environment, object, now)
@@ -67,7 +67,7 @@ export async function carryOutDestructions(environment: Environment): Promise<vo
 async function goesWithItsKey(db: Database, object: ManagedObject): Promise<boolean> {
   const { chainId, destruction } = object
   if (chainId === undefined || !isLaterVersion(object)) return false
-  const key = await readObject(db, chainId)
+  const key = await findObject(db, chainId)
   return key?.destruction?.askedAt === destruction?.askedAt
 }
 

@@ -42,7 +42,7 @@ export function listMetrics(metrics: Metrics): void {
     type: 'gauge',
     help: 'Jobs that wait for a thread or a slot, or are running.',
     label: 'queue',
-    read: () => ({ revocation_lists: listsInWork() }),
+    read: async () => ({ revocation_lists: listsInWork() }),
   })
 }
 
@@ -53,7 +53,7 @@ export function keyCacheMetrics(metrics: Metrics, keys: KeyRing): void {
     type: 'counter',
     help: 'Uses of keys that were open already, and those that opened one.',
     label: 'outcome',
-    read: () => {
+    read: async () => {
       const { hits, misses } = keys.uses
       return { hit: hits, miss: misses }
     },

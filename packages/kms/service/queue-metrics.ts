@@ -11,7 +11,7 @@ export function queueMetrics(metrics: Metrics, kmip: KmipEngine): void {
     type: 'gauge',
     help: 'Jobs that wait for a thread or a slot, or are running.',
     label: 'queue',
-    read: () => ({
+    read: async () => ({
       large_data: bulkThread.unfinished,
       attribute_keys: abeThread.unfinished,
       rsa_generation: countUnfinishedGenerations(),

@@ -1,6 +1,5 @@
 import { createOwnEvent } from '@warder/foundation/audit'
 import type { HealthPart } from '@warder/foundation/http'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { PeriodicWork, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { createRestoreGate, findHold, holdRestored, type RestoreGate } from '../access/index.ts'
@@ -66,12 +65,11 @@ export async function findRestoreGate({
 }
 
 /** See `ServiceServerOptions.admit`. */
-export function admitThrough(gate: RestoreGate): (operation: string) => MaybePromise<void> {
-  return (operation) => {
+export function admitThrough(gate: RestoreGate): (operation: string) => Promise<void> {
+  return async (operation) => {
     if (servedWhileHeld.has(operation)) return
-    return andThen(gate.problem(), (problem) => {
-      if (problem !== undefined) throw problem
-    })
+    const problem = await gate.problem()
+    if (problem !== undefined) throw problem
   }
 }
 

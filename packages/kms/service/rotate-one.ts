@@ -7,13 +7,13 @@ import { isRenewedWithCertificate } from '../authority/renewal/renew-due.ts'
 import {
   afterFailure,
   createKeyRing,
+  findObject,
   findObjectsByIds,
   type KeyRing,
   type ManagedObject,
   nextRotation,
   planAlone,
   type RotationPlan,
-  readObject,
   stageRotation,
   UnitOfWork,
   versionNumber,
@@ -111,7 +111,7 @@ export async function rotateOne(
 }
 
 async function findNewest({ db }: RotationEnvironment, key: ManagedObject): Promise<ManagedObject> {
-  return (key.newestId === undefined ? undefined : await readObject(db, key.newestId)) ?? key
+  return (key.newestId === undefined ? undefined : await findObject(db, key.newestId)) ?? key
 }
 
 async function rotateKey(

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import { type Command, homeOption, selectHome, type Terminal } from './command.ts'
 import { optionsHelp } from './help.ts'
 import type { Options, Values, ValuesOf } from './options.ts'
@@ -13,7 +12,7 @@ export interface HomeContext {
 
 export interface HomeVerb extends Verb {
   /** Checks the arguments. @returns a function that executes the verb and returns the exit code @throws UsageError */
-  parse(values: Values, names: readonly string[]): (context: HomeContext) => MaybePromise<number>
+  parse(values: Values, names: readonly string[]): (context: HomeContext) => Promise<number>
 }
 
 /** A verb whose `parse` gets the values of the options that it declares. */

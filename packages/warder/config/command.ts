@@ -16,7 +16,7 @@ const printVerb = homeVerb({
   options: {},
   parse(_, names) {
     const name = readServiceName(names)
-    return ({ terminal }) => {
+    return async ({ terminal }) => {
       terminal.out(formatDefaultToml(name, getSettings(name)))
       return 0
     }
@@ -31,7 +31,7 @@ const explainVerb = homeVerb({
   options: {},
   parse(_, names) {
     const name = readServiceName(names)
-    return ({ terminal }) => {
+    return async ({ terminal }) => {
       terminal.out(formatSettingsHelp(name, getSettings(name)))
       return 0
     }
@@ -66,7 +66,7 @@ const showVerb = homeVerb({
   options: {},
   parse(_, names) {
     requireNoNames(names)
-    return ({ home, terminal }) => {
+    return async ({ home, terminal }) => {
       for (const name of serviceNames)
         for (const line of formatValues(name, home, terminal.env)) terminal.out(line)
       return 0

@@ -21,7 +21,7 @@ export const migrateVerb = homeVerb({
   parse({ output, force }, [file, ...rest]) {
     if (file === undefined) throw new UsageError('name the file to migrate')
     requireNoNames(rest)
-    return ({ terminal }) => migrate(file, output, force, terminal)
+    return async ({ terminal }) => migrate(file, output, force, terminal)
   },
 })
 

@@ -71,7 +71,7 @@ code 1: there are errors.`,
   options: { 'show-secrets': showSecrets },
   parse({ 'show-secrets': showSecretValues }, names) {
     const input = readInput(requireOneName(names, 'hex dump or file'), { hex: true })
-    return ({ terminal }) => {
+    return async ({ terminal }) => {
       if (input.encoding !== 'ttlv') {
         for (const line of formatMessage(decodeMessage(input, '2.1'), 'text', showSecretValues))
           terminal.out(line)

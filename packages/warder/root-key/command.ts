@@ -69,7 +69,7 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
   try {
     for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
     const approved = await requireApproval(databases, loadKeys(source, terminal))
-    await change({ databases, onStep: (step) => terminal.out(`  ${step}`) })
+    await change({ databases, onStep: async (step) => terminal.out(`  ${step}`) })
     await approved()
     return 0
   } finally {

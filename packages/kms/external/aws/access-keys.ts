@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Clock, Secret } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database } from '@warder/foundation/sql'
@@ -19,7 +18,7 @@ export interface AccessKey {
 
 /** Access keys by id: those of the database, read again when they change, and the one of the settings. */
 export interface AccessKeys {
-  get(id: string): MaybePromise<AccessKey | undefined>
+  get(id: string): Promise<AccessKey | undefined>
 }
 
 export interface AccessKeysOptions {
@@ -52,9 +51,9 @@ export function createAccessKeys(options: AccessKeysOptions): AccessKeys {
     },
   })
   return {
-    get(id) {
+    async get(id) {
       if (!idForm.test(id)) return undefined
-      return andThen(rows.get(id), (key) => key ?? (configured?.id === id ? configured : undefined))
+      return (await rows.get(id)) ?? (configured?.id === id ? configured : undefined)
     },
   }
 }

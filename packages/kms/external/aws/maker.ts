@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import {
   anyObject,
@@ -26,31 +25,27 @@ interface Services {
  * Why an access key is rejected: its creator is blocked, deleted, or may no longer manage external key stores.
  * An officer whose activation expired still counts as an officer, as for votes, because AWS KMS signs at any time.
  */
-export function endOfAccessKey(
+export async function endOfAccessKey(
   services: Services,
   maker: string,
   now: number,
-): MaybePromise<AccessKeyEnd | undefined> {
+): Promise<AccessKeyEnd | undefined> {
   if (maker.startsWith(endedPrefix)) return 'maker_gone'
-  return andThen(services.blocks.isBlocked(maker), (blocked) => {
-    if (blocked) return 'maker_blocked'
-    return andThen(isManager(services, maker, now), (manages) =>
-      manages ? undefined : ('maker_without_right' as const),
-    )
-  })
+  if (await services.blocks.isBlocked(maker)) return 'maker_blocked'
+  return (await isManager(services, maker, now)) ? undefined : 'maker_without_right'
 }
 
-function isManager(
+async function isManager(
   { db, roles, defaultUsername, external }: Services,
   maker: string,
   now: number,
-): MaybePromise<boolean> {
+): Promise<boolean> {
   const { listed, requireCeremony } = roles.officers
   if (maker === defaultUsername) return true
   if (listed.size === 0) return false
-  if (listed.has(maker)) return requireCeremony ? wasRevoked(db, maker, now).then((gone) => !gone) : true
-  const rights = external.grants.get(`${anyObject}\n${maker}`, () =>
+  if (listed.has(maker)) return !requireCeremony || !(await wasRevoked(db, maker, now))
+  const rights = await external.grants.get(`${anyObject}\n${maker}`, () =>
     findRightsForEither(db, anyObject, maker, maker),
   )
-  return andThen(rights, (granted) => granted?.has(externalRight) === true)
+  return rights?.has(externalRight) === true
 }
