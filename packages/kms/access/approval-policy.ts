@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { type ManagedObject, type PairMember, tagsOfPair } from '../keys/index.ts'
 import { toBearerName } from './names.ts'
@@ -50,7 +49,7 @@ export interface ApprovalPolicy {
   readonly voteWith: readonly string[]
   readonly credentialWaitMs: number
   /** Synchronous where nothing is covered. */
-  covers(operation: ApprovableOnObject, object: About): MaybePromise<boolean>
+  covers(operation: ApprovableOnObject, object: About): Promise<boolean>
   /** Of operations on the installation, to which tags, algorithms and owners mean nothing. */
   takes(operation: Exclude<Approvable, ApprovableOnObject>): boolean
   /** Tags that decide about it: taking one away would take the object out. */
@@ -86,14 +85,14 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
   return {
     validityMs: settings.validitySeconds * 1000,
     ...toVoteRule(settings),
-    covers(operation, object) {
+    async covers(operation, object) {
       const { type, algorithm, owner } = object
       if (!operations.has(operation)) return false
       if (operation === 'destroy' ? type === 'SplitKey' : !secret.has(type)) return false
       if (algorithms.size > 0 && !algorithms.has(toFamily(algorithm))) return false
       if (owners.size > 0 && !owners.has(toBearerName(owner))) return false
       if (tags.size === 0) return true
-      return andThen(tagsOfPair(db, object), (own) => own.some((tag) => tags.has(tag)))
+      return (await tagsOfPair(db, object)).some((tag) => tags.has(tag))
     },
     takes: (operation) => operations.has(operation),
     keeps: (tag) => operations.size > 0 && tags.has(tag),

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Failure, failure } from '@warder/foundation/errors'
 import type { Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
@@ -160,7 +159,7 @@ export async function requireApproval(
     readonly object: ManagedObject
     readonly caller: string
     readonly now: number
-    readonly wrappedBy: () => MaybePromise<string | undefined>
+    readonly wrappedBy: () => Promise<string | undefined>
   },
 ): Promise<Change | undefined> {
   const { approvals, officers } = roles

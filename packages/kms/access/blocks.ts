@@ -9,7 +9,7 @@ import { blockKey, blockTopic, blockVersion, readBlocks } from './block-store.ts
 export interface Blocks {
   /** The principal, unless it is blocked under one of its names. @throws failure('forbidden') */
   require(principal: Principal): MaybePromise<Principal>
-  isBlocked(name: string): MaybePromise<boolean>
+  isBlocked(name: string): Promise<boolean>
 }
 
 /** Users that may be blocked at one time: all of them are in the memory of each worker. */
@@ -46,6 +46,6 @@ export function createBlocks(parts: {
         if (found === undefined) return principal
         throw failure('forbidden', 'This user is blocked.', { detail: `${found} is blocked` })
       }),
-    isBlocked: (name) => andThen(lists.get(blockKey), (blocked) => blocked?.has(normalize(name)) === true),
+    isBlocked: async (name) => (await lists.get(blockKey))?.has(normalize(name)) === true,
   }
 }

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { type ManagedObject, type PairMember, tagsOfPair } from '../keys/index.ts'
 
@@ -17,8 +16,8 @@ export interface DestructionSettings {
 
 /** How long destructions wait. */
 export interface DestructionPolicy {
-  /** Days until an object is destroyed: the max of all rules; 0 = at once. Synchronous without rules for tags. */
-  daysOf(object: Pick<ManagedObject, 'algorithm'> & PairMember): MaybePromise<number>
+  /** Days until an object is destroyed: the max of all rules; 0 = at once. */
+  daysOf(object: Pick<ManagedObject, 'algorithm'> & PairMember): Promise<number>
   /** Tags that decide about it: taking one away would shorten the wait. */
   keeps(tag: string): boolean
 }
@@ -28,13 +27,12 @@ export function createDestructionPolicy(
   db: Database,
 ): DestructionPolicy {
   return {
-    daysOf(object) {
+    async daysOf(object) {
       const { algorithm } = object
       const least = Math.max(days, byAlgorithm.get(algorithm ?? '') ?? 0)
       if (byTag.size === 0) return least
-      return andThen(tagsOfPair(db, object), (tags) =>
-        Math.max(least, ...tags.map((tag) => byTag.get(tag) ?? 0)),
-      )
+      const tags = await tagsOfPair(db, object)
+      return Math.max(least, ...tags.map((tag) => byTag.get(tag) ?? 0))
     },
     keeps: (tag) => byTag.has(tag),
   }

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { findObject, type ManagedObject, type ObjectId } from '../keys/index.ts'
 import { everybody, rights } from './right.ts'
@@ -52,11 +51,11 @@ const revoke = query<[id: string, user: string, operation: string], unknown>(
 )
 
 /** Reads the rights on an object granted to a user or to all users; never cached, so that revocation is immediate. */
-export function findGrantedRights(
+export async function findGrantedRights(
   db: Database,
   id: string,
   user: string,
-): MaybePromise<ReadonlySet<string> | undefined> {
+): Promise<ReadonlySet<string> | undefined> {
   return findRightsForEither(db, id, user, everybody)
 }
 
@@ -64,35 +63,35 @@ export function findGrantedRights(
  * Whether any right on an object was granted to a name with the prefix `beginning`, and not with the prefix `except`.
  * Neither prefix may contain the wildcards `%` and `_`.
  */
-export function hasGrantWithPrefix(
+export async function hasGrantWithPrefix(
   db: Database,
   id: string,
   beginning: string,
   except?: string,
-): MaybePromise<boolean> {
+): Promise<boolean> {
   const excepted = except === undefined ? '' : `${except}%`
-  return andThen(db.get(ofUsersLike, [id, `${beginning}%`, excepted]), (row) => row !== undefined)
+  return (await db.get(ofUsersLike, [id, `${beginning}%`, excepted])) !== undefined
 }
 
 /** Rights on an object granted to one of two names. */
-export function findRightsForEither(
+export async function findRightsForEither(
   db: Database,
   id: string,
   user: string,
   other: string,
-): MaybePromise<ReadonlySet<string> | undefined> {
-  return andThen(db.all(ofUser, [id, user, other]), toSet)
+): Promise<ReadonlySet<string> | undefined> {
+  return toSet(await db.all(ofUser, [id, user, other]))
 }
 
 /** Rights on an object granted to any of a few names, max 16. */
-export function findRightsForAny(
+export async function findRightsForAny(
   db: Database,
   id: string,
   names: readonly string[],
-): MaybePromise<ReadonlySet<string> | undefined> {
+): Promise<ReadonlySet<string> | undefined> {
   const [one = '', other = one, ...more] = names
   if (more.length === 0) return findRightsForEither(db, id, one, other)
-  return andThen(db.all(ofAny, [id, ...padNames(names)]), toSet)
+  return toSet(await db.all(ofAny, [id, ...padNames(names)]))
 }
 
 /** The statements have a fixed number of places: the first name fills those that are left. */

@@ -1,5 +1,4 @@
 import { failure } from '@warder/foundation/errors'
-import type { MaybePromise } from '@warder/foundation/promises'
 import { setBounded } from '@warder/foundation/runtime'
 import type { Commit, Database } from '@warder/foundation/sql'
 import type { Key } from '../keys/index.ts'
@@ -14,12 +13,11 @@ export interface NamedKeys {
    * The key, unless another owner has brought an object with its identifier since. A transfer of the key is followed.
    * @throws failure('conflict')
    */
-  require(key: Key): MaybePromise<Key>
+  require(key: Key): Promise<Key>
 }
 
 const maxCached = 1000
 
-/** Synchronous for a key whose owner did not change since its last use. */
 export function createNamedKeys(parts: {
   readonly db: Database
   readonly commit: Commit
@@ -46,6 +44,6 @@ export function createNamedKeys(parts: {
   }
 
   return {
-    require: (key) => (owners.get(key.object.id) === key.object.owner ? key : look(key)),
+    require: async (key) => (owners.get(key.object.id) === key.object.owner ? key : look(key)),
   }
 }

@@ -1,5 +1,4 @@
 import { failure } from '@warder/foundation/errors'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Change, type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
 import { moveReservations } from '../keys/index.ts'
 import { transferAliases } from './aliases.ts'
@@ -121,7 +120,7 @@ export interface Names {
    * Assigns the name to this subject from now on; all that belonged to an earlier subject of the name is ended first.
    * @throws failure('unauthorized') for a subject that no longer has the name
    */
-  claim(name: string, subjectId: string): MaybePromise<void>
+  claim(name: string, subjectId: string): Promise<void>
 }
 
 const maxSubjectIdLength = 128
@@ -138,21 +137,14 @@ export function createNames(parts: Parts): Names {
     await commit([subjectSeen(name, subjectId, now())])
   }
 
-  function claimUnlessEnded(
-    name: string,
-    subjectId: string,
-    row: { readonly ended_at: number | null } | undefined,
-  ): MaybePromise<void> {
-    if (row === undefined) return claimAnew(name, subjectId)
-    if (row.ended_at === null) return undefined
-    throw failure('unauthorized', undefined, { detail: 'the user who had this name is gone' })
-  }
-
   return {
-    claim(name, subjectId) {
+    async claim(name, subjectId) {
       if (subjectId.length > maxSubjectIdLength)
         throw failure('unauthorized', undefined, { detail: 'the subject id is too long' })
-      return andThen(findSubject(db, name, subjectId), (row) => claimUnlessEnded(name, subjectId, row))
+      const row = await findSubject(db, name, subjectId)
+      if (row === undefined) await claimAnew(name, subjectId)
+      else if (row.ended_at !== null)
+        throw failure('unauthorized', undefined, { detail: 'the user who had this name is gone' })
     },
   }
 }

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
@@ -28,8 +27,8 @@ export interface Officers {
   readonly quorum: number
   /** Milliseconds. */
   readonly validityMs: number
-  /** Whether the user is an officer now. Synchronous for users who are not listed. */
-  isActive(user: string): MaybePromise<boolean>
+  /** Whether the user is an officer now. */
+  isActive(user: string): Promise<boolean>
 }
 
 /** More than half, and never one alone. */
@@ -47,10 +46,10 @@ export function createOfficers(
     requireCeremony,
     quorum: computeQuorum(listed.size, quorum),
     validityMs: validitySeconds * 1000,
-    isActive(user) {
+    async isActive(user) {
       if (!listed.has(user)) return false
       if (!requireCeremony) return true
-      return runningActivation(db, seal, user, clock.now()).then((activation) => activation !== undefined)
+      return (await runningActivation(db, seal, user, clock.now())) !== undefined
     },
   }
 }

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { getChainId, type ManagedObject } from '../keys/index.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
@@ -42,18 +42,20 @@ export function verdictOn(
   right: Right,
   asOfficer?: () => void,
 ): MaybePromise<Verdict> {
-  const isReserved = right === 'sign' && roles.reservedSigners?.has(getChainId(object)) === true
-  if (object.owner === user) return isReserved ? 'reserved' : 'allowed'
-  return andThen(roles.officers.isActive(user), (officer) =>
-    andThen(findGrantedRights(db, getChainId(object), user), (granted) => {
-      if (granted?.has(right) === true) return isReserved ? 'reserved' : 'allowed'
-      if (officer && officerRights.has(right)) {
-        asOfficer?.()
-        return 'allowed'
-      }
-      return granted === undefined && !officer ? 'nothing' : 'lacks_this_right'
-    }),
-  )
+  const keyId = getChainId(object)
+  const permitted = right === 'sign' && roles.reservedSigners?.has(keyId) === true ? 'reserved' : 'allowed'
+  if (object.owner === user) return permitted
+  const verdictOnGrants = async (): Promise<Verdict> => {
+    const officer = await roles.officers.isActive(user)
+    const granted = await findGrantedRights(db, keyId, user)
+    if (granted?.has(right) === true) return permitted
+    if (officer && officerRights.has(right)) {
+      asOfficer?.()
+      return 'allowed'
+    }
+    return granted === undefined && !officer ? 'nothing' : 'lacks_this_right'
+  }
+  return verdictOnGrants()
 }
 
 /** Audit marker of an operation on another user's object that only a crypto officer may do. */

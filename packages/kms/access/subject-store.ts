@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /** A user, whom the authentication service distinguishes by an id from other users of the same name. */
@@ -22,11 +21,11 @@ const end = query<[user: string, subject: string, now: number, ended: number], u
      ON CONFLICT (user_id, subject_id) DO UPDATE SET ended_at = excluded.ended_at`,
 )
 
-export function findSubject(
+export async function findSubject(
   db: Database,
   user: string,
   subjectId: string,
-): MaybePromise<SubjectRow | undefined> {
+): Promise<SubjectRow | undefined> {
   return db.get(one, [user, subjectId])
 }
 

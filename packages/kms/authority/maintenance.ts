@@ -2,7 +2,7 @@ import type { Seal } from '@warder/foundation/seal'
 import { type Database, GuardFailed, StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
-import { type KeyRing, readObject } from '../keys/index.ts'
+import { findObject, type KeyRing } from '../keys/index.ts'
 import { crlDueChange, crlPlace, type DueIssuer, dueIssuers, postponeChange } from './crl/crl-store.ts'
 import { maySignCrl } from './crl/may-sign-crl.ts'
 import { signCrl } from './crl/sign-crl.ts'
@@ -62,7 +62,7 @@ async function maintain(services: MaintenanceServices, due: DueIssuer, now: numb
     const authority = await signingAuthority(services, stored, now)
     if (!revocation.delegatedResponder) await db.commit([responderDueChange(due.id, now + lookAgainMs)])
     else {
-      const owner = (await readObject(db, authority.id))?.owner ?? ''
+      const owner = (await findObject(db, authority.id))?.owner ?? ''
       await certifyResponder(services, authority, owner, now)
     }
   } catch (error) {
@@ -105,7 +105,7 @@ async function signingAuthority(
   now: number,
 ): Promise<Authority> {
   const store = {
-    read: (id: string) => readObject(db, id as never),
+    read: (id: string) => findObject(db, id as never),
     key: (id: string) => keys.get(id as never),
   }
   let problem: unknown

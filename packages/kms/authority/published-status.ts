@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import { createRowCache } from '@warder/foundation/sql'
 import { crlOfAuthority, crlTopic, crlVersion, type StoredCrl } from './crl/crl-store.ts'
 import { maySignCrl } from './crl/may-sign-crl.ts'
@@ -9,7 +8,7 @@ import { readAuthority } from './register/authority-store.ts'
 /** Facts about the authorities that are published without authentication. */
 export interface PublishedStatus {
   /** The revocation list that an authority's certificate is found under; undefined: there is none. */
-  crl(authorityId: string): MaybePromise<StoredCrl | undefined>
+  crl(authorityId: string): Promise<StoredCrl | undefined>
   /** Whether there is an authority with this certificate that is not permitted to sign lists. */
   signsNoCrl(authorityId: string): Promise<boolean>
   /** DER of its certificate. */
@@ -35,7 +34,7 @@ export function createPublishedStatus(services: ResponderServices): PublishedSta
     clock,
   })
   return {
-    crl: (id) => crls.get(id),
+    crl: async (id) => crls.get(id),
     signsNoCrl: async (id) => {
       const authority = await readAuthority(db, id)
       return authority !== undefined && !maySignCrl(authority)

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { failure } from '@warder/foundation/errors'
-import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import {
   createEndedKeys,
@@ -25,7 +24,7 @@ export interface Ended {
    * Waits for the feed if this process was suspended, because it may have missed revocations meanwhile.
    * @throws failure('overloaded') if the feed is lost or not read yet, and the settings refuse requests in this case
    */
-  requireCurrent(): MaybePromise<void>
+  requireCurrent(): Promise<void>
   /** Whether the state of the feed is recent enough to be relied on. */
   isCurrent(): boolean
   readonly generation: number
@@ -139,7 +138,11 @@ export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock:
   }
   return {
     isCurrent,
-    requireCurrent: () => (isCurrent() ? undefined : isFollowed() ? refuse() : waitUntilFollowed()),
+    async requireCurrent() {
+      if (isCurrent()) return
+      if (isFollowed()) refuse()
+      else await waitUntilFollowed()
+    },
     get generation() {
       return set.generation
     },

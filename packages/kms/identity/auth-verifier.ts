@@ -1,7 +1,6 @@
 import { bearerToken } from '@warder/foundation/http'
 import { createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder/foundation/jwt'
 import type { Principal } from '@warder/foundation/operations'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Names } from '../access/index.ts'
 import { principalNamed, unauthorized } from '../access/index.ts'
@@ -13,7 +12,7 @@ import { isRealmId, userName } from './user-name.ts'
 export interface AuthVerifierOptions {
   readonly keys: KeySet
   /** Whether a token may have this `iss`; undefined = any. */
-  readonly isIssuer: ((issuer: unknown) => MaybePromise<boolean>) | undefined
+  readonly isIssuer: ((issuer: unknown) => Promise<boolean>) | undefined
   /** The realm whose sessions are accepted; undefined = every realm. */
   readonly realm: string | undefined
   /** The realm that tokens without `aud` count as; undefined = they are refused. */
@@ -77,12 +76,13 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
   }
 
   /** @throws failure('unauthorized') when the session has ended; failure('overloaded') when that is not known now */
-  function live(vouched: Vouched): MaybePromise<Principal> {
-    if (ended === undefined) return vouched.principal
-    return andThen(ended.requireCurrent(), () => requireNotEnded(ended, vouched))
+  async function live(vouched: Vouched): Promise<Principal> {
+    await ended?.requireCurrent()
+    return requireNotEnded(vouched)
   }
 
-  function requireNotEnded(ended: Ended, vouched: Vouched): Principal {
+  function requireNotEnded(vouched: Vouched): Principal {
+    if (ended === undefined) return vouched.principal
     const { generation } = ended
     if (vouched.generation !== generation) {
       const { sessionId, subjectId } = vouched
@@ -120,6 +120,8 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
     const token = bearerToken(request)
     if (token === undefined || !looksLikeJwt(token)) return undefined
     const known = cache.get(token, request.connection)
-    return known === undefined ? verify(token) : live(known)
+    if (known === undefined) return verify(token)
+    // In this turn of the event loop, as for nearly all requests.
+    return ended === undefined || ended.isCurrent() ? requireNotEnded(known) : live(known)
   }
 }

@@ -314,7 +314,7 @@ type IssuerSources = Pick<IdentityEnvironment, 'outbound' | 'clock' | 'log'>
 function verifierIssuer(config: IdentityConfig, sources: IssuerSources): AuthVerifierOptions['isIssuer'] {
   const { auth_verifier_issuer: expected, auth_verifier_url: url } = config
   if (expected === undefined) return undefined
-  if (expected !== publishedIssuer) return (issuer) => issuer === expected
+  if (expected !== publishedIssuer) return async (issuer) => issuer === expected
   if (url === undefined)
     throw new StartupError(
       `auth_verifier_issuer is ${publishedIssuer}, and auth_verifier_url does not say where`,

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 const end = query<[id: string, until: number], unknown>(
@@ -12,7 +11,7 @@ export function endSession(id: string, until: number): Change {
   return change(end, [id, until])
 }
 
-export function findEndedSession(db: Database, id: string): MaybePromise<object | undefined> {
+export async function findEndedSession(db: Database, id: string): Promise<object | undefined> {
   return db.get(byId, [id])
 }
 

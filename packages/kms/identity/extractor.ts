@@ -1,5 +1,4 @@
-import type { IncomingRequest, Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/promises'
+import type { Authenticate } from '@warder/foundation/operations'
 
 /**
  * Authenticates the caller by one kind of credential.
@@ -7,7 +6,7 @@ import type { MaybePromise } from '@warder/foundation/promises'
  * @throws failure('unauthorized') when it carries one that is wrong, and another credential may still be right;
  *   failure('overloaded') when it cannot be checked now, which ends the request
  */
-export type Extractor = (request: IncomingRequest) => MaybePromise<Principal | undefined>
+export type Extractor = Authenticate
 
 /** Three parts with dots: a signed JWT and nothing else that is accepted here. */
 export function looksLikeJwt(token: string): boolean {

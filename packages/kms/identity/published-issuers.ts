@@ -1,6 +1,5 @@
 import { parseStrictObject } from '@warder/foundation/jwt'
 import type { Outbound } from '@warder/foundation/outbound'
-import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 
@@ -29,7 +28,7 @@ export function publishedIssuers({
   outbound,
   clock,
   log,
-}: Options): (issuer: unknown) => MaybePromise<boolean> {
+}: Options): (issuer: unknown) => Promise<boolean> {
   let issuers: ReadonlySet<unknown> = new Set()
   let askedAt = Number.NEGATIVE_INFINITY
   let asking: Promise<void> | undefined
@@ -45,7 +44,7 @@ export function publishedIssuers({
     }
   }
 
-  return (issuer) => {
+  return async (issuer) => {
     if (issuers.has(issuer)) return true
     if (asking === undefined) {
       if (clock.monotonic() - askedAt < refreshMs) return false
@@ -53,7 +52,8 @@ export function publishedIssuers({
         asking = undefined
       })
     }
-    return asking.then(() => issuers.has(issuer))
+    await asking
+    return issuers.has(issuer)
   }
 }
 

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
 import { budgetLooks } from './budget-look-store.ts'
@@ -80,11 +79,6 @@ function materialSealContext(id: string): SealContext {
 }
 
 export async function findObject(db: Database, id: ObjectId): Promise<ManagedObject | undefined> {
-  return readObject(db, id)
-}
-
-/** As `findObject`; synchronous on SQLite. */
-export function readObject(db: Database, id: ObjectId): MaybePromise<ManagedObject | undefined> {
   return readOne(db, byId, [id], toObject)
 }
 

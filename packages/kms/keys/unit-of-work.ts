@@ -12,8 +12,8 @@ import { addTagChanges, findTags, removeTags } from './name-link-tag-store.ts'
 import { aliasPrefix, asObjectId, hasServiceForm, isChoosable, isNewId, type ObjectId } from './object-id.ts'
 import {
   creationChanges,
+  findObject,
   findWithMaterial,
-  readObject,
   removalChanges,
   updateChanges,
 } from './object-store.ts'
@@ -75,7 +75,7 @@ export class UnitOfWork {
     const staged = this.#staged.get(id)
     if (staged !== undefined) return staged.after
     const known = asObjectId(id)
-    return known === undefined ? undefined : readObject(this.#services.db, known)
+    return known === undefined ? undefined : findObject(this.#services.db, known)
   }
 
   /** The object with its key opened; synchronous for a cached key on SQLite. No rights are checked. */
@@ -131,7 +131,7 @@ export class UnitOfWork {
     await this.requireChoosable()
     const ids = this.#unchecked
     this.#unchecked = []
-    for (const id of ids) if ((await readObject(this.#services.db, id)) !== undefined) throw identifierTaken()
+    for (const id of ids) if ((await findObject(this.#services.db, id)) !== undefined) throw identifierTaken()
   }
 
   /**
@@ -157,7 +157,7 @@ export class UnitOfWork {
         await requireRoomToChoose(db, by)
         continue
       }
-      if ((await readObject(db, id)) !== undefined) throw identifierTaken()
+      if ((await findObject(db, id)) !== undefined) throw identifierTaken()
       if (!(isMoved && (await isKnownUnused(db, id, this.#now))))
         throw failure(
           'bad_request',

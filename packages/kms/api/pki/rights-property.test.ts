@@ -11,7 +11,7 @@ import {
   readKeyUsage,
 } from '@warder/pki/x509'
 import fc from 'fast-check'
-import { findLinkTarget, readObject } from '../../keys/index.ts'
+import { findLinkTarget, findObject } from '../../keys/index.ts'
 import { startAcme } from '../acme/testing/index.ts'
 import { attributes, kmipClient, link, uid, vendorAttribute } from '../kmip/testing/index.ts'
 import { makeAuthorities, outsider, toDer } from './testing/index.ts'
@@ -113,14 +113,14 @@ test('property: what is issued fits its authority, and what is replaced or relea
     newest.push(made.json.id)
   }
   const may = async (user: string, id: string, right: string): Promise<boolean> => {
-    const object = await readObject(db, id as never)
+    const object = await findObject(db, id as never)
     if (object?.owner === user) return true
     return (await db.all(rights, [id, user])).some(({ operation }) => operation === right)
   }
   const readState = async () => {
     const entries = await db.all(registered, [])
     const all = entries.map(async (entry) => {
-      const object = await readObject(db, entry.certificate_id as never)
+      const object = await findObject(db, entry.certificate_id as never)
       return { ...entry, successor: object && findLinkTarget(object, 'ReplacementObjectLink') }
     })
     return new Map((await Promise.all(all)).map((entry) => [entry.id, entry]))
@@ -134,7 +134,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
     switch (step.verb) {
       case 'grant': {
         const id = (step.certificate ? newest : issuers)[step.at] ?? ''
-        const owner = (await readObject(db, id as never))?.owner ?? 'alice'
+        const owner = (await findObject(db, id as never))?.owner ?? 'alice'
         const about = { unique_identifier: id, user_id: step.to }
         await kms.user(owner).post('/access/revoke', { ...about, operation_types: [...granted] })
         if (step.operations.length > 0)
@@ -195,7 +195,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
   }
 
   async function requireFitting(entry: { authority_id: string; certificate_id: string }): Promise<void> {
-    const object = await readObject(db, entry.certificate_id as never)
+    const object = await findObject(db, entry.certificate_id as never)
     const pem = await kms
       .user(object?.owner ?? '')
       .call('GET', `/v1/pki/certificates/${entry.certificate_id}`, {
@@ -242,12 +242,12 @@ test('property: what is issued fits its authority, and what is replaced or relea
               assert.ok(allowed.get(`rekey ${entry.certificate_id}`), `${by}: ${step.verb}`)
               const place = newest.indexOf(entry.certificate_id)
               const next = [...now.values()].find(({ certificate_id }) => certificate_id === entry.successor)
-              const owner = (await readObject(db, entry.certificate_id as never))?.owner
+              const owner = (await findObject(db, entry.certificate_id as never))?.owner
               assert.ok(
                 owner === by || next?.authority_id === entry.authority_id,
                 'a grantee keeps the issuer',
               )
-              assert.equal((await readObject(db, entry.successor as never))?.owner, owner)
+              assert.equal((await findObject(db, entry.successor as never))?.owner, owner)
               assert.equal(old.reason, null, 'on hold')
               if (entry.successor !== undefined && next?.authority_id === entry.authority_id)
                 newest[place] = entry.successor

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Clock, setBounded } from '@warder/foundation/runtime'
 import { createRowCache, type RowCache } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
@@ -32,9 +31,9 @@ export interface OcspReply {
 
 export interface OcspAnswers {
   /** @param path base64 as in the path of a GET */
-  forPath(path: string): MaybePromise<OcspReply>
+  forPath(path: string): Promise<OcspReply>
   /** @param request DER */
-  forRequest(request: Uint8Array): MaybePromise<OcspReply>
+  forRequest(request: Uint8Array): Promise<OcspReply>
 }
 
 const maxStatuses = 20_000
@@ -102,11 +101,11 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   }
   return {
     forPath: (path) => answerPath(state, path),
-    forRequest: (request) => answerRequest(state, parseRequest(request)),
+    forRequest: async (request) => answerRequest(state, parseRequest(request)),
   }
 }
 
-function answerPath(state: AnswerState, path: string): MaybePromise<OcspReply> {
+async function answerPath(state: AnswerState, path: string): Promise<OcspReply> {
   const known = state.paths.get(path)
   if (known !== undefined) return answerOne(state, known)
   const request = parseRequest(path)
@@ -131,29 +130,28 @@ function findSingle({ certIds, nonce }: OcspRequest): CertId | undefined {
   return certIds.length === 1 && nonce === undefined ? certIds[0] : undefined
 }
 
-function answerRequest(state: AnswerState, request: OcspRequest | undefined): MaybePromise<OcspReply> {
+async function answerRequest(state: AnswerState, request: OcspRequest | undefined): Promise<OcspReply> {
   if (request === undefined || request.certIds.length === 0) return errorReply('malformedRequest')
   const single = findSingle(request)
   return single === undefined ? answerSeveral(state, request) : answerOne(state, single)
 }
 
-function answerOne(state: AnswerState, certId: CertId): MaybePromise<OcspReply> {
+async function answerOne(state: AnswerState, certId: CertId): Promise<OcspReply> {
   const key = findIssuerKey(certId)
   if (key === undefined) return errorReply('unauthorized')
-  return andThen(state.issuers.get(key), (known) => {
-    if (known === undefined) return errorReply('unauthorized')
-    return andThen(state.statuses.get(registerId(known.issuer, certId.serial)), (status = unknown) =>
-      getOrSign(state, certId, known, status),
-    )
-  })
+  const known = await state.issuers.get(key)
+  if (known === undefined) return errorReply('unauthorized')
+  const status = await state.statuses.get(registerId(known.issuer, certId.serial))
+  return getOrSign(state, certId, known, status ?? unknown)
 }
 
-function getOrSign(
+/** Nothing is awaited between the look-up in `signing` and the entry there: concurrent requests share a signature. */
+async function getOrSign(
   state: AnswerState,
   certId: CertId,
   known: KnownIssuer,
   status: Status,
-): MaybePromise<OcspReply> {
+): Promise<OcspReply> {
   const { answers, unknownAnswers, signing, clock } = state
   const key = toCacheKey(certId)
   const [cache, max] = status === unknown ? [unknownAnswers, maxUnknownAnswers] : [answers, maxAnswers]

@@ -7,7 +7,7 @@ import { parseCertificate } from '@warder/pki/x509'
 import { type OcspResponder, ocspResponder } from '@warder/pki/x509/ocsp'
 import { softwareKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
-import { getChainId, type KeyRing, type LastUses, readObject } from '../../keys/index.ts'
+import { findObject, getChainId, type KeyRing, type LastUses } from '../../keys/index.ts'
 import { issuerByHash, issuerTopic, listAuthorities } from '../register/authority-store.ts'
 import { type RevocationConfig, serviceName } from '../register/settings.ts'
 import { openAuthority } from '../signing/authority.ts'
@@ -110,7 +110,7 @@ async function byAuthority(
   issuer: string,
 ): Promise<SigningResponder | undefined> {
   const store = {
-    read: (id: string) => readObject(db, id as never),
+    read: (id: string) => findObject(db, id as never),
     key: (id: string) => keys.get(id as never),
   }
   for (const one of await listAuthorities(db, issuer)) {

@@ -4,8 +4,8 @@ import {
   asObjectId,
   type Explanation,
   findLinkTarget,
+  findObject,
   type ManagedObject,
-  readObject,
   refusal,
   renewalDueAt,
   renewalSettings,
@@ -36,7 +36,7 @@ export async function renewDue(options: RenewalOptions): Promise<void> {
   for (let after = ''; ; ) {
     const page = await renewablePage(db, after, pageSize)
     for (const id of page) {
-      const object = await readObject(db, id)
+      const object = await findObject(db, id)
       if (object !== undefined && (await isDue(db, object, options.now)))
         await renewOne(options.services, object)
     }
@@ -107,7 +107,7 @@ async function findCertificate(db: Database, object: ManagedObject): Promise<Man
   const linked = async (from: ManagedObject, kind: string) => {
     const id = findLinkTarget(from, kind)
     const known = id === undefined ? undefined : asObjectId(id)
-    const found = known === undefined ? undefined : await readObject(db, known)
+    const found = known === undefined ? undefined : await findObject(db, known)
     return found?.owner === object.owner ? found : undefined
   }
   if (object.type === 'Certificate') {

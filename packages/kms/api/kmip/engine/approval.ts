@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { approvalNeeded, requireApproval } from '../../../access/index.ts'
 import { readStoredWithTag } from '../../../keys/creation/stored-attributes.ts'
@@ -21,7 +20,7 @@ export function requireExtractable(object: ManagedObject): void {
 export async function requireExportApproval(
   { services, principal, objects, now }: KmipContext,
   object: ManagedObject,
-  wrappedBy: () => MaybePromise<string | undefined> = () => undefined,
+  wrappedBy: () => Promise<string | undefined> = async () => undefined,
 ): Promise<void> {
   const used = await requireApproval(services, { object, caller: principal.name, now, wrappedBy })
   if (used === undefined) return

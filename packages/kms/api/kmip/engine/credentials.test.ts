@@ -31,8 +31,8 @@ function services(more: Partial<KmipServices> = {}): KmipServices {
       return { nextStep: secret === 'right' ? 'Authenticated' : 'ChangePassword', subjectId: undefined }
     },
   }
-  const blocks: KmipServices['blocks'] = { require: (principal) => principal, isBlocked: () => false }
-  const names: KmipServices['names'] = { claim: () => undefined }
+  const blocks: KmipServices['blocks'] = { require: (principal) => principal, isBlocked: async () => false }
+  const names: KmipServices['names'] = { claim: async () => undefined }
   return {
     passwordLogin,
     names,

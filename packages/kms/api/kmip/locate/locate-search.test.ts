@@ -352,7 +352,7 @@ for (const { name, skip, open, runs } of engines) {
     try {
       await migrate(db, 'kms', kmsMigrations)
       const listed = new Set(['officer'])
-      const isActive = (user: string) => listed.has(user)
+      const isActive = async (user: string) => listed.has(user)
       const none = { operations: [], tags: [], algorithms: [], owners: [], validitySeconds: 60 }
       const roles = {
         officers: { listed, requireCeremony: false, quorum: 2, validityMs: 0, isActive },

@@ -14,7 +14,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { findLinkTarget, findWithMaterial, type ManagedObject, readObject } from '../../../keys/index.ts'
+import { findLinkTarget, findObject, findWithMaterial, type ManagedObject } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { type StartOptions, startKms } from '../../../testing/index.ts'
 import { makeAuthorities } from '../../pki/testing/index.ts'
@@ -71,7 +71,7 @@ async function world(options: Partial<StartOptions> = {}) {
       assert.equal(status, 200, text)
     },
     async read(id: string | undefined): Promise<ManagedObject> {
-      const object = await readObject(kms.environment.db, id as never)
+      const object = await findObject(kms.environment.db, id as never)
       assert.ok(object, kms.log.join('\n'))
       return object
     },

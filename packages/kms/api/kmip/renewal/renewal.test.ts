@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration, interval, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { parseCertificate } from '@warder/pki/x509'
-import { findLinkTarget, readObject } from '../../../keys/index.ts'
+import { findLinkTarget, findObject } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { bothEngines, startTwoNodes } from '../../../testing/engines.ts'
 import { type Started, startKms } from '../../../testing/index.ts'
@@ -40,7 +40,7 @@ async function issued(kms: Started, user: string, authority: string, days = 30):
 }
 
 async function findReplacement({ environment }: Started, id: string): Promise<string | undefined> {
-  const object = await readObject(environment.db, id as never)
+  const object = await findObject(environment.db, id as never)
   assert.ok(object)
   return findLinkTarget(object, 'ReplacementObjectLink')
 }
@@ -72,7 +72,7 @@ test('a certificate is renewed at two thirds of its life by the same authority, 
   const made = await certificateOf(kms, 'alice', next)
   assert.deepEqual([made.issuer, made.subject, made.spki], [old.issuer, old.subject, old.spki])
   assert.ok(made.notAfter > old.notAfter + 19 * day)
-  const object = await readObject(kms.environment.db, next as never)
+  const object = await findObject(kms.environment.db, next as never)
   assert.ok(object)
   assert.deepEqual(
     ['ReplacedObjectLink', 'CertificateLink'].map((kind) => findLinkTarget(object, kind)),
@@ -196,8 +196,8 @@ test('a pair with a certificate gets a new pair and a new certificate together',
     certificate.extensions.map(({ identifier }) => identifier).toSorted(),
     old.extensions.map(({ identifier }) => identifier).toSorted(),
   )
-  const key = await readObject(kms.environment.db, nextKey as never)
-  const object = await readObject(kms.environment.db, next as never)
+  const key = await findObject(kms.environment.db, nextKey as never)
+  const object = await findObject(kms.environment.db, next as never)
   assert.ok(key && object)
   assert.equal(findLinkTarget(key, 'CertificateLink'), next)
   assert.equal(findLinkTarget(object, 'PrivateKeyLink'), nextKey)
@@ -294,7 +294,7 @@ test('certificates and keys of a blocked owner are not renewed nor rotated until
   const rotate = async () => {
     const job = kmsService.periodic.find(({ name }) => name === 'kms rotations of keys')
     if (await job?.due?.(kms.environment)) await job?.run(kms.environment)
-    return (await readObject(kms.environment.db, kid))?.newestId
+    return (await findObject(kms.environment.db, kid))?.newestId
   }
   assert.equal((await kms.user('admin').post('/access/block', { user_id: 'alice' })).status, 200)
   time.now = begin + 25 * day

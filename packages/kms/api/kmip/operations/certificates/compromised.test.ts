@@ -12,7 +12,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { certificateSigner, issueRequest, nameFromText } from '@warder/pki/x509'
-import { findLinkTarget, readObject } from '../../../../keys/index.ts'
+import { findLinkTarget, findObject } from '../../../../keys/index.ts'
 import { kmsService } from '../../../../service/service.ts'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import {
@@ -192,7 +192,7 @@ test('the renewal of certificates leaves those whose key was reported as comprom
   if (await job?.due?.(kms.environment)) await job?.run(kms.environment)
   const replaced = await Promise.all(
     [own, issued, fine].map(async ({ id }) => {
-      const object = await readObject(kms.environment.db, id as never)
+      const object = await findObject(kms.environment.db, id as never)
       return object !== undefined && findLinkTarget(object, 'ReplacementObjectLink') !== undefined
     }),
   )

@@ -97,7 +97,11 @@ async function inForm(
   if (readFlag(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
   const encryption = encrypts ? wanted.specification?.encryption : undefined
-  await requireExportApproval(context, object, () => encryption && wrappingKeyNamed(context, encryption))
+  await requireExportApproval(
+    context,
+    object,
+    async () => encryption && wrappingKeyNamed(context, encryption),
+  )
   context.services.uses.note(getChainId(object), context.principal.name, now)
   const material = await objects.material(object)
   if (material === undefined) return withoutValue(shape, wanted)
