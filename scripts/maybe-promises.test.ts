@@ -27,7 +27,6 @@ const reasons: Readonly<Record<string, string>> = {
     'an item that has nothing to wait for and nothing to commit is answered in its turn',
   'kms/api/rest/batch.ts': 'a batch whose items are all answered waits for none of them',
   'kms/authority/failures.ts': 'what is thrown at once and what rejects are told alike',
-  'foundation/sql/unchanged.ts': 'what comes later may be older than the next commit and is not remembered',
 }
 
 test('no file of the packages has its own helper for values that may come later', () => {
