@@ -143,7 +143,7 @@ export const dateOrder: readonly (readonly [earlier: number, later: number])[] =
 ]
 
 /** @throws Refusal InvalidAttributeValue when a date comes before one that must not be later */
-export function requireDateOrder(nodes: readonly TtlvNode[]): void {
+export function requireAttributeDateOrder(nodes: readonly TtlvNode[]): void {
   for (const [before, after] of dateOrder) {
     const earlier = nodes.find(({ tag }) => tag === before)
     const later = nodes.find(({ tag }) => tag === after)
@@ -158,7 +158,7 @@ export function requireDateOrder(nodes: readonly TtlvNode[]): void {
  * @throws Refusal InvalidAttributeValue, NonUniqueNameAttribute
  */
 export function requireConsistent(nodes: readonly TtlvNode[]): void {
-  requireDateOrder(nodes)
+  requireAttributeDateOrder(nodes)
   const names = nodes.filter(({ tag }) => tag === Tag.Name).map(nameValue)
   if (new Set(names).size < names.length) throw refusal('NonUniqueNameAttribute', 'DENIED')
 }

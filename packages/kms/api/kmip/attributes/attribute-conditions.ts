@@ -1,6 +1,6 @@
 import { Tag, tagText } from '@warder/kmip/tables'
 import { boolean, memberLong, type TtlvNode } from '@warder/kmip/ttlv'
-import { dateOrder, nameValue, requireDateOrder } from '../../../keys/creation/attribute-checks.ts'
+import { dateOrder, nameValue, requireAttributeDateOrder } from '../../../keys/creation/attribute-checks.ts'
 import { stateAt } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
@@ -75,7 +75,7 @@ function requireOrder(state: AttributeState, changed: TtlvNode, now: number): vo
   const dates = [...tags].flatMap((tag) =>
     tag === changed.tag ? [changed] : attributeInstances(state, tag, now),
   )
-  requireDateOrder(dates)
+  requireAttributeDateOrder(dates)
 }
 
 /** A name occurs at most once in an object; other objects may have it too. */
