@@ -8,8 +8,9 @@ import {
   type RecordBatch,
 } from './batch.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
+import type { PreparedCommits } from './prepared-commits.ts'
 import { createRecordMaker } from './record.ts'
-import type { AuditFailureMode, AuditTrail } from './types.ts'
+import type { AuditEvent, AuditFailureMode, AuditTrail } from './types.ts'
 
 /** Records that are not durable are sent in batches: waking the writer by a message costs more than a record. */
 const gatherMs = 10
@@ -32,126 +33,161 @@ interface Waiting {
  * A worker's side of the audit log: formats the records and sends them to the writer. Durable records are sent at the end
  * of the turn, all others a few milliseconds later.
  * @param connection of `AuditLog.connect()`
+ * @param commits of the trail, for `reject`
  */
 export function createAuditClient(
   connection: AuditConnection,
   mode: AuditFailureMode,
+  commits?: PreparedCommits,
 ): AuditTrail & { close(): void } {
-  const { port } = connection
-  const makeRecord = createRecordMaker(connection)
-  let batch: BatchBuilder | undefined
-  let durable: number[] = []
-  const spare: BatchMemory[] = []
-  /** Of the writer's last message; a wrong width costs the writer some work. */
-  let seqDigits = 1
-  let lost = 0
-  /** Records sent and not yet accepted by the writer. */
-  let underWay = 0
-  let untakenBatches = 0
-  let scheduled: 'no' | 'soon' | 'this turn' = 'no'
-  let nextId = 1
-  const waiting = new Map<number, Waiting>()
-  let closed = false
+  return new AuditClient(connection, mode, commits)
+}
 
-  const keepSpare = (memory: BatchMemory): void => {
-    if (spare.length < maxSpareBatches && hasDefaultSize(memory)) spare.push(memory)
+class AuditClient implements AuditTrail {
+  readonly mode: AuditFailureMode
+  readonly commits: PreparedCommits | undefined
+  readonly #port: AuditConnection['port']
+  readonly #makeRecord: ReturnType<typeof createRecordMaker>
+  #batch: BatchBuilder | undefined
+  #durable: number[] = []
+  readonly #spare: BatchMemory[] = []
+  /** Of the writer's last message; a wrong width costs the writer some work. */
+  #seqDigits = 1
+  #lost = 0
+  /** Records sent and not yet accepted by the writer. */
+  #underWay = 0
+  #untakenBatches = 0
+  #scheduled: 'no' | 'soon' | 'this turn' = 'no'
+  #nextId = 1
+  readonly #waiting = new Map<number, Waiting>()
+  #closed = false
+
+  constructor(connection: AuditConnection, mode: AuditFailureMode, commits: PreparedCommits | undefined) {
+    this.mode = mode
+    this.commits = commits
+    this.#port = connection.port
+    this.#makeRecord = createRecordMaker(connection)
+    this.#port.on('message', (message: FromWriter) => this.#receive(message))
+    this.#port.on('close', () => {
+      this.#closed = true
+      this.#rejectAll([...this.#waiting.keys()], 'the audit writer has ended')
+    })
+    this.#port.unref()
   }
-  const compactIfBehind = (built: RecordBatch | undefined): RecordBatch | undefined => {
-    const small = built !== undefined && untakenBatches >= maxWholeBatches ? compactBatch(built) : undefined
-    if (built !== undefined && small !== undefined) keepSpare({ bytes: built.bytes, marks: built.marks })
-    return small ?? built
+
+  record(event: AuditEvent): void {
+    this.#add(event, 'soon')
   }
-  const send = (): void => {
-    scheduled = 'no'
-    if (batch === undefined && lost === 0) return
-    const built = compactIfBehind(batch?.build())
-    const message: ToWriter = { type: 'records', batch: built, durable, lost }
-    underWay += built?.count ?? 0
-    untakenBatches += built === undefined ? 0 : 1
-    batch = undefined
-    durable = []
-    lost = 0
-    port.postMessage(message, built === undefined ? [] : [built.bytes.buffer, built.marks.buffer])
+
+  async recordDurably(event: AuditEvent): Promise<void> {
+    if (this.#waiting.size >= maxUnanswered || !this.#add(event, 'this turn')) {
+      throw failure('audit_unavailable', 'too many records wait for the audit writer')
+    }
+    const id = this.#nextId++
+    this.#durable.push(id)
+    return this.#waitForAnswer(id)
   }
-  const add = (event: Parameters<AuditTrail['record']>[0], when: 'soon' | 'this turn'): boolean => {
-    if (closed || (batch?.count ?? 0) + underWay >= maxWaitingRecords) {
-      lost += 1
+
+  async flush(): Promise<void> {
+    this.#send()
+    if (this.#closed) return
+    return this.#sendQuestion('flush')
+  }
+
+  async probe(): Promise<void> {
+    if (this.#closed) throw failure('audit_unavailable', 'the audit writer has ended')
+    return this.#sendQuestion('probe')
+  }
+
+  close(): void {
+    this.#port.close()
+  }
+
+  /** @returns false: it is lost, and counted */
+  #add(event: AuditEvent, when: 'soon' | 'this turn'): boolean {
+    if (this.#closed || (this.#batch?.count ?? 0) + this.#underWay >= maxWaitingRecords) {
+      this.#lost += 1
       return false
     }
-    const record = makeRecord(event)
-    if (batch?.add(record) !== true) {
-      send()
-      batch = createBuilder(record, seqDigits, () => spare.pop())
-      batch.add(record)
+    const record = this.#makeRecord(event)
+    if (this.#batch?.add(record) !== true) {
+      this.#send()
+      this.#batch = createBuilder(record, this.#seqDigits, () => this.#spare.pop())
+      this.#batch.add(record)
     }
-    if (scheduled === 'no' || (scheduled === 'soon' && when === 'this turn')) {
-      scheduled = when
-      if (when === 'soon') setTimeout(send, gatherMs)
-      else setImmediate(send)
-    }
+    this.#schedule(when)
     return true
   }
-  const waitForAnswer = (id: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      if (waiting.size === 0) port.ref()
-      waiting.set(id, { resolve, reject })
-    })
-  const sendQuestion = (type: 'flush' | 'probe'): Promise<void> => {
-    const id = nextId++
-    const done = waitForAnswer(id)
-    port.postMessage({ type, id } satisfies ToWriter)
+
+  #schedule(when: 'soon' | 'this turn'): void {
+    if (this.#scheduled === 'this turn' || this.#scheduled === when) return
+    this.#scheduled = when
+    if (when === 'soon') setTimeout(this.#sendScheduled, gatherMs)
+    else setImmediate(this.#sendScheduled)
+  }
+
+  readonly #sendScheduled = (): void => this.#send()
+
+  #send(): void {
+    this.#scheduled = 'no'
+    if (this.#batch === undefined && this.#lost === 0) return
+    const built = this.#compactIfBehind(this.#batch?.build())
+    const message: ToWriter = { type: 'records', batch: built, durable: this.#durable, lost: this.#lost }
+    this.#underWay += built?.count ?? 0
+    this.#untakenBatches += built === undefined ? 0 : 1
+    this.#batch = undefined
+    this.#durable = []
+    this.#lost = 0
+    this.#port.postMessage(message, built === undefined ? [] : [built.bytes.buffer, built.marks.buffer])
+  }
+
+  #compactIfBehind(built: RecordBatch | undefined): RecordBatch | undefined {
+    if (built === undefined || this.#untakenBatches < maxWholeBatches) return built
+    const small = compactBatch(built)
+    if (small === undefined) return built
+    this.#keepSpare({ bytes: built.bytes, marks: built.marks })
+    return small
+  }
+
+  #keepSpare(memory: BatchMemory): void {
+    if (this.#spare.length < maxSpareBatches && hasDefaultSize(memory)) this.#spare.push(memory)
+  }
+
+  #sendQuestion(type: 'flush' | 'probe'): Promise<void> {
+    const id = this.#nextId++
+    const done = this.#waitForAnswer(id)
+    this.#port.postMessage({ type, id } satisfies ToWriter)
     return done
   }
-  const settleAnswer = (id: number, error: Error | undefined): void => {
-    const one = waiting.get(id)
-    waiting.delete(id)
-    if (waiting.size === 0) port.unref()
-    if (error === undefined) one?.resolve()
-    else one?.reject(error)
+
+  #waitForAnswer(id: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.size === 0) this.#port.ref()
+      this.#waiting.set(id, { resolve, reject })
+    })
   }
 
-  port.on('message', (message: FromWriter) => {
+  #receive(message: FromWriter): void {
     if ('taken' in message) {
-      underWay -= message.taken
-      untakenBatches -= 1
-      seqDigits = message.seqDigits
-      for (const memory of message.memory) keepSpare(memory)
+      this.#underWay -= message.taken
+      this.#untakenBatches -= 1
+      this.#seqDigits = message.seqDigits
+      for (const memory of message.memory) this.#keepSpare(memory)
       return
     }
-    const { written, failed } = message
-    for (const id of written) settleAnswer(id, undefined)
-    for (const id of failed)
-      settleAnswer(id, failure('audit_unavailable', 'the audit writer could not write'))
-  })
-  port.on('close', () => {
-    closed = true
-    for (const id of [...waiting.keys()])
-      settleAnswer(id, failure('audit_unavailable', 'the audit writer has ended'))
-  })
-  port.unref()
+    for (const id of message.written) this.#settleAnswer(id, undefined)
+    this.#rejectAll(message.failed, 'the audit writer could not write')
+  }
 
-  return {
-    mode,
-    record(event) {
-      add(event, 'soon')
-    },
-    async recordDurably(event) {
-      if (waiting.size >= maxUnanswered || !add(event, 'this turn')) {
-        throw failure('audit_unavailable', 'too many records wait for the audit writer')
-      }
-      const id = nextId++
-      durable.push(id)
-      return waitForAnswer(id)
-    },
-    async flush() {
-      send()
-      if (closed) return
-      return sendQuestion('flush')
-    },
-    async probe() {
-      if (closed) throw failure('audit_unavailable', 'the audit writer has ended')
-      return sendQuestion('probe')
-    },
-    close: () => port.close(),
+  #rejectAll(ids: readonly number[], detail: string): void {
+    for (const id of ids) this.#settleAnswer(id, failure('audit_unavailable', detail))
+  }
+
+  #settleAnswer(id: number, error: Error | undefined): void {
+    const one = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (this.#waiting.size === 0) this.#port.unref()
+    if (error === undefined) one?.resolve()
+    else one?.reject(error)
   }
 }

@@ -83,13 +83,9 @@ async function run(): Promise<Running> {
       : ({ kind: 'passphrase', from: key.from, passphrase: new Secret(key.bytes) } as const),
   )
   const seal = await openSeal({ db, rootKeys, service: definition.name, clock })
+  const commits = config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined
   const audit: AuditTrail & { close?(): void } =
-    start.audit === undefined
-      ? noAudit
-      : {
-          ...createAuditClient(start.audit, config.audit_failure_mode),
-          commits: config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined,
-        }
+    start.audit === undefined ? noAudit : createAuditClient(start.audit, config.audit_failure_mode, commits)
   const environment: ServiceEnvironment<unknown> = {
     config,
     home: launch.home,
