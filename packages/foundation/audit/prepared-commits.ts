@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { BoundedMap } from '../memory/bounded-map.ts'
 import type { Change, ChangeResult, Commit, Database } from '../sql/types.ts'
 import { insertPreparedCommit, insertSource, setResolvedBelow } from './prepared-commit-store.ts'
 
@@ -32,7 +33,7 @@ const maxInDoubt = 1000
 export function createPreparedCommits(db: Database, forgetEvery = defaultForgetEvery): PreparedCommits {
   const source = randomBytes(8).toString('hex')
   const underWay = new Set<number>()
-  const inDoubt = new Set<number>()
+  const inDoubt = new BoundedMap<number, true>(maxInDoubt)
   let known: Promise<unknown> | undefined
   let next = 1
   let sinceForgotten = 0
@@ -43,7 +44,7 @@ export function createPreparedCommits(db: Database, forgetEvery = defaultForgetE
     forgetting = true
     sinceForgotten = 0
     const below = Math.min(next, ...underWay)
-    const open = [...inDoubt].filter((number) => number < below)
+    const open = [...inDoubt.keys()].filter((number) => number < below)
     try {
       await db.commit(setResolvedBelow(source, below, open))
     } catch {
@@ -90,16 +91,10 @@ export function createPreparedCommits(db: Database, forgetEvery = defaultForgetE
         },
         markInDoubt() {
           if (carried) return
-          if (onDisk) addBounded(inDoubt, number)
+          if (onDisk) inDoubt.set(number, true)
           if (underWay.has(number)) done()
         },
       }
     },
   }
-}
-
-function addBounded(numbers: Set<number>, number: number): void {
-  const [oldest] = numbers
-  if (numbers.size >= maxInDoubt && oldest !== undefined) numbers.delete(oldest)
-  numbers.add(number)
 }

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
-import { setBounded } from '../memory/bounded-map.ts'
+import { BoundedMap } from '../memory/bounded-map.ts'
 
 /**
  * Caches the results of verified tokens by their SHA-256 until they expire, so that a repeated token costs one hash and one
@@ -36,7 +36,7 @@ export function createTokenCache<V>(options: {
   readonly clock: Clock
 }): TokenCache<V> {
   const { clock } = options
-  const entries = new Map<string, Entry<V>>()
+  const entries = new BoundedMap<string, Entry<V>>(options.capacity)
   const shown = new WeakMap<object, ShownToken>()
 
   /**
@@ -77,7 +77,7 @@ export function createTokenCache<V>(options: {
     put(compact, value, expiresAt) {
       const until = expiresAt * 1000
       const untilMonotonic = clock.monotonic() + (until - clock.now())
-      setBounded(entries, hashToken(compact), { value, until, untilMonotonic }, options.capacity)
+      entries.set(hashToken(compact), { value, until, untilMonotonic })
     },
     get size() {
       return entries.size

@@ -3,7 +3,7 @@ import type { RunningService } from './primary.ts'
 
 export { type Clock, systemClock, unixSeconds } from '../clock/clock.ts'
 export { takeLock } from '../locks/process-lock.ts'
-export { setBounded } from '../memory/bounded-map.ts'
+export { BoundedMap } from '../memory/bounded-map.ts'
 export { KeyedLimiter } from '../memory/keyed-limiter.ts'
 export { Secret } from '../memory/secret.ts'
 export { type SweptConnection, startIdleSweep } from '../net/idle-sweep.ts'

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
+import { BoundedMap } from '../memory/bounded-map.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import { andThen } from '../promises/and-then.ts'
 import type { Database, Query, RowCache } from './types.ts'
@@ -50,13 +51,14 @@ class VersionedRows<V> implements RowCache<V> {
   readonly #clock: Clock
   /** Each use asks the database. */
   readonly #strict: boolean
-  readonly #entries = new Map<string, Entry<V>>()
+  readonly #entries: BoundedMap<string, Entry<V>>
   readonly #loading = new Map<string, Promise<V | undefined>>()
   #hits = 0
   #misses = 0
 
   constructor(options: RowCacheOptions<V>) {
     this.#options = options
+    this.#entries = new BoundedMap(options.capacity, ({ value }) => options.onForget?.(value))
     this.#db = options.db
     this.#clock = options.clock
     this.#strict = options.db.dialect === 'sqlite' || options.leaseMs === 0
@@ -97,10 +99,7 @@ class VersionedRows<V> implements RowCache<V> {
 
   #touch(key: string, entry: Entry<V>): V {
     // Re-inserting keeps the map in order of use; cheap enough only when the cache is near its bound.
-    if (this.#entries.size > this.#options.capacity / 2) {
-      this.#entries.delete(key)
-      this.#entries.set(key, entry)
-    }
+    if (this.#entries.size > this.#options.capacity / 2) this.#entries.set(key, entry)
     return entry.value
   }
 
@@ -142,7 +141,8 @@ class VersionedRows<V> implements RowCache<V> {
       .then((loaded) => {
         if (this.#loading.get(key) !== loading) return loaded?.value
         this.#drop(key)
-        if (loaded !== undefined && loaded.passing !== true) this.#insert(key, { ...loaded, checkedAt, seen })
+        if (loaded !== undefined && loaded.passing !== true)
+          this.#entries.set(key, { ...loaded, checkedAt, seen })
         return loaded?.value
       })
       .finally(() => {
@@ -150,13 +150,6 @@ class VersionedRows<V> implements RowCache<V> {
       })
     this.#loading.set(key, loading)
     return loading
-  }
-
-  #insert(key: string, entry: Entry<V>): void {
-    this.#entries.set(key, entry)
-    if (this.#entries.size <= this.#options.capacity) return
-    const [oldest] = this.#entries.keys()
-    if (oldest !== undefined) this.#drop(oldest)
   }
 
   #drop(key: string): void {

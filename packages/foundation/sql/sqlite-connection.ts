@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
 import { describeFullDisk, describeWriteError, StartupError } from '../errors/index.ts'
-import { setBounded } from '../memory/bounded-map.ts'
+import { BoundedMap } from '../memory/bounded-map.ts'
 import { countOnSqlite, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 import type { DatabaseFiles } from './sqlite-files.ts'
@@ -48,7 +48,7 @@ interface Prepared {
 /** Prepared statements of one connection by their text, the oldest dropped beyond a bound. */
 export class Statements {
   readonly #db: DatabaseSync
-  readonly #byText = new Map<string, Prepared>()
+  readonly #byText = new BoundedMap<string, Prepared>(maxStatements)
   /** Around each unit of a group. */
   readonly savepoint: StatementSync
   readonly release: StatementSync
@@ -75,7 +75,7 @@ export class Statements {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
     const prepared = { statement: this.#db.prepare(text), returns: /\bRETURNING\b/i.test(text) }
-    setBounded(this.#byText, text, prepared, maxStatements)
+    this.#byText.set(text, prepared)
     return prepared
   }
 }

@@ -1,4 +1,4 @@
-import { setBounded } from '../memory/bounded-map.ts'
+import { BoundedMap } from '../memory/bounded-map.ts'
 import type { Database } from './types.ts'
 
 /** Recently read rows, reused until the next commit of any process. */
@@ -15,7 +15,7 @@ export interface UnchangedRows<V> {
  * @param capacity entries at most; the oldest goes first
  */
 export function createUnchangedRows<V>(db: Database, capacity: number): UnchangedRows<V> {
-  const rows = new Map<string, V>()
+  const rows = new BoundedMap<string, V>(capacity)
   let seen: number | undefined
   return {
     async get(key, read) {
@@ -30,7 +30,7 @@ export function createUnchangedRows<V>(db: Database, capacity: number): Unchange
       if (known !== undefined) return known
       const found = await read()
       // A row that was read while another use noticed a commit may be older than that commit.
-      if (found !== undefined && seen === version) setBounded(rows, key, found, capacity)
+      if (found !== undefined && seen === version) rows.set(key, found)
       return found
     },
     get size() {

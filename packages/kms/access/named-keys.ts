@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { setBounded } from '@warder/foundation/runtime'
+import { BoundedMap } from '@warder/foundation/runtime'
 import type { Commit, Database } from '@warder/foundation/sql'
 import type { Key } from '../keys/index.ts'
 import { findRememberedOwner, rememberOwner } from './named-key-store.ts'
@@ -24,7 +24,7 @@ export function createNamedKeys(parts: {
   readonly now: () => number
 }): NamedKeys {
   const { db, commit, now } = parts
-  const owners = new Map<string, string>()
+  const owners = new BoundedMap<string, string>(maxCached)
 
   async function look(key: Key): Promise<Key> {
     const { id, owner } = key.object
@@ -39,7 +39,7 @@ export function createNamedKeys(parts: {
         'The key that the settings name belongs to another owner than when they were first used: name another key.',
         { detail: `key ${id} was owned by ${known}, and is owned by ${owner}` },
       )
-    setBounded(owners, id, owner, maxCached)
+    owners.set(id, owner)
     return key
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, setBounded } from '@warder/foundation/runtime'
+import { BoundedMap, type Clock } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { countOwned } from './quota-store.ts'
 
@@ -30,13 +30,13 @@ interface Entry {
  * count for themselves, so those that create at the same moment can pass the limit by a few.
  */
 export function ownerQuota(db: Database, clock: Clock, limit: number): OwnerQuota {
-  const entries = new Map<string, Entry>()
+  const entries = new BoundedMap<string, Entry>(maxOwners)
 
   const getEntry = (owner: string): Entry => {
     const known = entries.get(owner)
     if (known !== undefined) return known
     const fresh = { left: 0, fullUntil: 0, recent: 0, before: 0, since: clock.monotonic() }
-    setBounded(entries, owner, fresh, maxOwners)
+    entries.set(owner, fresh)
     return fresh
   }
 

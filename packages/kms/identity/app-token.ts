@@ -4,7 +4,7 @@ import { type AddressSet, bearerToken, peerSecretHeader } from '@warder/foundati
 import { addressSet } from '@warder/foundation/net'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
-import { type Clock, type Secret, setBounded } from '@warder/foundation/runtime'
+import { BoundedMap, type Clock, type Secret } from '@warder/foundation/runtime'
 import { principalNamed, unauthorized } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
 import type { Extractor } from './extractor.ts'
@@ -62,7 +62,7 @@ export function appToken({
   ended,
   peerSecret,
 }: AppTokenOptions): Extractor {
-  const known = new Map<string, Known>()
+  const known = new BoundedMap<string, Known>(maxTokens)
   const asking = new Map<string, { readonly position: number; readonly answer: Promise<Answer> }>()
   /** A request with a large body is authenticated twice, but counts as one use. */
   const used = new WeakMap<IncomingRequest, Answer>()
@@ -111,7 +111,7 @@ export function appToken({
       .then((found) => {
         const seconds = Math.min(ttlSeconds, found.secondsLeft)
         const until = began + seconds * 1000
-        if (!found.countsUses) setBounded(known, key, { ...found, position, until }, maxTokens)
+        if (!found.countsUses) known.set(key, { ...found, position, until })
         return found
       })
       .finally(() => {

@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { parseStrictObject } from '@warder/foundation/jwt'
+import { BoundedMap } from '@warder/foundation/runtime'
 import { type Base64Url, decodeBase64Url, encodeBase64Url } from './text/base64url.ts'
 
 /** Header members that change what the others mean; Warder understands none of them (RFC 7515 §4.1.11). */
@@ -26,21 +27,18 @@ export function readJweHeader(text: string): JweHeader {
   if (known !== undefined) return known
   const header = readHeader(text)
   const read = { alg: member(header, 'alg'), enc: member(header, 'enc'), kid: member(header, 'kid') }
-  return remember(jweHeaders, text, read)
+  return remember(text, read)
 }
 
 /**
  * Cache of parsed headers: those of one key have the same text. They hold nothing secret, only valid ones are cached,
  * and their number and length are bounded.
  */
-const jweHeaders = new Map<string, JweHeader>()
-const maxRemembered = 4096
+const jweHeaders = new BoundedMap<string, JweHeader>(4096)
 const maxRememberedLength = 512
 
-function remember(headers: Map<string, JweHeader>, text: string, header: JweHeader): JweHeader {
-  if (text.length > maxRememberedLength) return header
-  if (headers.size >= maxRemembered) headers.clear()
-  headers.set(text, header)
+function remember(text: string, header: JweHeader): JweHeader {
+  if (text.length <= maxRememberedLength) jweHeaders.set(text, header)
   return header
 }
 

@@ -1,5 +1,5 @@
 import { type Failure, failure } from '@warder/foundation/errors'
-import { setBounded } from '@warder/foundation/runtime'
+import { BoundedMap } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { findReservedInvocations, maxInvocations, reserveBlock } from './gcm-budget-store.ts'
 import type { ManagedObject } from './managed-object.ts'
@@ -38,7 +38,7 @@ const maxBlock = 2 ** 20
  * reserved when a quarter is left, so that requests do not wait for it under load.
  */
 export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity: number): GcmBudgets {
-  const blocks = new Map<string, Block>()
+  const blocks = new BoundedMap<string, Block>(capacity)
 
   const reserve = (id: string, block: Block): Promise<void> => {
     const size = Math.min(maxBlock, block.size === 0 ? firstBlock : block.size * 2)
@@ -79,7 +79,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
     const known = blocks.get(id)
     if (known?.createdAt === createdAt) return known
     const block: Block = { createdAt, left: 0, size: 0, pending: undefined, spent: false }
-    setBounded(blocks, id, block, capacity)
+    blocks.set(id, block)
     return block
   }
 

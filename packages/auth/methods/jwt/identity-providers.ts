@@ -7,7 +7,7 @@ import {
   verifyToken,
 } from '@warder/foundation/jwt'
 import type { Outbound } from '@warder/foundation/outbound'
-import { type Clock, setBounded } from '@warder/foundation/runtime'
+import { BoundedMap, type Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { JwtSettings } from './settings.ts'
 
@@ -38,14 +38,14 @@ export function createIdentityProviders(parts: {
   readonly log: Logger
 }): IdentityProviders {
   const { outbound, clock, log } = parts
-  const keySets = new Map<string, KeySet>()
+  const keySets = new BoundedMap<string, KeySet>(maxKeySets)
 
   function keySet(url: string, smallestRefreshSeconds: number): KeySet {
     const name = `${smallestRefreshSeconds} ${url}`
     const known = keySets.get(name)
     if (known !== undefined) return known
     const made = createRemoteKeySet({ url, outbound, clock, log, minRefreshSeconds: smallestRefreshSeconds })
-    setBounded(keySets, name, made, maxKeySets)
+    keySets.set(name, made)
     return made
   }
 

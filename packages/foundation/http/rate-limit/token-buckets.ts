@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import type { Clock } from '../../clock/clock.ts'
+import { BoundedMap } from '../../memory/bounded-map.ts'
 import { normalAddress } from '../../net/client-address.ts'
 
 export interface RateDecision {
@@ -82,13 +83,12 @@ function createSlotFinder(
   slots: number,
   toKey: (address: string) => string,
 ): (address: string) => number {
-  const remembered = new Map<string, number>()
+  const remembered = new BoundedMap<string, number>(rememberedSlots)
   return (address) => {
     const known = remembered.get(address)
     if (known !== undefined) return known
     const digest = createHmac('sha256', key).update(toKey(address)).digest()
     const slot = Number(digest.readBigUInt64BE(0) % BigInt(slots))
-    if (remembered.size >= rememberedSlots) remembered.clear()
     remembered.set(address, slot)
     return slot
   }

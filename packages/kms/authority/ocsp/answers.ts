@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Clock, setBounded } from '@warder/foundation/runtime'
+import { BoundedMap, type Clock } from '@warder/foundation/runtime'
 import { createRowCache, type RowCache } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
 import {
@@ -71,12 +71,12 @@ interface AnswerState {
   readonly ocspValidityMs: number
   readonly issuers: RowCache<KnownIssuer>
   readonly statuses: RowCache<Status>
-  readonly answers: Map<string, KeptAnswer>
+  readonly answers: BoundedMap<string, KeptAnswer>
   /** Responses about serial numbers that were never issued; clients can invent any number of these. */
-  readonly unknownAnswers: Map<string, KeptAnswer>
+  readonly unknownAnswers: BoundedMap<string, KeptAnswer>
   readonly signing: Map<string, Promise<OcspReply>>
   /** Paths that ask about one certificate without a nonce, as they were read. */
-  readonly paths: Map<string, CertId>
+  readonly paths: BoundedMap<string, CertId>
   readonly budget: SignatureBudget
 }
 
@@ -93,10 +93,10 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     ocspValidityMs: revocation.ocspValidityMs,
     issuers: createResponders(services),
     statuses: createStatuses(services),
-    answers: new Map(),
-    unknownAnswers: new Map(),
+    answers: new BoundedMap(maxAnswers),
+    unknownAnswers: new BoundedMap(maxUnknownAnswers),
     signing: new Map(),
-    paths: new Map(),
+    paths: new BoundedMap(maxPaths),
     budget: signatureBudget(clock, revocation.freshAnswersPerSecond),
   }
   return {
@@ -110,8 +110,7 @@ async function answerPath(state: AnswerState, path: string): Promise<OcspReply> 
   if (known !== undefined) return answerOne(state, known)
   const request = parseRequest(path)
   const single = request && findSingle(request)
-  if (single !== undefined && path.length <= maxKnownPathLength)
-    setBounded(state.paths, path, copyCertId(single), maxPaths)
+  if (single !== undefined && path.length <= maxKnownPathLength) state.paths.set(path, copyCertId(single))
   return answerRequest(state, request)
 }
 
@@ -154,7 +153,7 @@ async function getOrSign(
 ): Promise<OcspReply> {
   const { answers, unknownAnswers, signing, clock } = state
   const key = toCacheKey(certId)
-  const [cache, max] = status === unknown ? [unknownAnswers, maxUnknownAnswers] : [answers, maxAnswers]
+  const cache = status === unknown ? unknownAnswers : answers
   const kept = cache.get(key)
   if (kept !== undefined && kept.version === status.version && isInForce(kept, clock.now())) return kept.reply
   const signingKey = `${status.version} ${key}`
@@ -167,7 +166,7 @@ async function getOrSign(
     .then((answer) => {
       if (!('nextUpdate' in answer)) return answer
       const fresh = toKeptAnswer(answer, status.version)
-      setBounded(cache, key, fresh, max)
+      cache.set(key, fresh)
       return fresh.reply
     })
     .finally(() => signing.delete(signingKey))

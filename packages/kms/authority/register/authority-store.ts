@@ -1,4 +1,4 @@
-import { setBounded } from '@warder/foundation/runtime'
+import { BoundedMap } from '@warder/foundation/runtime'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import { derElements } from '@warder/pki/asn1'
 import type { ObjectId } from '../../keys/index.ts'
@@ -84,14 +84,14 @@ const known = new WeakMap<Database, Map<string, StoredAuthority>>()
 const maxKnown = 1000
 
 export async function readAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
-  const authorities = known.get(db) ?? new Map<string, StoredAuthority>()
+  const authorities = known.get(db) ?? new BoundedMap<string, StoredAuthority>(maxKnown)
   known.set(db, authorities)
   const before = authorities.get(id)
   if (before !== undefined) return before
   const row = await db.get(byId, [id])
   if (row === undefined) return undefined
   const authority = toAuthority(row)
-  setBounded(authorities, id, authority, maxKnown)
+  authorities.set(id, authority)
   return authority
 }
 

@@ -1,5 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
-import { setBounded } from '@warder/foundation/runtime'
+import { BoundedMap } from '@warder/foundation/runtime'
 
 /** The scheme of the header Authorization, and the algorithm in the text that is signed. */
 export const algorithm = 'AWS4-HMAC-SHA256'
@@ -26,7 +26,7 @@ type Scope = Omit<SignatureHeader, 'signature'>
 const signatureMember = 'Signature='
 const maxScopes = 64
 /** Parts before the signature, which are the same in all requests of a day. */
-const scopes = new Map<string, Scope>()
+const scopes = new BoundedMap<string, Scope>(maxScopes)
 
 /** @returns a sentence when it is no such header; it repeats nothing of it */
 export function readSignatureHeader(header: string | undefined): SignatureHeader | string {
@@ -64,7 +64,7 @@ function readWhole(header: string | undefined): SignatureHeader | string {
   const scope: Scope = { accessKeyId, date, region, service, signedHeaders }
   // Only where the signature is the last member: what is behind it belongs to what was read.
   if (header.endsWith(`${signatureMember}${Signature}`))
-    setBounded(scopes, header.slice(0, -Signature.length - signatureMember.length), scope, maxScopes)
+    scopes.set(header.slice(0, -Signature.length - signatureMember.length), scope)
   return { ...scope, signature: Buffer.from(Signature, 'hex') }
 }
 

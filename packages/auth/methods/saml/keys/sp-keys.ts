@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
-import { setBounded } from '@warder/foundation/runtime'
+import { BoundedMap } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import { type Database, UniqueViolation } from '@warder/foundation/sql'
 import type { SpKey } from './configured-keys.ts'
@@ -30,7 +30,7 @@ const maxOpened = 8
  */
 export function createStoredSpKeys(parts: SpKeyParts): SpKeys {
   const { db, seal, now } = parts
-  const opened = new Map<number, SpKey>()
+  const opened = new BoundedMap<number, SpKey>(maxOpened)
 
   async function open({ generation, certificate }: KeptSpKey): Promise<SpKey | undefined> {
     const known = opened.get(generation)
@@ -39,7 +39,7 @@ export function createStoredSpKeys(parts: SpKeyParts): SpKeys {
     if (der === undefined) return undefined
     const key = { certificate, privateKey: createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }) }
     der.fill(0)
-    setBounded(opened, generation, key, maxOpened)
+    opened.set(generation, key)
     return key
   }
 

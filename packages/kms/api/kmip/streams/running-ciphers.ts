@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@warder/foundation/promises'
-import { setBounded } from '@warder/foundation/runtime'
+import { BoundedMap } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { CipherStream } from '../../../crypto/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
@@ -38,7 +38,7 @@ const kept = new WeakMap<Database, Map<string, Kept>>()
 function getKept({ services }: KmipContext): Map<string, Kept> {
   const known = kept.get(services.db)
   if (known !== undefined) return known
-  const made = new Map<string, Kept>()
+  const made = new BoundedMap<string, Kept>(maxKept)
   kept.set(services.db, made)
   return made
 }
@@ -88,5 +88,5 @@ export function keep(
 ): void {
   // Only the members that a later part is compared with, without the data.
   const kept = { tip, first: { ...first, data: undefined }, cipher }
-  setBounded(getKept(context), id, kept, maxKept)
+  getKept(context).set(id, kept)
 }
