@@ -67,20 +67,20 @@ test('the help of every verb is its own, with examples that call it', async () =
 
 test('what was called wrongly ends with code 2 and one line that says where to read on', async () => {
   for (const [words, told] of [
-    [['fly'], /^warder: there is no command 'fly'; these are: start, /],
+    [['fly'], /^warder: there is no command 'fly'; commands: start, /],
     [['keys', 'create'], /see warder keys create --help$/],
     [['keys', 'fly'], /see warder keys --help$/],
-    [['keys', 'fly', '--help'], /^warder keys: there is no 'fly'; see warder keys --help$/],
+    [['keys', 'fly', '--help'], /^warder keys: there is no verb 'fly'; see warder keys --help$/],
     [
       ['audit'],
-      /^warder audit: say what to do: verify, export, tail, archive or prune; see warder audit --help$/,
+      /^warder audit: missing verb: verify, export, tail, archive or prune; see warder audit --help$/,
     ],
-    [['audit', 'export', '--format', 'xml'], /--format is json or cef/],
-    [['audit', 'export', '--since', 'yesterday'], /--since is a time like/],
+    [['audit', 'export', '--format', 'xml'], /--format must be json or cef/],
+    [['audit', 'export', '--since', 'yesterday'], /--since must be a time like/],
     [['config', 'print', 'fly'], /name the service: auth or kms/],
-    [['kyes'], /^warder: there is no command 'kyes'; these are: start, .*; did you mean keys\?$/],
+    [['kyes'], /^warder: there is no command 'kyes'; commands: start, .*; did you mean keys\?$/],
     [['start', '--hme', 'x'], /unknown option: --hme; did you mean --home\? \(see warder start --help\)$/],
-    [['crypto', 'sing'], /there is no 'sing'; .*did you mean sign\? \(see warder crypto --help\)$/],
+    [['crypto', 'sing'], /there is no verb 'sing'; .*did you mean sign\? \(see warder crypto --help\)$/],
     [['crypto', 'sign', 'f', '--kye', 'k'], /did you mean --key\? \(see warder crypto sign --help\)$/],
     [['audit', 'verify', '--format', 'cef'], /unknown option: --format; see warder audit verify --help$/],
     [['kmip', 'query', '--as', 'x', '--as', 'y'], /--as is given twice; see warder kmip query --help$/],

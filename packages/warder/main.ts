@@ -14,8 +14,8 @@ const overview = `Warder ${version}: an authentication service and a key managem
 
 ${commands.map((command) => `  ${command.name.padEnd(14)} ${command.summary}`).join('\n')}
 
-  warder COMMAND --help           what a command does, its options and an example
-  warder COMMAND VERB --help      more about one of its verbs; the same: warder help COMMAND VERB
+  warder COMMAND --help           show the options of a command and an example
+  warder COMMAND VERB --help      show the help of one verb; same as: warder help COMMAND VERB
   warder --version
 
 Every command accepts --home DIR (else WARDER_HOME, else ./.warder): the folder with configuration, databases,
@@ -48,7 +48,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   const entry = commands.find((candidate) => candidate.name === name)
   if (entry === undefined) {
     const names = commands.map((known) => known.name)
-    const known = `these are: ${names.join(', ')}${suggest(name, names)}`
+    const known = `commands: ${names.join(', ')}${suggest(name, names)}`
     terminal.err(styleError(`warder: there is no command '${name}'; ${known}`))
     return 2
   }
@@ -62,7 +62,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     if (help === undefined && command.helpFor !== undefined && !verb.startsWith('-')) {
       const verbs = [...new Set(command.verbs?.map((known) => known.name))]
       const like = suggest(verb, verbs).replace(/^;/, ',')
-      terminal.err(styleError(`warder ${name}: there is no '${verb}'${like}; see warder ${name} --help`))
+      terminal.err(styleError(`warder ${name}: there is no verb '${verb}'${like}; see warder ${name} --help`))
       return 2
     }
     terminal.out(styleHelp(help ?? command.help))
@@ -90,7 +90,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     if (describeFullDisk(error, '.') !== undefined) {
       const { path = 'a file', message } = error as NodeJS.ErrnoException
       terminal.err(
-        styleError(`warder ${name}: ${path} cannot be written: ${message}; make room and run it again`),
+        styleError(`warder ${name}: ${path} cannot be written: ${message}; free disk space and run it again`),
       )
       return 1
     }

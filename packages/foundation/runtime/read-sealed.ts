@@ -24,7 +24,7 @@ export async function readSealed<Result>(
   const location = toDatabaseLocation(config, home, service)
   // Opening would create it.
   if (location.kind === 'sqlite' && !existsSync(location.path))
-    throw new StartupError(`the database ${location.path} is not there`)
+    throw new StartupError(`the database ${location.path} does not exist`)
   const db = await connect(location, undefined)
   try {
     const seal = (await isEmptyDatabase(db)) ? undefined : await openSealToRead({ db, rootKeys, service })

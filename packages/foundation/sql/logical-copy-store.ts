@@ -38,7 +38,7 @@ const leftOut: ReadonlySet<string> = new Set([countTable, 'lease', marker, resto
  * @throws StartupError when there is no such file
  */
 export function openSqliteSnapshot(path: string): DatabaseSnapshot {
-  if (!existsSync(path)) throw new StartupError(`the database ${path} is not there`)
+  if (!existsSync(path)) throw new StartupError(`the database ${path} does not exist`)
   const db = openConnection(path, true)
   db.exec('BEGIN')
   const names = db

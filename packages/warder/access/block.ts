@@ -17,7 +17,7 @@ Keys, grants and sessions stay as they are. To end the sessions of a user: warde
     const user = requireOneName(names, 'user')
     return async ({ kms, show }) => {
       await kms.call('access.block', { body: { user_id: user, ...(reason !== undefined && { reason }) } })
-      show({ blocked: user }, [`${printable(user)} is blocked: nothing that it asks for is done`])
+      show({ blocked: user }, [`${printable(user)} is blocked: all requests are rejected`])
       return 0
     }
   },
@@ -66,7 +66,7 @@ export const blockedVerb = kmsVerb({
         blocked_by,
         reason,
       ])
-      show(found, formatTable(['USER', 'SINCE', 'BY', 'WHY'], rows, 'nobody is blocked'))
+      show(found, formatTable(['USER', 'SINCE', 'BY', 'WHY'], rows, 'no user is blocked'))
       return 0
     }
   },

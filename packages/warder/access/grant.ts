@@ -15,12 +15,12 @@ async function listKids(kms: KmsClient, kid: string, pair: boolean): Promise<rea
   if (!pair) return [kid]
   const { linked_kid } = await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
   if (linked_kid === undefined)
-    throw new StartupError(`key ${printable(kid)} is no half of a pair: leave --pair out`)
+    throw new StartupError(`key ${printable(kid)} is not half of a pair: omit --pair`)
   return [kid, linked_kid]
 }
 
 function formatUser(user: string): string {
-  return user === '*' ? 'everybody' : printable(user)
+  return user === '*' ? 'all users' : printable(user)
 }
 
 const anywayOption = {
@@ -47,7 +47,7 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
     parse({ pair, anyway }, [key, user, ...names]) {
       if (key === undefined || user === undefined || names.length === 0) {
         throw new UsageError(
-          `say which key, which user, and which rights: warder access ${change} KEY USER RIGHT...`,
+          `name a key, a user and at least one right: warder access ${change} KEY USER RIGHT...`,
         )
       }
       const kid = readKid(key)
@@ -112,9 +112,9 @@ right to create keys; if not, all users may create keys and this has no effect.`
       return async ({ kms, show }) => {
         const body = { user_id: named, operation_types: ['create'], known: !anyway }
         const { user_id: user } = await kms.call(`access.${change}`, { body })
-        const verb = change === 'grant' ? 'may make' : 'may no longer make'
+        const verb = change === 'grant' ? 'may create' : 'may no longer create'
         show({ [change]: ['create'], user }, [
-          `${formatUser(user)} ${verb} keys, as far as crypto officers decide it`,
+          `${formatUser(user)} ${verb} keys, if crypto officers control key creation`,
         ])
         return 0
       }

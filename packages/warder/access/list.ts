@@ -9,7 +9,7 @@ import { kmsVerb } from '../kms/verb.ts'
 type Grant = Reply<'access.list'>[number]
 
 function formatUser(user: string): string {
-  return user === '*' ? '* (everybody)' : user
+  return user === '*' ? '* (all users)' : user
 }
 
 export const listVerb = kmsVerb({
@@ -26,10 +26,7 @@ export const listVerb = kmsVerb({
         kms.call('access.list', { path: { object_id: kid } }),
       )
       const rows = grants.map(({ user_id, operations }) => [formatUser(user_id), operations.join(' ')])
-      show(
-        grants,
-        formatTable(['USER', 'MAY'], rows, `nobody but its owner has rights on key ${printable(kid)}`),
-      )
+      show(grants, formatTable(['USER', 'MAY'], rows, `no other user has rights on key ${printable(kid)}`))
       return 0
     }
   },
@@ -83,7 +80,7 @@ rights on keys of others: warder keys list --obtained.`,
     },
   },
   parse({ limit: maxKeys = defaultMaxKeys }, names) {
-    if (maxKeys < 1 || maxKeys > maxKeysLimit) throw new UsageError(`--limit is 1 to ${maxKeysLimit}`)
+    if (maxKeys < 1 || maxKeys > maxKeysLimit) throw new UsageError(`--limit must be 1 to ${maxKeysLimit}`)
     const user = requireOneName(names, 'user')
     return async ({ kms, show, note, progress, signal }) => {
       const { kids, more } = await fetchOwnKeys(kms, maxKeys)
@@ -106,7 +103,7 @@ rights on keys of others: warder keys list --obtained.`,
       ])
       const nothing = `${printable(user)} has no rights on keys that you own`
       show(found, formatTable(['KEY', 'GRANTED TO', 'MAY'], rows, nothing))
-      if (more) note(`only the first ${maxKeys} of your keys were looked at: --limit N for more`)
+      if (more) note(`only the first ${maxKeys} of your keys were checked: --limit N checks more`)
       return 0
     }
   },
@@ -127,7 +124,7 @@ export const meVerb = kmsVerb({
       const { has_privileged_access: officer } = await kms.call('access.privileged')
       show({ user, may_create_keys: create, crypto_officer: officer }, [
         `user            ${printable(user)}`,
-        `may make keys   ${create ? 'yes' : 'no: a crypto officer decides (warder access grant-create)'}`,
+        `may create keys ${create ? 'yes' : 'no: a crypto officer decides (warder access grant-create)'}`,
         `crypto officer  ${officer ? 'yes' : 'no'}`,
       ])
       return 0

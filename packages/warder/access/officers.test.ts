@@ -13,10 +13,13 @@ test('where crypto officers are named, they decide who makes keys, and look afte
     const create = ['keys', 'create', '--alg', 'A256GCM', '--json']
 
     assert.match((await run(officer, ['access', 'me'])).out, /^crypto officer +yes$/m)
-    assert.match((await run(bob, ['access', 'me'])).out, /^may make keys +no: a crypto officer decides/m)
+    assert.match((await run(bob, ['access', 'me'])).out, /^may create keys +no: a crypto officer decides/m)
     const refused = await run(bob, create)
     assert.equal(refused.code, 1)
-    assert.match(refused.err, /Crypto officers decide who makes keys here; .*warder access grant-create USER/)
+    assert.match(
+      refused.err,
+      /Crypto officers decide who may create keys here; .*warder access grant-create USER/,
+    )
     assert.match((await run(bob, ['access', 'grant-create', 'bob'])).err, /oneself/)
     assert.match((await run(bob, ['access', 'grant-create', 'carl'])).err, /forbidden/)
 

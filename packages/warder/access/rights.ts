@@ -10,12 +10,12 @@ const meanings: Partial<Readonly<Record<Right, string>>> = {
   sign: 'sign (on the private half of a pair)',
   signatureverify: 'verify signatures (on the public half)',
   mac: 'compute and verify MACs',
-  getattributes: 'see what is known about the key: warder keys show',
+  getattributes: 'read the attributes of the key: warder keys show',
   addattribute: 'add tags',
-  deleteattribute: 'take tags off',
-  revoke: 'take the key out of use',
+  deleteattribute: 'remove tags',
+  revoke: 'disable or revoke the key',
   destroy: 'destroy it (together with revoke)',
-  authorize: 'grant and revoke rights on the owner’s behalf, never more than one has oneself',
+  authorize: 'grant and revoke rights on behalf of the owner, up to your own rights',
 }
 
 /** Rights that reveal key material. */
@@ -29,12 +29,12 @@ const otherRights = keyRights.filter(
 const formatRow = (name: string, meaning: string): string => `  ${name.padEnd(16)} ${meaning}`
 
 /** Lines of the help that explain rights. */
-export const rightsLines = `Rights; none of them implies another:
+export const rightsLines = `Rights (no right implies another):
 ${Object.entries(meanings)
   .map(([right, meaning]) => formatRow(right, meaning))
   .join('\n')}
 and for KMIP clients:
-${formatRow(readingRights.join(', '), 'have the key itself, in clear')}
+${formatRow(readingRights.join(', '), 'read the key material in clear')}
   ${otherRights.join(', ')}
 Groups of rights; a grant of a group is stored as its single rights:
 ${[...rightGroups].map(([group, rights]) => formatRow(group, rights.join(', '))).join('\n')}`
@@ -52,7 +52,8 @@ export function readRight(text: string): string {
     keyRights.find((name) => name === plain) ??
     groups.find((name) => name.toLowerCase() === plain)
   if (found !== undefined) return found
-  if (plain === 'create') throw new UsageError('create is a right on no key: warder access grant-create USER')
+  if (plain === 'create')
+    throw new UsageError('create is not a right on a key: use warder access grant-create USER')
   throw new UsageError(
     `there is no right '${text}'; groups: ${groups.join(', ')}; rights: ${keyRights.join(', ')}`,
   )

@@ -15,14 +15,14 @@ ended:NAME:ID; the audit log shows that name, warder keys list of an officer doe
   options: {},
   parse(_, [from, to, ...more]) {
     if (from === undefined || to === undefined || more.length > 0)
-      throw new UsageError('say whose and to whom: warder access transfer FROM TO')
+      throw new UsageError('name both users: warder access transfer FROM TO')
     return async ({ kms, show, confirm }) => {
       const { owned, granted } = await kms.call('access.holdings', { query: { user_id: from } })
       const what = `${owned} objects and grants on ${granted} objects`
-      await confirm(`Give ${what} of ${printable(from)} to ${printable(to)}?`)
+      await confirm(`Transfer ${what} of ${printable(from)} to ${printable(to)}?`)
       const moved = await kms.call('access.transfer', { body: { from_user_id: from, to_user_id: to } })
       show({ from, to, ...moved }, [
-        `${printable(to)} has what was ${printable(from)}’s: ${moved.objects} objects, ${moved.grants} rights by grants`,
+        `transferred from ${printable(from)} to ${printable(to)}: ${moved.objects} objects, ${moved.grants} granted rights`,
       ])
       return 0
     }

@@ -125,7 +125,7 @@ describe('warder admin', () => {
     const claims = { extra_claims: { branch: 'Lyon' }, roles: ['seller'] }
     assert.equal((await asAdmin('PUT', '/realms/shop/userpass/ann', claims)).status, 200)
     const reset = ['reset-password', 'ann', '--realm=shop', '--new-password-file', file, '--keep-password']
-    assert.match((await run(reset)).failed, /nothing was changed: nobody can be asked/)
+    assert.match((await run(reset)).failed, /nothing was changed: confirmation needs a terminal/)
     assert.match((await run(reset, person('n'))).failed, /^nothing was changed$/)
     assert.match((await run(reset, person(''))).failed, /^nothing was changed$/)
     const asker = person('y')
@@ -176,7 +176,7 @@ describe('warder admin', () => {
       ['eve'],
     )
     await run(['end-sessions', '--realm', 'shop', '--all', '--yes'])
-    assert.equal((await run(['sessions', '--realm', 'shop'])).out, 'nobody is logged in')
+    assert.equal((await run(['sessions', '--realm', 'shop'])).out, 'there are no sessions')
     await asAdmin('DELETE', '/sessions/realms/_')
     const mine = (await json(['sessions', '--realm', '_'])) as unknown[]
     assert.equal(mine.length, 1, 'the session of this very run, none of those before')
@@ -193,15 +193,15 @@ describe('warder admin', () => {
     }
     assert.equal((await asAdmin('POST', '/admins/realms', realm)).status, 201)
     const at = ['--realm', 'club']
-    assert.match((await run(['jwt-subjects', ...at])).out, /no name belongs/)
-    assert.match((await run(['assign-jwt-subject', 'ann', ...at])).failed, /^usage: --issuer is missing/)
+    assert.match((await run(['jwt-subjects', ...at])).out, /no name is bound/)
+    assert.match((await run(['assign-jwt-subject', 'ann', ...at])).failed, /^usage: --issuer is required/)
     const wrong = ['assign-jwt-subject', 'ann', ...at, '--issuer', 'https://other.example', '--yes']
     assert.match((await run(wrong)).failed, /400: jwt_issuer_uri/)
     const given = ['assign-jwt-subject', 'ann', ...at, '--issuer', idp]
     assert.match((await run(given, person('n'))).failed, /^nothing was changed$/)
     const asker = person('y')
-    assert.match((await run(given, asker)).out, /^ann of realm club belongs to https:\/\/idp.example now$/)
-    assert.match(asker.asked.join(), /If another provider has it, its sessions end/)
+    assert.match((await run(given, asker)).out, /^ann of realm club is bound to https:\/\/idp.example$/)
+    assert.match(asker.asked.join(), /If it is bound to another provider, its sessions end/)
     assert.match((await run(['jwt-subjects', ...at])).out, /^ann +https:\/\/idp.example +assigned +\d{4}-/m)
     assert.deepEqual(await json(['release-jwt-subject', 'ann', ...at]), {
       released: { realm: 'club', subject: 'ann' },
@@ -278,40 +278,39 @@ describe('warder admin', () => {
       (await run(['realms', ...words], prompter, env)).failed
     assert.equal(await failed(['--password-file', file], { WARDER_ADMIN_PASSWORD: 'not used' }), '')
     assert.match(await failed([], { WARDER_ADMIN_PASSWORD: 'wrong' }), /password from WARDER_ADMIN_PASSWORD/)
-    assert.match(await failed(['--admin', 'other']), /there is no password: give --password-file/)
+    assert.match(await failed(['--admin', 'other']), /no password: give --password-file/)
     assert.match(await failed(['--admin', 'other'], {}, person('x')), /refused \(password from the prompt\)/)
     assert.match(await failed(['--password-file', join(home, 'none')]), /none: no such file or directory/)
     writeFileSync(file, 'two\nlines\n')
-    assert.match(await failed(['--password-file', file]), /must hold one line/)
+    assert.match(await failed(['--password-file', file]), /must contain exactly one line/)
     assert.equal(await failed([], {}, person()), '')
   })
 
   it('says in one line what was called wrongly or cannot be reached, before it asks for a password', async () => {
     const reachable = ['realms', '--password-file', join(home, 'initial-admin-password'), '--url']
     const wrong: [string[], RegExp, string?][] = [
-      [[], /^usage: say what to do: realms, /],
-      [['fly'], /^usage: there is no 'fly'/],
-      [['users'], /^usage: --realm is missing/],
+      [[], /^usage: missing verb: realms, /],
+      [['fly'], /^usage: there is no verb 'fly'/],
+      [['users'], /^usage: --realm is required/],
       [['users', '--realm', 'shop', 'x'], /^usage: unknown argument: x/],
       [['users', '--realm', 'shop', '--all'], /^usage: unknown option: --all/],
-      [['add-user', '--realm', 'shop'], /^usage: say which user/],
+      [['add-user', '--realm', 'shop'], /^usage: name the user/],
       [['add-user', 'a', 'b', '--realm', 'shop'], /^usage: unknown argument: b/],
       [['add-user', 'a', '--realm', 'shop', '--role'], /^usage: --role needs a value/],
-      [['end-sessions'], /^usage: say which sessions/],
-      [['end-sessions', '--all', '--user', 'x', '--realm', 'shop'], /^usage: say which sessions/],
-      [['end-sessions', '--all'], /^usage: --realm is missing/],
-      [['add-approle', 'x', '--realm', 'shop', '--token-ttl', '-1'], /^usage: --token-ttl is a whole number/],
-      [['realms', '--url', 'http://x'], /^usage: --url is like/],
+      [['end-sessions'], /^usage: name the sessions/],
+      [['end-sessions', '--all', '--user', 'x', '--realm', 'shop'], /^usage: name the sessions/],
+      [['end-sessions', '--all'], /^usage: --realm is required/],
       [
-        ['realms', '--url', 'https://127.0.0.1:1'],
-        /there is no password/,
-        'that of the home is not for others',
+        ['add-approle', 'x', '--realm', 'shop', '--token-ttl', '-1'],
+        /^usage: --token-ttl must be a whole number/,
       ],
+      [['realms', '--url', 'http://x'], /^usage: --url must have the form/],
+      [['realms', '--url', 'https://127.0.0.1:1'], /no password: give/, 'that of the home is not for others'],
       [
         [...reachable, 'https://127.0.0.1:1'],
-        /authentication service: .* cannot be reached: .*is it started\?/,
+        /authentication service: .* cannot be reached: .*check that it is running/,
       ],
-      [['realms', '--ca-file', '/nowhere'], /is not there/],
+      [['realms', '--ca-file', '/nowhere'], /does not exist/],
       [['users', '--realm', 'nowhere'], /404: There is no such realm/],
       [['users', '--realm', '../x'], /400: /],
       [['add-user', '--realm', 'shop', '--', '-x '], /400: username/],

@@ -42,7 +42,7 @@ async function createSecretId(api: AdminApi, role: string, limits: SecretIdLimit
 
 const formatSecretId = (secret: SecretId): readonly string[] => [
   `secret id: ${secret.secret_id}    (shown once)`,
-  `accessor:  ${secret.secret_id_accessor}    (to destroy it by)`,
+  `accessor:  ${secret.secret_id_accessor}    (needed to destroy it)`,
 ]
 
 export const listAppRoles = adminVerb({
@@ -63,7 +63,7 @@ export const listAppRoles = adminVerb({
         formatTable(
           ['APPROLE'],
           keys.map((key) => [key]),
-          'there is no AppRole that you administer',
+          'you administer no AppRole',
         ),
       )
     }
@@ -88,7 +88,7 @@ export const addAppRole = adminVerb({
     return async ({ api, show }) => {
       if ((await api.find(getRolePath(name))) !== undefined) {
         throw new StartupError(
-          `there is an AppRole ${printable(name)} already; another secret id: new-secret-id ${printable(name)}`,
+          `the AppRole ${printable(name)} already exists; for another SecretID: warder admin new-secret-id ${printable(name)}`,
         )
       }
       await api.ask('POST', `${getRolePath(name)}?realm=${encodeURIComponent(realm)}`, {
@@ -149,7 +149,7 @@ export const deleteAppRole = adminVerb({
         realm === '_' ? name : `${realm}/approle:${name}`,
         newOwner,
       )
-      await confirm(`${ownership.line}. Delete AppRole ${printable(name)}, its secret ids and its tokens?`)
+      await confirm(`${ownership.line}. Delete AppRole ${printable(name)}, its SecretIDs and its tokens?`)
       const moved = await ownership.transfer()
       await api.ask('DELETE', getRolePath(name))
       show({ deleted: { approle: name }, ...ownership.document }, [

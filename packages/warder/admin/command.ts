@@ -11,7 +11,7 @@ import { verbs } from './verbs.ts'
 const commonHelp = `Account:
 ${optionsHelp(adminAccountOptions)}
 
-Where and how:
+Service and output:
 ${optionsHelp(adminServiceOptions)}`
 
 /** All verbs; the last one works without the API. */
@@ -34,7 +34,7 @@ Administers a running authentication service through its API, with the rights of
 
 ${formatVerbs(all)}
 
-  warder admin VERB --help    more about one of them
+  warder admin VERB --help    show the help of one verb
 
 ${commonHelp}
 

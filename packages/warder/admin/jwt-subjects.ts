@@ -29,13 +29,13 @@ export const listSubjects = adminVerb({
       const rows = subjects.map(({ subject, jwt_issuer_uri, assigned, created_at }) => [
         subject,
         jwt_issuer_uri,
-        assigned ? 'assigned' : 'used first',
+        assigned ? 'assigned' : 'first login',
         formatTime(created_at),
       ])
       const headings = ['NAME', 'IDENTITY PROVIDER', 'HOW', 'SINCE']
       show(
         subjects,
-        formatTable(headings, rows, `no name belongs to an identity provider in realm ${printable(realm)}`),
+        formatTable(headings, rows, `no name is bound to an identity provider in realm ${printable(realm)}`),
       )
     }
   },
@@ -60,10 +60,10 @@ export const assignSubject = adminVerb({
     return async ({ api, show, confirm }) => {
       const to = printable(issuer)
       await confirm(
-        `Give ${describeSubject(realm, subject)} to ${to}? If another provider has it, its sessions end.`,
+        `Bind ${describeSubject(realm, subject)} to ${to}? If it is bound to another provider, its sessions end.`,
       )
       const assigned = await api.ask('PUT', getSubjectPath(realm, subject), { jwt_issuer_uri: issuer })
-      show(assigned, [`${describeSubject(realm, subject)} belongs to ${to} now`])
+      show(assigned, [`${describeSubject(realm, subject)} is bound to ${to}`])
     }
   },
 })
@@ -77,10 +77,10 @@ export const releaseSubject = adminVerb({
   parse({ realm }, names) {
     const subject = requireOneName(names, 'name: warder admin release-jwt-subject NAME --realm R')
     return async ({ api, show, confirm }) => {
-      await confirm(`Set ${describeSubject(realm, subject)} free and end its sessions?`)
+      await confirm(`Unbind ${describeSubject(realm, subject)} and end its sessions?`)
       await api.ask('DELETE', getSubjectPath(realm, subject))
       show({ released: { realm, subject } }, [
-        `${describeSubject(realm, subject)} is free: the provider whose user logs in with it next has it`,
+        `${describeSubject(realm, subject)} is unbound: the next login with it binds it to the provider of that login`,
       ])
     }
   },

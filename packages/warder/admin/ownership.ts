@@ -44,18 +44,18 @@ async function readOwnership(
 ): Promise<Ownership> {
   const held = await fetchHoldings(kms, query)
   if (kms === undefined || held === undefined || typeof held === 'string') {
-    const reason = typeof held === 'string' ? held : 'it is not known where it is'
+    const reason = typeof held === 'string' ? held : 'its address is not known'
     if (newOwner !== undefined)
-      throw new StartupError(`nothing was changed: the kms cannot be asked: ${reason}`)
+      throw new StartupError(`nothing was changed: the kms cannot be reached: ${reason}`)
     return {
-      line: `What they own at the kms is not known here (${reason})`,
+      line: `Their objects at the kms are not known (${reason})`,
       document: { kms: null },
       transfer: async () => undefined,
     }
   }
   const { user_id: user, owned, granted } = held
   const what = `${owned} objects at the kms and has grants on ${granted}`
-  const who = newOwner === undefined ? 'nobody inherits them' : `${printable(newOwner)} inherits them`
+  const who = newOwner === undefined ? 'no user inherits them' : `${printable(newOwner)} inherits them`
   return {
     line: `${printable(user)} owns ${what}; ${who}`,
     document: { kms: { user, owned, granted, heir: newOwner ?? null } },
@@ -65,7 +65,7 @@ async function readOwnership(
       const { objects, grants } = await kms.call('access.transfer', { body }).catch((error: unknown) => {
         throw new StartupError(`nothing was deleted: ${formatError(error)}`)
       })
-      return `${printable(newOwner)} has what was theirs: ${objects} objects, ${grants} rights by grants`
+      return `transferred to ${printable(newOwner)}: ${objects} objects, ${grants} granted rights`
     },
   }
 }

@@ -35,7 +35,7 @@ export const listRealms = adminVerb({
         `${realm.session_max_stale_age_seconds} s`,
       ])
       const headings = ['REALM', 'LOGIN BY', 'SESSION', 'IDLE']
-      show(realms, formatTable(headings, rows, 'there is no realm that you administer'))
+      show(realms, formatTable(headings, rows, 'you administer no realm'))
     }
   },
 })

@@ -109,7 +109,7 @@ test('recovery needs a known administrator, a database and the root key', async 
   const empty = join(home, 'empty')
   mkdirSync(empty)
   const none = await runWarder(['admin', 'recover', '--home', empty, '--yes'])
-  assert.match(none.err, /the database .*auth\.db is not there/)
+  assert.match(none.err, /the database .*auth\.db does not exist/)
   const key = join(home, 'root.key')
   rmSync(key)
   assert.match((await recover()).err, /the root key .* is not there/)

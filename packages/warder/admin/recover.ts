@@ -58,14 +58,14 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
   const place = toDatabaseLocation(launch.config, home, 'auth')
   // Opening a missing database would create it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
-    throw new StartupError(`the database ${place.path} is not there`)
+    throw new StartupError(`the database ${place.path} does not exist: check --home`)
   const source = rootKeySource(launch.config, (path) => inHome(home, path))
   const rootKeys = loadRootKeys(source, terminal.env, { create: false })
   const { id, changePassword, removeTotp } = request
   const name = printable(id)
   if (!request.yes)
     await confirm(
-      `Give the administrator ${name} a new password and end their sessions?`,
+      `Set a new password for the administrator ${name} and end their sessions?`,
       openUserTerminal().prompter,
     )
   const { text: password, generated } = request.password()
@@ -73,7 +73,9 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
   const { db, service, close } = await openSealedDatabase('auth', launch)
   try {
     if (await isUnsealed(db))
-      throw new StartupError('the service was never started: there is no administrator')
+      throw new StartupError(
+        'the service was never started, so there is no administrator yet: run warder start',
+      )
     const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
     const { keepsTotp } = await recoverAdmin({
       ...{ db, seal, config: launch.config as never, now: systemClock.now() },
@@ -90,8 +92,10 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
 
 /** The services could not read files of another user. @throws StartupError unless the owner of the home runs it */
 function requireOwner(home: string): void {
-  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
   const [user, owner] = [process.getuid?.(), statSync(home).uid]
   if (user !== undefined && user !== owner)
-    throw new StartupError(`${home} belongs to user ${owner}: run it as that user, with sudo -u '#${owner}'`)
+    throw new StartupError(
+      `${home} belongs to user ${owner}: run this as that user, with sudo -u '#${owner}'`,
+    )
 }

@@ -36,8 +36,7 @@ export async function runAdmin(
     passwordFile: common['password-file'],
     code: common['totp-code'] ?? nonEmpty(terminal.env.WARDER_ADMIN_TOTP),
     passwordVariable: 'WARDER_ADMIN_PASSWORD',
-    withoutPassword:
-      'there is no password: give --password-file FILE (- is standard input) or WARDER_ADMIN_PASSWORD',
+    withoutPassword: 'no password: give --password-file FILE (- is standard input) or WARDER_ADMIN_PASSWORD',
   }
   const act = withVerb(verb, () => verb.parse(values, names))
   try {
@@ -67,14 +66,15 @@ export async function runAdmin(
       if (stored === undefined || !(error instanceof Refused)) throw error
       if (error.status === 401) await requireLive(client, { facts: stored.facts, token: session.token })
       // The hint explains why the request was not made as the first administrator of the home.
-      const hint = `(as ${formatUserName(stored.facts)}, of warder login; --admin NAME asks as somebody else)`
+      const hint = `(as ${formatUserName(stored.facts)}, of warder login; --admin NAME logs in as another administrator)`
       throw new StartupError(printable(`${error.message} ${hint}`), { cause: error })
     } finally {
       kms?.close()
       await api.close()
     }
   } catch (error) {
-    if (error instanceof NoAnswer) throw new StartupError('nothing was changed: there was no answer')
+    if (error instanceof NoAnswer)
+      throw new StartupError('nothing was changed: the question was not answered')
     throw error
   }
   return 0
@@ -82,7 +82,7 @@ export async function runAdmin(
 
 async function confirm(question: string, prompter: Prompter): Promise<void> {
   if (!prompter.interactive)
-    throw new StartupError('nothing was changed: nobody can be asked here; say --yes')
+    throw new StartupError('nothing was changed: confirmation needs a terminal; use --yes')
   const answer = await prompter.ask(`${question} [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
 }
@@ -96,10 +96,10 @@ function openKmsClient(home: string, caFile: string | undefined, token: string):
 
 /** The service of the home, or the one at `--url`. */
 function findServer(home: string, url: string | undefined, caFile: string | undefined): Server {
-  if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} is not there`)
+  if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} does not exist`)
   if (url === undefined) return toServer(home, readEndpoints(home).auth, caFile)
   if (!/^https:\/\/[^/@?#]+\/?$/.test(url))
-    throw new UsageError('--url is like https://auth.example.com:8443')
+    throw new UsageError('--url must have the form https://auth.example.com:8443')
   return { url, caFile }
 }
 

@@ -64,9 +64,9 @@ async function show({ api, show: print }: AdminContext, realm: string): Promise<
     ['Entity ID', saml.sp_entity_id],
     ['Assertion consumer service (HTTP-POST)', saml.sp_acs_url],
     ...(saml.idp_slo_url === undefined ? [] : [['Single logout (HTTP-Redirect)', `${base}/slo`] as const]),
-    ['Requests', 'signed with RSA-SHA256; the certificates are in the metadata'],
+    ['Requests', 'signed with RSA-SHA256; the metadata contains the certificates'],
     ['Response or assertion', 'signed, SHA-256 or longer; encryption: AES-GCM with RSA-OAEP'],
-    ['NameID', saml.idp_nameid_format ?? 'any format that stays the same'],
+    ['NameID', saml.idp_nameid_format ?? 'any persistent format'],
     ['Attribute of the subject', saml.subject_attribute ?? 'none: the NameID'],
     ['Attribute of the roles', saml.role_attribute ?? 'none'],
     ...Object.entries(saml.attribute_claim_map).map(
@@ -87,7 +87,7 @@ async function show({ api, show: print }: AdminContext, realm: string): Promise<
       '',
     ),
     '',
-    'Its certificates, as the realm knows them:',
+    'Its certificates in the settings of the realm:',
     ...formatTable(
       ['SHA-256', 'ENDS'],
       certificates.map(({ sha256, not_after }) => [sha256, formatTime(not_after)]),

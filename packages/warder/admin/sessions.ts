@@ -56,7 +56,7 @@ export const listSessions = adminVerb({
         session.session_id,
       ])
       const headings = ['USER', 'BY', 'SINCE', 'UNTIL, IF NOT USED', 'SESSION']
-      show(sessions, formatTable(headings, rows, 'nobody is logged in'))
+      show(sessions, formatTable(headings, rows, 'there are no sessions'))
     }
   },
 })
@@ -69,16 +69,16 @@ export const endSessions = adminVerb({
   examples: ['warder admin end-sessions --realm shop --user ann'],
   options: {
     realm: { type: 'text', value: 'R', help: 'the realm whose sessions end' },
-    user: { type: 'text', value: 'U', help: 'those of this user alone' },
-    all: { type: 'flag', help: 'those of every user' },
+    user: { type: 'text', value: 'U', help: 'only sessions of this user' },
+    all: { type: 'flag', help: 'sessions of all users of the realm' },
   },
   parse({ realm, user: username, all }, ids) {
     const ways = [ids.length > 0, username !== undefined, all].filter((given) => given)
     if (ways.length !== 1 || (ids.length > 0 && realm !== undefined)) {
-      throw new UsageError('say which sessions: their ids, or --realm R with --user U or --all')
+      throw new UsageError('name the sessions: their ids, or --realm R with --user U or --all')
     }
     if (ids.length > 0) return ({ api, show, confirm }) => endAll(api, ids, '', { show, confirm })
-    if (realm === undefined) throw new UsageError('--realm is missing')
+    if (realm === undefined) throw new UsageError('--realm is required')
     return async ({ api, show, confirm }) => {
       if (username !== undefined) {
         const found = (await fetchSessions(api, realm, username)).map(({ session_id }) => session_id)

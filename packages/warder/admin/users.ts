@@ -167,7 +167,7 @@ export const disableTotp = adminVerb({
   parse({ realm }, names) {
     const username = requireOneName(names, 'user: warder admin disable-totp NAME --realm R')
     return async ({ api, show, confirm }) => {
-      await confirm(`Take away the second factor of ${describeUser(realm, username)}?`)
+      await confirm(`Remove the second factor of ${describeUser(realm, username)}?`)
       await api.ask('DELETE', `/realms/${encodeURIComponent(realm)}/totp/${encodeURIComponent(username)}`)
       show({ totp_disabled: { realm, username } }, [
         `${describeUser(realm, username)} logs in without a TOTP code now`,

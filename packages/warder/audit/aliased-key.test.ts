@@ -17,14 +17,15 @@ test('records are found by an alias of their key, and an alias of several owners
     const byAlias = await find('alias/invoices')
     assert.equal(byAlias.code, 0, byAlias.err)
     assert.equal(byAlias.out, byId.out)
-    assert.match((await find('alias/none')).err, /no key has the alias alias\/none: name the key by its id/)
+    assert.match((await find('alias/none')).err, /no key has the alias alias\/none: use the id of the key/)
 
     const token = await newUser(warder, 'ann')
     const hers = JSON.parse(
       (await runInProcess(warder, ['keys', 'create', '--alg', 'A256GCM', '--json'], { token })).out,
     ).kid
     assert.equal((await runInProcess(warder, ['keys', 'alias', 'invoices', hers], { token })).code, 0)
-    const both = /several owners have alias\/invoices: name one of alias\/invoices@admin, alias\/invoices@ann/
+    const both =
+      /several owners have an alias alias\/invoices: use one of alias\/invoices@admin, alias\/invoices@ann/
     assert.match((await find('alias/invoices')).err, both)
     assert.equal((await find('alias/invoices@ann')).out, (await find(hers)).out)
   } finally {

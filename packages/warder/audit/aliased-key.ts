@@ -23,16 +23,18 @@ export async function resolveKeyId(text: string, { home, terminal }: HomeContext
   // Opening a missing database would create it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
     throw new StartupError(
-      `${text} cannot be resolved: the database ${place.path} is not there; name the key by its id`,
+      `${text} cannot be resolved: the database ${place.path} does not exist; use the id of the key`,
     )
   const { db, close } = await openSealedDatabase('kms', launch)
   try {
     const all = await aliasesNamed(db, asked.name, maxShown)
     const found = asked.owner === anyOwner ? all : all.filter(({ owner }) => owner === asked.owner)
     const [only, other] = found
-    if (only === undefined) throw new StartupError(`no key has the alias ${text}: name the key by its id`)
+    if (only === undefined) throw new StartupError(`no key has the alias ${text}: use the id of the key`)
     if (other !== undefined)
-      throw new StartupError(`several owners have ${text}: name one of ${found.map(fullForm).join(', ')}`)
+      throw new StartupError(
+        `several owners have an alias ${text}: use one of ${found.map(fullForm).join(', ')}`,
+      )
     return only.keyId
   } finally {
     await close()

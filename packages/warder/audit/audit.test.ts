@@ -94,7 +94,7 @@ test('a file whose first record is gone is broken, also when it was put aside', 
 test('a log without records fails, named or of a home, and the other log is still looked at', async () => {
   const home = await homeWith('auth', 'kms')
   for (const name of readdirSync(logOf(home))) rmSync(join(logOf(home), name))
-  const told = `MISSING ${logOf(home)}: holds no record; a service writes one at each start`
+  const told = `MISSING ${logOf(home)}: contains no record, but a service writes one at each start`
   assert.deepEqual(await run('verify', logOf(home)), { code: 1, out: [told], err: [] })
   const both = await run('verify', '--home', home)
   assert.equal(both.code, 1)
@@ -109,7 +109,7 @@ test('a service that has a database and no log is told, unless its log is switch
   writeFileSync(join(home, 'kms.db'), '')
   const { code, out } = await run('verify', '--home', home)
   assert.equal(code, 1)
-  assert.equal(out[1], `MISSING ${logOf(home)}: kms has a database (${join(home, 'kms.db')}) and no log`)
+  assert.equal(out[1], `MISSING ${logOf(home)}: kms has a database (${join(home, 'kms.db')}) but no log`)
   writeFileSync(join(home, 'kms.toml'), 'audit_enabled = false\n')
   assert.equal((await run('verify', '--home', home)).code, 0)
 })
@@ -125,7 +125,7 @@ test('a torn last line is told with its place, exit code 1', async () => {
     assert.equal(out.length, 1)
     assert.ok(out[0]?.startsWith(`TORN    ${fileOf(home)}: `), out.join())
     assert.ok(out[0]?.includes(`(${size - 20 - at} bytes at offset ${at})`), out.join())
-    assert.match(out[0] ?? '', /the next start of the service cuts it off and records that$/)
+    assert.match(out[0] ?? '', /the next start of the service removes it and records that$/)
   }
 })
 
@@ -137,7 +137,7 @@ test('an end with zeros, as after a power cut, is told as torn', async () => {
   const { code, out } = await run('verify', logOf(home))
   assert.equal(code, 1)
   assert.ok(
-    out[0]?.includes(`was not written whole (5003 bytes at offset ${size}, some of them zero)`),
+    out[0]?.includes(`the end is incomplete (5003 bytes at offset ${size}, some of them zero)`),
     out.join(),
   )
 })
@@ -160,7 +160,11 @@ test('what cannot be read is told in one line, exit code 1', async () => {
   mkdirSync(fileOf(home))
   for (const verb of ['verify', 'export']) {
     const nowhere = await run(verb, join(home, 'nope'))
-    assert.deepEqual(nowhere, { code: 1, out: [], err: [`warder audit: ${join(home, 'nope')} is not there`] })
+    assert.deepEqual(nowhere, {
+      code: 1,
+      out: [],
+      err: [`warder audit: ${join(home, 'nope')} does not exist`],
+    })
     const unreadable = await run(verb, logOf(home))
     assert.deepEqual([unreadable.code, unreadable.out, unreadable.err.length], [1, [], 1])
     assert.match(unreadable.err.join(), /^warder audit: .*illegal operation on a directory$/)
@@ -229,19 +233,16 @@ test('old files are archived and pruned by the command, and the log still verifi
   assert.deepEqual(await run('export', logOf(home)), all)
   const asked = await run('prune', '--before', '2026-01-06', logOf(home))
   assert.match(asked.out[0] ?? '', /^would remove /)
-  assert.deepEqual(asked.err, ['nothing was removed: say --yes'])
+  assert.deepEqual(asked.err, ['nothing was removed: use --yes to remove these files'])
   assert.deepEqual(await run('export', logOf(home)), all)
   const elsewhere = await run('prune', '--before', '2026-01-06', '--yes', '--home', room, logOf(home))
-  assert.match(
-    elsewhere.err.join(),
-    /cannot lose files without a signature with its key: the root key .* is not there/,
-  )
+  assert.match(elsewhere.err.join(), /needs its signing key to remove files: the root key .* is not there/)
   const pruned = await run('prune', '--before', '2026-01-06', '--yes', '--home', home, logOf(home))
   assert.match(pruned.out[0] ?? '', /^removed /)
   assert.match((await run('verify', logOf(home))).out[0] ?? '', /^ok .* 1 older files removed, head /)
   assert.equal((await run('verify', '--key', join(logOf(home), 'checkpoint.pub'), logOf(home))).code, 0)
   const none = await run('prune', '--before', '2025-01-06', '--yes', '--home', home, logOf(home))
-  assert.deepEqual(none.out, ['no closed file is as old as that'])
+  assert.deepEqual(none.out, ['no closed file is older than that'])
   assert.equal((await run('prune', '--before', '2999-01-01', '--yes', logOf(home))).code, 2)
   assert.equal((await run('verify', '--key', join(home, 'root.key'), logOf(home))).code, 1)
 })

@@ -8,7 +8,7 @@ export function readCheckpointKey(path: string): KeyObject {
     return createPublicKey(readFileSync(path))
   } catch (error) {
     throw new StartupError(
-      `${path} holds no public key (PEM): ${error instanceof Error ? error.message : error}`,
+      `${path} contains no public key (PEM): ${error instanceof Error ? error.message : error}`,
     )
   }
 }

@@ -83,7 +83,7 @@ test('commands open an encrypted log by the root key and the database, and say w
   await t.test('by both of which alone nothing is read, and closed files verify', async () => {
     for (const [path, reason] of [
       [rootKey, /kms is encrypted: the root key \S+ is not there/],
-      [database, /kms is encrypted: the database \S+ is not there/],
+      [database, /kms is encrypted: the database \S+ does not exist/],
     ] as const)
       await without(path, async () => {
         for (const verb of ['export', 'tail']) assert.match((await audit(verb)).err, reason)
@@ -92,7 +92,7 @@ test('commands open an encrypted log by the root key and the database, and say w
         assert.equal(code, 1)
         assert.match(
           out[0] ?? '',
-          /^UNREAD {2}\S+kms: audit-\d{16}\.jsonl\.enc: encrypted, and not checked \(/,
+          /^UNREAD {2}\S+kms: audit-\d{16}\.jsonl\.enc: encrypted, and not verified \(/,
         )
         assert.match(out[0] ?? '', reason)
         // A backup is made all the same: the last closed file tells its head.

@@ -21,7 +21,7 @@ export function findLogs(path: string | undefined, { home, terminal }: HomeConte
 
 /** @throws StartupError when the path does not exist */
 function findNamedLog(path: string): Logs {
-  if (!existsSync(path)) throw new StartupError(`${path} is not there`)
+  if (!existsSync(path)) throw new StartupError(`${path} does not exist`)
   return { paths: [resolve(path)], missing: [] }
 }
 
@@ -33,7 +33,7 @@ function findHomeLogs(home: string, env: Terminal['env']): Logs {
     throw new StartupError(`there is no audit log in ${resolve(home)}/audit: name the home with --home`)
   const missing = logs.flatMap(({ name, folder }) => {
     const database = paths.includes(folder) ? undefined : findDatabase(name, home, env)
-    return database === undefined ? [] : [`${folder}: ${name} has a database (${database}) and no log`]
+    return database === undefined ? [] : [`${folder}: ${name} has a database (${database}) but no log`]
   })
   return { paths, missing }
 }

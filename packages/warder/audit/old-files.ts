@@ -79,7 +79,7 @@ next file or start the service records in the log which files were removed and b
         }
         return count
       })
-      if (!yes) terminal.err('nothing was removed: say --yes')
+      if (!yes) terminal.err('nothing was removed: use --yes to remove these files')
       return code
     }
   },
@@ -99,14 +99,14 @@ async function forEachLog(
   work: (folder: string, common: Common) => Promise<number>,
 ): Promise<number> {
   const now = Date.now()
-  if (limit > now) throw new UsageError('--before is a time in the past')
+  if (limit > now) throw new UsageError('--before must be a time in the past')
   try {
     let count = 0
     for (const folder of findLogs(path, context).paths) {
-      if (folder.includes('.jsonl')) throw new StartupError(`${folder} is a file: name the folder of a log`)
+      if (folder.includes('.jsonl')) throw new StartupError(`${folder} is a file: give the folder of a log`)
       count += await work(folder, { before: limit, by: userInfo().username, now })
     }
-    if (count === 0) context.terminal.out('no closed file is as old as that')
+    if (count === 0) context.terminal.out('no closed file is older than that')
     return 0
   } catch (error) {
     throw toFileRefused(error)

@@ -131,9 +131,9 @@ function createObjectResolver(key: string | undefined) {
 function readFilter(given: FilterValues): RecordFilter & { readonly format: ExportFormat } {
   const { format: written = 'json', principal, operation, outcome } = given
   if (written !== 'json' && written !== 'cef')
-    throw new UsageError(`--format is json or cef, not '${written}'`)
+    throw new UsageError(`--format must be json or cef, not '${written}'`)
   if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
-    throw new UsageError(`--outcome is success or failure, not '${outcome}'`)
+    throw new UsageError(`--outcome must be success or failure, not '${outcome}'`)
   return {
     format: written,
     ...(principal !== undefined && { principal }),

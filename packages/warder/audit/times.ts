@@ -10,6 +10,8 @@ export function parseTime(option: string, value: string, now = Date.now()): numb
   if (/^\d+[a-z]$/.test(value)) return now - readDuration(option, value)
   const time = Date.parse(value)
   if (Number.isNaN(time))
-    throw new UsageError(`--${option} is a time like 2026-11-21T00:00:00Z, or 90d ago, not '${value}'`)
+    throw new UsageError(
+      `--${option} must be a time like 2026-11-21T00:00:00Z, or an age like 90d, not '${value}'`,
+    )
   return time
 }

@@ -47,7 +47,7 @@ export async function unlockLog(
   const wanted =
     service !== undefined && configure(service, where.home, [], where.env).launch.config.audit_encryption
   if (!wanted && !hasEncrypted(folder) && !signs) return undefined
-  const why = signs ? 'cannot lose files without a signature with its key' : 'is encrypted'
+  const why = signs ? 'needs its signing key to remove files' : 'is encrypted'
   const all = await readFromServices(folder, where, why, async (seal, name) => ({
     keys: await openLogKeys(folder, seal),
     signer:
@@ -64,7 +64,7 @@ export async function unlockLog(
   const [first] = found.keys
   if (wanted && first === undefined)
     throw new StartupError(
-      `audit_encryption is set, and ${folder} has no key yet that opens: start the service once before its log is archived`,
+      `audit_encryption is set, but ${folder} has no usable key yet: start the service once before you archive its log`,
     )
   return {
     ...found,
@@ -94,7 +94,7 @@ async function readFromServices<Result>(
     }
   }
   if (found.length === 0 && refusal instanceof StartupError)
-    throw new StartupError(`${folder} ${why}: ${refusal.message}. Name the home of its service with --home`)
+    throw new StartupError(`${folder} ${why}: ${refusal.message}. Give the home of its service with --home`)
   return found
 }
 

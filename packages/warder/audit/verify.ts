@@ -107,23 +107,23 @@ function describeDefect(
   }
   if (torn?.hole === true || torn?.encrypted === true) {
     const how = torn.hole ? ', some of them zero), as after a power cut' : '), as after a crash'
-    return `TORN    ${torn.file}: the end was not written whole (${torn.bytes} bytes at offset ${torn.at}${how}; the next start of the service puts it aside and records that`
+    return `TORN    ${torn.file}: the end is incomplete (${torn.bytes} bytes at offset ${torn.at}${how}; the next start of the service moves it aside and records that`
   }
   if (torn !== undefined) {
-    return `TORN    ${torn.file}: the last line has no end (${torn.bytes} bytes at offset ${torn.at}), as after a crash; the next start of the service cuts it off and records that`
+    return `TORN    ${torn.file}: the last line is incomplete (${torn.bytes} bytes at offset ${torn.at}), as after a crash; the next start of the service removes it and records that`
   }
   if (unexplained.length > 0)
-    return `MISSING ${path}: ${unexplained.join(', ')}: gone, and neither a signature by the key of the log nor a record of the chain explains the removal (warder audit prune signs it)`
+    return `MISSING ${path}: ${unexplained.join(', ')}: missing, and neither a signature by the key of the log nor a record of the chain accounts for the removal (warder audit prune signs it)`
   if (unread.length > 0)
-    return `UNREAD  ${path}: ${unread.join(', ')}: encrypted, and not checked${refusal === undefined ? '' : ` (${refusal})`}; the closed files before are whole`
+    return `UNREAD  ${path}: ${unread.join(', ')}: encrypted, and not verified${refusal === undefined ? '' : ` (${refusal})`}; the closed files before are intact`
   if (records > 0 || removed > 0) return undefined
-  return `MISSING ${path}: holds no record; a service writes one at each start`
+  return `MISSING ${path}: contains no record, but a service writes one at each start`
 }
 
 /** A log without its first files looks like an archive, but the log of a home must be complete. */
 function describeTruncation(path: string, { first = 1, head }: VerifyResult, known = 0): string | undefined {
   if (first !== 1)
-    return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
+    return `MISSING ${path}: begins with record ${first}: the files before it and their checkpoints are missing`
   const last = head?.seq ?? 0
   if (last >= known) return undefined
   return `MISSING ${path}: ends with record ${last}, but the database recorded ${known} records`
@@ -136,7 +136,7 @@ function formatIntact(
   const last = head === undefined ? '' : `, head ${head.seq}:${head.hash}`
   const gone = removed === 0 ? '' : `, ${removed} older files removed`
   const sealed = unopened === 0 ? '' : `, ${unopened} of them encrypted and verified without their key`
-  const begin = first === 1 ? '' : `, from record ${first} on: a part of a log`
+  const begin = first === 1 ? '' : `, from record ${first} on: part of a log`
   return `ok      ${path}: ${records} records in ${files} files${begin}${sealed}${gone}${last}`
 }
 
@@ -161,7 +161,7 @@ function readExpectedHead(
 ): { readonly expectHead?: ChainHead } {
   if (text === undefined) return {}
   const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text)
-  if (match === null) throw new UsageError('--expect-head is SEQ:HASH as verify prints it')
-  if (paths.length !== 1) throw new UsageError('--expect-head goes with the path of one log')
+  if (match === null) throw new UsageError('--expect-head must be SEQ:HASH, as printed by verify')
+  if (paths.length !== 1) throw new UsageError('--expect-head needs the path of one log')
   return { expectHead: { seq: Number(match[1]), hash: match[2] ?? '' } }
 }

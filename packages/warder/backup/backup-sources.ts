@@ -46,7 +46,7 @@ export function findBackupSources(
   const outside = wanted.rootKey ? rootKeys.find((path) => isOutside(home, path)) : undefined
   if (outside !== undefined)
     throw new StartupError(
-      `the root key ${outside} is not in the home: keep a copy of it apart from the backup`,
+      `the root key ${outside} is outside the home: omit --root-key, and store a copy of the key separately`,
     )
   // A database, and the files of SQLite beside it with longer names.
   const databases = services.flatMap(({ place }) => (place.kind === 'sqlite' ? [resolve(place.path)] : []))

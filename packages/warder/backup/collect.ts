@@ -35,7 +35,7 @@ type DatabaseCopy = Awaited<ReturnType<typeof openSnapshot>> & { readonly servic
  */
 export async function* collect(options: CollectOptions): AsyncGenerator<BackupLine> {
   const { home, env, rootKey, audit, now, signal } = options
-  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
   const { databases, isKept } = findBackupSources(home, env, { rootKey, audit })
   yield { kind: 'backup', warder: version, made_at: new Date(now).toISOString(), root_key: rootKey, audit }
   const heads = new Map<string, AuditHead | null>()

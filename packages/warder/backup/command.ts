@@ -65,12 +65,12 @@ Examples:
     const path = requireOneFile(names)
     const { spool, from } = values
     const goesOn = values.continue || from !== undefined
-    if (from !== undefined && spool === undefined) throw new UsageError('--from belongs to --spool')
-    if (from !== undefined && path !== '-') throw new UsageError('--from belongs to standard output (-)')
+    if (from !== undefined && spool === undefined) throw new UsageError('--from needs --spool')
+    if (from !== undefined && path !== '-') throw new UsageError('--from needs standard output (-)')
     if (values.continue && (spool === undefined || path === '-'))
-      throw new UsageError('--continue belongs to --spool and a file')
+      throw new UsageError('--continue needs --spool and a file')
     if (path === '-' && process.stdout.isTTY)
-      throw new UsageError('a backup is not for a terminal: name a file, or send it into a pipe')
+      throw new UsageError('a backup cannot be written to a terminal: name a file, or use a pipe')
     const { env } = terminal
     try {
       return await makeBackup(
@@ -139,8 +139,8 @@ Example:
     const unlock = readUnlock(values['passphrase-file'], values.key, terminal.env)
     const home = resolve(selectHome(values.home, terminal.env))
     const { 'auth-database': auth, 'kms-database': kms, 'surviving-audit': audit } = values
-    if (path !== '-' && !existsSync(path)) throw new StartupError(`${path} is not there`)
-    if (audit !== undefined && !existsSync(audit)) throw new StartupError(`${audit} is not there`)
+    if (path !== '-' && !existsSync(path)) throw new StartupError(`${path} does not exist`)
+    if (audit !== undefined && !existsSync(audit)) throw new StartupError(`${audit} does not exist`)
     const { screen, prompter } = openUserTerminal()
     const sender = requireSender(
       {
@@ -175,7 +175,8 @@ Example:
       progress.clear()
       const { madeAt, rootKey, files, rows, heads } = restored
       terminal.out(`${home}: ${rows} rows and ${files} files, as of ${madeAt}`)
-      if (!rootKey) terminal.out(`the backup has no root key: put root.key into ${home} before the start`)
+      if (!rootKey)
+        terminal.out(`the backup contains no root key: put root.key into ${home} before the start`)
       const readKeys = (log: string) => readLogKeys(log, { home, env: terminal.env })
       if (audit !== undefined)
         for (const line of await describeLostOperations(audit, heads, readKeys)) terminal.out(line)

@@ -108,7 +108,7 @@ export async function* readLines(compressed: AsyncIterable<Uint8Array>): AsyncGe
     length += chunk.length - start
     if (length > maxLineBytes) throw new BackupRefused('a line of the backup is too long')
   }
-  if (length > 0) throw new BackupRefused('the last line of the backup is not whole')
+  if (length > 0) throw new BackupRefused('the last line of the backup is incomplete')
 }
 
 function parseLine(line: Buffer): BackupLine {

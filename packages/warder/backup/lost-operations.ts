@@ -34,8 +34,8 @@ export async function describeLostOperations(
     const told = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => `${name} ${count}`)
     lines.push(
       told.length === 0
-        ? `${service}: the log has nothing that was done after the backup`
-        : `${service}: done after the backup, and missing now: ${told.join(', ')}`,
+        ? `${service}: the log has no operations after the backup`
+        : `${service}: operations after the backup, now lost: ${told.join(', ')}`,
     )
   }
   return lines

@@ -49,11 +49,11 @@ export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<
     return 0
   } catch (error) {
     if (stoppedBy === undefined) throw error
-    const next = path === '-' ? '--from and what the other side has' : '--continue'
+    const next = path === '-' ? '--from and the byte count of the other side' : '--continue'
     const left =
       spool !== undefined && existsSync(spool)
-        ? `${spool} is whole, go on with ${next}`
-        : 'nothing was left, begin anew'
+        ? `${spool} is complete, resume with ${next}`
+        : 'nothing was left behind, start it again'
     terminal.err(`interrupted (${stoppedBy}): ${left}`)
     return toExitCode(stoppedBy)
   } finally {
@@ -82,11 +82,11 @@ async function executeBackup(work: BackupWork, terminal: Terminal, signal: Abort
 function requireSpool(spool: string, { path, recipients }: BackupWork): void {
   if (recipients === undefined && !existsSync(spool))
     throw new StartupError(
-      `${spool} is not there: what the other side has belongs to a backup that is gone; begin anew`,
+      `${spool} does not exist: the other side has part of a backup that is gone; start a new one`,
     )
   if (recipients !== undefined && existsSync(spool))
     throw new StartupError(
-      `${spool} is there already: ${path === '-' ? '--from' : '--continue'} goes on with it; else remove it`,
+      `${spool} already exists: resume it with ${path === '-' ? '--from' : '--continue'}, or remove it`,
     )
 }
 
@@ -104,7 +104,7 @@ async function createBackup(
   const options = { home, env, rootKey, audit, now, onRow: progress.update, signal }
   const { externalFiles: elsewhere } = findBackupSources(home, env, { rootKey, audit })
   const file = spool ?? path
-  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
   const signer = openSigningKey(home)
   try {
     if (file === '-') {
@@ -112,7 +112,7 @@ async function createBackup(
       for await (const chunk of sealStream(compressLines(collect(options)), recipients, signer))
         await output.write(chunk)
       progress.clear()
-      err(`${output.bytes} bytes, SHA-256 ${output.digest()}; nobody has read them back`)
+      err(`${output.bytes} bytes, SHA-256 ${output.digest()}; not read back`)
     } else {
       const { bytes, files, rows, digest } = await writeBackup(options, recipients, file, signer)
       progress.clear()
@@ -125,8 +125,8 @@ async function createBackup(
   err(
     `signed by ${computeFingerprint(createPublicKey(signer))}; a restore requires this fingerprint (--from)`,
   )
-  for (const one of elsewhere) err(`not in the backup, as it is not in the home: ${one}`)
-  if (!rootKey) err('the root key is not in the backup: keep a copy of it apart from this file')
+  for (const one of elsewhere) err(`not in the backup, because it is outside the home: ${one}`)
+  if (!rootKey) err('the root key is not in the backup: store a copy of it separately')
 }
 
 async function copyToTarget(
@@ -144,7 +144,7 @@ async function copyToTarget(
   } catch (error) {
     bar.clear()
     if (signal.aborted) throw error
-    terminal.err(`${spool} is whole: --continue copies it on to ${path}`)
+    terminal.err(`${spool} is complete: --continue resumes the copy to ${path}`)
     throw toFileRefused(error, `${path}.arriving`)
   }
 }

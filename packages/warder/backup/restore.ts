@@ -73,7 +73,7 @@ async function finishInterrupted(
   for await (const _ of bytes);
   if (digest() !== complete.digest)
     throw new StartupError(
-      `${home} holds the restore of another backup (of ${complete.told.madeAt}, SHA-256 ${complete.digest}), which was interrupted at its end: restore that one again to finish it, or name another folder`,
+      `${home} contains the almost complete restore of another backup (of ${complete.told.madeAt}, SHA-256 ${complete.digest}): restore that one again to finish it, or use another --home`,
     )
   target.finish(complete)
   return complete.told
@@ -112,12 +112,12 @@ class Restoring {
   }
 
   get #start() {
-    if (this.#begun === undefined) throw new BackupRefused('the backup does not begin as one')
+    if (this.#begun === undefined) throw new BackupRefused('the backup has no valid first line')
     return this.#begun
   }
 
   async take(line: BackupLine): Promise<void> {
-    if (this.#ended) throw new BackupRefused('something stands behind the end of the backup')
+    if (this.#ended) throw new BackupRefused('the backup has data after its end line')
     if (line.kind === 'backup') {
       this.#begun = { madeAt: line.made_at, rootKey: line.root_key }
       return
@@ -138,13 +138,13 @@ class Restoring {
         return
       case 'end':
         if (line.files !== this.#fileCount || line.rows !== this.#rows)
-          throw new BackupRefused('the backup does not hold as much as it says')
+          throw new BackupRefused('the number of files or rows differs from the end line of the backup')
         this.#ended = true
     }
   }
 
   get #currentDatabase(): DatabaseRestore {
-    if (this.#database === undefined) throw new BackupRefused('rows of the backup belong to no database')
+    if (this.#database === undefined) throw new BackupRefused('the backup has rows before the first database')
     return this.#database
   }
 
@@ -155,9 +155,9 @@ class Restoring {
 
   /** Finishes all databases only at the end, so that a truncated backup leaves no usable database. */
   async finish(digest: string): Promise<void> {
-    if (!this.#ended) throw new BackupRefused('the backup is cut off')
+    if (!this.#ended) throw new BackupRefused('the backup is truncated')
     const madeAt = Date.parse(this.#start.madeAt)
-    if (!Number.isSafeInteger(madeAt)) throw new BackupRefused('the backup does not say when it was made')
+    if (!Number.isSafeInteger(madeAt)) throw new BackupRefused('the backup has no valid time')
     this.mayHaveFinished = true
     await this.#databases.finish({ digest, madeAt, restoredAt: this.#restoredAt })
   }

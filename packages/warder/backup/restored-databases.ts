@@ -52,9 +52,7 @@ export class RestoredDatabases {
       const name = `${service.toUpperCase()}_DATABASE_URL`
       const other = choice.env[name]
       if (other !== undefined && other !== '' && other !== url)
-        throw new StartupError(
-          `${name} is set and names another database than --${service}-database: unset it`,
-        )
+        throw new StartupError(`${name} is set to another database than --${service}-database: unset it`)
     }
   }
 
@@ -80,11 +78,13 @@ export class RestoredDatabases {
     if (place.kind !== 'sqlite') return place
     if (isInHome) return { ...place, path: join(files, relative(home, place.path)) }
     if (existsSync(place.path))
-      throw new StartupError(`the database ${place.path} is there: a restore replaces nothing; move it away`)
+      throw new StartupError(
+        `the database ${place.path} already exists, and a restore overwrites nothing: move it away`,
+      )
     this.#locks.push(
       takeLock(
         `${place.path}.restore.lock`,
-        (pid) => `a restore into ${place.path} is under way (process ${pid})`,
+        (pid) => `another restore into ${place.path} is running (process ${pid})`,
       ),
     )
     const from = createEmptyFolder(`${place.path}.restoring`)
@@ -97,7 +97,7 @@ export class RestoredDatabases {
     if (this.#choice.outsideHome) return
     const where = place.kind === 'sqlite' ? place.path : 'a database server'
     throw new BackupRefused(
-      `the settings in the backup put the database of ${service} outside of the home (${where}): name it with --${service}-database, or accept that location with --outside-home`,
+      `the settings in the backup put the database of ${service} outside the home (${where}): name it with --${service}-database, or permit that location with --outside-home`,
     )
   }
 

@@ -82,7 +82,10 @@ export function beginHomeRestore<Report>(home: string, now: number): HomeRestore
     if (made && readdirSync(home).length === 0) rmdirSync(home)
   }
   try {
-    unlock = takeLock(join(home, lockName), (pid) => `a restore into ${home} is under way (process ${pid})`)
+    unlock = takeLock(
+      join(home, lockName),
+      (pid) => `another restore into ${home} is running (process ${pid})`,
+    )
     const complete = readComplete<Report>(staging)
     let isComplete = complete !== undefined
     if (complete === undefined) requireEmpty(home)
@@ -134,7 +137,7 @@ function requireEmpty(home: string): void {
   const found = readdirSync(home).filter((name) => !ignored.has(name) && name !== rootKeyName)
   if (found.length > 0)
     throw new StartupError(
-      `${home} is not empty (${found[0]}): a restore replaces nothing. Name a new folder with --home, or move what is in it away`,
+      `${home} is not empty (${found[0]}), and a restore overwrites nothing: use a new folder with --home, or move its content away`,
     )
 }
 
@@ -143,7 +146,7 @@ function requireOneRootKey(home: string, files: string): void {
   const [there, restored] = [join(home, rootKeyName), join(files, rootKeyName)]
   if (!existsSync(there) || !existsSync(restored)) return
   if (!readFileSync(there).equals(readFileSync(restored)))
-    throw new StartupError(`${there} is another root key than the one in the backup: move it away`)
+    throw new StartupError(`${there} differs from the root key in the backup: move it away`)
 }
 
 /** Changes the owner of files that root restores to the owner of the home. */

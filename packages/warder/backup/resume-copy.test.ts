@@ -28,7 +28,7 @@ test('an interrupted copy goes on behind the bytes that are there and the same',
   assert.ok((begun[0] ?? 0) >= 2 * mebibyte)
   assert.ok(readFileSync(path).equals(whole))
   assert.equal(statSync(path).mode & 0o777, 0o600)
-  await assert.rejects(resumeCopy(spool, path), /is there already/)
+  await assert.rejects(resumeCopy(spool, path), /already exists/)
 })
 
 test('what is left of another backup, or longer, is written over', async () => {
@@ -55,7 +55,7 @@ test('neither a file of somebody else nor one behind a link is written over', as
   symlinkSync(theirs, join(room, 'linked.arriving'))
   await assert.rejects(resumeCopy(spool, join(room, 'linked')), { code: 'ELOOP' })
   writeFileSync(join(room, 'named.arriving'), 'of somebody')
-  await assert.rejects(resumeCopy(spool, join(room, 'named')), /is in the way, and no part of a backup/)
+  await assert.rejects(resumeCopy(spool, join(room, 'named')), /exists and is not part of a backup/)
   assert.equal(
     readFileSync(theirs, 'utf8') + readFileSync(join(room, 'named.arriving'), 'utf8'),
     'of somebodyof somebody',

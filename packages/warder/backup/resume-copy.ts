@@ -39,7 +39,7 @@ export async function resumeCopy(spool: string, path: string, options: CopyOptio
   const [wanted, found] = [await computeDigest(spool), await computeDigest(part)]
   if (wanted !== found)
     throw new StartupError(
-      `${part} could not be read back as it was written: is the disk in order? Remove it to begin anew`,
+      `${part} reads back differently than it was written: check the disk, then remove this file and start again`,
     )
   publishFile(part, path)
   rmSync(part, { force: true })
@@ -49,7 +49,7 @@ export async function resumeCopy(spool: string, path: string, options: CopyOptio
 
 async function requireBackup(part: string, found: Stats): Promise<void> {
   if (!found.isFile() || !isBackup(part))
-    throw new StartupError(`${part} is in the way, and no part of a backup: move it away`)
+    throw new StartupError(`${part} exists and is not part of a backup: move it away`)
 }
 
 async function copyRest(
@@ -63,7 +63,7 @@ async function copyRest(
     signal?.throwIfAborted()
     onBytes?.(at, size)
     const { bytesRead } = await source.read(piece, 0, pieceBytes, at)
-    if (bytesRead === 0) throw new StartupError('the backup became shorter while it was copied')
+    if (bytesRead === 0) throw new StartupError('the backup was truncated while it was copied')
     for (let written = 0; written < bytesRead; ) {
       const { bytesWritten } = await target.write(piece, written, bytesRead - written, at + written)
       written += bytesWritten

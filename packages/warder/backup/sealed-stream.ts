@@ -125,11 +125,11 @@ function parseHeader(line: Buffer): Header {
   } catch {
     header = null
   }
-  if (header?.format !== format) throw new BackupRefused('this is not a backup that warder backup wrote')
+  if (header?.format !== format) throw new BackupRefused('this is not a backup of warder backup')
   if (header.version !== version && header.version !== unsignedVersion)
     throw new BackupRefused('the backup has a newer format: use a newer Warder')
   if (!Array.isArray(header.keys) || typeof header.prefix !== 'string')
-    throw new BackupRefused('the header of the backup is broken')
+    throw new BackupRefused('the header of the backup is invalid')
   return header as Header
 }
 

@@ -35,7 +35,7 @@ export function readRecipients(file: string | undefined, keys: readonly string[]
   const passphrase = readPassphrase(file, env)
   if (passphrase === undefined && keys.length === 0)
     throw new UsageError(
-      'a backup is encrypted: give --passphrase-file FILE or WARDER_BACKUP_PASSPHRASE, or --to with a public key (openssl genpkey -algorithm X25519 makes the private one)',
+      'a backup must be encrypted: give --passphrase-file FILE or WARDER_BACKUP_PASSPHRASE, or --to with a public key (openssl genpkey -algorithm X25519 creates the private key)',
     )
   if (passphrase !== undefined && passphrase.length < minPassphraseLength)
     throw new BackupRefused(`the passphrase has fewer than ${minPassphraseLength} characters`)
@@ -63,9 +63,9 @@ function readX25519Key(path: string, read: (pem: Buffer) => KeyObject): KeyObjec
   try {
     key = read(readFileSync(path))
   } catch (error) {
-    throw new BackupRefused(`${path} holds no such key: ${error instanceof Error ? error.message : error}`)
+    throw new BackupRefused(`${path} contains no such key: ${error instanceof Error ? error.message : error}`)
   }
   if (key.asymmetricKeyType !== 'x25519')
-    throw new BackupRefused(`${path} holds a key of ${key.asymmetricKeyType}; X25519 is needed`)
+    throw new BackupRefused(`${path} contains a key of type ${key.asymmetricKeyType}; X25519 is required`)
   return key
 }

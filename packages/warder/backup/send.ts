@@ -24,7 +24,9 @@ export function standardOutput(): StandardOutput {
         process.stdout.write(bytes, (error) => {
           if (error)
             return reject(
-              new StartupError(`standard output was closed (${error.message}): what was sent is not whole`),
+              new StartupError(
+                `standard output was closed (${error.message}): the sent backup is incomplete`,
+              ),
             )
           sentBytes += bytes.length
           hash.update(bytes)
@@ -46,11 +48,13 @@ export async function sendFrom(
 ): Promise<void> {
   if (!existsSync(path))
     throw new StartupError(
-      `${path} is not there: what the other side has belongs to a backup that is gone; begin anew`,
+      `${path} does not exist: the other side has part of a backup that is gone; start a new one`,
     )
   const { size } = statSync(path)
   if (from > size)
-    throw new StartupError(`${path} has ${size} bytes and the other side ${from}: that is another backup`)
+    throw new StartupError(
+      `${path} has ${size} bytes, but the other side has ${from}: that is another backup`,
+    )
   if (from === size) return
   try {
     for await (const chunk of createReadStream(path, { start: from })) {
@@ -59,6 +63,8 @@ export async function sendFrom(
     }
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
-    throw new StartupError(`${error.message}; ${path} is, go on with --from and what the other side has`)
+    throw new StartupError(
+      `${error.message}; ${path} is complete, resume with --from and the byte count of the other side`,
+    )
   }
 }

@@ -161,7 +161,7 @@ test('databases outside of the home take a flag, however the settings in the bac
     assert.equal(refused.code, 1, form)
     assert.match(
       refused.err,
-      /put the database of kms outside of the home .* --kms-database.* --outside-home/,
+      /put the database of kms outside the home .* --kms-database.* --outside-home/,
       form,
     )
     assert.deepEqual([existsSync(at('outside')), readdirSync(at('elsewhere'))], [false, []], form)

@@ -98,17 +98,21 @@ const fingerprintForm = /^SHA256:[A-Za-z0-9_-]{43}$/
 function readFingerprint(text: string): string {
   if (fingerprintForm.test(text)) return text
   if (text.startsWith('SHA256:'))
-    throw new UsageError(`--from ${text} is no fingerprint: SHA256: and 43 characters of base64url`)
+    throw new UsageError(
+      `--from ${text} is not a fingerprint: expected SHA256: and 43 characters of base64url`,
+    )
   let key: KeyObject
   try {
     key = createPublicKey(readFileSync(text))
   } catch (error) {
     throw new StartupError(
-      `${text} holds no public key: ${error instanceof Error ? error.message : error}; --from expects backup-signing.pub of an installation`,
+      `${text} contains no public key: ${error instanceof Error ? error.message : error}; --from expects backup-signing.pub of an installation`,
     )
   }
   if (key.asymmetricKeyType !== 'ed25519')
-    throw new StartupError(`${text} holds a key of ${key.asymmetricKeyType}; backups are signed with Ed25519`)
+    throw new StartupError(
+      `${text} contains a key of type ${key.asymmetricKeyType}; backups are signed with Ed25519`,
+    )
   return computeFingerprint(key)
 }
 

@@ -33,7 +33,7 @@ export function removeFolder(path: string): void {
 export function writeFilePart(home: string, line: Extract<BackupLine, { kind: 'file' }>): boolean {
   const inside = normalize(line.path)
   if (isAbsolute(inside) || inside.startsWith('..') || inside === '.')
-    throw new BackupRefused('a file of the backup would lie outside of the home')
+    throw new BackupRefused('the backup contains a file outside the home')
   const target = join(home, inside)
   const bytes = Buffer.from(line.data, 'base64')
   if (!line.first) {

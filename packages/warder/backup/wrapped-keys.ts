@@ -82,7 +82,7 @@ export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: 
   for (const key of keys) {
     if (key.type === 'scrypt' && passphrase !== undefined) {
       const found = decryptKey(derivePassphraseKey(passphrase, fromBase64url(key.salt), key), key.wrapped)
-      if (found === undefined) throw new BackupRefused('the passphrase is not the one of this backup')
+      if (found === undefined) throw new BackupRefused('wrong passphrase for this backup')
       return found
     }
     if (
@@ -106,7 +106,7 @@ export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: 
   const kinds = new Set(
     keys.map(({ type }) => (type === 'scrypt' ? 'its passphrase' : 'a private key (X25519)')),
   )
-  throw new BackupRefused(`this backup is opened with ${[...kinds].join(' or ')}, which was not given`)
+  throw new BackupRefused(`this backup needs ${[...kinds].join(' or ')}: give --passphrase-file or --key`)
 }
 
 function wrapForKey(recipient: KeyObject, fileKey: Uint8Array): WrappedKey {
@@ -138,7 +138,9 @@ function derivePassphraseKey(
   try {
     return scryptSync(passphrase.normalize('NFC'), salt, 32, { N: n, r, p, maxmem: maxMemoryBytes })
   } catch {
-    throw new BackupRefused('the header of the backup asks for more work than a passphrase may cost')
+    throw new BackupRefused(
+      'the header of the backup requests more memory for its passphrase (scrypt) than permitted',
+    )
   }
 }
 
@@ -174,7 +176,7 @@ function importPublicKey(raw: Buffer): KeyObject {
   try {
     return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: toBase64url(raw) }, format: 'jwk' })
   } catch {
-    throw new BackupRefused('the header of the backup is broken')
+    throw new BackupRefused('the header of the backup is invalid')
   }
 }
 

@@ -76,7 +76,8 @@ export async function writeBackup(
 
 /** @throws StartupError when the file exists */
 export function requireNew(path: string): void {
-  if (existsSync(path)) throw new StartupError(`${path} is there already: a backup overwrites nothing`)
+  if (existsSync(path))
+    throw new StartupError(`${path} already exists, and a backup overwrites nothing: use another name`)
 }
 
 /** A backup in the home would be lost with it, and would be part of the next backup. */
@@ -84,7 +85,7 @@ export function requireOutside(home: string, path: string): void {
   const folder = dirname(resolve(path))
   if (existsSync(folder) && existsSync(home) && !isOutside(realpathSync(home), realpathSync(folder)))
     throw new StartupError(
-      `${path} is in the home that is backed up: name a file elsewhere, best on another disk`,
+      `${path} is inside the home that is backed up: use a file outside it, preferably on another disk`,
     )
 }
 
@@ -170,7 +171,6 @@ async function readBack(
     if (line.kind === 'rows') rows += line.rows.length
     ended = line.kind === 'end' && line.files === files && line.rows === rows
   }
-  if (!ended)
-    throw new BackupRefused(`${path} could not be read back as it was written: is the disk in order?`)
+  if (!ended) throw new BackupRefused(`${path} reads back differently than it was written: check the disk`)
   return { digest: digest(), files, rows }
 }

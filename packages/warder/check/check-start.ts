@@ -21,7 +21,7 @@ export interface StartCheck {
  * @throws StartupError for settings that a start refuses
  */
 export async function checkStart(home: string, env: Terminal['env']): Promise<StartCheck> {
-  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
   requireUsableHome(home)
   const configured = configureBoth(home, env)
   const addresses = getListenAddresses(configured.auth, configured.kms)

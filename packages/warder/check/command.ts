@@ -33,7 +33,7 @@ Example:
     for (const warning of checked.warnings) terminal.err(printable(`warning: ${warning}`))
     const refusals = listRefusals(checked)
     for (const refusal of refusals) terminal.err(printable(`warder check: ${refusal}`))
-    if (refusals.length > 0) terminal.err('warder check: neither service would change anything')
+    if (refusals.length > 0) terminal.err('warder check: a start would be refused, and would change nothing')
     return refusals.length === 0 ? 0 : 1
   },
 }

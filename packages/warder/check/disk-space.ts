@@ -13,7 +13,7 @@ export function warnOfDiskSpace(path: string): string | undefined {
   const free = bavail * bsize
   const size = getDatabaseBytes(path)
   if (free >= 2 * size) return undefined
-  return `${path} has ${formatKib(size)} and its disk ${formatKib(free)} free: an upgrade may need twice the size of the database. One that finds no room is begun again when there is some`
+  return `${path} has ${formatKib(size)} and its disk ${formatKib(free)} free: an upgrade may need twice the size of the database. If the disk is full, free some space and start again`
 }
 
 const formatKib = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`

@@ -11,18 +11,18 @@ export function formatStates(states: readonly DatabaseState[]): readonly string[
   return [
     ...lines,
     stops
-      ? 'Stop every node before the first one of this version is started.'
-      : 'Nodes can be upgraded one after the other; what the old ones do not heed meanwhile is said above.',
+      ? 'Stop all nodes before you start the first node of this version.'
+      : 'Nodes can be upgraded one by one; restrictions of the old nodes meanwhile are listed above.',
     isReversible
-      ? 'The version before can be started again on this database.'
-      : 'The version before cannot be started again on this database: take a backup first (warder backup).',
+      ? 'The previous version can still be started on this database afterwards.'
+      : 'The previous version cannot be started on this database afterwards: make a backup first (warder backup).',
   ]
 }
 
 function formatDatabase({ service, engine, plans, refusal }: DatabaseState): readonly string[] {
   const title = `${service.padEnd(4)}  ${engine}`
   if (refusal !== undefined) return [`${title}: a start is refused`]
-  if (plans === undefined) return [`${title}: not there yet; the first start makes it`]
+  if (plans === undefined) return [`${title}: does not exist yet; the first start creates it`]
   const changes = [...plans].flatMap(([component, plan]) => formatComponent(component, plan))
   const { done = 0, pending = [] } = plans.get(service) ?? {}
   const to = done + pending.length
@@ -40,8 +40,8 @@ function formatComponent(component: string, { pending, ahead }: MigrationPlan): 
 }
 
 function describeOlderNodes(older: MigrationPlan['pending'][number]['older']): string {
-  if (older === undefined) return 'Nodes of the version before stop.'
+  if (older === undefined) return 'Nodes of the previous version stop.'
   return older === true
-    ? 'Nodes of the version before go on.'
-    : `Nodes of the version before go on; one of them ${older}.`
+    ? 'Nodes of the previous version continue.'
+    : `Nodes of the previous version continue; such a node ${older}.`
 }

@@ -3,7 +3,7 @@ export function describeDatabaseError(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { kind, detail } = error as Error & { readonly kind?: unknown; readonly detail?: unknown }
   if (kind === 'storage_unavailable')
-    return `the database cannot be used now: ${typeof detail === 'string' ? detail : error.message}`
+    return `the database is unavailable: ${typeof detail === 'string' ? detail : error.message}`
   return describePostgresError(error)
 }
 
@@ -17,7 +17,7 @@ function describePostgresError(error: Error): string | undefined {
     return undefined
   const hint =
     code === insufficientPrivilege
-      ? '; the user of database_url has to own the database: ALTER DATABASE name OWNER TO user'
+      ? '; the user in database_url must own the database: ALTER DATABASE name OWNER TO user'
       : ''
-  return `PostgreSQL refuses a statement: ${error.message} (${code})${hint}`
+  return `PostgreSQL rejected a statement: ${error.message} (${code})${hint}`
 }

@@ -9,5 +9,5 @@ export function toExitCode(signal: NodeJS.Signals): number {
 }
 
 /** Help lines about exit codes. */
-export const exitCodesHelp = `Exit codes: 0 done; 1 it failed, one line on standard error says why; 2 called wrongly; 3 checked, and not valid
+export const exitCodesHelp = `Exit codes: 0 success; 1 failure, with the reason on standard error; 2 usage error; 3 invalid signature or MAC
 (verify, mac --verify); 130 interrupted (Ctrl-C), 143 terminated.`

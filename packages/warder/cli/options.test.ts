@@ -32,12 +32,12 @@ test('options are read wherever they stand, and the rest are names', () => {
 
 test('what is wrong is one sentence', () => {
   for (const [args, told] of [
-    [[], '--key is missing'],
-    [['--key='], '--key is missing'],
+    [[], '--key is required'],
+    [['--key='], '--key is required'],
     [['--key'], '--key needs a value'],
     [['--key', 'a', '--key', 'b'], '--key is given twice'],
-    [['--key', 'a', '--limit', '-1'], "--limit is a whole number, not '-1'"],
-    [['--key', 'a', '--force=yes'], '--force has no value'],
+    [['--key', 'a', '--limit', '-1'], "--limit must be a whole number, not '-1'"],
+    [['--key', 'a', '--force=yes'], '--force takes no value'],
     [['--kye', 'a'], 'unknown option: --kye; did you mean --key?'],
     [['--colour', 'a'], 'unknown option: --colour'],
     [['--iner'], 'unknown option: --iner'],
@@ -82,9 +82,9 @@ test('a verb is found behind the options that are common, and errors name it', (
     }
     return undefined
   }
-  assert.deepEqual(failing([]), ['say what to do: tag add or list', undefined])
+  assert.deepEqual(failing([]), ['missing verb: tag add or list', undefined])
   assert.deepEqual(failing(['lst']), [
-    "there is no 'lst'; these are: tag add, list; did you mean list?",
+    "there is no verb 'lst'; verbs: tag add, list; did you mean list?",
     undefined,
   ])
   assert.deepEqual(failing(['list', '--key', 'k']), ['unknown option: --key', 'list'])

@@ -80,7 +80,7 @@ export function readNames(args: readonly string[], options: Options): readonly s
 /** Requires exactly one operand. @param what name of the operand for the error @throws UsageError */
 export function requireOneName(names: readonly string[], what: string): string {
   const [first, ...rest] = names
-  if (first === undefined) throw new UsageError(`say which ${what}`)
+  if (first === undefined) throw new UsageError(`name the ${what}`)
   requireNoNames(rest)
   return first
 }
@@ -126,7 +126,7 @@ function addValue(
 ): void {
   const before = values.get(name)
   if (type === 'flag') {
-    if (value !== undefined) throw new UsageError(`--${name} has no value`)
+    if (value !== undefined) throw new UsageError(`--${name} takes no value`)
     values.set(name, true)
     return
   }
@@ -138,7 +138,7 @@ function addValue(
   // Otherwise one of the two values would be ignored silently.
   if (before !== undefined) throw new UsageError(`--${name} is given twice`)
   if (type === 'number' && !/^\d{1,9}$/.test(value)) {
-    throw new UsageError(`--${name} is a whole number, not '${value}'`)
+    throw new UsageError(`--${name} must be a whole number, not '${value}'`)
   }
   values.set(name, type === 'number' ? Number(value) : value)
 }
@@ -150,7 +150,7 @@ function completeValues<O extends Options>(
   const entries = Object.entries(options).map(([name, { type, required }]) => {
     const value = given.get(name) ?? (type === 'flag' ? false : type === 'list' ? [] : undefined)
     if (required !== undefined && (value === undefined || (value === '' && required === true))) {
-      throw new UsageError(required === true ? `--${name} is missing` : required)
+      throw new UsageError(required === true ? `--${name} is required` : required)
     }
     return [name, value]
   })

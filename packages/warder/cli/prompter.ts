@@ -34,7 +34,7 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
     let line: string[] = []
     function handleKey(key: string): void {
       if (key === '\r' || key === '\n') resolve(line.join(''))
-      else if (key === interrupt || key === endOfInput) reject(new NoAnswer('there was no answer'))
+      else if (key === interrupt || key === endOfInput) reject(new NoAnswer('the question was not answered'))
       else if (key === backspace || key === erase) {
         if (line.length > 0 && !secret) output.write('\b \b')
         line = line.slice(0, -1)
@@ -71,7 +71,7 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
 /** Asks for confirmation. @throws StartupError when it is not confirmed, or there is no terminal */
 export async function confirm(question: string, prompter: Prompter): Promise<void> {
   if (!prompter.interactive)
-    throw new StartupError('nothing was changed: nobody can be asked here; say --yes')
+    throw new StartupError('nothing was changed: confirmation needs a terminal; use --yes')
   const answer = await prompter.ask(`${question} [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
 }

@@ -28,7 +28,7 @@ export function toFileRefused(error: unknown, name?: string): unknown {
   const { errno, path = name } = error as NodeJS.ErrnoException
   const full = path === undefined ? undefined : describeFullDisk(error, path)
   if (full !== undefined)
-    return new FileRefused(`${path} cannot be written: ${full}; make room and run the command again`, {
+    return new FileRefused(`${path} cannot be written: ${full}; free disk space and run the command again`, {
       cause: error,
     })
   const what = errno === undefined ? error.message : getSystemErrorMessage(errno)

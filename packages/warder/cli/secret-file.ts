@@ -13,7 +13,7 @@ export function readSecretFile(file: string, what = 'the password'): string {
   const secret = text.replace(/^\ufeff/, '').replace(/\r?\n$/, '')
   if (secret === '' || /[\r\n]/.test(secret)) {
     const source = file === '-' ? 'standard input' : file
-    throw new StartupError(`${source}: must hold one line, ${what}`)
+    throw new StartupError(`${source}: must contain exactly one line, ${what}`)
   }
   return secret
 }
@@ -22,6 +22,8 @@ export function readSecretFile(file: string, what = 'the password'): string {
 export function readTokenFile(file: string): string {
   const token = readSecretFile(file, 'the token').trim()
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw new StartupError(`${file === '-' ? 'standard input' : file}: holds characters that no token has`)
+    throw new StartupError(
+      `${file === '-' ? 'standard input' : file}: contains characters that a token cannot have`,
+    )
   return token
 }

@@ -32,7 +32,7 @@ test('output that is not taken is told in one line, with code 1', { skip: !exist
     assert.equal(status, 1, words)
     const told = stderr.split('\n').filter((line) => line.startsWith('warder'))
     assert.deepEqual(told.length, 1, stderr)
-    assert.match(told[0] ?? '', /^warder: the output was not taken: .*no space left on device/)
+    assert.match(told[0] ?? '', /^warder: the output cannot be written: .*no space left on device/)
     assert.doesNotMatch(stderr, /\n {4}at /, 'no stack trace for a person')
   }
 })

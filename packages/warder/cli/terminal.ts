@@ -12,7 +12,7 @@ export function createTerminal(plain = false): Terminal {
     isClosed = true
     // `warder keys list | head -1`: a reader may close the pipe early, which is not an error.
     if (error.code === 'EPIPE' || !isFirst) return
-    process.stderr.write(`warder: the output was not taken: ${error.message}\n`)
+    process.stderr.write(`warder: the output cannot be written: ${error.message}\n`)
     process.exitCode = 1
   })
   process.stderr.on('error', () => {
@@ -31,7 +31,7 @@ export function createTerminal(plain = false): Terminal {
 /** A terminal for a service process: output never blocks it, and it survives the end of its reader. */
 function createServiceTerminal(): Terminal {
   const formatLostLines = (lines: number): string =>
-    `warder: ${lines} lines were lost: nobody read them in time\n`
+    `warder: ${lines} lines were dropped: the output was not read in time\n`
   const [out, err] = [
     new Output(standardSink(1), { formatLostLine: formatLostLines }),
     new Output(standardSink(2), { formatLostLine: formatLostLines }),

@@ -50,7 +50,7 @@ ${about}
 
 ${formatVerbs(verbs)}
 
-  warder ${name} VERB --help    more about one of them
+  warder ${name} VERB --help    show the help of one verb
 
 ${homeVerbsHelp}
 

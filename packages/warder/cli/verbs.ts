@@ -57,11 +57,11 @@ export function withVerb<R>(verb: Verb, act: () => R): R {
 function createNoVerbError(verbs: readonly Verb[], word: string | undefined): UsageError {
   const known = verbs.map(({ name }) => name)
   if (word !== undefined) {
-    return new UsageError(`there is no '${word}'; these are: ${known.join(', ')}${suggest(word, known)}`)
+    return new UsageError(`there is no verb '${word}'; verbs: ${known.join(', ')}${suggest(word, known)}`)
   }
   const last = known.slice(-1).join()
   const others = known.slice(0, -1).join(', ')
-  return new UsageError(`say what to do: ${others === '' ? last : `${others} or ${last}`}`)
+  return new UsageError(`missing verb: ${others === '' ? last : `${others} or ${last}`}`)
 }
 
 /** Formats the usage of a verb, without the name of its command. */

@@ -52,7 +52,7 @@ const checkVerb = homeVerb({
       const refusals = listRefusals(checked)
       for (const refusal of refusals) terminal.err(`warder config check: ${refusal}`)
       if (refusals.length > 0) return 1
-      terminal.out(`the configuration in ${home} is right`)
+      terminal.out(`the configuration in ${home} is valid`)
       return 0
     }
   },
@@ -78,7 +78,7 @@ export const config = verbCommand({
   name: 'config',
   summary: 'Print, check and migrate settings',
   about:
-    'Settings of both services: their defaults, and what HOME/auth.toml, HOME/kms.toml and the environment say.',
+    'Settings of both services come from HOME/auth.toml, HOME/kms.toml and the environment, or have defaults.',
   verbs: [printVerb, explainVerb, checkVerb, showVerb, migrateVerb],
   examples: ['warder config print kms > kms.toml'],
 })

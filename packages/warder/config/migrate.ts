@@ -26,18 +26,18 @@ export const migrateVerb = homeVerb({
 })
 
 function migrate(file: string, output: string | undefined, force: boolean, terminal: Terminal): number {
-  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
+  if (!existsSync(file)) throw new StartupError(`${file} does not exist`)
   const table = getSettings('kms')
   const { found, notices, refusals } = readSettingsFile(file, table, getForeignSettings('kms'))
   for (const notice of notices) terminal.err(notice)
   if (refusals.length > 0) {
     for (const refusal of refusals) terminal.err(refusal)
-    throw new StartupError(`${file} is not migrated: ${refusals.length} of its settings have no counterpart`)
+    throw new StartupError(`${file} was not migrated: ${refusals.length} of its settings have no counterpart`)
   }
   const secrets = [...found.keys()].filter((key) => table[key]?.type === 'secret')
   if (output === undefined && secrets.length > 0) {
     throw new StartupError(
-      `${file} holds secrets (${secrets.join(', ')}): say --output FILE, or --output - to print them`,
+      `${file} contains secrets (${secrets.join(', ')}): use --output FILE, or --output - to print them`,
     )
   }
   const text = `# Settings of Warder's key management service. Every setting with its default: warder config print kms\n\n${formatSettingsToml(found)}`
@@ -46,13 +46,13 @@ function migrate(file: string, output: string | undefined, force: boolean, termi
     return 0
   }
   writeSettingsFile(output, text, force)
-  terminal.err(`${output} is written`)
+  terminal.err(`${output} written`)
   return 0
 }
 
 /** Writes the file atomically with mode 0600. @throws StartupError for an existing file, unless it may be replaced */
 function writeSettingsFile(path: string, text: string, replace: boolean): void {
-  if (!replace && existsSync(path)) throw new StartupError(`${path} is there already; --force replaces it`)
+  if (!replace && existsSync(path)) throw new StartupError(`${path} already exists; --force replaces it`)
   const beside = `${path}.new`
   try {
     rmSync(beside, { force: true })

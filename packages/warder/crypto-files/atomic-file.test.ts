@@ -38,7 +38,7 @@ await writeAtomically('out.warder', { overwrite: false }, (file) => file.writeFi
   })
   assert.match(
     ran.stdout,
-    /^out\.warder cannot be written: a file in .* would be larger than .* allows; make room/,
+    /^out\.warder cannot be written: a file in .* would be larger than .* allows; free disk space/,
     ran.stderr,
   )
   assert.deepEqual(readdirSync(folder), [])
@@ -46,5 +46,5 @@ await writeAtomically('out.warder', { overwrite: false }, (file) => file.writeFi
 
 test('a folder that is not there is told, and the input is not blamed for it', async () => {
   const missing = join(folder, 'none')
-  assert.equal(await told(join(missing, 'out')), `${missing}: there is no such folder`)
+  assert.equal(await told(join(missing, 'out')), `the folder ${missing} does not exist`)
 })

@@ -25,7 +25,7 @@ export async function writeAtomically<R>(
   const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
     const { code } = error as { code?: unknown }
     throw code === 'ENOENT'
-      ? new FileRefused(`${folder}: there is no such folder`, { cause: error, namesFile: true })
+      ? new FileRefused(`the folder ${folder} does not exist`, { cause: error, namesFile: true })
       : withTargetPath(error, path)
   })
   try {
@@ -80,6 +80,6 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 function createExistsError(path: string): FileRefused {
-  const sentence = `${path} is there already: name another with --output, or say --force to replace it`
+  const sentence = `${path} already exists: name another file with --output, or replace it with --force`
   return new FileRefused(sentence, { namesFile: true })
 }

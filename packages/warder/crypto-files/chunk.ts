@@ -93,6 +93,6 @@ function* releaseEach(parts: Iterable<Buffer>): Generator<Buffer> {
 
 function createTamperError(index: number): FileRefused {
   return new FileRefused(
-    `the file was changed, cut or added to, at or after its part ${index + 1}: nothing was written`,
+    `the file was changed, truncated or extended, at or after its part ${index + 1}: nothing was written`,
   )
 }

@@ -261,7 +261,7 @@ test('the output is its owner’s alone, and never replaces a file unless told t
   chmodSync(input, 0o644)
   await encryptFile({ input, output, overwrite: false }, service.wrap)
   assert.equal(statSync(output).mode & 0o777, 0o600)
-  await assert.rejects(encryptFile({ input, output, overwrite: false }, service.wrap), /is there already/)
+  await assert.rejects(encryptFile({ input, output, overwrite: false }, service.wrap), /already exists/)
   const before = readFileSync(output)
   await encryptFile({ input, output, overwrite: true }, service.wrap)
   assert.ok(!readFileSync(output).equals(before))
@@ -279,7 +279,7 @@ test('a name that is taken while the file is written is not replaced, also when 
       { input, output, overwrite: false, onProgress: () => writeFileSync(output, 'mine') },
       service.wrap,
     ),
-    /is there already/,
+    /already exists/,
   )
   assert.equal(readFileSync(output, 'utf8'), 'mine')
   const dangling = fresh()

@@ -74,12 +74,12 @@ export async function decryptFile(
   const header = await readHeader(input.fill)
   const kid = readKeyId(header.wrapped)
   if (options.kid !== undefined && options.kid !== kid && !isForPolicy(header.wrapped)) {
-    throw new FileRefused('the file is encrypted with another key than the one you name')
+    throw new FileRefused('the file is encrypted with another key than the given one')
   }
   const dataKey = await unwrap(header.wrapped)
   const keys = deriveKeys(dataKey, header.format)
   try {
-    if (dataKey.length !== dataKeyBytes) throw new FileRefused('the header of the file is broken')
+    if (dataKey.length !== dataKeyBytes) throw new FileRefused('the header of the file is invalid')
     verifyHeader(header, keys)
     const cipher = chunkCipher(header, keys)
     return await withSink(options, async (out) => {

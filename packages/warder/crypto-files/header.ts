@@ -85,13 +85,11 @@ export async function readHeader(fill: Fill): Promise<Header> {
   const start = Buffer.alloc(fixedBytes)
   const found = await fill(start)
   if (found < prefixAt || !start.subarray(0, magic.length).equals(magic)) {
-    throw new FileRefused('this is not a file that warder crypto encrypt wrote')
+    throw new FileRefused('this is not a file of warder crypto encrypt')
   }
   const format = start.readUInt8(magic.length)
   if (format !== 1 && format !== 2 && format !== 3)
-    throw new FileRefused(
-      'the file has a format that this version of warder does not know: a newer one wrote it',
-    )
+    throw new FileRefused('the file has a newer format: use a newer version of warder')
   if (found < fixedBytes) throw createTruncatedError()
   const length = start.readUInt32BE(lengthAt)
   if (length > maxWrappedKeyBytes) throw createBrokenHeaderError()
@@ -129,5 +127,5 @@ function computeMac(bytes: Uint8Array, keys: FileKeys): Buffer {
 }
 
 function createTruncatedError(): FileRefused {
-  return new FileRefused('the file ends within its header: copy it again from where it is whole')
+  return new FileRefused('the file is truncated within its header: copy it again from an intact source')
 }

@@ -118,12 +118,12 @@ test('what changed meanwhile, a link and a file with other names are refused, an
       replaceHeader(name, before, next),
       (error: Error) => error instanceof FileRefused && told.test(error.message),
     )
-  await refused(path, next, /changed by somebody else/)
+  await refused(path, next, /changed meanwhile/)
   symlinkSync(path, `${path}.link`)
   await refused(`${path}.link`, header, /is a symbolic link: name the file itself/)
   await assert.rejects(replaceHeader(folder, header, next), /EISDIR|is not a file/)
   linkSync(path, `${path}.second`)
-  await refused(path, header, /has 2 names/)
+  await refused(path, header, /has 2 hard links/)
   await opens('a')
   assert.deepEqual(partials(), [])
 })

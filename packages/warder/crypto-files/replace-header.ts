@@ -37,7 +37,7 @@ export async function replaceHeader(
   await using file = await openToChange(path)
   const found = await readHeader(fillFrom(file))
   if (!serializeHeader(found).equals(serializeHeader(before)))
-    throw new FileRefused(`${path} was changed by somebody else meanwhile: nothing was written`)
+    throw new FileRefused(`${path} was changed meanwhile: nothing was written`)
   const [old, fresh] = [serializeHeader(before), serializeHeader(after)]
   if (old.length === fresh.length && fresh.length <= sectorBytes) {
     await overwrite(file, old, fresh)
@@ -64,7 +64,7 @@ async function overwrite(file: FileHandle, old: Buffer, fresh: Buffer): Promise<
 
 async function writeStart(file: FileHandle, bytes: Buffer): Promise<void> {
   const { bytesWritten } = await file.write(bytes, 0, bytes.length, 0)
-  if (bytesWritten !== bytes.length) throw new FileRefused('the disk took only a part of the header')
+  if (bytesWritten !== bytes.length) throw new FileRefused('only a part of the header was written')
 }
 
 async function rewrite(
@@ -77,7 +77,7 @@ async function rewrite(
   const stat = await file.stat()
   if (stat.nlink > 1)
     throw new FileRefused(
-      `${path} has ${stat.nlink} names (hard links), and the new header does not fit in its place`,
+      `${path} has ${stat.nlink} hard links, and the new header does not fit in place: copy the file and rewrap the copy`,
     )
   await writeAtomically(path, { overwrite: true, signal }, async (copy) => {
     await copyChunks(file, copy, fresh, options)
@@ -109,7 +109,7 @@ async function copyOwnerAndMode(path: string, copy: FileHandle, { uid, gid, mode
   const now = await copy.stat()
   if (now.uid !== uid || now.gid !== gid)
     await copy.chown(uid, gid).catch((error: unknown) => {
-      throw new FileRefused(`${path} belongs to somebody else: its owner or root can replace its header`, {
+      throw new FileRefused(`${path} belongs to another user: run this as its owner or root`, {
         cause: error,
       })
     })

@@ -44,7 +44,7 @@ export function writeSignature({ protected: header, signature }: FileSignature):
 /** @throws FileRefused when it is not a signature file */
 export async function readSignature(path: string): Promise<FileSignature> {
   await using file = await openFile(path)
-  const broken = new FileRefused(`${path} is not a signature that warder crypto sign wrote`)
+  const broken = new FileRefused(`${path} is not a signature of warder crypto sign`)
   if ((await file.stat()).size > maxSignatureFileBytes) throw broken
   const text = await file.readFile('utf8')
   let json: unknown

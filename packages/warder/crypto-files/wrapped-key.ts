@@ -78,5 +78,5 @@ export function readProtectedHeader(wrapped: WrappedKey): {
 }
 
 export function createBrokenHeaderError(): FileRefused {
-  return new FileRefused('the header of the file is broken')
+  return new FileRefused('the header of the file is invalid')
 }

@@ -20,9 +20,9 @@ export const cryptoParts: KmsCommandParts = {
     encryptDataVerb,
     decryptDataVerb,
   ],
-  example: `  warder crypto encrypt report.pdf --key KEY        makes report.pdf.warder
+  example: `  warder crypto encrypt report.pdf --key KEY        writes report.pdf.warder
   warder crypto decrypt report.pdf.warder
-  warder crypto sign report.pdf --key KEY           makes report.pdf.sig
+  warder crypto sign report.pdf --key KEY           writes report.pdf.sig
   warder crypto verify report.pdf --key KEY`,
 }
 

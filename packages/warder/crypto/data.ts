@@ -21,9 +21,7 @@ function toBase64url(readMember: string): string {
 
 /** A flattened JWE (RFC 7516 §7.2.2). @throws StartupError */
 function readJwe(bytes: Buffer): Jwe {
-  const broken = new StartupError(
-    'standard input is not what warder crypto encrypt-data wrote (a flattened JWE)',
-  )
+  const broken = new StartupError('standard input is not a flattened JWE of warder crypto encrypt-data')
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))
@@ -59,16 +57,16 @@ function readHeaderKeyId(header: string): string | undefined {
 
 /** @throws UsageError for an empty text, such as from an unset variable, which would not bind the JWE (RFC 7516 §7.2.1) */
 function readAad(aad: string | undefined): string | undefined {
-  if (aad === '') throw new UsageError('--aad is empty: say what the data belongs to, or leave it out')
+  if (aad === '') throw new UsageError('--aad is empty: give the context of the data, or omit the option')
   return aad
 }
 
 /** Checks the context here, because the JWE itself decrypts with the additional data that it contains. */
 function requireAad(found: string | undefined, givenAad: string | undefined): void {
   if (found === (givenAad === undefined ? undefined : toBase64url(givenAad))) return
-  if (found === undefined) throw new StartupError('it was encrypted without --aad: leave it out')
+  if (found === undefined) throw new StartupError('the data was encrypted without --aad: omit it')
   throw new StartupError(
-    `it was encrypted with ${givenAad === undefined ? 'an --aad: say which' : 'another --aad'}`,
+    `the data was encrypted with ${givenAad === undefined ? 'an --aad: give the same' : 'another --aad'}`,
   )
 }
 
@@ -143,7 +141,7 @@ export const decryptDataVerb = kmsVerb({
       requireAad(jwe.aad === '' ? undefined : jwe.aad, aad)
       if (only !== undefined && !(await isSameKey(kms, kid, only))) {
         throw new StartupError(
-          printable(`it is encrypted with another key, ${kid}: leave --key out to accept it`),
+          printable(`the data is encrypted with another key, ${kid}: omit --key to accept it`),
         )
       }
       const body = {

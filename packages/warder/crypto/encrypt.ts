@@ -39,7 +39,7 @@ function readFiles(
   defaultOutput: (input: string) => string,
 ): Files {
   const input = requireOneName(names, 'file')
-  if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
+  if (input === '' || output === '') throw new UsageError('a file name must not be empty')
   const files = { input, output: output ?? (input === pipe ? pipe : defaultOutput(input)), overwrite }
   // Checked early, before the login, and again when the output is written.
   if (files.output !== pipe && !overwrite) requireAbsent(files.output)
@@ -66,7 +66,7 @@ function showOutcome(files: Files, { show }: KmsContext, document: unknown, line
 
 function removeSuffix(input: string): string {
   if (input.endsWith(suffix) && basename(input) !== suffix) return input.slice(0, -suffix.length)
-  throw new UsageError(`the name does not end with ${suffix}: say --output OUT`)
+  throw new UsageError(`the name does not end with ${suffix}: use --output OUT`)
 }
 
 const forPolicy: Protection = { alg: 'ABE', enc: 'A256GCM' }
@@ -79,7 +79,7 @@ async function decryptForPolicy(
   input: string,
 ): Promise<Buffer> {
   if (userKey === undefined)
-    throw new FileRefused(printable(`${input} is encrypted for a policy: name your user key, --key KEY`))
+    throw new FileRefused(printable(`${input} is encrypted for a policy: give your user key with --key KEY`))
   const { data } = await withKeyErrors('user key', userKey, () =>
     kms.call('crypto.decrypt', { body: { ...wrapped, kid: userKey } }),
   )
@@ -198,7 +198,7 @@ for a file with a policy: your user key, which is required`,
           if (isForPolicy(wrapped)) return decryptForPolicy(kms, wrapped, only, files.input)
           if (only !== undefined && !(await isSameKey(kms, kid, only))) {
             throw new FileRefused(
-              printable(`${files.input} is encrypted with another key, ${kid}: leave --key out to accept it`),
+              printable(`${files.input} is encrypted with another key, ${kid}: omit --key to accept it`),
             )
           }
           const { data } = await withKeyErrors(

@@ -32,7 +32,7 @@ type KeyDescription = Reply<'crypto.keys.get'>
 export function readProtection(alg: string | undefined): Protection | undefined {
   if (alg === undefined) return undefined
   const found = protections.get(alg)
-  if (found === undefined) throw new UsageError(`--alg is one of ${[...protections.keys()].join(', ')}`)
+  if (found === undefined) throw new UsageError(`--alg must be one of ${[...protections.keys()].join(', ')}`)
   return found
 }
 
@@ -54,7 +54,7 @@ export async function selectProtection(
   if (key.kty === 'RSA' && (key.alg === undefined || key.alg.startsWith('RSA-OAEP'))) {
     return { alg: key.alg ?? 'RSA-OAEP-256', enc: 'A256GCM' }
   }
-  throw createWrongKeyError(key, 'encrypts nothing: make one with warder keys create --alg A256GCM')
+  throw createWrongKeyError(key, 'cannot encrypt: create a key with warder keys create --alg A256GCM')
 }
 
 /** Selects the signature algorithm: as requested, or else that of the key, or else the default of its type. */
@@ -71,7 +71,7 @@ export async function selectSignature(
     { RSA: 'PS256', OKP: 'EdDSA', AKP: 'MLDSA44' }[key.kty as string]
   const signs = key.kty !== 'oct' && key.key_ops.includes('sign')
   if (selected === undefined || !signs) {
-    throw createWrongKeyError(key, 'signs nothing: make one with warder keys create --alg ES256')
+    throw createWrongKeyError(key, 'cannot sign: create a key with warder keys create --alg ES256')
   }
   return selected
 }
@@ -81,7 +81,7 @@ export async function selectMac(kms: KmsClient, kid: string, asked: string | und
   if (asked !== undefined) return asked
   const key = requireReadable(await fetchKey(kms, kid), kid)
   if (key.kty === 'oct' && key.alg !== undefined && key.key_ops.includes('sign')) return key.alg
-  throw createWrongKeyError(key, 'makes no MACs: make one with warder keys create --alg HS256')
+  throw createWrongKeyError(key, 'cannot compute MACs: create a key with warder keys create --alg HS256')
 }
 
 /**
@@ -108,7 +108,7 @@ export async function isSameKey(kms: KmsClient, found: string, said: string): Pr
   }
   throw new StartupError(
     printable(
-      `it names key ${found}; whether ${named} is its other half cannot be told: you may read about neither of them, or they were destroyed`,
+      `it names key ${found}, and it is unknown whether ${named} belongs to the same pair: you have no right getattributes on either, or they were destroyed`,
     ),
   )
 }
@@ -144,7 +144,9 @@ async function fetchKey(kms: KmsClient, kid: string): Promise<KeyDescription | u
 
 function requireReadable(key: KeyDescription | undefined, kid: string): KeyDescription {
   if (key !== undefined) return key
-  throw new StartupError(`you may not read about key ${printable(kid)}: name its algorithm with --alg`)
+  throw new StartupError(
+    `you have no right getattributes on key ${printable(kid)}: give its algorithm with --alg`,
+  )
 }
 
 function createWrongKeyError(key: KeyDescription, sentence: string): StartupError {

@@ -19,7 +19,7 @@ async function readSmallFile(path: string): Promise<Buffer> {
     const { size } = await file.stat()
     if (size > maxDataBytes) {
       throw new FileRefused(
-        `${path} has more than ${mebibytes} MiB: the service computes no MAC of it; sign it`,
+        `${path} is larger than ${mebibytes} MiB, the limit for a MAC: use warder crypto sign`,
       )
     }
     return await file.readFile()
@@ -60,7 +60,7 @@ MAC is printed as base64url. Requires the right mac on KEY.`,
   parse({ key, verify: given, alg: asked }, names) {
     const kid = readKid(key)
     if (given !== undefined && !/^[A-Za-z0-9_-]+$/.test(given))
-      throw new UsageError('--verify is a MAC in base64url')
+      throw new UsageError('--verify must be a MAC in base64url')
     const input = requireOneName(names, 'file')
     return async (context) => {
       const { kms, show } = context
@@ -72,11 +72,9 @@ MAC is printed as base64url. Requires the right mac on KEY.`,
         show({ input, key: kid, alg, mac: reply.mac }, [printable(reply.mac)])
         return 0
       }
-      if (given === undefined) throw new StartupError('the service verified a MAC that nobody sent')
+      if (given === undefined) throw new StartupError('the service returned a verification instead of a MAC')
       show({ input, key: kid, alg, valid: reply.valid }, [
-        printable(
-          `${input}  ${reply.valid ? 'valid' : 'NOT VALID: the file, the MAC or the key is another one'}`,
-        ),
+        printable(`${input}  ${reply.valid ? 'valid' : 'NOT VALID: the file, the MAC or the key differs'}`),
       ])
       return reply.valid ? 0 : exitNotValid
     }

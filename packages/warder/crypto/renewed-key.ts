@@ -19,7 +19,7 @@ interface RenewedKey {
 export function readRenewedKey(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {
   const was = readProtectedHeader(before)
   return withKeyErrors('key', was.kid, async () => {
-    if (answer === undefined) throw new FileRefused('the service gave no answer about it')
+    if (answer === undefined) throw new FileRefused('the reply of the service does not contain this file')
     if ('error' in answer) {
       const { error: kind, description, status } = answer
       throw new ClientError({ kind, description, status })
@@ -27,7 +27,7 @@ export function readRenewedKey(before: WrappedKey, answer: Answer | undefined): 
     const wrapped = toWrappedKey(answer.result)
     const is = readProtectedHeader(wrapped)
     if (is.alg !== was.alg || is.enc !== was.enc)
-      throw new FileRefused('the service wrapped the data key in another way than it was')
+      throw new FileRefused('the service wrapped the data key with another algorithm')
     return { wrapped, kid: is.kid }
   })
 }

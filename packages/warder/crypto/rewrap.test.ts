@@ -193,10 +193,10 @@ test('what is wrong with a file is told, the others are rewrapped, and the exit 
   const told = ran.err.split('\n')
   for (const [path, line] of [
     [link, /is a symbolic link: name the file itself/],
-    [text, /this is not a file that warder crypto encrypt wrote/],
+    [text, /this is not a file of warder crypto encrypt/],
     [none, /no such file or directory/],
     [folder, /is not a file|directory/],
-    [orphan, /Key not found\. There is no such key, or it was destroyed/],
+    [orphan, /Key not found\. The key does not exist, was destroyed/],
     [changed, /decryption_failed/],
   ] as const) {
     const found = told.filter((one) => one.startsWith(`${path}: `) || one.startsWith(`${path} is `))
@@ -221,7 +221,7 @@ test('a file for a policy is refused', async () => {
   await ok(['crypto', 'encrypt', path, '--key', made.kid_public, '--policy', 'Team::blue'])
   const ran = await run(['crypto', 'rewrap', `${path}.warder`])
   assert.deepEqual([ran.code, ran.out], [1, ''])
-  assert.match(ran.err, /policy\.warder: it is encrypted for a policy, which is not rewrapped/)
+  assert.match(ran.err, /policy\.warder: it is encrypted for a policy: use warder keys abe rekey/)
 })
 
 test('a kill in the middle leaves every file with the one header or the other, and it opens', {

@@ -109,7 +109,7 @@ class Rewrapping {
     const { size } = await file.stat()
     const header = await readHeader(fillFrom(file))
     if (isForPolicy(header.wrapped))
-      throw new FileRefused('it is encrypted for a policy, which is not rewrapped: its master key renews')
+      throw new FileRefused('it is encrypted for a policy: use warder keys abe rekey instead')
     const kid = readKeyId(header.wrapped)
     return { path, size, header, kid, keyVersion: await this.#findVersion(kid) }
   }
@@ -152,14 +152,14 @@ within the first 512 bytes (symmetric keys) is overwritten in place; other files
 and replaced. After a crash a file has either the old or the new header. Files with a policy are refused: use warder
 keys abe rekey. If a file fails, its error is shown, the others are processed, and the exit code is 1.`,
   examples: ['warder crypto rewrap *.warder', 'warder crypto rewrap --dry-run --json /mnt/backup/*.warder'],
-  interrupted: 'files that were rewrapped stay so, the others are as they were',
+  interrupted: 'finished files are rewrapped, the others are unchanged',
   options: {
     'dry-run': { type: 'flag', help: 'shows the changes without making them' },
   },
   parse({ 'dry-run': dryRun }, names) {
-    if (names.length === 0) throw new UsageError('say which files')
-    if (names.includes('')) throw new UsageError('the name of a file is not empty')
-    if (names.includes('-')) throw new UsageError('files are changed where they are: - is not one')
+    if (names.length === 0) throw new UsageError('name at least one file')
+    if (names.includes('')) throw new UsageError('a file name must not be empty')
+    if (names.includes('-')) throw new UsageError('files are changed in place: - is not supported')
     const files = [...new Map(names.map((name) => [resolve(name), name])).values()]
     return (context) => new Rewrapping(context, dryRun).run(files)
   },

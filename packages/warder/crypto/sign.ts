@@ -83,13 +83,11 @@ the key differs; 1: the check failed.`,
       const file = given ?? `${input}${suffix}`
       const signature = await readSignature(file).catch((error: unknown) => {
         if ((error as { code?: unknown }).code === 'ENOENT')
-          throw new FileRefused(
-            `${printable(file)}: there is no signature; name another with --signature SIG`,
-          )
+          throw new FileRefused(`${printable(file)} does not exist: name the signature with --signature SIG`)
         throw toFileRefused(error, file)
       })
       const signer = readSigner(signature)
-      if (signer === undefined) throw new StartupError(`${printable(file)}: names no key`)
+      if (signer === undefined) throw new StartupError(`${printable(file)}: the signature names no key`)
       const isKey = await isSameKey(kms, signer, kid)
       const data = await computeFilePayload(input, context)
       const { valid } = isKey

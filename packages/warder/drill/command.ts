@@ -55,13 +55,14 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     const [path, ...rest] = names
-    if (path === undefined || rest.length > 0) throw new UsageError('name one backup, or a folder of them')
+    if (path === undefined || rest.length > 0)
+      throw new UsageError('name one backup, or a folder with backups')
     const unlock = readUnlock(values['passphrase-file'], values.key, terminal.env)
     const home = resolve(selectHome(values.home, terminal.env))
     const { user, realm = '_' } = values
     const passwordFile = values['password-file']
     if ((user === undefined) !== (passwordFile === undefined))
-      throw new UsageError('--user and --password-file go together')
+      throw new UsageError('--user and --password-file must be given together')
     const login =
       user === undefined || passwordFile === undefined
         ? undefined
@@ -96,11 +97,11 @@ Example:
       })
       const unnoted = existsSync(home) ? writeNote(home, 'drill', Date.now()) : undefined
       if (unnoted !== undefined) terminal.err(unnoted)
-      terminal.out('the drill went well')
+      terminal.out('the drill was successful')
       return 0
     } catch (error) {
       if (stoppedBy !== undefined) {
-        terminal.err(`interrupted (${stoppedBy}): what the drill had made is removed`)
+        terminal.err(`interrupted (${stoppedBy}): the temporary files are removed`)
         return toExitCode(stoppedBy)
       }
       if (!(error instanceof TryFailed)) throw toFileRefused(error)
@@ -114,14 +115,14 @@ Example:
 
 /** @throws StartupError when there is none */
 function findNewestBackup(path: string): string {
-  if (!existsSync(path)) throw new StartupError(`${path} is not there`)
+  if (!existsSync(path)) throw new StartupError(`${path} does not exist`)
   if (!statSync(path).isDirectory()) return path
   const found = readdirSync(path)
     .filter((name) => name.endsWith('.backup'))
     .map((name) => join(path, name))
     .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
   const [first] = found
-  if (first === undefined) throw new StartupError(`${path} holds no file *.backup`)
+  if (first === undefined) throw new StartupError(`${path} contains no file *.backup`)
   return first
 }
 

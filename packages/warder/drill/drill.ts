@@ -61,7 +61,7 @@ export async function testRestore(given: RestoreTestOptions): Promise<void> {
 
 async function restoreInto(home: string, options: RestoreTestOptions): Promise<Restored> {
   const { backup, unlock, requireSender, env, signal } = options
-  if (!existsSync(backup)) throw new StartupError(`${backup} is not there`)
+  if (!existsSync(backup)) throw new StartupError(`${backup} does not exist`)
   return restore({
     source: createReadStream(backup, { signal }),
     unlock,
@@ -88,7 +88,7 @@ function rootKeyEnvironment(
   if (rootKey || source.kind !== 'file') return {}
   if (rootKeyFile === undefined || !existsSync(rootKeyFile)) {
     if (existsSync(source.path)) return {}
-    throw new StartupError('the backup has no root key: name the copy of it with --root-key-file')
+    throw new StartupError('the backup contains no root key: name a copy of it with --root-key-file')
   }
   const path = resolve(rootKeyFile)
   return { AUTH_ROOT_KEY_FILE: path, KMS_ROOT_KEY_FILE: path }
@@ -106,9 +106,9 @@ async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): P
     const { opened, broken } = await tryKeys(db, seal, keys)
     if (broken.length > 0)
       throw new StartupError(
-        `${broken.length} keys cannot be opened, ${broken[0]} among them: keep older backups, and look at the disk of the database`,
+        `${broken.length} keys cannot be decrypted, such as ${broken[0]}: keep older backups, and check the disk of the database`,
       )
-    say(`keys        ${opened} opened`)
+    say(`keys        ${opened} decrypted`)
   } finally {
     await close()
   }
@@ -118,7 +118,7 @@ async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): P
 function explainWrongRootKey(error: unknown): never {
   if (!(error instanceof StartupError) || !error.message.startsWith('wrong root key')) throw error
   throw new StartupError(
-    `${error.message}. Was the root key rotated after the backup? Then make a new one, and keep the old key (--root-key-file) for as long as the old backups`,
+    `${error.message}. If the root key was rotated after the backup, give the old key with --root-key-file, keep it as long as the old backups, and make a new backup`,
     { cause: error },
   )
 }
@@ -137,13 +137,13 @@ async function requestHealth(home: string, { login, say }: RestoreTestOptions): 
       const path = name === 'kms' ? '/health' : '/public/version'
       const { status, text } = await client.ask(path)
       if (name === 'kms') isOnHold = /"restore":\{[^{}]*"DOWN"/.test(text)
-      if (status !== 200) throw new StartupError(`${name} answers ${status} to ${path} from the backup`)
+      if (status !== 200) throw new StartupError(`${name} of the backup responds with ${status} to ${path}`)
     } finally {
       client.close()
     }
     say(`${name.padEnd(12)}started and healthy`)
   }
-  if (isOnHold) say('approval    a restored kms waits for its officers: keys were opened, and none is used')
+  if (isOnHold) say('approval    the restored kms waits for its officers: keys were decrypted, but not used')
   if (login === undefined) return
   const steps = await tryServices({
     auth: toServer(home, endpoints.auth),
@@ -167,8 +167,8 @@ async function verifyLogs(home: string, { say, env }: RestoreTestOptions): Promi
     const verdict = await verifyAudit(folder, { thorough: true, keys, logKeys })
     if (!verdict.ok)
       throw new StartupError(
-        `the audit chain of ${name} is broken: ${verdict.firstBroken?.reason ?? `${verdict.unread.join(', ')} cannot be opened`}`,
+        `the audit chain of ${name} is broken: ${verdict.firstBroken?.reason ?? `${verdict.unread.join(', ')} cannot be decrypted`}`,
       )
   }
-  say('chain       whole')
+  say('chain       intact')
 }

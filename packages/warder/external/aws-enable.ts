@@ -31,13 +31,13 @@ export async function enableAws(context: KmsContext, request: AwsRequest): Promi
   const { region, prefix, key, out, clientCa } = request
   if (clientCa !== undefined && places.isRemote)
     throw new StartupError(
-      '--client-ca writes files into the home of the service: run it there, without --url',
+      '--client-ca writes files into the home of the service: run the command on its machine, without --url',
     )
   const authorities = clientCa === undefined ? undefined : readAuthoritiesFile(clientCa)
   const state = await fetchStoreState(context, 'aws')
   if (state.enabled && Array.isArray(state.paths) && !state.paths.includes(`${prefix}/kms/xks/v1`))
     throw new StartupError(
-      `the server has the paths ${state.paths.join(', ')}: add '${prefix}' to aws_xks_config.aws_xks_uri_path_prefixes`,
+      `the server has only the paths ${state.paths.join(', ')}: add '${prefix}' to aws_xks_config.aws_xks_uri_path_prefixes`,
     )
   const kid =
     key ??
@@ -60,8 +60,10 @@ export async function enableAws(context: KmsContext, request: AwsRequest): Promi
   const endpoint = getPublicUrl(context, state)
   const secretLine =
     out === undefined
-      ? [`  Secret access key       ${accessKey.secret}`, '  It is shown this once and can be read nowhere.']
-      : [`  Secret access key       in ${out}, which the console takes as configuration file: remove it then`]
+      ? [`  Secret access key       ${accessKey.secret}`, '  It is shown only once.']
+      : [
+          `  Secret access key       in ${out}, the configuration file for the console: delete it after the upload`,
+        ]
   context.show(
     { key: kid, principals: names, region, endpoint, ...(out === undefined ? file : { file: out }) },
     [
@@ -73,17 +75,17 @@ export async function enableAws(context: KmsContext, request: AwsRequest): Promi
       `  Proxy URI path prefix   ${uriPath.slice(0, -'/kms/xks/v1'.length)} (the whole path is ${uriPath})`,
       `  Access key ID           ${accessKey.id}`,
       ...secretLine,
-      'Connect it, then create a key in it:',
+      'Connect the key store, then create a key in it:',
       `  External key ID         ${kid}`,
       ...noteAddressProblems(endpoint),
       ...(new URL(endpoint).port === ''
         ? []
         : [
-            'AWS KMS takes an endpoint on port 443 alone: kms_public_url is where it arrives, without a port.',
+            'AWS KMS accepts only port 443: set kms_public_url to the address that it reaches, without a port.',
           ]),
       '',
-      'AWS reaches the endpoint by its public name on port 443, or by a VPC endpoint service, with a certificate of a',
-      'public authority. `warder external aws test` tries the exchange from here.',
+      'AWS connects to the public name of the endpoint on port 443, or to a VPC endpoint service, and requires a',
+      'certificate of a public authority. `warder external aws test` tests the exchange from here.',
     ],
   )
   return 0
@@ -105,7 +107,7 @@ function writeAwsSettings(
   if (clientCa === undefined || !isEnabled) return lines
   const [, ...missing] = formatSettingsToml(clientSettings).trim().split('\n')
   return [
-    'For client certificates kms.toml needs this in [aws_xks_config], and then a restart:',
+    'For client certificates add this to [aws_xks_config] in kms.toml, and restart the service:',
     ...missing.map((line) => `  ${line}`),
   ]
 }

@@ -116,7 +116,7 @@ async function runSteps(
     expect(await proxy.ask('health', { requestMetadata: buildMetadata('KmsHealthCheck') }), 200),
   )
   const ungranted = await proxy.ask(`keys/${kid}/metadata`, described)
-  addStep('a key without a grant is not there', expect(ungranted, 404, 'KeyNotFoundException'))
+  addStep('a key without a grant is not found', expect(ungranted, 404, 'KeyNotFoundException'))
   await grantKey(context, kid, [grantee])
   const shown = await proxy.ask(`keys/${kid}/metadata`, described)
   const { keySpec, keyStatus } = shown.json
@@ -135,18 +135,18 @@ async function runSteps(
   const { ciphertextDataIntegrityValue: _, ...parts } = sealed.json
   const decrypt = { requestMetadata: buildMetadata('Decrypt'), encryptionAlgorithm: 'AES_GCM', ...parts }
   const opened = await proxy.ask(`keys/${kid}/decrypt`, { ...decrypt, additionalAuthenticatedData: aad })
-  const same = opened.json.plaintext === dataKey ? undefined : 'the plaintext is another'
+  const same = opened.json.plaintext === dataKey ? undefined : 'the plaintext differs'
   addStep('decrypt', expect(opened, 200) ?? same)
   const bare = await proxy.ask(`keys/${kid}/decrypt`, decrypt)
   addStep(
-    'without its encryption context it does not decrypt',
+    'decryption without the encryption context is refused',
     expect(bare, 400, 'InvalidCiphertextException'),
   )
   const forged = await proxy.ask(`keys/${kid}/decrypt`, decrypt, {
     ...credential,
     secret: randomBytes(32).toString('base64'),
   })
-  addStep('another signature is refused', expect(forged, 401, 'AuthenticationFailedException'))
+  addStep('a wrong signature is refused', expect(forged, 401, 'AuthenticationFailedException'))
   return done
 }
 
@@ -163,5 +163,5 @@ function checkIntegrity(sealed: Readonly<Record<string, unknown>>, aad: string):
   for (const part of parts) hash.update(Buffer.from(String(part), 'base64'))
   return hash.digest('base64') === sealed.ciphertextDataIntegrityValue
     ? undefined
-    : 'the integrity value does not fit'
+    : 'the integrity value is wrong'
 }

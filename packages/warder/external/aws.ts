@@ -18,7 +18,7 @@ async function show(context: KmsContext): Promise<number> {
     `${uri_prefix}/kms/xks/v1`,
     created_at.slice(0, 10),
     created_by,
-    ended === null ? 'signs' : `ended: ${ended.replaceAll('_', ' ')}`,
+    ended === null ? 'active' : `ended: ${ended.replaceAll('_', ' ')}`,
   ])
   context.show({ ...state, access_keys: keys }, [
     formatState(state),
@@ -30,7 +30,7 @@ async function show(context: KmsContext): Promise<number> {
     ...formatTable(
       ['access key', 'region', 'path', 'made', 'by', 'state'],
       rows,
-      'No access key: AWS KMS cannot sign in. `warder external aws enable` makes one.',
+      'No access key: AWS KMS cannot authenticate. `warder external aws enable` creates one.',
     ),
   ])
   return 0
@@ -41,7 +41,7 @@ async function newCredential({ kms, show }: KmsContext, region: string, prefix: 
   show(made, [
     `Access key ID           ${made.id}`,
     `Secret access key       ${made.secret}`,
-    'It is shown this once. Enter both at AWS KMS (Edit external key store); those of before work until they are removed:',
+    'It is shown only once. Enter both at AWS KMS (Edit external key store). Older access keys work until you remove them:',
     '  warder external aws remove-credential ID',
   ])
   return 0
@@ -49,12 +49,12 @@ async function newCredential({ kms, show }: KmsContext, region: string, prefix: 
 
 async function removeCredential({ kms, show }: KmsContext, id: string): Promise<number> {
   await kms.call('external.aws.keys.delete', { path: { id } })
-  show({ removed: id }, [`What ${printable(id)} signs is refused from the next request on.`])
+  show({ removed: id }, [`Requests with the access key ${printable(id)} are rejected from now on.`])
   return 0
 }
 
 function requireRegion(region: string | undefined): string {
-  if (region === undefined) throw new UsageError('say the AWS region of the key store: --region eu-west-1')
+  if (region === undefined) throw new UsageError('give the AWS region of the key store: --region eu-west-1')
   return region
 }
 
@@ -122,7 +122,7 @@ new-credential, remove-credential ID    replace the access key without an interr
         return (context) => newCredential(context, where, prefix)
       }
       case 'remove-credential': {
-        if (id === undefined) throw new UsageError('say which access key: warder external aws show')
+        if (id === undefined) throw new UsageError('name the access key: see warder external aws show')
         return (context) => removeCredential(context, id)
       }
     }

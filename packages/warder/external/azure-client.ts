@@ -14,7 +14,7 @@ export interface AzureCertificates {
 /** @throws StartupError */
 export function readAzureCertificates(file: string): AzureCertificates {
   const createFormatError = (what: string) =>
-    new StartupError(`${file} is not what \`az keyvault ekm-connection certificate show\` prints: ${what}`)
+    new StartupError(`${file} is not the output of \`az keyvault ekm-connection certificate show\`: ${what}`)
   let json: unknown
   try {
     json = JSON.parse(readFileSync(file, 'utf8'))
@@ -23,9 +23,9 @@ export function readAzureCertificates(file: string): AzureCertificates {
   }
   const { subjectCommonName: name, caCertificates } = { ...(json as object) } as Record<string, unknown>
   if (typeof name !== 'string' || name.trim() !== name || name === '')
-    throw createFormatError('subjectCommonName is no name')
+    throw createFormatError('subjectCommonName is not a name')
   if (!Array.isArray(caCertificates) || caCertificates.length === 0)
-    throw createFormatError('caCertificates is no list')
+    throw createFormatError('caCertificates is not a list')
   const authorities = caCertificates.map((text) => {
     try {
       return new X509Certificate(Buffer.from(String(text), 'base64'))

@@ -23,7 +23,9 @@ export interface AzureRequest {
 export async function enableAzure(context: KmsContext, request: AzureRequest): Promise<number> {
   const { kms, endpoints: places } = context
   if (places.isRemote)
-    throw new StartupError('this writes files into the home of the service: run it there, without --url')
+    throw new StartupError(
+      'this writes files into the home of the service: run it on its machine, without --url',
+    )
   const { name, authorities } = readAzureCertificates(request.certificates)
   const state = await fetchStoreState(context, 'azure')
   const kid =
@@ -44,8 +46,8 @@ export async function enableAzure(context: KmsContext, request: AzureRequest): P
     ...settings,
     ...(state.enabled
       ? [
-          `For another pool than before: ${name} has to stand in azure_ekm_config.azure_ekm_client_names. Restart the`,
-          `service, as after any change of it; SIGHUP makes it read ${files.authorities} again.`,
+          `For another pool than before: add ${name} to azure_ekm_config.azure_ekm_client_names and restart the service.`,
+          `SIGHUP makes it reload ${files.authorities}.`,
         ]
       : []),
     `Key ${kid} may be used by azure:${name}.`,
@@ -55,11 +57,11 @@ export async function enableAzure(context: KmsContext, request: AzureRequest): P
     `    --server-ca-certificate ROOT.pem --path-prefix /${path}`,
     '  az keyvault ekm-connection check --hsm-name HSM',
     `  az keyvault key create --hsm-name HSM --name NAME --external-key-id ${kid}`,
-    'ROOT.pem is the root of the certificate of this service, whose name has to be that host.',
+    'ROOT.pem is the root of the certificate of this service, which must be issued for that host.',
     ...noteAddressProblems(endpoint),
     '',
-    `Azure reaches the host by its public name on port 443. \`warder external azure test\` tries the exchange from here, as`,
-    `${partners.azure.testClient}, with a certificate that was made for it and runs out in 30 days.`,
+    `Azure connects to the public name of the host on port 443. \`warder external azure test\` tests the exchange from here`,
+    `as ${partners.azure.testClient}, with a test certificate that expires in 30 days.`,
   ])
   return 0
 }

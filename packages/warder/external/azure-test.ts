@@ -50,8 +50,8 @@ async function runSteps(
       : `${status} ${json.code ?? ''} ${json.message ?? ''}`.trim()
   addStep('info', expect(await ask('info', {}), 200))
   const refused = expect(await askUncertified('info', {}), 401, 'Unauthorized')
-  addStep('without a client certificate it is refused', refused)
-  addStep('a key without a grant is not there', expect(await ask(`${kid}/metadata`, {}), 404, 'KeyNotFound'))
+  addStep('a request without a client certificate is refused', refused)
+  addStep('a key without a grant is not found', expect(await ask(`${kid}/metadata`, {}), 404, 'KeyNotFound'))
   await grantKey(context, kid, [`azure:${testClient}`])
   const metadata = await ask(`${kid}/metadata`, {})
   const { key_type, key_size } = metadata.json
@@ -61,9 +61,9 @@ async function runSteps(
   const wrapped = await ask(`${kid}/wrapkey`, { alg: 'RSA-OAEP-256', value })
   addStep('wrap key', expect(wrapped, 200))
   const opened = await ask(`${kid}/unwrapkey`, { alg: 'RSA-OAEP-256', value: wrapped.json.value })
-  const same = opened.json.value === value ? undefined : 'the key is another'
+  const same = opened.json.value === value ? undefined : 'the key differs'
   addStep('unwrap key', expect(opened, 200) ?? same)
   const unknown = await ask(`${kid}/wrapkey`, { alg: 'RSA1_5', value })
-  addStep('an algorithm that the API has not is refused', expect(unknown, 400, 'UnsupportedAlgorithm'))
+  addStep('an unsupported algorithm is refused', expect(unknown, 400, 'UnsupportedAlgorithm'))
   return done
 }

@@ -50,7 +50,7 @@ The client certificate identifies the pool: az keyvault ekm-connection certifica
       case 'enable': {
         if (certificates === undefined)
           throw new UsageError(
-            'say where the certificates of the pool are: az keyvault ekm-connection certificate show … > pool.json, then --certificates pool.json',
+            'give the certificates of the pool: az keyvault ekm-connection certificate show … > pool.json, then --certificates pool.json',
           )
         const request = { certificates, prefix, key: key === undefined ? undefined : readKid(key) }
         return (context) => enableAzure(context, request)

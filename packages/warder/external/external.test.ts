@@ -27,16 +27,16 @@ const runOk = async (...words: string[]) => {
 test('AWS: a fresh installation is set up, tried, and cut off, with what has to be entered at AWS', async () => {
   const before = await run('aws', 'test')
   assert.equal(before.code, 1)
-  assert.match(before.err, /off: the settings/)
+  assert.match(before.err, /disabled in the settings/)
   const out = await runOk('aws', 'enable', '--region', 'eu-west-1')
   const [, kid = ''] = /External key ID +(\S+)/.exec(out) ?? []
   const [, id = ''] = /Access key ID +([A-Z2-7]{20,30})$/m.exec(out) ?? []
   const [, secret = ''] = /Secret access key +([A-Za-z0-9+/=]{43,64})$/m.exec(out) ?? []
   assert.ok(kid !== '' && id !== '' && secret !== '', out)
-  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /now enables it: restart/)
   assert.match(out, /\/aws\/kms\/xks\/v1/)
-  assert.match(out, /No cloud reaches (127\.0\.0\.1|localhost): set kms_public_url/)
-  assert.match(out, /on port 443 alone/)
+  assert.match(out, /Clouds cannot reach (127\.0\.0\.1|localhost): set kms_public_url/)
+  assert.match(out, /only port 443/)
   assert.match(readFileSync(join(home, 'kms.toml'), 'utf8'), /\[aws_xks_config\]\naws_xks_enable = true/)
   await restart()
   const tried = await runOk('aws', 'test')
@@ -44,7 +44,7 @@ test('AWS: a fresh installation is set up, tried, and cut off, with what has to 
   assert.equal(tried.match(/^ok /gm)?.length, 7)
   // The trial leaves nothing behind.
   const shown = await runOk('aws', 'show')
-  assert.ok(shown.includes(id) && shown.startsWith('aws: on'))
+  assert.ok(shown.includes(id) && shown.startsWith('aws: enabled'))
   assert.equal(shown.trim().split('\n').length, 3)
   assert.ok(!shown.includes(secret))
 
@@ -57,8 +57,8 @@ test('AWS: a fresh installation is set up, tried, and cut off, with what has to 
   assert.equal(written.XksProxyUriPath, '/aws/kms/xks/v1')
   assert.ok(!again.includes(written.XksProxyAuthenticationCredential.RawSecretAccessKey))
   assert.equal(statSync(file).mode & 0o777, 0o600)
-  assert.match(await runOk('aws', 'test'), /answers as aws expects/)
-  assert.match(await runOk('aws', 'remove-credential', id), /refused from the next request/)
+  assert.match(await runOk('aws', 'test'), /responds as aws expects/)
+  assert.match(await runOk('aws', 'remove-credential', id), /are rejected from now on/)
   assert.equal((await run('aws', 'remove-credential', id)).code, 1)
   assert.match(await runOk('aws', 'new-credential', '--region', 'eu-west-1'), /Secret access key/)
   const json = JSON.parse(await runOk('aws', 'test', '--json'))
@@ -103,7 +103,7 @@ test('Azure: a fresh installation is set up, tried, and cut off, with what has t
   assert.match(out, /az keyvault ekm-connection create --hsm-name HSM --host localhost|--host 127\.0\.0\.1/)
   assert.match(out, /--path-prefix \/azureekm$/m)
   assert.match(out, /--external-key-id [0-9a-f-]{36}/)
-  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /now enables it: restart/)
   // The following is printed with the public address, before its store is on, too.
   const toml = join(home, 'kms.toml')
   writeFileSync(toml, `kms_public_url = "https://kms.example.com/"\n${readFileSync(toml, 'utf8')}`)
@@ -111,18 +111,18 @@ test('Azure: a fresh installation is set up, tried, and cut off, with what has t
   const tried = await runOk('azure', 'test')
   assert.doesNotMatch(tried, /FAILED/)
   assert.equal(tried.match(/^ok /gm)?.length, 7)
-  assert.match(await runOk('azure', 'show'), /^azure: on\n {2}https:.*\/azureekm$/m)
+  assert.match(await runOk('azure', 'show'), /^azure: enabled\n {2}https:.*\/azureekm$/m)
   assert.match(await runOk('azure', 'disable'), /stopped by/)
   assert.equal((await run('azure', 'test')).code, 1)
   const again = await runOk('azure', 'enable', '--certificates', pool)
   assert.match(again, /may be used by azure:contoso/)
   assert.match(again, /--host kms\.example\.com /)
-  assert.doesNotMatch(again, /No cloud reaches/)
+  assert.doesNotMatch(again, /Clouds cannot reach/)
   assert.ok(existsSync(join(home, 'azure-ekm', 'test-client.crt')))
   const authorities = readFileSync(join(home, 'azure-ekm', 'authorities.pem'), 'utf8')
   assert.equal(authorities.match(/BEGIN CERTIFICATE/g)?.length, 2)
   // One cloud that is stopped leaves the other alone.
-  assert.match(await runOk('aws', 'show'), /^aws: on/)
+  assert.match(await runOk('aws', 'show'), /^aws: enabled/)
   const tested = await runOk('aws', 'test')
   assert.match(tested, /^ok +a signature without a client certificate is refused$/m)
   assert.doesNotMatch(tested, /FAILED/)
@@ -133,14 +133,14 @@ test('Google: a fresh installation is set up, tried, and cut off, with what has 
   const idp = 'https://idp.example.com,https://idp.example.com/jwks,client-id'
   const words = ['google', 'enable', '--domain', 'example.com', '--idp', idp, '--admin', 'ann@example.com']
   const out = await runOk(...words)
-  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /now enables it: restart/)
   assert.match(out, /External key service +name Warder, URL https:\/\/kms\.example\.com\/google_cse$/m)
   const toml = readFileSync(join(home, 'kms.toml'), 'utf8')
   assert.match(toml, /\[google_cse_config\]\ngoogle_cse_enable = true/)
   assert.match(toml, /google_cse_administrators = \[ ?"ann@example\.com" ?\]/)
   const twice = await run(...words)
   assert.equal(twice.code, 1)
-  assert.match(twice.err, /switches it on already: restart the service/)
+  assert.match(twice.err, /already enables it: restart the service/)
   assert.equal(readFileSync(join(home, 'kms.toml'), 'utf8'), toml)
   await restart()
   const tried = await runOk('google', 'test')
@@ -148,7 +148,7 @@ test('Google: a fresh installation is set up, tried, and cut off, with what has 
   assert.equal(tried.match(/^ok /gm)?.length, 18)
   await rehearsed(toml)
   const shown = await runOk('google', 'show')
-  assert.match(shown, /^google: on\n {2}key service URL +https:.*\/google_cse$/m)
+  assert.match(shown, /^google: enabled\n {2}key service URL +https:.*\/google_cse$/m)
   // The key of its tokens is not among those that users publish.
   const kms = warder.client('kms')
   const { keys } = (await kms.ask('/.well-known/jwks.json')).json as { keys: readonly { kid: string }[] }
@@ -160,13 +160,13 @@ test('Google: a fresh installation is set up, tried, and cut off, with what has 
   assert.ok(shown.includes(next.before) && next.wrapping_key !== next.before)
   writeFileSync(join(home, 'kms.toml'), toml.replace(next.before, next.wrapping_key))
   await restart()
-  assert.match(await runOk('google', 'test'), /answers as google expects/)
+  assert.match(await runOk('google', 'test'), /responds as google expects/)
   assert.ok((await runOk('google', 'show')).includes(next.wrapping_key))
 
   assert.match(await runOk('google', 'disable'), /every request is refused on every node/)
   assert.equal((await run('google', 'test')).code, 1)
-  assert.match(await runOk(...words), /on, as its settings say/)
-  assert.match(await runOk('google', 'test'), /answers as google expects/)
+  assert.match(await runOk(...words), /enabled with the current settings/)
+  assert.match(await runOk('google', 'test'), /responds as google expects/)
 })
 
 /** Every operation of Google succeeds in a home of its own, of which nothing stays, and the installation is as before. */
@@ -197,7 +197,7 @@ test('Microsoft: a fresh installation is set up, tried, and cut off, with what h
   const tenant = '2ec40e65-ba09-4853-bcde-bcb60029e596'
   const words = ['microsoft', 'enable', '--tenant', tenant, '--name', 'finance', '--email', 'Ann@Contoso.com']
   const out = await runOk(...words, '--role', 'Finance')
-  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /now enables it: restart/)
   assert.match(out, /Application ID URI +https:\/\/kms\.example\.com \(/)
   assert.match(out, /Key service URL +https:\/\/kms\.example\.com\/ms_dke\/finance$/m)
   assert.match(out, /decrypts for microsoft:ann@contoso\.com, microsoft:role:Finance/)
@@ -205,7 +205,7 @@ test('Microsoft: a fresh installation is set up, tried, and cut off, with what h
   const tried = await runOk('microsoft', 'test')
   assert.doesNotMatch(tried, /FAILED/)
   assert.equal(tried.match(/^ok /gm)?.length, 7)
-  assert.match(await runOk('microsoft', 'show'), /^microsoft: on\n {2}https:.*\/ms_dke\/finance$/m)
+  assert.match(await runOk('microsoft', 'show'), /^microsoft: enabled\n {2}https:.*\/ms_dke\/finance$/m)
 
   const next = JSON.parse(await runOk('microsoft', 'new-key', '--name', 'finance', '--json'))
   const listed = await runInProcess(warder, ['access', 'list', next.key, '--json'])
@@ -216,21 +216,21 @@ test('Microsoft: a fresh installation is set up, tried, and cut off, with what h
   const file = join(home, 'kms.toml')
   writeFileSync(file, readFileSync(file, 'utf8').replace(next.before, next.key))
   await restart()
-  assert.match(await runOk('microsoft', 'test'), /answers as microsoft expects/)
+  assert.match(await runOk('microsoft', 'test'), /responds as microsoft expects/)
   assert.equal((await run('microsoft', 'new-key', '--name', 'legal')).code, 1)
 
   assert.match(await runOk('microsoft', 'disable'), /stopped by/)
   assert.equal((await run('microsoft', 'test')).code, 1)
-  assert.match(await runOk(...words), /on, as its settings say/)
-  assert.match(await runOk('google', 'show'), /^google: on/)
+  assert.match(await runOk(...words), /enabled with the current settings/)
+  assert.match(await runOk('google', 'show'), /^google: enabled/)
 })
 
 test('what is said wrongly is told, and nobody else may', async () => {
   for (const [words, says] of [
-    [['aws'], /say what to do/],
+    [['aws'], /name the action/],
     [['aws', 'start'], /not 'start'/],
     [['aws', 'enable'], /--region/],
-    [['aws', 'remove-credential'], /which access key/],
+    [['aws', 'remove-credential'], /name the access key/],
     [['azure', 'enable'], /--certificates/],
     [['azure', 'test', 'more'], /unknown argument/],
     [['google', 'enable'], /--domain/],
@@ -254,7 +254,7 @@ test('what is said wrongly is told, and nobody else may', async () => {
     writeFileSync(wrong, text)
     const { code, err } = await run('azure', 'enable', '--certificates', wrong)
     assert.equal(code, 1, text)
-    assert.match(err, /is not what/)
+    assert.match(err, /is not the output of/)
   }
   assert.equal((await run('aws', 'enable', '--region', 'nowhere')).code, 1)
   const token = await newUser(warder, 'eve')

@@ -44,7 +44,7 @@ export function createExchange(): Exchange {
     expect(what, answer, status, member) {
       const [name = '', value] = member ?? []
       const same = member === undefined || answer.json[name] === value
-      step(what, describeProblem(answer, status) ?? (same ? undefined : `${name} is another`))
+      step(what, describeProblem(answer, status) ?? (same ? undefined : `${name} differs`))
     },
   }
 }

@@ -32,11 +32,13 @@ export async function enableGoogle(context: KmsContext, request: GoogleRequest):
   if (state.enabled) {
     // The settings already name its keys, so new ones would not be used.
     if (state.stopped !== null) await setStopped(context, 'google', false)
-    show(state, ['google: on, as its settings say. Change them in kms.toml, and restart the service.'])
+    show(state, [
+      'google: enabled with the current settings. To change them, edit kms.toml and restart the service.',
+    ])
     return 0
   }
   if (isSwitchedOn(context, `${section}enable`))
-    throw new StartupError('kms.toml switches it on already: restart the service, which does not know it yet')
+    throw new StartupError('kms.toml already enables it: restart the service to apply that')
   const wrapping = request.key ?? (await makeWrappingKey(context))
   await grantKey(context, wrapping, [allUsers], ['encrypt', 'decrypt'])
   const signing = await makeSigningKey(context, allUsers, 'google-cse')
@@ -47,7 +49,7 @@ export async function enableGoogle(context: KmsContext, request: GoogleRequest):
   const url = `${publicUrl}/google_cse`
   show({ wrapping_key: wrapping, signing_key: signing, kacls_url: url }, [
     ...settings,
-    `Key ${wrapping} wraps for ${allUsers}, key ${signing} signs tokens of this key service.`,
+    `Key ${wrapping} wraps for ${allUsers}; key ${signing} signs the tokens of this key service.`,
     '',
     'In the Google Admin console: Security, Access and data control, Client-side encryption:',
     `  External key service    name Warder, URL ${url}`,
@@ -55,8 +57,8 @@ export async function enableGoogle(context: KmsContext, request: GoogleRequest):
     'Then assign the key service to organisational units.',
     ...noteAddressProblems(publicUrl),
     '',
-    "Browsers of your users and Google's servers reach the URL by its public name. `warder external google test` tries the",
-    'exchange from here.',
+    "Browsers of your users and Google's servers connect to the public name of the URL. `warder external google test` tests",
+    'the exchange from here.',
   ])
   return 0
 }
@@ -100,12 +102,12 @@ export async function newGoogleKey(context: KmsContext): Promise<number> {
   const kid = await makeWrappingKey(context)
   await grantKey(context, kid, [allUsers], ['encrypt', 'decrypt'])
   context.show({ wrapping_key: kid, before: state.wrapping_key }, [
-    `Key ${kid} is ready: every node opens what it wraps from now on.`,
-    'It wraps when kms.toml says so, and the service was restarted:',
+    `Key ${kid} is ready: every node can already unwrap with it.`,
+    'To wrap with it, set this in kms.toml and restart the service:',
     '  [google_cse_config]',
     `  google_cse_key = "${kid}"`,
-    `What ${state.wrapping_key} wrapped opens as long as that key is there and granted to ${allUsers}, and has the`,
-    'same owner: do not destroy it.',
+    `Do not destroy ${state.wrapping_key}: data that it wrapped needs it, with its grant to ${allUsers} and the same`,
+    'owner.',
   ])
   return 0
 }

@@ -26,7 +26,7 @@ export async function testDocuments(selfTest: SelfTest, { guests }: SelfTestSett
   ])
   const untrusted = providers.token('untrusted', { aud: 'rehearsal', email: user })
   const unknown = { ...buildUserRequest('reader'), authentication: untrusted, wrapped_key }
-  expect('a provider that settings do not name is refused', await ask('unwrap', unknown), 401)
+  expect('an identity provider that is not in the settings is refused', await ask('unwrap', unknown), 401)
   const guest = {
     ...buildUserRequest('reader', { email: 'guest@rehearsal.invalid', email_type: 'customer-idp' }),
     authentication: providers.token('guests', { aud: 'rehearsal', email: 'guest@rehearsal.invalid' }),
@@ -42,11 +42,11 @@ export async function testDocuments(selfTest: SelfTest, { guests }: SelfTestSett
   const imported = await ask('privilegedwrap', { ...asked, key })
   expect('privilegedwrap, for an administrator', imported, 200)
   const own = await ask('unwrap', { ...buildUserRequest('reader'), wrapped_key: imported.json.wrapped_key })
-  expect('unwrap of what was imported', own, 200, ['key', key])
+  expect('unwrap of an imported key', own, 200, ['key', key])
   const takeout = await ask('privilegedunwrap', { ...asked, reason: 'takeout', wrapped_key })
   expect('privilegedunwrap, for an administrator', takeout, 200, ['key', key])
   const byUser = { ...asked, authentication: authentication(user), wrapped_key }
-  expect('privilegedunwrap is refused to users', await ask('privilegedunwrap', byUser), 403)
+  expect('privilegedunwrap by a user is refused', await ask('privilegedunwrap', byUser), 403)
 
   const meeting = { resource_name: 'rehearsal/meeting', delegated_to: 'room@rehearsal.invalid' }
   const signMeetingToken = (role: string) => authorization('meet', { ...meeting, role })
@@ -58,14 +58,14 @@ export async function testDocuments(selfTest: SelfTest, { guests }: SelfTestSett
   expect('delegate, for a user of Meet', given, 200)
   const delegated = { authentication: given.json.delegated_authentication, reason }
   const call = await ask('wrap', { ...delegated, authorization: signMeetingToken('writer'), key })
-  expect('wrap by whom it was delegated to', call, 200)
+  expect('wrap with a delegated token', call, 200)
   const { wrapped_key: ofCall } = call.json
   const heard = await ask('unwrap', {
     ...delegated,
     authorization: signMeetingToken('reader'),
     wrapped_key: ofCall,
   })
-  expect('unwrap by whom it was delegated to', heard, 200, ['key', key])
+  expect('unwrap with a delegated token', heard, 200, ['key', key])
   const elsewhere = { ...buildUserRequest('reader', { kacls_url: `${kaclsUrl}x` }), wrapped_key }
   expect("Google's token for another key service is refused", await ask('unwrap', elsewhere), 401)
 }

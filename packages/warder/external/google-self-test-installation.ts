@@ -29,11 +29,13 @@ export interface SelfTestSettings {
 export function readSelfTestSettings({ endpoints: places, env }: KmsContext): SelfTestSettings {
   if (places.isRemote)
     throw new StartupError(
-      'a rehearsal reads the settings in the home of the service: run it there, without --url',
+      '--rehearse reads the settings in the home of the service: run it on its machine, without --url',
     )
   const values: Readonly<Record<string, unknown>> = configure('kms', places.home, [], env).loaded.values
   if (values[`${section}enable`] !== true)
-    throw new StartupError('google: off: the settings of the server do not switch it on')
+    throw new StartupError(
+      'google: disabled in the settings of the server: run warder external google enable',
+    )
   return {
     ownerDomain: String(values[`${section}owner_domain`]),
     administrators: toList(values[`${section}administrators`]),
@@ -71,7 +73,7 @@ export async function withTempInstallation<T>(
   const home = join(folder, 'home')
   const unnamed = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('WARDER_')))
   const own = { ...createTempEnvironment(unnamed), AUTH_WORKERS: '1', KMS_WORKERS: '1' }
-  const what = 'the services of the rehearsal'
+  const what = 'the services of the self-test'
   try {
     mkdirSync(home, { mode: 0o700 })
     const keys = await withStartedServices(home, own, what, () => makeKeys(home), signal)

@@ -41,13 +41,13 @@ export async function testMail(selfTest: SelfTest): Promise<void> {
   const good = verify('sha256', attributes, publicKey, signature)
   step(
     'privatekeysign, for a signer of Gmail',
-    describeProblem(signed, 200) ?? (good ? undefined : 'it does not verify'),
+    describeProblem(signed, 200) ?? (good ? undefined : 'the signature is invalid'),
   )
   const others = {
     ...buildUserRequest('signer', { spki_hash: Buffer.alloc(32).toString('base64') }),
     ...signing,
   }
-  expect('the private key of somebody else is refused', await ask('privatekeysign', others), 403)
+  expect('the private key of another user is refused', await ask('privatekeysign', others), 403)
 
   const contentKey = randomBytes(32)
   const encrypted = {

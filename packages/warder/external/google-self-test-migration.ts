@@ -17,7 +17,7 @@ export async function testMigration(selfTest: SelfTest): Promise<void> {
   const moved = await ask('rewrap', { ...moving, original_kacls_url: providers.peerUrl })
   const hash = createHmac('sha256', dataKey).update(`ResourceKeyDigest:${resource_name}:`).digest('base64')
   const { resource_key_hash, wrapped_key } = moved.json
-  const same = resource_key_hash === hash ? undefined : 'the hash is another'
+  const same = resource_key_hash === hash ? undefined : 'the hash differs'
   step('rewrap, from another key service', describeProblem(moved, 200) ?? same)
   const digest = await ask('digest', { authorization: signMigrationToken('verifier'), wrapped_key })
   expect('digest, for a verifier', digest, 200, ['resource_key_hash', hash])
@@ -26,12 +26,12 @@ export async function testMigration(selfTest: SelfTest): Promise<void> {
     authorization: authorization('drive', { resource_name, role: 'reader' }),
     wrapped_key,
   })
-  expect('unwrap of what was moved', opened, 200, ['key', key])
+  expect('unwrap of a migrated key', opened, 200, ['key', key])
   const foreign = await ask('rewrap', {
     ...moving,
     original_kacls_url: 'https://untrusted.self-test.invalid',
   })
-  expect('a key service that settings do not name is not asked', foreign, 403)
+  expect('a key service that is not in the settings is not contacted', foreign, 403)
 
   const signPeerToken = (claims: object) =>
     providers.token('peer', { aud: 'kacls-migration', kacls_url: kaclsUrl, resource_name, ...claims })
@@ -44,5 +44,5 @@ export async function testMigration(selfTest: SelfTest): Promise<void> {
   const given = await ask('privilegedunwrap', buildPeerRequest())
   expect('privilegedunwrap, for another key service', given, 200, ['key', key])
   const other = await ask('privilegedunwrap', buildPeerRequest({ resource_name: 'rehearsal/other' }))
-  expect('its token for another resource is refused', other, 403)
+  expect('a token of that key service for another resource is refused', other, 403)
 }

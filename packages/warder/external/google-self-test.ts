@@ -26,7 +26,7 @@ export async function selfTestGoogle(context: KmsContext): Promise<number> {
     })
     if (settings.administrators.length === 0)
       context.note(
-        'google_cse_administrators is empty: what administrators do was rehearsed with one who is not there',
+        'google_cse_administrators is empty: the steps of administrators used a made-up administrator',
       )
     return showSteps(context, 'google', done)
   } finally {

@@ -18,7 +18,7 @@ export async function testGoogle(context: KmsContext): Promise<number> {
   const { trial_key: signing } = state
   if (typeof signing !== 'string')
     throw new StartupError(
-      'the settings of the server have no trial: google_cse_trial_key is the id of an RS256 key of yours that was granted to google:* for sign',
+      'the settings of the server have no trial key: set google_cse_trial_key to the id of an RS256 key that is granted to google:* for sign',
     )
   const http = openClient(context.endpoints.kms)
   const ask = createKaclsClient(http)
@@ -63,30 +63,27 @@ async function runSteps(
   })
   const dataKey = randomBytes(32)
   const key = dataKey.toString('base64')
-  addStep('without tokens nothing is wrapped', describeProblem(await ask('wrap', { key }), 401))
+  addStep('wrap without tokens is refused', describeProblem(await ask('wrap', { key }), 401))
   const wrapped = await ask('wrap', { ...(await signBoth({})), key })
   addStep('wrap', describeProblem(wrapped, 200))
   const { wrapped_key } = wrapped.json
   const opened = await ask('unwrap', { ...(await signBoth({ role: 'reader' })), wrapped_key })
-  addStep(
-    'unwrap',
-    describeProblem(opened, 200) ?? (opened.json.key === key ? undefined : 'the key is another'),
-  )
+  addStep('unwrap', describeProblem(opened, 200) ?? (opened.json.key === key ? undefined : 'the key differs'))
   const verifier = await token({ role: 'verifier', resource_name: resource })
   const digest = await ask('digest', { authorization: verifier, wrapped_key })
   const data = `ResourceKeyDigest:${resource}:trial`
   const hash = createHmac('sha256', dataKey).update(data).digest('base64')
-  const same = digest.json.resource_key_hash === hash ? undefined : 'the hash is another'
+  const same = digest.json.resource_key_hash === hash ? undefined : 'the hash differs'
   addStep('digest', describeProblem(digest, 200) ?? same)
   const reader = await ask('wrap', { ...(await signBoth({ role: 'reader' })), key })
-  addStep('a reader does not wrap', describeProblem(reader, 403))
+  addStep('wrap by a reader is refused', describeProblem(reader, 403))
   const elsewhere = await ask('unwrap', {
     ...(await signBoth({ resource_name: `${resource}x` })),
     wrapped_key,
   })
-  addStep('for another resource it does not open', describeProblem(elsewhere, 400))
+  addStep('unwrap for another resource is refused', describeProblem(elsewhere, 400))
   const outside = await ask('unwrap', { ...(await signBoth({ perimeter_id: 'outside' })), wrapped_key })
-  addStep('in another perimeter it does not open', describeProblem(outside, 403))
+  addStep('unwrap in another perimeter is refused', describeProblem(outside, 403))
   const otherUser = {
     ...(await signBoth({})),
     authentication: await token({ resource_name: resource, email: 'b@example.com' }),
@@ -114,7 +111,7 @@ async function runSteps(
     const read = await ask('unwrap', { ...tokens, reason: 'trial', wrapped_key })
     addStep(
       'unwrap by delegation',
-      describeProblem(read, 200) ?? (read.json.key === key ? undefined : 'the key is another'),
+      describeProblem(read, 200) ?? (read.json.key === key ? undefined : 'the key differs'),
     )
     const { authorization } = await signBoth({ role: 'reader' })
     const misused = await ask('unwrap', { ...tokens, authorization, reason: 'trial', wrapped_key })

@@ -59,19 +59,21 @@ new-key  creates the next wrapping key; data of older keys stays readable`,
     key: { type: 'text', value: 'KEY', help: 'an AES-256 key of yours (default: a new one)' },
     rehearse: {
       type: 'flag',
-      help: 'test: uses a temporary installation with the settings of the home',
+      help: 'test in a temporary installation with the settings of the home',
     },
   },
   parse({ domain, idp, admin, peer, key, rehearse }, names) {
     const action = readAction('google', names, actions)
     requireNoNames(names.slice(1))
-    if (rehearse && action !== 'test') throw new UsageError('--rehearse goes with test')
+    if (rehearse && action !== 'test') throw new UsageError('--rehearse is only valid with test')
     switch (action) {
       case 'enable': {
         if (domain === undefined)
-          throw new UsageError('say the Google Workspace domain: --domain example.com')
+          throw new UsageError('give the Google Workspace domain: --domain example.com')
         if (idp.length === 0)
-          throw new UsageError("say who knows the users: --idp 'issuer,key set (https),audience'")
+          throw new UsageError(
+            "give the identity provider of the users: --idp 'issuer,key set (https),audience'",
+          )
         const kid = key === undefined ? undefined : readKid(key)
         const request = { domain, providers: idp, administrators: admin, peers: peer, key: kid }
         return (context) => enableGoogle(context, request)

@@ -34,11 +34,13 @@ export async function enableMicrosoft(context: KmsContext, request: MicrosoftReq
   if (state.enabled) {
     // The settings already name its keys, so new ones would not be used.
     if (state.stopped !== null) await setStopped(context, 'microsoft', false)
-    show(state, ['microsoft: on, as its settings say. Change them in kms.toml, and restart the service.'])
+    show(state, [
+      'microsoft: enabled with the current settings. To change them, edit kms.toml and restart the service.',
+    ])
     return 0
   }
   if (isSwitchedOn(context, `${section}enable`))
-    throw new StartupError('kms.toml switches it on already: restart the service, which does not know it yet')
+    throw new StartupError('kms.toml already enables it: restart the service to apply that')
   const kid = request.key ?? (await makeVersion(context, name))
   await tagVersion(context, kid, name)
   const users = [
@@ -64,14 +66,14 @@ export async function enableMicrosoft(context: KmsContext, request: MicrosoftReq
     `Key ${kid} decrypts for ${users.join(', ')}.`,
     '',
     `In the Entra admin center of ${tenants.join(', ')}: App registrations, New registration:`,
-    `  Application ID URI      ${new URL(url).origin} (it is the audience of tokens)`,
+    `  Application ID URI      ${new URL(url).origin} (the audience of tokens)`,
     '  Scope                   user_impersonation, for admins and users',
     '  Authorized client       d3590ed6-52b3-4102-aeff-aad2292ab01c (Office), and the same for the other clients',
     'In the Microsoft Purview portal, the sensitivity label: Control access, Use Double Key Encryption:',
     `  Key service URL         ${url}/ms_dke/${name}`,
     ...noteAddressProblems(url),
     '',
-    'Office reaches the URL by its public name. `warder external microsoft test` tries the exchange from here.',
+    'Office connects to the public name of the URL. `warder external microsoft test` tests the exchange from here.',
   ])
   return 0
 }
@@ -110,10 +112,10 @@ export async function newMicrosoftKey(context: KmsContext, name: string): Promis
     ['decrypt'],
   )
   show({ key: kid, before, name }, [
-    `Key ${kid} is ready for the same people: every node decrypts with it from now on.`,
-    'It is given out when kms.toml says so in ms_dke_keys of [ms_dke_config], and the service was restarted:',
+    `Key ${kid} is ready for the same users: every node can already decrypt with it.`,
+    'To publish it, set this in ms_dke_keys of [ms_dke_config] in kms.toml and restart the service:',
     `  "${name}=${kid}"`,
-    `What was protected with ${before} is decrypted as long as that key is there: do not destroy it.`,
+    `Do not destroy ${before}: data that it protected needs it.`,
   ])
   return 0
 }
@@ -122,6 +124,6 @@ function findCurrentKey(state: StoreState, name: string): string {
   const { keys } = state as { readonly keys?: Readonly<Record<string, string>> }
   const kid = keys !== undefined && Object.hasOwn(keys, name) ? keys[name] : undefined
   if (kid === undefined)
-    throw new StartupError(`the server has no key ${printable(name)}: warder external microsoft show`)
+    throw new StartupError(`the server has no key ${printable(name)}: see warder external microsoft show`)
   return kid
 }

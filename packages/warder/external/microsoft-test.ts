@@ -23,7 +23,7 @@ export async function testMicrosoft(context: KmsContext): Promise<number> {
   const { trial_key: signing, service_url: serviceUrl } = state
   if (typeof signing !== 'string' || !listKeyNames(state).includes(trialName))
     throw new StartupError(
-      `the settings of the server have no trial: ms_dke_trial_key, and ${trialName}=KEY in ms_dke_keys`,
+      `the settings of the server have no trial key: set ms_dke_trial_key, and ${trialName}=KEY in ms_dke_keys`,
     )
   const http = openClient(context.endpoints.kms)
   const ask: Ask = async (path, token, body) => {
@@ -84,26 +84,26 @@ async function runSteps(
   const [, audience = ''] =
     /^Bearer resource="([^"]*)", authorization="https:[^"]*", realm="/.exec(refused.challenge) ?? []
   addStep(
-    'without a token it is refused, and told where to get one',
+    'a request without a token is refused, with the address of the token issuer',
     describeProblem(refused, 401) ?? (audience === '' ? refused.challenge : undefined),
   )
   const opened = await ask(path, await token(audience), body)
-  const same = opened.json.value === secret.toString('base64') ? undefined : 'the value is another'
+  const same = opened.json.value === secret.toString('base64') ? undefined : 'the value differs'
   addStep('decrypt', describeProblem(opened, 200) ?? same)
   const elsewhere = await ask(path, await token('https://elsewhere.example'), body)
   addStep('a token for another audience is refused', describeProblem(elsewhere, 401))
   const other = names.find((name) => name !== trialName) ?? 'none'
   const foreign = await ask(`${other}/${kid}/decrypt`, await token(audience), body)
-  addStep('a trial decrypts nothing of people', describeProblem(foreign, 403))
+  addStep('a trial token for a key of users is refused', describeProblem(foreign, 403))
   const unknown = await ask(path, await token(audience), { ...body, alg: 'RSA1_5' })
-  addStep('another algorithm is refused', describeProblem(unknown, 400))
+  addStep('an unsupported algorithm is refused', describeProblem(unknown, 400))
   return done
 }
 
 function checkKeyShape(json: Readonly<Record<string, unknown>>): string | undefined {
   const { key } = json as { readonly key?: Readonly<Record<string, unknown>> }
   const right = key?.kty === 'RSA' && key.alg === 'RS256' && typeof key.e === 'number'
-  return right ? undefined : 'it has not the form that Office reads'
+  return right ? undefined : 'it does not have the form that Office expects'
 }
 
 function encryptFor({ n, e }: Readonly<Record<string, unknown>>, data: Uint8Array): string {

@@ -17,7 +17,7 @@ async function show(context: KmsContext): Promise<number> {
 
 function requireName(name: string | undefined): string {
   if (name === undefined || !/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
-    throw new UsageError('say what labels call the key: --name finance (letters, digits, - and _)')
+    throw new UsageError('give the name of the key in labels: --name finance (letters, digits, - and _)')
   return name
 }
 
@@ -57,9 +57,9 @@ new-key  creates the next version of a key, for the same users; data of older ve
     requireNoNames(names.slice(1))
     switch (action) {
       case 'enable': {
-        if (tenant.length === 0) throw new UsageError('say the id of the Entra tenant: --tenant ID')
+        if (tenant.length === 0) throw new UsageError('give the id of the Entra tenant: --tenant ID')
         if (email.length + role.length === 0)
-          throw new UsageError('say who may decrypt: --email ann@contoso.com, or --role Finance')
+          throw new UsageError('name the users who may decrypt: --email ann@contoso.com, or --role Finance')
         const kid = key === undefined ? undefined : readKid(key)
         const request = { tenants: tenant, name: requireName(name), emails: email, roles: role, key: kid }
         return (context) => enableMicrosoft(context, request)

@@ -81,7 +81,7 @@ export function readTestClient(home: string, partner: PartnerName, enable: strin
   const files = partnerFiles(home, partner)
   if (!existsSync(files.certificate))
     throw new StartupError(
-      `${files.certificate} is not there: \`${enable}\` makes it, in the home of the service`,
+      `${files.certificate} does not exist: create it with \`${enable}\` in the home of the service`,
     )
   return { cert: readFileSync(files.certificate, 'utf8'), key: readFileSync(files.key, 'utf8') }
 }
@@ -96,7 +96,7 @@ export function readAuthoritiesFile(file: string): readonly X509Certificate[] {
       `${file} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
     )
   }
-  throw new StartupError(`${file} has no certificate in PEM`)
+  throw new StartupError(`${file} contains no certificate in PEM`)
 }
 
 function parseCertificates(pem: string): readonly X509Certificate[] {

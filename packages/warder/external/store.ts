@@ -24,7 +24,8 @@ export interface StoreState {
 export async function fetchStoreState({ kms }: KmsContext, name: StoreName): Promise<StoreState> {
   const stores: readonly StoreState[] = await kms.call('external.list', {})
   const found = stores.find((store) => store.name === name)
-  if (found === undefined) throw new StartupError(`this server knows no external key store ${name}`)
+  if (found === undefined)
+    throw new StartupError(`this server does not support the external key store ${name}`)
   return found
 }
 
@@ -39,9 +40,9 @@ export function noteAddressProblems(publicUrl: string): readonly string[] {
   const remedy = 'set kms_public_url in kms.toml, restart, and enter that address instead.'
   const isAddress = isIP(host) !== 0
   if (host === 'localhost' || (isAddress && /^(?:127\.|::1$|0\.0\.0\.0$)/.test(host)))
-    return [`No cloud reaches ${host}: ${remedy}`]
+    return [`Clouds cannot reach ${host}: ${remedy}`]
   return isAddress
-    ? [`Clouds ask for a name that a public authority certifies, not for ${host}: ${remedy}`]
+    ? [`Clouds need a name with a certificate of a public authority, not ${host}: ${remedy}`]
     : []
 }
 
@@ -49,7 +50,7 @@ export function noteAddressProblems(publicUrl: string): readonly string[] {
 export function formatState({ name, enabled, stopped }: StoreState): string {
   if (stopped !== null)
     return `${name}: stopped by ${stopped.by} at ${stopped.at}: every request is refused on every node`
-  return enabled ? `${name}: on` : `${name}: off: the settings of the server do not switch it on`
+  return enabled ? `${name}: enabled` : `${name}: disabled in the settings of the server`
 }
 
 /** Stops the service for the cloud, or starts it again. */
@@ -61,7 +62,7 @@ export async function disable(context: KmsContext, name: StoreName): Promise<num
   const state = await setStopped(context, name, true)
   context.show(state, [
     formatState(state),
-    `Keys, grants and credentials stay. \`warder external ${name} enable\` lets it in again.`,
+    `Keys, grants and credentials stay. \`warder external ${name} enable\` enables it again.`,
   ])
   return 0
 }
@@ -77,15 +78,17 @@ export function writeSettings(
 ): readonly string[] {
   const text = formatSettingsToml(settings).trim().split('\n')
   if (places.isRemote)
-    return isEnabled ? [] : ['Its kms.toml needs this, and then a restart:', ...indent(text)]
+    return isEnabled ? [] : ['Add this to its kms.toml and restart the service:', ...indent(text)]
   const file = join(places.home, 'kms.toml')
   switch (addSettings(file, settings)) {
     case 'written':
-      return [`${file} switches it on now: restart the service.`]
+      return [`${file} now enables it: restart the service.`]
     case 'there already':
-      return isEnabled ? [] : [`${file} switches it on already: restart the service.`]
+      return isEnabled ? [] : [`${file} already enables it: restart the service.`]
     case 'not ours':
-      return isEnabled ? [] : [`${file} has this section already. Make it say, and restart:`, ...indent(text)]
+      return isEnabled
+        ? []
+        : [`${file} already has this section. Change it to this and restart the service:`, ...indent(text)]
   }
 }
 
@@ -135,7 +138,7 @@ export function showSteps(context: KmsContext, name: StoreName, steps: readonly 
         problem === undefined ? `ok      ${what}` : `FAILED  ${what}: ${problem}`,
       ),
       failed.length === 0
-        ? `The server answers as ${name} expects.`
+        ? `The server responds as ${name} expects.`
         : `${failed.length} of ${steps.length} steps failed.`,
     ],
   )
@@ -145,7 +148,9 @@ export function showSteps(context: KmsContext, name: StoreName, steps: readonly 
 /** @throws StartupError unless the store is enabled and not stopped */
 export function requireServing(state: StoreState): void {
   if (!state.enabled)
-    throw new StartupError(`${formatState(state)}: \`warder external ${state.name} enable\`, and restart it`)
+    throw new StartupError(
+      `${formatState(state)}: run \`warder external ${state.name} enable\` and restart the service`,
+    )
   if (state.stopped !== null) throw new StartupError(formatState(state))
 }
 
@@ -159,7 +164,7 @@ export async function cleanUp(
     await undo()
   } catch (error) {
     const told = toUserError(error)
-    context.note(`${what} is still there: ${told instanceof Error ? told.message : String(told)}`)
+    context.note(`${what} could not be removed: ${told instanceof Error ? told.message : String(told)}`)
   }
 }
 
@@ -173,6 +178,6 @@ export function readAction<A extends string>(
   const action = actions.find((one) => one === word)
   if (action !== undefined) return action
   throw new UsageError(
-    `say what to do: warder external ${store} ${actions.join('|')}${word === undefined ? '' : `, not '${word}'`}`,
+    `name the action: warder external ${store} ${actions.join('|')}${word === undefined ? '' : `, not '${word}'`}`,
   )
 }

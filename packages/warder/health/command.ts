@@ -46,10 +46,10 @@ async function checkHealth(
     const { status, text } = await client.ask('/health')
     return status === 200
       ? { up: true, line: `${address} is up` }
-      : { up: false, line: `${address} answers ${status}: ${text}` }
+      : { up: false, line: `${address} responds with ${status}: ${text}` }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return { up: false, line: `${address} does not answer: ${why}` }
+    return { up: false, line: `${address} does not respond: ${why}` }
   } finally {
     client.close()
   }

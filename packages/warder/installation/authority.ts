@@ -4,10 +4,10 @@ import { StartupError } from '@warder/foundation/errors'
 
 /** @throws StartupError for a file without a certificate, which could verify no server */
 export function requireAuthority(file: string): void {
-  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
+  if (!existsSync(file)) throw new StartupError(`${file} does not exist`)
   try {
     new X509Certificate(readFileSync(file))
   } catch {
-    throw new StartupError(`${file} holds no certificate in PEM`)
+    throw new StartupError(`${file} contains no certificate in PEM`)
   }
 }

@@ -80,7 +80,7 @@ test('settings with which the service would not start are not called right', asy
 test('a home that is not there has no configuration that could be right', async () => {
   await assert.rejects(config.run(['check', '--home', join(home, 'none')], terminal({})), {
     name: 'StartupError',
-    message: /none is not there$/,
+    message: /none does not exist: check --home$/,
   })
 })
 

@@ -43,6 +43,6 @@ function requireBothOrNeither(certSetting: string, keySetting: string) {
     const [cert, key] = [values[certSetting], values[keySetting]]
     if ((cert === undefined) === (key === undefined)) return undefined
     const [given, missing] = cert === undefined ? [keySetting, certSetting] : [certSetting, keySetting]
-    return `${given} is set (${cert ?? key}) and ${missing} is not: set both, or neither`
+    return `${given} is set (${cert ?? key}) and ${missing} is not: set both or neither`
   }
 }

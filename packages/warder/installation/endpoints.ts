@@ -58,17 +58,17 @@ export function readEndpoints(home: string): Endpoints {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT')
       throw new StartupError(
-        `${path} is not there: are the services started? (warder start, with the same home)`,
+        `${path} does not exist: are the services running? (warder start, with the same home)`,
       )
     if (code === 'EACCES' || code === 'EPERM')
       throw new StartupError(
-        `${path}: permission denied; it is of another user (say where your services are: --home, or --url and --auth-url)`,
+        `${path}: permission denied, it belongs to another user (name your services with --home, or with --url and --auth-url)`,
       )
     // Reported below.
   }
   const found = (json ?? {}) as { auth?: { url?: unknown }; kms?: { url?: unknown } }
   if (typeof found.auth?.url === 'string' && typeof found.kms?.url === 'string') return json as Endpoints
-  throw new StartupError(`${path} does not say where the services are: start them again`)
+  throw new StartupError(`${path} contains no addresses of the services: restart them`)
 }
 
 /** Resolves an endpoint of a home for a client. @param caFile authority to trust instead of that of the home */

@@ -7,16 +7,16 @@ import { openSigningKey } from './signing-key.ts'
 const files = {
   'auth.toml': `# Warder's authentication service. Every setting with its default: warder config print auth
 
-# Others (the kms among them) check session tokens with the public keys at /.well-known/jwks.json.
+# Other services, such as the kms, verify session tokens with the public keys at /.well-known/jwks.json.
 publish_session_jwks = true
 `,
   'kms.toml': `# Warder's key management service. Every setting with its default: warder config print kms
 
-# Bearer tokens are sessions at the authentication service. Users of the realm _ are known by their names, users of
-# another realm as realm/name. With auth_verifier_realm only one realm is let in, and its names are plain.
+# Bearer tokens are sessions of the authentication service. Users of the realm _ have plain names, users of other
+# realms the name realm/name. With auth_verifier_realm only that realm is accepted, with plain names.
 # auth_verifier_realm = "_"
 
-# Client certificates of the local authority (tls/client.crt is one to try) tell who a caller is.
+# Client certificates of the local authority identify callers; tls/client.crt is one for tests.
 clients_ca_cert_file = "tls/ca.crt"
 `,
 } as const

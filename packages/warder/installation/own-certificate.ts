@@ -28,7 +28,7 @@ export async function requireReachableAuth(
 ): Promise<void> {
   const files = findOwnFiles(auth)
   if (files === undefined || kms.loaded.provenance.auth_verifier_url !== 'default') return
-  if (!existsSync(files.certFile) || !existsSync(files.keyFile)) return // The service itself says which.
+  if (!existsSync(files.certFile) || !existsSync(files.keyFile)) return // The service itself reports the missing file.
   const authority = findSettingFile(kms, 'auth_verifier_ca_cert')
   const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   const { port } = new URL(authUrl)

@@ -55,7 +55,7 @@ function readStructure(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new StartupError(`${file}: cannot be read`, { cause: error })
+    throw new StartupError(`${file} cannot be read`, { cause: error })
   }
 }
 
@@ -70,7 +70,7 @@ function parseStructure(file: string, text: string): Structure {
   } catch {
     // Reported below.
   }
-  throw new StartupError(`${name}: an access structure is a JSON object, {"Team":["blue","red"]}`)
+  throw new StartupError(`${name}: an access structure must be a JSON object like {"Team":["blue","red"]}`)
 }
 
 export const createUserVerb = kmsVerb({
@@ -90,7 +90,7 @@ derivekey on MASTER. To give the key to its user: warder access grant KEY USER d
   },
   parse({ policy, tag, 'not-extractable': notExtractable }, names) {
     const master = readKid(requireOneName(names, 'master key'))
-    if (policy.trim() === '') throw new UsageError('--policy is not empty: * reads everything')
+    if (policy.trim() === '') throw new UsageError('--policy must not be empty: use * for everything')
     const body = { kty: 'ABE', master, policy, ...buildCommonBody(tag, notExtractable) }
     return async ({ kms, show }) => {
       const made = await withKeyErrors('master key', master, () => kms.call('crypto.keys.create', { body }))

@@ -26,7 +26,7 @@ function rotationVerb<const O extends Options>(parts: {
   return kmsVerb({
     ...verb,
     parse(values, [first, ...rest]) {
-      if (first === undefined) throw new UsageError('say which master key')
+      if (first === undefined) throw new UsageError('name the master key')
       const kid = readKid(first)
       const body = action(values as ValuesOf<O>, rest)
       return async ({ kms, show, note }) => {
@@ -34,9 +34,9 @@ function rotationVerb<const O extends Options>(parts: {
           kms.call('crypto.keys.rotate', { path: { kid }, body }),
         )
         if (!('digest' in done))
-          throw new StartupError(`${printable(kid)} is no master key: it has a new version now`)
+          throw new StartupError(`${printable(kid)} is not a master key, and was rotated to a new version`)
         for (const other of done.not_refreshed)
-          note(`${printable(other)} was not refreshed: it is not of this master key`)
+          note(`${printable(other)} was not refreshed: it belongs to another master key`)
         show(done, [formatRotation(done)])
         return 0
       }
@@ -61,7 +61,7 @@ function requireNoMore(rest: readonly string[]): void {
 }
 
 function requireAttributes(rest: readonly string[]): string[] {
-  if (rest.length === 0) throw new UsageError('say which attributes: Dimension::Attribute')
+  if (rest.length === 0) throw new UsageError('name the attributes: Dimension::Attribute')
   return [...rest]
 }
 
@@ -117,7 +117,8 @@ ${refreshHelp}`,
     },
     action({ above, protection = 'classic' }, rest) {
       const mode = Object.hasOwn(modes, protection) ? modes[protection] : undefined
-      if (mode === undefined) throw new UsageError(`--protection is one of ${Object.keys(modes).join(', ')}`)
+      if (mode === undefined)
+        throw new UsageError(`--protection must be one of ${Object.keys(modes).join(', ')}`)
       return {
         AddAttribute: [[requireOneName(rest, 'attribute: Dimension::Attribute'), mode, above ?? null]],
       }
@@ -132,7 +133,7 @@ ${refreshHelp}`,
     options: {},
     action(_, [attribute, name, ...rest]) {
       if (attribute === undefined || name === undefined)
-        throw new UsageError('say which attribute, and its new name: Team::red crimson')
+        throw new UsageError('name the attribute and its new name: Team::red crimson')
       requireNoMore(rest)
       return { RenameAttribute: [[attribute, name]] }
     },

@@ -66,7 +66,7 @@ test('a file for a policy is decrypted with a user key that is named, and with n
   writeFileSync(path('plain'), 'for the team blue')
   await ok(['crypto', 'encrypt', path('plain'), '--key', publicKey, '--policy', 'Team::blue && Level::low'])
   const decrypt = ['crypto', 'decrypt', path('plain.warder'), '--output', path('copy')]
-  await fails(decrypt, /encrypted for a policy: name your user key, --key KEY/)
+  await fails(decrypt, /encrypted for a policy: give your user key with --key KEY/)
   await fails([...decrypt, '--key', red], /decryption_failed/)
   await fails([...decrypt, '--key', publicKey], /not an attribute-based user key/)
   await ok([...decrypt, '--key', blue])
@@ -74,29 +74,29 @@ test('a file for a policy is decrypted with a user key that is named, and with n
   const encrypt = ['crypto', 'encrypt', path('plain'), '--key', publicKey, '--output', path('other')]
   await fails([...encrypt, '--policy', 'Team::'], /not an attribute/)
   await fails([...encrypt, '--policy', 'Team::blue', '--alg', 'A256GCM'], /exclude each other/, 2)
-  await fails(encrypt, /encrypts nothing/)
+  await fails(encrypt, /cannot encrypt/)
 })
 
 test('what is typed wrongly is told before anything is done', async () => {
   for (const [words, told] of [
-    [['create'], /say which file of an access structure/],
-    [['user', master], /--policy is missing/],
-    [['user', master, '--policy', ' '], /--policy is not empty/],
-    [['rekey', '--policy', '*'], /say which master key/],
+    [['create'], /name the file of an access structure/],
+    [['user', master], /--policy is required/],
+    [['user', master, '--policy', ' '], /--policy must not be empty/],
+    [['rekey', '--policy', '*'], /name the master key/],
     [['rekey', master, 'Team::blue', '--policy', '*'], /unknown argument: Team::blue/],
-    [['prune', master], /--policy is missing/],
-    [['add', master], /say which attribute/],
+    [['prune', master], /--policy is required/],
+    [['add', master], /name the attribute/],
     [
       ['add', master, 'Team::x', '--protection', 'strong'],
-      /--protection is one of classic, hybrid, post-quantum/,
+      /--protection must be one of classic, hybrid, post-quantum/,
     ],
     [['rename', master, 'Team::blue'], /and its new name/],
-    [['disable', master], /say which attributes/],
-    [['delete', master], /say which attributes/],
+    [['disable', master], /name the attributes/],
+    [['delete', master], /name the attributes/],
   ] as const)
     await fails(['keys', 'abe', ...words], told, 2)
   writeFileSync(path('list.json'), '[]')
-  await fails(['keys', 'abe', 'create', path('list.json')], /is a JSON object/)
+  await fails(['keys', 'abe', 'create', path('list.json')], /must be a JSON object/)
   await fails(['keys', 'abe', 'create', path('nothing.json')], /cannot be read/)
   await fails(['keys', 'abe', 'user', publicKey, '--policy', '*'], /not an attribute-based master key/)
   await fails(['keys', 'abe', 'rename', master, 'Team::nobody', 'x'], /has no attribute "nobody"/)

@@ -81,11 +81,11 @@ moved alias refers to the other key at once; data that was encrypted before name
   },
   parse(values, names) {
     const [alias, key, ...more] = names
-    if (more.length > 0) throw new UsageError('say one alias, and one key at most')
+    if (more.length > 0) throw new UsageError('name one alias, and at most one key')
     if (values.move && (key === undefined || values.delete))
-      throw new UsageError('--move takes the alias and the key that it stands for from now on')
+      throw new UsageError('--move needs the alias and its new key')
     if (values.delete && (alias === undefined || key !== undefined))
-      throw new UsageError('--delete takes one alias')
+      throw new UsageError('--delete needs one alias')
     if (alias === undefined) return list
     readKid(alias)
     if (values.delete) return remove(alias)

@@ -17,7 +17,7 @@ export const keysParts: KmsCommandParts = {
   name: 'keys',
   summary: 'Create, import, list, tag, rotate, disable and destroy keys',
   about:
-    'Looks after keys. They are made and kept in the key management service: key material is never shown.',
+    'Manages keys. They are created and stored in the key management service; key material is never shown.',
   verbs: [
     createKeyVerb,
     importKeyVerb,

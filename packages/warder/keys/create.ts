@@ -19,7 +19,7 @@ async function createKey({ kms, show }: KmsContext, body: KeyRequest): Promise<n
   const made = await kms.call('crypto.keys.create', { body }).catch((error: unknown) => {
     if (!(error instanceof ClientError) || error.kind !== 'forbidden') throw error
     const hint =
-      'Crypto officers decide who makes keys here; one of them can say: warder access grant-create USER.'
+      'Crypto officers decide who may create keys here; one of them can run: warder access grant-create USER.'
     throw new StartupError(formatClientError(error, hint), { cause: error })
   })
   show(made, formatCreatedKey(made))
@@ -53,10 +53,10 @@ export const createKeyVerb = kmsVerb({
   summary: 'Create a key; prints its id, or the two ids of a pair',
   about: `The algorithm determines the only use of the key:
   A128GCM A192GCM A256GCM                                          encrypts files and data
-  RSA-OAEP-256 RSA-OAEP                                            the same, a pair: whoever has rights on the public
-                                                                   half alone can encrypt and not decrypt
+  RSA-OAEP-256 RSA-OAEP                                            the same, as a pair: a user with rights only on the
+                                                                   public half can encrypt but not decrypt
   ECDH-ES+A128KW … A256KW                                          the same, on P-256 or --crv
-  A192KW A256KW A128GCMKW … A256GCMKW                              wraps the keys of what others encrypt
+  A192KW A256KW A128GCMKW … A256GCMKW                              wraps content encryption keys
 ${formatSignatureAlgorithms()}
   HS256 HS384 HS512                                                MACs
 --kty RSA (or EC with --crv, OKP, AKP) creates a pair for every algorithm of the type.`,

@@ -30,16 +30,16 @@ warder keys restore cancels the destruction. A destroyed key cannot be recovered
 and its signatures can be verified only with a copy of its public half. Requires the rights revoke and destroy on the
 named half. All keys are looked up before the confirmation.`,
   examples: ['warder keys destroy KEY', 'warder keys destroy KEY1 KEY2 --yes'],
-  interrupted: 'warder keys list shows which keys are left',
+  interrupted: 'warder keys list shows the remaining keys',
   options: {},
   parse(_, names) {
     const kids = [...new Set(names.map(readKid))]
-    if (kids.length === 0) throw new UsageError('say which key')
+    if (kids.length === 0) throw new UsageError('name at least one key')
     return async ({ kms, show, confirm }) => {
       const described: string[] = []
       for (const kid of kids) described.push(await describeKey(kms, kid))
       await confirm(
-        `Destroy ${described.join(', ')}? What was encrypted with ${kids.length === 1 ? 'it' : 'them'} cannot be read again.`,
+        `Destroy ${described.join(', ')}? Data that ${kids.length === 1 ? 'it' : 'they'} encrypted becomes unreadable.`,
       )
       const destroyed: string[] = []
       const waiting: { kid: string; destruction_at: string }[] = []
@@ -70,9 +70,9 @@ named half. All keys are looked up before the confirmation.`,
         ...destroyed.map((kid) => `${kid}  destroyed`),
         ...waiting.map(
           ({ kid, destruction_at: at }) =>
-            `${printable(kid)}  waits: destroyed on ${printable(formatDate(at))}, until then: warder keys restore`,
+            `${printable(kid)}  destruction pending until ${printable(formatDate(at))}; warder keys restore cancels it`,
         ),
-        ...gone.map((kid) => `${kid}  was gone already`),
+        ...gone.map((kid) => `${kid}  was already destroyed`),
       ])
       return 0
     }

@@ -35,9 +35,7 @@ export function createPassphraseReader(keyFile: string, file: string | undefined
   let known: string | undefined
   return () => {
     if (file === undefined)
-      throw new StartupError(
-        `${keyFile}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
-      )
+      throw new StartupError(`${keyFile}: the key is encrypted: give its passphrase with --passphrase-file F`)
     known ??= readSecretFile(file, 'the passphrase')
     return known
   }
@@ -63,20 +61,20 @@ export function buildImportRequest(name: string, content: string, options: Impor
   const text = (member: string): string | undefined => {
     const value = jwk[member]
     if (value === undefined || typeof value === 'string') return value
-    throw new StartupError(`${name}: ${member} is not text`)
+    throw new StartupError(`${name}: the member ${member} is not a string`)
   }
   if (Array.isArray(jwk.keys)) {
-    throw new StartupError(`${name}: is a set of keys; put one of them into a file of its own`)
+    throw new StartupError(`${name}: is a JWK set; put one of its keys into a file of its own`)
   }
   const kty = text('kty')
-  if (kty === undefined) throw new StartupError(`${name}: there is no kty: is it one JWK?`)
+  if (kty === undefined) throw new StartupError(`${name}: the member kty is missing, so this is not a JWK`)
   // Without any of these the service would create a new key instead of importing one.
   if (!secretJwkMembers.some((member) => text(member) !== undefined)) {
-    throw new StartupError(`${name}: holds no private or secret key`)
+    throw new StartupError(`${name}: contains no private or secret key`)
   }
   // An invalid value must not make a key extractable.
   if (jwk.ext !== undefined && typeof jwk.ext !== 'boolean')
-    throw new StartupError(`${name}: ext is neither true nor false`)
+    throw new StartupError(`${name}: the member ext is neither true nor false`)
   const alg = selectPssAlg(name, jwk[pssOnly], options.alg ?? text('alg'))
   const ops = readOps(name, jwk.key_ops)
   const use = text('use')
@@ -102,7 +100,7 @@ export function buildImportRequest(name: string, content: string, options: Impor
 function readOps(name: string, ops: unknown): readonly string[] | undefined {
   if (ops === undefined) return undefined
   if (Array.isArray(ops) && ops.every((op): op is string => typeof op === 'string')) return ops
-  throw new StartupError(`${name}: key_ops is not a list of texts (RFC 7517 §4.3)`)
+  throw new StartupError(`${name}: the member key_ops is not an array of strings (RFC 7517 §4.3)`)
 }
 
 /** Binds a key that is only for RSASSA-PSS to one of its algorithms. @throws StartupError */
@@ -123,7 +121,7 @@ function readKey(
   if (content.length > maxKeyBytes) throw new StartupError(`${name}: is too large for one key`)
   if (content.startsWith('PuTTY-User-Key-File'))
     throw new StartupError(
-      `${name}: is a private key of PuTTY: export it as an OpenSSH key, and convert that to PKCS#8`,
+      `${name}: is a private key of PuTTY: export it as an OpenSSH key and convert that to PKCS#8`,
     )
   if (isPem(content)) return pemToJwk(name, content, isEncryptedPem(content) ? passphrase() : undefined)
   let json: unknown

@@ -21,8 +21,8 @@ export function buildGenerateRequest({ kty, alg, crv, bits, tags, notExtractable
   if (type === undefined) {
     throw new UsageError(
       alg === undefined
-        ? 'say which kind of key: --alg ALG, or --kty TYPE'
-        : `--alg is one of ${[...keyAlgorithms.keys()].join(', ')}`,
+        ? 'give the kind of key: --alg ALG, or --kty TYPE'
+        : `--alg must be one of ${[...keyAlgorithms.keys()].join(', ')}`,
     )
   }
   const curve = crv ?? declared?.crv

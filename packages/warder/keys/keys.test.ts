@@ -84,9 +84,9 @@ test('the algorithm alone says which key to make, and the ids are printed', asyn
     )
   }
   assert.equal((await json(['keys', 'create', '--kty', 'RSA', '--bits', '3072'])).kty, 'RSA')
-  await fails(['keys', 'create'], /say which kind of key: --alg ALG, or --kty TYPE/, {}, 2)
-  const unknown = await fails(['keys', 'create', '--alg', 'ROT13'], /--alg is one of RSA-OAEP, /, {}, 2)
-  const named = /--alg is one of ([^;]+)/.exec(unknown.err)?.[1]?.split(', ') ?? []
+  await fails(['keys', 'create'], /give the kind of key: --alg ALG, or --kty TYPE/, {}, 2)
+  const unknown = await fails(['keys', 'create', '--alg', 'ROT13'], /--alg must be one of RSA-OAEP, /, {}, 2)
+  const named = /--alg must be one of ([^;]+)/.exec(unknown.err)?.[1]?.split(', ') ?? []
   assert.deepEqual(named.toSorted(), [...Object.keys(algorithms), 'ML-DSA-44'].toSorted())
   await fails(
     ['keys', 'create', '--alg', 'ROT13', '--kty', 'oct'],
@@ -113,8 +113,10 @@ test('a key is shown with its state, owner, tags and public half, and with nothi
   const shown = await json(['keys', 'show', kid])
   assert.equal(shown.public_jwk.d, undefined)
   createPublicKey({ key: shown.public_jwk, format: 'jwk' })
-  await fails(['keys', 'show', kid], /no such key, or it was destroyed, or you have no right/, { token: bob })
-  await fails(['keys', 'show'], /say which key/, {}, 2)
+  await fails(['keys', 'show', kid], /key does not exist, was destroyed, or you have no right/, {
+    token: bob,
+  })
+  await fails(['keys', 'show'], /name the key/, {}, 2)
 })
 
 test('tags are added and taken off, and jwks publishes the public half', async () => {
@@ -132,8 +134,8 @@ test('tags are added and taken off, and jwks publishes the public half', async (
   assert.ok(await published())
   assert.match((await ok(['keys', 'tag', kid, 'naïve [31m'])).out, /naïve/)
   await fails(['keys', 'tag', kid, '_system'], /bad_request/)
-  await fails(['keys', 'tag', kid], /say which key, and which tags/, {}, 2)
-  await fails(['keys', 'tag', kid, 'x'], /no such key/, { token: bob })
+  await fails(['keys', 'tag', kid], /name the key and at least one tag/, {}, 2)
+  await fails(['keys', 'tag', kid, 'x'], /key does not exist/, { token: bob })
 })
 
 test('an alias is made, used, moved and deleted from the command', async () => {
@@ -167,10 +169,10 @@ test('an alias is made, used, moved and deleted from the command', async () => {
   assert.equal((await run(moved)).code, 1, 'only the key of today may have encrypted it')
   assert.match((await ok(['keys', 'alias'])).out, new RegExp(`^alias/invoices +${two} `, 'm'))
   await fails(['keys', 'alias', 'invoices', one], /move it, or delete it first/)
-  await fails(['keys', 'alias', 'invoices', '--move'], /--move takes the alias and the key/, {}, 2)
-  await fails(['keys', 'alias', '--delete'], /--delete takes one alias/, {}, 2)
-  await fails(['keys', 'alias', 'a', 'b', 'c'], /one alias, and one key/, {}, 2)
-  await fails(['keys', 'alias', 'invoices@admin'], /no such key/, { token: bob })
+  await fails(['keys', 'alias', 'invoices', '--move'], /--move needs the alias and its new key/, {}, 2)
+  await fails(['keys', 'alias', '--delete'], /--delete needs one alias/, {}, 2)
+  await fails(['keys', 'alias', 'a', 'b', 'c'], /one alias, and at most one key/, {}, 2)
+  await fails(['keys', 'alias', 'invoices@admin'], /key does not exist/, { token: bob })
   assert.match((await ok(['keys', 'alias', 'invoices', '--delete'])).out, /deleted; the key stays/)
   assert.deepEqual((await json(['keys', 'alias'])).aliases, [])
 })
@@ -195,7 +197,7 @@ test('lists go page by page, and the last line says how to go on', async () => {
     /^KEY +NAME +KIND +STATE +MADE +ENDS +LAST USED +TAGS\n[0-9a-f-]{36} +HS256 +Active +\d{4}-\d\d-\d\d +never$/m,
   )
   for (const limit of ['0', '1000001', '-1', 'all']) {
-    await fails(['keys', 'list', '--limit', limit], /--limit is/, {}, 2)
+    await fails(['keys', 'list', '--limit', limit], /--limit must be/, {}, 2)
   }
 })
 
@@ -203,7 +205,7 @@ test('keys of others are listed with what one may do', async () => {
   const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
   assert.equal(
     (await ok(['keys', 'list', '--obtained'], { token: bob })).out,
-    'nobody has granted you rights on a key',
+    'you have no rights on keys of other users',
   )
   await ok(['access', 'grant', kid, 'bob', 'encrypt', 'getattributes'])
   const { out } = await ok(['keys', 'list', '--obtained'], { token: bob })
@@ -212,18 +214,18 @@ test('keys of others are listed with what one may do', async () => {
 
 test('a key is destroyed only when it is confirmed, with its other half, for ever', async () => {
   const { kid, kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
-  await fails(['keys', 'destroy', kid], /nothing was changed: nobody can be asked here; say --yes/)
+  await fails(['keys', 'destroy', kid], /nothing was changed: confirmation needs a terminal; use --yes/)
   for (const answer of ['', 'n', 'yes please']) {
     const ran = await fails(['keys', 'destroy', kid], /^nothing was changed$/, { answers: [answer] })
     assert.deepEqual(ran.asked, [
-      `Destroy ${kid} (ES256, Active, with its other half ${kid_public})? What was encrypted with it cannot be read again. [y/N] `,
+      `Destroy ${kid} (ES256, Active, with its other half ${kid_public})? Data that it encrypted becomes unreadable. [y/N] `,
     ])
   }
   await ok(['keys', 'show', kid])
   const { out } = await ok(['keys', 'destroy', kid, kid_public], { answers: ['y'] })
-  assert.equal(out, `${kid}  destroyed\n${kid_public}  was gone already`)
-  for (const half of [kid, kid_public]) await fails(['keys', 'show', half], /no such key/)
-  await fails(['keys', 'destroy', kid, '--yes'], /no such key/)
+  assert.equal(out, `${kid}  destroyed\n${kid_public}  was already destroyed`)
+  for (const half of [kid, kid_public]) await fails(['keys', 'show', half], /key does not exist/)
+  await fails(['keys', 'destroy', kid, '--yes'], /key does not exist/)
 })
 
 test('nothing is destroyed when one of several keys is not there, or not one’s own', async () => {
@@ -267,10 +269,13 @@ test('keys in PEM are imported and work: RSA, EC, Ed25519, ML-DSA, old forms and
     await ok(['crypto', 'verify', signed, '--key', made.kid])
   }
   const encrypted = file(cases[5]?.[0] ?? '')
-  await fails(['keys', 'import', encrypted], /the key is encrypted: give the file of its passphrase/)
+  await fails(
+    ['keys', 'import', encrypted],
+    /the key is encrypted: give its passphrase with --passphrase-file F/,
+  )
   await fails(
     ['keys', 'import', encrypted, '--passphrase-file', file('wrong')],
-    /the passphrase is wrong, or it is broken/,
+    /the passphrase is wrong, or the key is invalid/,
   )
 })
 
@@ -317,19 +322,19 @@ test('what is not one whole private key is refused without showing it, and witho
     ['', /is neither a JWK/],
     ['null', /is neither a JWK/],
     ['{"kty":"oct","k":"secret-that-is-cut', /is neither a JWK/],
-    ['{"kty":"oct","alg":"A256GCM"}', /holds no private or secret key/],
-    ['{"k":"AAAA"}', /there is no kty/],
-    ['{"keys":[]}', /is a set of keys/],
-    ['{"kty":"oct","alg":"A256GCM","k":7}', /k is not text/],
+    ['{"kty":"oct","alg":"A256GCM"}', /contains no private or secret key/],
+    ['{"k":"AAAA"}', /the member kty is missing/],
+    ['{"keys":[]}', /is a JWK set/],
+    ['{"kty":"oct","alg":"A256GCM","k":7}', /the member k is not a string/],
     [
       '{"kty":"oct","alg":"A128GCM","k":"AAAAAAAAAAAAAAAAAAAAAA","ext":"false"}',
       /ext is neither true nor false/,
     ],
     [JSON.stringify({ ...jwk, p: jwk.q, q: jwk.p, dp: 'AQAB' }), /bad_request/],
-    [JSON.stringify(publicKey.export({ format: 'jwk' })), /holds no private or secret key/],
-    [spki, /holds no private key/],
-    [pem + pem, /holds several private keys/],
-    [pem.replace(/[A-Za-z0-9]{40}/, 'A'.repeat(40)), /it is broken|bad_request/],
+    [JSON.stringify(publicKey.export({ format: 'jwk' })), /contains no private or secret key/],
+    [spki, /contains no private key/],
+    [pem + pem, /contains several private keys/],
+    [pem.replace(/[A-Za-z0-9]{40}/, 'A'.repeat(40)), /it is invalid|bad_request/],
     [pemOf('x448').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), /bad_request/],
     ['x'.repeat(70_000), /too large for one key/],
   ]
@@ -360,7 +365,7 @@ test('it runs as a process, also in a pipe that is closed early, and asks nobody
   )
   const nobody = await runWarder(['keys', 'list', '--user', 'bob', ...home])
   assert.deepEqual([nobody.code, nobody.out], [1, ''])
-  assert.match(nobody.err, /nobody is logged in: give --token-file/)
+  assert.match(nobody.err, /not logged in: run warder login, or give --token-file/)
 })
 
 test('a machine works with its token, under a name that rights can be granted to', async () => {
@@ -375,7 +380,7 @@ test('a machine works with its token, under a name that rights can be granted to
   assert.match(user, /^app:/)
   const { kid } = await json(['keys', 'create', '--alg', 'HS256'])
   const words = ['crypto', 'mac', file('x'), '--key', kid, '--alg', 'HS256']
-  await fails(words, /no such key/, { token })
+  await fails(words, /key does not exist/, { token })
   await ok(['access', 'grant', kid, user, 'mac'])
   await ok(words, { token })
 })
@@ -396,7 +401,7 @@ test('credentials come from where the help says, and a wrong one is told without
   assert.equal(await named(me(['--user', 'bob'], both)), 'bob', 'who is named on the line comes first')
   const twice = await me(['--user', 'bob', '--token-file', tokenFile])
   assert.deepEqual([twice.code, twice.out], [2, ''])
-  assert.match(twice.err, /--token-file says who asks: leave --user/)
+  assert.match(twice.err, /--token-file cannot be combined with --user/)
   const wrong = await me(['--user', 'bob'], { WARDER_PASSWORD: 'wrong-password' })
   assert.equal(wrong.code, 1)
   assert.match(wrong.err, /the login of bob to realm _ was refused/)
@@ -404,17 +409,17 @@ test('credentials come from where the help says, and a wrong one is told without
   const odd = await me([], { WARDER_TOKEN: 'two words' })
   assert.deepEqual([odd.code, odd.err], [1, 'the token contains invalid characters'])
   const machine = await me([], { WARDER_TOKEN: 'wt.unknown' })
-  assert.match(machine.err, /The service does not accept these credentials/)
+  assert.match(machine.err, /Check that the token is still valid/)
   assert.ok(!machine.err.includes('unknown\n'))
   const broken = mkdtempSync(join(tmpdir(), 'warder-broken-'))
   for (const text of ['', '{', 'null', '{"auth":{},"kms":7}']) {
     writeFileSync(join(broken, 'endpoints.json'), text)
     const { err } = await runInProcess({ ...warder, home: broken }, ['access', 'me'], { token: admin })
-    assert.match(err, /endpoints\.json does not say where the services are: start them again$/)
+    assert.match(err, /endpoints\.json contains no addresses of the services: restart them$/)
   }
   rmSync(broken, { recursive: true })
   const other = await runWarder(['access', 'me', '--home', folder])
-  assert.match(other.err, /endpoints\.json is not there: are the services started\?/)
+  assert.match(other.err, /endpoints\.json does not exist: are the services running\?/)
   const untrusted = await me(['--url', warder.kmsUrl], { WARDER_TOKEN: admin })
   assert.match(untrusted.err, /cannot be reached: .*certificate.*--ca-file/)
   const trusted = me(['--url', warder.kmsUrl, '--ca-file', warder.caFile], { WARDER_TOKEN: admin })

@@ -30,13 +30,13 @@ export type Rotation = Reply<'crypto.keys.rotation.get'>
 
 const maxMessages = 2 ** 32
 
-/** `1048576 AES-GCM messages of 4294967296 (0 %)`; undefined: they are not counted. */
+/** `1048576 AES-GCM messages of 4294967296 (0 %)`; undefined: not counted. */
 export function formatMessageCount({ messages }: Rotation): string | undefined {
   if (messages === undefined) return undefined
   return `${messages} AES-GCM messages of ${maxMessages} (${Math.floor((messages / maxMessages) * 100)} %)`
 }
 
-/** `every 90 days (policy), after 2147483648 messages, next 2026-01-01T…`; undefined: nobody said so. */
+/** `every 90 days (policy), after 2147483648 messages, next 2026-01-01T…`; undefined: there is no schedule. */
 export function formatRotation(rotation: Rotation): string | undefined {
   const { rotate_every: own, rotate_after_messages: ownMessages, policy, rotates_at: next } = rotation
   const formatSource = (mine: number | undefined) => (mine === undefined ? ' (policy)' : '')

@@ -52,14 +52,14 @@ test('a date that is wrong is told by the option that it stands behind', async (
   const kid = await newKey()
   await fails(
     ['keys', 'set-dates', kid, '--end', 'tomorrow'],
-    /--end is a day or a moment, .*; not 'tomorrow'/,
+    /--end must be a date or a time, .*; not 'tomorrow'/,
     2,
   )
   await fails(['keys', 'set-dates', kid, '--end', '2020-01-01'], /: --end is in the past\./)
   await fails(['keys', 'set-dates', kid, '--begin', inDays(1)], /The key is Active: --begin has passed\./)
   const early = ['--end', inDays(1), '--protect-stop', inDays(2)]
   await fails(['keys', 'set-dates', kid, ...early], /: --end is before --protect-stop\./)
-  await fails(['keys', 'set-dates', kid], /say which date/, 2)
+  await fails(['keys', 'set-dates', kid], /give at least one date/, 2)
 })
 
 test('a key rests while it is disabled', async () => {
@@ -75,7 +75,10 @@ test('a key rests while it is disabled', async () => {
 
 test('a destruction that waits is shown, and taken back', async () => {
   const kid = await newKey('--tag', 'waits')
-  assert.match(await ok('keys', 'destroy', kid, '--yes'), new RegExp(`waits: destroyed on ${inDays(7)}`))
+  assert.match(
+    await ok('keys', 'destroy', kid, '--yes'),
+    new RegExp(`destruction pending until ${inDays(7)}`),
+  )
   assert.deepEqual(await listed('--state', 'waiting'), [kid])
   await ok('keys', 'restore', kid)
   assert.deepEqual(await listed('--state', 'waiting'), [])
@@ -91,9 +94,9 @@ test('a schedule of rotations is set, shown and ended', async () => {
   assert.match(shown, /^encrypted +\d+ AES-GCM messages of 4294967296 \(0 %\)$/m)
   await ok(...set, '--after-messages', 'none')
   assert.match(await ok(...set, '--every', 'none'), new RegExp(`^${kid} {2}not rotated by the service$`))
-  await fails([...set, '--every', '90'], /--every is a time like 30d, 2w or 12h, not '90'/, 2)
-  await fails([...set, '--after-messages', 'many'], /--after-messages is a whole number or "none"/, 2)
-  await fails(set, /say what: --every, --after-messages or --min-decrypt-version/, 2)
+  await fails([...set, '--every', '90'], /--every must be a duration like 30d, 2w or 12h, not '90'/, 2)
+  await fails([...set, '--after-messages', 'many'], /--after-messages must be a whole number or "none"/, 2)
+  await fails(set, /give at least one of --every, --after-messages and --min-decrypt-version/, 2)
 })
 
 test('the destruction of a version waits where the service is configured so, and is taken back', async () => {
@@ -116,10 +119,10 @@ test('an old version is left behind: it opens nothing, is revoked, and is destro
   assert.ok(await opens())
   assert.match(
     await ok('keys', 'set-rotation', kid, '--min-decrypt-version', '2'),
-    /opens versions 2 and later$/,
+    /decrypts versions 2 and later$/,
   )
   assert.ok(!(await opens()))
-  assert.match(await ok('keys', 'versions', kid), / opens nothing$/m)
+  assert.match(await ok('keys', 'versions', kid), / decrypts nothing$/m)
   await ok('keys', 'set-rotation', kid, '--min-decrypt-version', '1')
   await ok('keys', 'version', 'disable', kid, '1')
   assert.ok(!(await opens()))
@@ -127,7 +130,7 @@ test('an old version is left behind: it opens nothing, is revoked, and is destro
   assert.ok(await opens())
   assert.match(await ok('keys', 'version', 'revoke', kid, '1'), / version 1 of .*: Deactivated$/)
   assert.ok(await opens(), 'what it protected still opens')
-  await fails(['keys', 'version', 'destroy', kid, '1'], /nobody can be asked here; say --yes/)
+  await fails(['keys', 'version', 'destroy', kid, '1'], /confirmation needs a terminal; use --yes/)
   assert.match(await ok('keys', 'version', 'destroy', kid, '1', '--yes'), / version 1 of .*: Destroyed$/)
   assert.ok(!(await opens()))
   await fails(

@@ -24,7 +24,7 @@ function lifeVerb(
     options: {},
     parse(_, names) {
       const kids = [...new Set(names.map(readKid))]
-      if (kids.length === 0) throw new UsageError('say which key')
+      if (kids.length === 0) throw new UsageError('name at least one key')
       return async ({ kms, show }) => {
         const done: Life[] = []
         for (const kid of kids)
@@ -71,7 +71,7 @@ function renameDates({ kind, status, description, requestId }: ClientError): Cli
 }
 
 const datePattern = /^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?)$/
-const dateHelp = 'a day or a moment, 2027-01-31 or 2027-01-31T12:00:00Z; "none" takes it away'
+const dateHelp = 'a date or a time, 2027-01-31 or 2027-01-31T12:00:00Z; "none" removes it'
 
 export const setDatesVerb = kmsVerb({
   name: 'set-dates',
@@ -103,9 +103,10 @@ right modifyattribute, which is in the group Modify.`,
     }
     const given = Object.entries(dates).filter(([, text]) => text !== undefined)
     if (given.length === 0)
-      throw new UsageError('say which date: --begin, --process-start, --protect-stop or --end')
+      throw new UsageError('give at least one date: --begin, --process-start, --protect-stop or --end')
     for (const [name, text = ''] of given)
-      if (!datePattern.test(text)) throw new UsageError(`${dateOptions[name]} is ${dateHelp}; not '${text}'`)
+      if (!datePattern.test(text))
+        throw new UsageError(`${dateOptions[name]} must be ${dateHelp}; not '${text}'`)
     const body = Object.fromEntries(given.map(([name, text]) => [name, text === 'none' ? null : text]))
     return async ({ kms, show }) => {
       const life = await withKeyErrors('key', kid, () =>

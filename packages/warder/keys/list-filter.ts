@@ -58,7 +58,8 @@ export function buildQuery(values: ValuesOf<typeof filterOptions>, now: number):
   const formatPast = (name: string, text: string): string => formatMoment(now - readDuration(name, text))
   if (all && owner !== undefined) throw new UsageError('--all and --owner exclude each other')
   const stateQuery = state === undefined ? {} : states[state.toLowerCase()]
-  if (stateQuery === undefined) throw new UsageError(`--state is one of ${Object.keys(states).join(', ')}`)
+  if (stateQuery === undefined)
+    throw new UsageError(`--state must be one of ${Object.keys(states).join(', ')}`)
   return {
     ...stateQuery,
     ...(tag !== undefined && { tag }),

@@ -78,8 +78,7 @@ function listKeys(filter: Query, options: ListOptions): ReturnType<KmsVerb['pars
       key.tags.join(' '),
     ])
     const headings = ['KEY', 'NAME', 'KIND', 'STATE', 'MADE', 'ENDS', 'LAST USED']
-    const empty =
-      Object.keys(filter).length === 0 ? 'there are no keys that you own' : 'there are no such keys'
+    const empty = Object.keys(filter).length === 0 ? 'you own no keys' : 'no keys match'
     show({ keys: keys.map(toJson), next }, [
       ...formatTable(
         [...headings, ...(ofOthers ? ['OWNER'] : []), 'TAGS'],
@@ -128,7 +127,7 @@ function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
       ...formatTable(
         ['KEY', 'OWNER', 'STATE', 'YOU MAY'],
         cells,
-        formatEmpty('nobody has granted you rights on a key', options),
+        formatEmpty('you have no rights on keys of other users', options),
       ),
       ...formatMore(options, next),
     ])
@@ -138,7 +137,7 @@ function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
 
 /** After the last key of a list, an empty page does not mean that the list is empty. */
 function formatEmpty(sentence: string, { after }: ListOptions): string {
-  return after === undefined ? sentence : 'there are no more'
+  return after === undefined ? sentence : 'there are no more keys'
 }
 
 function formatMore({ limit, command }: ListOptions, next: string | null): readonly string[] {
@@ -174,10 +173,10 @@ payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
   },
   parse({ obtained, limit = defaultLimit, after, ...filter }, names) {
     requireNoNames(names)
-    if (limit < 1 || limit > maxRows) throw new UsageError(`--limit is 1 to ${maxRows}`)
+    if (limit < 1 || limit > maxRows) throw new UsageError(`--limit must be 1 to ${maxRows}`)
     const query = buildQuery(filter, Date.now())
     if (obtained && Object.keys(query).length > 0)
-      throw new UsageError('--obtained takes no other filter: what others own is theirs to look after')
+      throw new UsageError('--obtained cannot be combined with other filters')
     const given = Object.keys(filterOptions).flatMap((name) =>
       quoteOption(name, filter[name as keyof typeof filter]),
     )

@@ -32,8 +32,8 @@ export function pemToJwk(
 ): Readonly<Record<string | symbol, unknown>> {
   requireReadableForm(name, text)
   const found = text.match(/-----BEGIN [A-Z ]*PRIVATE KEY-----/g) ?? []
-  if (found.length === 0) throw new StartupError(`${name}: holds no private key`)
-  if (found.length > 1) throw new StartupError(`${name}: holds several private keys; import one at a time`)
+  if (found.length === 0) throw new StartupError(`${name}: contains no private key`)
+  if (found.length > 1) throw new StartupError(`${name}: contains several private keys; import one at a time`)
   let key: KeyObject
   try {
     const [, plain] = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END/.exec(text) ?? []
@@ -42,8 +42,8 @@ export function pemToJwk(
   } catch (error) {
     if (error instanceof PkiError && error.code === 'invalid_value')
       throw new StartupError(`${name}: ${error.message}`)
-    // OpenSSL's own words say where it stopped, which helps nobody, and the cause may be a wrong passphrase.
-    const why = passphrase === undefined ? 'it is broken' : 'the passphrase is wrong, or it is broken'
+    // The message of OpenSSL does not help the user, and the cause may be a wrong passphrase.
+    const why = passphrase === undefined ? 'it is invalid' : 'the passphrase is wrong, or the key is invalid'
     throw new StartupError(`${name}: the private key cannot be read: ${why}`, { cause: error })
   }
   try {

@@ -13,7 +13,7 @@ const none = 'none'
 function readCount(name: string, text: string): number {
   if (text === none) return 0
   if (!/^\d{1,15}$/.test(text))
-    throw new UsageError(`--${name} is a whole number or "${none}", not '${text}'`)
+    throw new UsageError(`--${name} must be a whole number or "${none}", not '${text}'`)
   return Number(text)
 }
 
@@ -55,13 +55,13 @@ show displays the effective schedule. Requires the right rekey.`,
       ...(oldest !== undefined && { min_decrypt_version: oldest }),
     }
     if (Object.keys(body).length === 0)
-      throw new UsageError('say what: --every, --after-messages or --min-decrypt-version')
+      throw new UsageError('give at least one of --every, --after-messages and --min-decrypt-version')
     return async ({ kms, show }) => {
       const set = await withKeyErrors('key', kid, () =>
         kms.call('crypto.keys.rotation.set', { path: { kid }, body }),
       )
       const oldestText =
-        set.min_decrypt_version > 1 ? `; opens versions ${set.min_decrypt_version} and later` : ''
+        set.min_decrypt_version > 1 ? `; decrypts versions ${set.min_decrypt_version} and later` : ''
       show(set, [
         printable(`${set.kid}  ${formatRotation(set) ?? 'not rotated by the service'}${oldestText}`),
       ])

@@ -16,7 +16,7 @@ function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about'
     ...parts,
     options: {},
     parse(_, [first, ...tags]) {
-      if (first === undefined || tags.length === 0) throw new UsageError('say which key, and which tags')
+      if (first === undefined || tags.length === 0) throw new UsageError('name the key and at least one tag')
       const kid = readKid(first)
       return async ({ kms, show }) => {
         const after = await withKeyErrors('key', kid, () =>

@@ -24,11 +24,11 @@ function versionVerb<const O extends Options>(
     ...help,
     parse(values, [key, version, ...more]) {
       if (key === undefined || version === undefined || more.length > 0)
-        throw new UsageError('say one key, and the number of one version (see warder keys versions KEY)')
+        throw new UsageError('name one key and the number of one version (see warder keys versions KEY)')
       const kid = readKid(key)
       if (!/^[1-9]\d{0,8}$/.test(version))
         throw new UsageError(
-          `a version is a number from 1 on, not '${version}' (see warder keys versions KEY)`,
+          `a version must be a number from 1 on, not '${version}' (see warder keys versions KEY)`,
         )
       return async (context) => {
         const done = await withKeyErrors(`version ${version} of key`, kid, () =>
@@ -83,7 +83,7 @@ the right destroy.`,
     options: {},
     async act({ kms, confirm }, path) {
       await confirm(
-        `Destroy version ${path.version} of ${path.kid}? What was encrypted with it cannot be read again.`,
+        `Destroy version ${path.version} of ${path.kid}? Data that it encrypted becomes unreadable.`,
       )
       return kms.call('crypto.keys.versions.destroy', { path, body: {} })
     },

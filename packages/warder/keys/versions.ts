@@ -22,7 +22,8 @@ JWEs.`,
       const done = await withKeyErrors('key', kid, () =>
         kms.call('crypto.keys.rotate', { path: { kid }, body: {} }),
       )
-      if (!('version' in done)) throw new StartupError('the service answers as of an attribute-based key')
+      if (!('version' in done))
+        throw new StartupError('this is an attribute-based key: use warder keys abe rekey')
       const half = done.version_kid_public === undefined ? '' : `, public half ${done.version_kid_public}`
       show(done, [printable(`${done.kid}  version ${done.version}: ${done.version_kid}${half}`)])
       return 0
@@ -34,7 +35,7 @@ type Version = Reply<'crypto.keys.versions'>['versions'][number]
 
 function formatVersion(shown: Version, oldest: number): string {
   const { version, kid, newest, created_at } = shown
-  const role = newest ? 'protects' : version < oldest ? 'opens nothing' : ''
+  const role = newest ? 'protects' : version < oldest ? 'decrypts nothing' : ''
   return printable(
     `${String(version).padStart(5)}  ${kid}  ${formatState(shown).padEnd(11)}  ${created_at}  ${role}`,
   ).trimEnd()

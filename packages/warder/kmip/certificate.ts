@@ -41,7 +41,7 @@ export async function makeCertificate(request: CertificateRequest): Promise<Cert
   for (const file of [caFile, caKeyFile]) {
     if (!existsSync(file))
       throw new StartupError(
-        `${file} is not there: certificates of another authority than the local one are issued by it`,
+        `${file} does not exist: without a local authority, issue the certificate with your own authority`,
       )
   }
   const authority = readFileSync(caFile, 'utf8')
@@ -59,7 +59,9 @@ export async function makeCertificate(request: CertificateRequest): Promise<Cert
     { certificatePem: authority, privateKey: createPrivateKey(readFileSync(caKeyFile)) },
   )
   if (readPeerCommonName(new X509Certificate(certificatePem)) !== name)
-    throw new UsageError('the name is 1 to 256 characters, without blanks around it, and not *')
+    throw new UsageError(
+      'the name must have 1 to 256 characters, without leading or trailing blanks, and must not be *',
+    )
   recordClientCertificate(join(home, 'tls'), certificatePem)
   write(key, keyPem)
   write(cert, certificatePem)
@@ -67,7 +69,7 @@ export async function makeCertificate(request: CertificateRequest): Promise<Cert
 }
 
 function createExistsError(path: string): StartupError {
-  return new StartupError(`${path} exists already and is not overwritten: move it away, or say --out PATH`)
+  return new StartupError(`${path} already exists and is not overwritten: move it away, or use --out PATH`)
 }
 
 function write(path: string, pem: string): void {
@@ -76,8 +78,8 @@ function write(path: string, pem: string): void {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST') throw createExistsError(path)
-    if (code === 'ENOENT') throw new StartupError(`${path} was not written: there is no such folder`)
-    if (code === 'EACCES') throw new StartupError(`${path} was not written: the folder may not be written to`)
+    if (code === 'ENOENT') throw new StartupError(`${path} was not written: the folder does not exist`)
+    if (code === 'EACCES') throw new StartupError(`${path} was not written: permission denied for the folder`)
     throw new StartupError(`${path} was not written: ${error instanceof Error ? error.message : error}`)
   }
 }

@@ -116,7 +116,7 @@ test('What cannot be sent is told before anything is sent', async () => {
   const noCertificate = file('no-certificate', 'nothing')
   await assert.rejects(run('query', '--home', warder.home, '--ca-file', noCertificate), {
     name: 'StartupError',
-    message: `${noCertificate} holds no certificate in PEM`,
+    message: `${noCertificate} contains no certificate in PEM`,
   })
   await assert.rejects(run('query', '--socket', 'h:99999'), { name: 'UsageError', message: /1 to 65535/ })
   await assert.rejects(run('query', '--home', 'a', '--home=b'), {
@@ -124,22 +124,22 @@ test('What cannot be sent is told before anything is sent', async () => {
     message: '--home is given twice',
   })
   const refused: readonly (readonly [RegExp, ...string[]])[] = [
-    [/is not there/, 'send', join(warder.home, 'none.xml')],
+    [/does not exist/, 'send', join(warder.home, 'none.xml')],
     [/neither binary KMIP/, 'send', file('text', 'hello')],
-    [/no KMIP message/, 'send', file('bad.xml', '<RequestMessage>')],
-    [/no KMIP message/, 'send', file('bad.json', '{"tag":')],
-    [/no KMIP message/, 'send', file('unknown.json', '{"tag":"Fly","value":[]}')],
-    [/say which file/, 'send'],
-    [/--as is/, 'send', 'x', '--as', 'toml'],
-    [/--over is/, 'query', '--over', 'toml'],
-    [/belong together/, 'query', '--cert', 'x'],
+    [/not a KMIP message/, 'send', file('bad.xml', '<RequestMessage>')],
+    [/not a KMIP message/, 'send', file('bad.json', '{"tag":')],
+    [/not a KMIP message/, 'send', file('unknown.json', '{"tag":"Fly","value":[]}')],
+    [/name the file/, 'send'],
+    [/--as must be/, 'send', 'x', '--as', 'toml'],
+    [/--over must be/, 'query', '--over', 'toml'],
+    [/must be given together/, 'query', '--cert', 'x'],
     [/not both/, 'query', '--socket', 'a:1', '--url', 'https://a'],
-    [/--socket is like/, 'query', '--socket', 'nonsense'],
-    [/--kmip-version is one of/, 'send', 'x', '--kmip-version', '3.0'],
-    [/there is no 'fly'/, 'fly'],
-    [/say what to do/],
-    [/endpoints.json is not there/, 'query', '--home', join(warder.home, 'elsewhere')],
-    [/no hex dump/, 'explain', 'zz'],
+    [/--socket must have the form/, 'query', '--socket', 'nonsense'],
+    [/--kmip-version must be one of/, 'send', 'x', '--kmip-version', '3.0'],
+    [/there is no verb 'fly'/, 'fly'],
+    [/missing verb/],
+    [/endpoints.json does not exist/, 'query', '--home', join(warder.home, 'elsewhere')],
+    [/not a hex dump/, 'explain', 'zz'],
   ]
   for (const [sentence, ...args] of refused) await assert.rejects(run(...args), sentence, args.join(' '))
   await assert.rejects(run('fly'), UsageError)
@@ -173,16 +173,16 @@ test('certificate issues one that the socket lets in as that user', async () => 
   assert.equal(other.code, 1)
   assert.match(other.out, /NotFound/)
   const refused: readonly (readonly [RegExp, ...string[]])[] = [
-    [/storage-1\.key exists already and is not overwritten/, 'x', '--out', out],
-    [/there is no such folder/, 'x', '--out', join(warder.home, 'no', 'where')],
-    [/does not do for a file/, 'a/b'],
-    [/the name is 1 to 256/, '*', '--out', join(warder.home, 'star')],
-    [/--days is at least 1/, 'x', '--days', '0'],
-    [/say which user/],
+    [/storage-1\.key already exists and is not overwritten/, 'x', '--out', out],
+    [/the folder does not exist/, 'x', '--out', join(warder.home, 'no', 'where')],
+    [/not usable as a file name/, 'a/b'],
+    [/the name must have 1 to 256/, '*', '--out', join(warder.home, 'star')],
+    [/--days must be at least 1/, 'x', '--days', '0'],
+    [/name the user/],
   ]
   for (const [sentence, ...args] of refused)
     await assert.rejects(run('certificate', '--home', warder.home, ...args), sentence)
-  await assert.rejects(run('certificate', 'x', '--home', join(warder.home, 'none')), /ca.crt is not there/)
+  await assert.rejects(run('certificate', 'x', '--home', join(warder.home, 'none')), /ca.crt does not exist/)
 })
 
 test('revoke-certificate refuses a device on its open connections and on new ones, by socket and HTTPS, without a restart', async () => {
@@ -214,9 +214,9 @@ test('revoke-certificate refuses a device on its open connections and on new one
   )
   const strangerFile = file('stranger.crt', stranger.certificatePem)
   const refused: readonly (readonly [RegExp, ...string[]])[] = [
-    [/is revoked already/, 'stolen'],
+    [/is already revoked/, 'stolen'],
     [/no certificate of nobody is recorded/, 'nobody'],
-    [/--reason is one of/, 'kept', '--reason', 'boredom'],
+    [/--reason must be one of/, 'kept', '--reason', 'boredom'],
     [/not of kept/, 'kept', '--cert', join(warder.home, 'stolen.crt')],
     [/cannot be read as a certificate/, 'kept', '--cert', join(warder.home, 'none.crt')],
     [/was not issued by/, 'stranger', '--cert', strangerFile],

@@ -122,10 +122,10 @@ const certificate = homeVerb({
     },
   },
   parse({ out, days = defaultDays, rsa }, names) {
-    if (days === 0) throw new UsageError('--days is at least 1')
+    if (days === 0) throw new UsageError('--days must be at least 1')
     const name = requireOneName(names, 'user')
     if (out === undefined && !/^[\w.@-]+$/.test(name))
-      throw new UsageError('the name does not do for a file: say --out PATH')
+      throw new UsageError('the name is not usable as a file name: use --out PATH')
     return async ({ home, terminal }) => {
       const request = { name, home: resolve(home), out: out ?? name, days, rsa, now: Date.now() }
       const { cert, key, validTo } = await makeCertificate(request)
@@ -156,7 +156,7 @@ certificate that is not recorded in the home with --cert.`,
   parse({ reason = clientReasons[0], cert }, names) {
     const name = requireOneName(names, 'user')
     const why = clientReasons.find((known) => known === reason)
-    if (why === undefined) throw new UsageError(`--reason is one of ${clientReasons.join(', ')}`)
+    if (why === undefined) throw new UsageError(`--reason must be one of ${clientReasons.join(', ')}`)
     return async ({ home, terminal }) => {
       const revoked = await revokeCertificates({ name, home: resolve(home), cert, reason: why })
       for (const { serial, validTo } of revoked)
@@ -182,7 +182,7 @@ async function exchange({ endpoint, transport: way }: KmipTarget, message: TtlvN
     return await connection.exchange(message)
   } catch (error) {
     if (error instanceof KmipDecodeError)
-      throw new StartupError(`the answer cannot be read: ${error.message}`, { cause: error })
+      throw new StartupError(`the response cannot be decoded: ${error.message}`, { cause: error })
     throw new StartupError(`the server: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     })
@@ -194,13 +194,13 @@ async function exchange({ endpoint, transport: way }: KmipTarget, message: TtlvN
 function readForm(word: string | undefined): Form | undefined {
   const form = forms.find((name) => name === word)
   if (word !== undefined && form === undefined)
-    throw new UsageError(`--as is ${forms.join(', ')}, not '${word}'`)
+    throw new UsageError(`--as must be one of ${forms.join(', ')}, not '${word}'`)
   return form
 }
 
 function readVersion(word = '2.1'): KmipVersion {
   const version = kmipVersions.find((name) => name === word)
   if (version === undefined)
-    throw new UsageError(`--kmip-version is one of ${kmipVersions.join(', ')}, not '${word}'`)
+    throw new UsageError(`--kmip-version must be one of ${kmipVersions.join(', ')}, not '${word}'`)
   return version
 }

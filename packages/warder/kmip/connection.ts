@@ -111,8 +111,8 @@ function readFrame(tls: TLSSocket): Promise<Buffer> {
       if (length !== undefined && received.length >= length) end(() => resolve(received.subarray(0, length)))
     }
     const onError = (error: Error): void => end(() => reject(error))
-    const onClose = (): void => end(() => reject(new Error('the server ended the connection')))
-    const timer = setTimeout(() => end(() => reject(new Error('no answer came'))), answerWithinMs)
+    const onClose = (): void => end(() => reject(new Error('the server closed the connection')))
+    const timer = setTimeout(() => end(() => reject(new Error('no response in time'))), answerWithinMs)
     tls.on('data', onData).on('error', onError).on('close', onClose)
   })
 }

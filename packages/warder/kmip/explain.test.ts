@@ -41,16 +41,16 @@ test('Key material is left out unless it is asked for', () => {
 
 test('What is wrong is told with its place, and reading goes on', () => {
   const wrong: Readonly<Record<string, RegExp>> = {
-    '420078 01 00000010 42006a 02 00000004': /at byte 4: the length is 16, and 8 bytes are left/,
-    '420078 01 00000008 42006a 02 00000004': /at byte 12: the length is 4, and 0 bytes are left/,
+    '420078 01 00000010 42006a 02 00000004': /at byte 4: the length is 16, but only 8 bytes are left/,
+    '420078 01 00000008 42006a 02 00000004': /at byte 12: the length is 4, but only 0 bytes are left/,
     '42006a 02 00000004 00000001 00000001': /at byte 12: the padding is not zero/,
     '42006a 02 00000005 00000001 00000000': /at byte 4: Integer has length 5, not 4/,
     '4200ff 02 00000004 00000001 00000000': /^$/,
-    '42ffff 02 00000004 00000001 00000000': /at byte 0: 0x42FFFF is no tag of the standard/,
-    '42006a 0c 00000004 00000001 00000000': /at byte 3: 12 is no type/,
-    '420078 01 00000004 00000000': /at byte 4: the length 4 of a structure is no multiple of 8/,
-    '420078 01': /at byte 0: 4 bytes are left, an item begins with 8/,
-    '420094 07 ffffffff 61626364': /the length is 4294967295, and 4 bytes are left/,
+    '42ffff 02 00000004 00000001 00000000': /at byte 0: 0x42FFFF is not a tag of the standard/,
+    '42006a 0c 00000004 00000001 00000000': /at byte 3: 12 is not a type/,
+    '420078 01 00000004 00000000': /at byte 4: the length 4 of a structure is not a multiple of 8/,
+    '420078 01': /at byte 0: only 4 bytes are left, but an item header has 8/,
+    '420094 07 ffffffff 61626364': /the length is 4294967295, but only 4 bytes are left/,
   }
   for (const [bytes, sentence] of Object.entries(wrong))
     assert.match(explain(hex(bytes), plain).problems.join('\n'), sentence, bytes)

@@ -82,7 +82,7 @@ export function explain(bytes: Buffer, options: ExplainOptions): Explanation {
     let at = start
     while (at < level.end && lines.length < maxLines) {
       if (level.end - at < 8) {
-        addProblem(at, `${level.end - at} bytes are left, an item begins with 8`)
+        addProblem(at, `only ${level.end - at} bytes are left, but an item header has 8`)
         return
       }
       at = readItem(at, level)
@@ -96,19 +96,19 @@ export function explain(bytes: Buffer, options: ExplainOptions): Explanation {
     const begin = at + 8
     const padded = type === 1 ? length : Math.ceil(length / 8) * 8
     if (tagName(tag) === undefined && tag >>> 16 !== 0x54)
-      addProblem(at, `${tagText(tag)} is no tag of the standard`)
+      addProblem(at, `${tagText(tag)} is not a tag of the standard`)
     const typeName = typeNames[type]
-    if (typeName === undefined) addProblem(at + 3, `${type} is no type`)
+    if (typeName === undefined) addProblem(at + 3, `${type} is not a type`)
     const expected = fixedLengths[type]
     if (expected !== undefined && length !== expected)
       addProblem(at + 4, `${typeName} has length ${length}, not ${expected}`)
     if (type === 1 && length % 8 !== 0)
-      addProblem(at + 4, `the length ${length} of a structure is no multiple of 8`)
+      addProblem(at + 4, `the length ${length} of a structure is not a multiple of 8`)
     const available = Math.min(length, level.end - begin)
     if (available < length)
       addProblem(
         at + 4,
-        `the length is ${length}, and ${Math.max(0, available)} bytes are left in what holds it`,
+        `the length is ${length}, but only ${Math.max(0, available)} bytes are left in the enclosing structure`,
       )
     const head = `${String(at).padStart(5)}  ${'  '.repeat(level.indent)}${tagText(tag)}`
     const value = bytes.subarray(begin, begin + available)

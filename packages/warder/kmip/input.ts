@@ -24,7 +24,7 @@ export function readInput(word: string, options: { readonly hex: boolean }): Inp
   if (word !== '-' && !existsSync(word)) {
     const bytes = options.hex ? parseHexDump(word) : undefined
     if (bytes !== undefined) return { bytes, encoding: 'ttlv' }
-    throw new StartupError(`${word} is not there${options.hex ? ', and it is no hex dump' : ''}`)
+    throw new StartupError(`${word} does not exist${options.hex ? ', and is not a hex dump' : ''}`)
   }
   const bytes = readBytes(word)
   if (bytes[0] === 0x42 && bytes[1] === 0) return { bytes, encoding: 'ttlv' }
@@ -33,7 +33,7 @@ export function readInput(word: string, options: { readonly hex: boolean }): Inp
   if (text.startsWith('{')) return { bytes: Buffer.from(text), encoding: 'json' }
   const dumped = parseHexDump(text)
   if (dumped === undefined)
-    throw new StartupError('this is neither binary KMIP, nor a hex dump of it, nor JSON or XML')
+    throw new StartupError('the input is neither binary KMIP, nor a hex dump of it, nor JSON or XML')
   return { bytes: dumped, encoding: 'ttlv' }
 }
 
@@ -57,7 +57,7 @@ export function decodeMessage({ bytes, encoding }: Input, bareVersion: KmipVersi
     return writeRequest({ ...decodeRequest(bytes, encoding, { bareVersion }), bare: false })
   } catch (error) {
     if (!(error instanceof KmipDecodeError) && !(error instanceof SyntaxError)) throw error
-    throw new StartupError(`this is no KMIP message: ${error.message}`)
+    throw new StartupError(`this is not a KMIP message: ${error.message}`)
   }
 }
 

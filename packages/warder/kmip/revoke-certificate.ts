@@ -44,7 +44,7 @@ export async function revokeCertificates({
   const folder = join(home, 'tls')
   const certificates = cert === undefined ? findCertificates(folder, name) : [readCertificateFor(cert, name)]
   const revoked = await revokeClientCertificates(folder, certificates, reason, systemClock)
-  if (revoked.length === 0) throw new StartupError(`every certificate of ${name} is revoked already`)
+  if (revoked.length === 0) throw new StartupError(`every certificate of ${name} is already revoked`)
   await pause(seenAfterMs)
   return revoked
 }
@@ -53,7 +53,7 @@ function findCertificates(folder: string, name: string): readonly ClientCertific
   const found = listClientCertificates(folder).filter((each) => each.name === name)
   if (found.length > 0) return found
   throw new StartupError(
-    `no certificate of ${name} is recorded in ${join(folder, 'clients')}: name its file with --cert`,
+    `no certificate of ${name} is recorded in ${join(folder, 'clients')}: give its file with --cert`,
   )
 }
 

@@ -55,12 +55,13 @@ const encodings = ['ttlv', 'json', 'xml'] as const
 export function readTarget(values: ValuesOf<typeof targetOptions>): (home: string) => KmipTarget {
   const { socket, url, over = 'json', cert, key, 'token-file': tokenFile, 'ca-file': caFile } = values
   const encoding = encodings.find((name) => name === over)
-  if (encoding === undefined) throw new UsageError(`--over is ttlv, json or xml, not '${over}'`)
-  if ((cert === undefined) !== (key === undefined)) throw new UsageError('--cert and --key belong together')
+  if (encoding === undefined) throw new UsageError(`--over must be ttlv, json or xml, not '${over}'`)
+  if ((cert === undefined) !== (key === undefined))
+    throw new UsageError('--cert and --key must be given together')
   if (socket !== undefined && url !== undefined) throw new UsageError('give --socket or --url, not both')
   if (tokenFile !== undefined && url === undefined) throw new UsageError('--token-file needs --url')
   if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
-    throw new UsageError('--url is like https://kms.example.com:9998')
+    throw new UsageError('--url must have the form https://kms.example.com:9998')
   const socketAddress = socket === undefined ? undefined : readSocketAddress(socket)
   return (home) => {
     if (caFile !== undefined) requireAuthority(caFile)
@@ -85,9 +86,9 @@ export function readTarget(values: ValuesOf<typeof targetOptions>): (home: strin
 
 function readSocketAddress(text: string): { readonly host: string; readonly port: number } {
   const found = /^(?:\[([0-9a-fA-F:]+)\]|([^:]+)):(\d{1,5})$/.exec(text)
-  if (found === null) throw new UsageError('--socket is like kms.example.com:5696')
+  if (found === null) throw new UsageError('--socket must have the form kms.example.com:5696')
   const port = Number(found[3])
-  if (port < 1 || port > 65_535) throw new UsageError(`--socket: a port is 1 to 65535, not ${port}`)
+  if (port < 1 || port > 65_535) throw new UsageError(`--socket: a port must be 1 to 65535, not ${port}`)
   return { host: found[1] ?? found[2] ?? '', port }
 }
 
@@ -99,7 +100,7 @@ function findLocalSocket(
   const { kms, kmip } = readEndpoints(home)
   if (kmip === undefined)
     throw new StartupError(
-      'the KMIP socket is not open: it needs TLS and clients_ca_cert_file; --url goes over HTTPS',
+      'the KMIP socket is not open: it requires TLS and clients_ca_cert_file; --url uses HTTPS instead',
     )
   const { caFile: trusted, serverName } = toServer(home, kms, caFile)
   return { socket: kmip, ca: readPem(trusted), serverName }
@@ -111,7 +112,7 @@ function findFile(path: string): string | undefined {
 
 function readPem(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
-  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
+  if (!existsSync(file)) throw new StartupError(`${file} does not exist`)
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

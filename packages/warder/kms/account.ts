@@ -61,7 +61,7 @@ export function readAccount(values: ValuesOf<typeof accountOptions>): Account {
   const named = [user, realm, passwordFile, totpCode].some((option) => option !== undefined)
   if (named && tokenFile !== undefined) {
     throw new UsageError(
-      '--token-file says who asks: leave --user, --realm, --password-file and --totp-code out',
+      '--token-file cannot be combined with --user, --realm, --password-file and --totp-code',
     )
   }
   const requested = { username: user, realm }
@@ -122,7 +122,7 @@ export async function logIn(
     code: totpCode,
     passwordVariable: 'WARDER_PASSWORD',
     withoutPassword:
-      'nobody is logged in: give --token-file FILE, --password-file FILE (- is standard input), WARDER_TOKEN or WARDER_PASSWORD',
+      'not logged in: run warder login, or give --token-file FILE, --password-file FILE (- is standard input), WARDER_TOKEN or WARDER_PASSWORD',
   }
   const { id, token } = await begin(auth, login, sources)
   return {

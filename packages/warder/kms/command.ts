@@ -27,10 +27,10 @@ export interface KmsCommandParts {
 const commonHelp = `Account:
 ${optionsHelp(accountOptions)}
 
-Where:
+Services:
 ${optionsHelp(endpointOptions)}
 
-How:
+Output:
 ${optionsHelp(outputOptions)}
 
 ${exitCodesHelp}`
@@ -58,7 +58,7 @@ ${about}
 
 ${formatVerbs(all)}
 
-  warder ${name} VERB --help    more about one of them, with examples
+  warder ${name} VERB --help    show the help of one verb, with examples
 
 ${commonHelp}
 

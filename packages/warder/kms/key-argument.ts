@@ -10,6 +10,6 @@ export function readKid(text: string): string {
 export const keyOption = {
   type: 'text',
   value: 'KEY',
-  required: 'say which key: --key KEY (see warder keys list)',
+  required: 'name the key: --key KEY (see warder keys list)',
   help: 'id or alias of the key',
 } as const

@@ -7,21 +7,21 @@ import { formatReason, getConnectionHint } from '../login/exchange.ts'
 /** Advice after a refusal, where the kind alone determines it. */
 const advice: Readonly<Record<string, string>> = {
   unauthorized:
-    'The service does not accept these credentials: is the login of a realm that it lets in (auth_verifier_realm), the token still valid?',
-  forbidden: 'Its owner can grant the right: warder access grant --help.',
+    'Check that the token is still valid and that the service accepts its realm (auth_verifier_realm).',
+  forbidden: 'The owner can grant the right: warder access grant --help.',
 }
 
 /** A more specific message than `Access denied.` needs no advice. */
 function getAdvice({ kind, description }: ClientError): string | undefined {
   if (kind === 'not_found' && description === 'There is nothing at this path.')
-    return 'Is the address that of the key management service?'
+    return 'Check that this is the address of the key management service.'
   const saysMore = kind === 'forbidden' && description !== errorKinds.forbidden.sentence
   return saysMore ? undefined : advice[kind]
 }
 
 /** Converts an error to one line for the user, without control characters from the service. */
 export function toUserError(error: unknown): unknown {
-  if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
+  if (error instanceof NoAnswer) return new StartupError('nothing was changed: the question was not answered')
   if (error instanceof ClientError) return new StartupError(formatClientError(error), { cause: error })
   return error
 }
@@ -45,7 +45,7 @@ export async function withKeyErrors<R>(whatKey: string, kid: string, call: () =>
     return await call()
   } catch (error) {
     if (!(error instanceof ClientError) || error.status === undefined) throw error
-    const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
+    const missing = 'The key does not exist, was destroyed, or you have no right on it.'
     // A more specific message, such as `The key has no version 9.`, needs no advice.
     const isMissing = error.kind === 'not_found' && /not found\.$/.test(error.description)
     const hint = isMissing ? missing : getAdvice(error)

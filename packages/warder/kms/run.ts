@@ -97,7 +97,7 @@ export async function runKms(
 function requireOneReader(verb: KmsVerb, names: readonly string[], account: Account): void {
   const readers = [account.passwordFile, account.tokenFile].filter((file) => file === '-').length
   if (readers + (verb.readsInput?.(names) === true ? 1 : 0) > 1) {
-    throw new UsageError('standard input can be only one thing: put the password or the token into a file')
+    throw new UsageError('standard input can be used only once: put the password or the token into a file')
   }
 }
 
@@ -161,7 +161,7 @@ async function signIn(
   if (stored !== undefined) return stored
   if (server === undefined) {
     throw new StartupError(
-      'nobody is logged in: give a token (--token-file, WARDER_TOKEN), or --auth-url to log in at',
+      'not logged in: give a token (--token-file, WARDER_TOKEN), or the authentication service with --auth-url',
     )
   }
   const auth = openClient(server)

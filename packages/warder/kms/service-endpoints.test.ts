@@ -31,14 +31,14 @@ test('a home that is said means its own services', () => {
   assert.deepEqual([home, url, authUrl, caFile], [folder, undefined, undefined, undefined])
   assert.throws(
     () => findServiceEndpoints(readEndpointOptions({ ...nothing, home: folder }, env)),
-    /are the services started/,
+    /are the services running/,
   )
 })
 
 test('what is no address is told with where it came from', () => {
   assert.throws(
     () => readEndpointOptions(nothing, { WARDER_URL: 'http://kms' }),
-    /--url \(WARDER_URL\) is like https:.*, not 'http:\/\/kms'/,
+    /--url \(WARDER_URL\) must have the form https:.*, not 'http:\/\/kms'/,
   )
 })
 

@@ -85,6 +85,8 @@ export function findServiceEndpoints({ home, url, authUrl, caFile }: EndpointOpt
 /** @throws UsageError for an invalid address */
 function readAddress(name: 'url' | 'auth-url', url: string | undefined): string | undefined {
   if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
-    throw new UsageError(`--${name} (${variables[name]}) is like https://kms.example.com:9998, not '${url}'`)
+    throw new UsageError(
+      `--${name} (${variables[name]}) must have the form https://kms.example.com:9998, not '${url}'`,
+    )
   return url
 }

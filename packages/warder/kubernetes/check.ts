@@ -15,7 +15,7 @@ export async function checkProvider(socket: string, terminal: Terminal): Promise
     return healthz === 'ok' ? 0 : 1
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    terminal.err(`warder kubernetes-kms: ${printable(`no Status from ${socket}: ${why}`)}`)
+    terminal.err(`warder kubernetes-kms: ${printable(`the provider at ${socket} does not respond: ${why}`)}`)
     return 1
   } finally {
     client.close()

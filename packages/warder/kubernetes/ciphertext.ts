@@ -25,7 +25,10 @@ export function encodeCiphertext(sealed: Sealed): Buffer {
   const iv = Buffer.from(sealed.iv, 'base64url')
   const tag = Buffer.from(sealed.tag, 'base64url')
   if (iv.length !== ivBytes || tag.length !== tagBytes)
-    throw new Refused('internal', 'the key management service answered with another cipher than AES-GCM')
+    throw new Refused(
+      'internal',
+      'the key management service used another cipher than AES-GCM: --key must be an AES key of 256 bits',
+    )
   const start = Buffer.alloc(headerAt)
   start[0] = format
   start.writeUInt16BE(header.length, 1)

@@ -11,8 +11,8 @@ const options = {
   socket: {
     type: 'text',
     value: 'PATH',
-    required: 'say where the API server finds the provider: --socket /run/warder-kms/kms.sock',
-    help: 'the Unix socket to serve on; its folder is there already',
+    required: 'give the Unix socket for the API server: --socket /run/warder-kms/kms.sock',
+    help: 'Unix socket to serve on, in an existing folder',
   },
   key: {
     type: 'text',
@@ -65,13 +65,11 @@ Example:
     if (values.check) return (await import('./check.ts')).checkProvider(socket, terminal)
     const { key } = values
     if (key === undefined || key === '')
-      throw new UsageError('say which key encrypts: --key KEY (see warder keys list)')
+      throw new UsageError('name the key: --key KEY (see warder keys list)')
     const login = readLogin(values)
     const { kms, auth } = findServiceEndpoints(readEndpointOptions(values, terminal.env))
     if (auth === undefined && 'roleId' in login)
-      throw new UsageError(
-        '--role-id logs in at the authentication service: say where it is, with --auth-url',
-      )
+      throw new UsageError('--role-id needs the authentication service: give its address with --auth-url')
     const { startProvider } = await import('./run.ts')
     const running = await startProvider({
       socket,
@@ -102,10 +100,12 @@ function readLogin(values: ValuesOf<typeof options>): MachineLogin {
   const { 'role-id': roleId, 'secret-id-file': secretIdFile, 'token-file': tokenFile } = values
   if (tokenFile !== undefined) {
     if (roleId !== undefined || secretIdFile !== undefined)
-      throw new UsageError('--token-file says who asks: leave --role-id and --secret-id-file out')
+      throw new UsageError('--token-file cannot be combined with --role-id and --secret-id-file')
     return { tokenFile }
   }
   if (roleId === undefined || secretIdFile === undefined)
-    throw new UsageError('say who asks: --role-id ID and --secret-id-file FILE, or --token-file FILE')
+    throw new UsageError(
+      'give the credential of the machine: --role-id ID and --secret-id-file FILE, or --token-file FILE',
+    )
   return { roleId, secretIdFile }
 }

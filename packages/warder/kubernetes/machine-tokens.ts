@@ -105,13 +105,13 @@ export class MachineTokens {
       this.#failures += 1
       this.#failure = invalidate
       this.#notBefore = this.#now() + pause
-      log.warn({ failures: this.#failures, reason: invalidate.message }, 'the machine gets no token')
+      log.warn({ failures: this.#failures, reason: invalidate.message }, 'the machine cannot obtain a token')
       throw invalidate
     }
   }
 
   async #logIn({ roleId, secretIdFile }: Extract<MachineLogin, { roleId: string }>): Promise<HeldToken> {
-    const json = { role_id: roleId, secret_id: readSecretFile(secretIdFile, 'the secret id') }
+    const json = { role_id: roleId, secret_id: readSecretFile(secretIdFile, 'the SecretID') }
     return this.#readGrant(await this.#ask('/auth/approle/login', { json }), undefined)
   }
 
@@ -129,12 +129,13 @@ export class MachineTokens {
 
   async #ask(path: string, ask: Parameters<HttpsClient['ask']>[1]): Promise<Answer> {
     const { auth } = this.#options
-    if (auth === undefined) throw new Refused('denied', 'nobody knows where the authentication service is')
+    if (auth === undefined)
+      throw new Refused('denied', 'the address of the authentication service is not known: give --auth-url')
     try {
       return await auth.ask(path, ask)
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause)
-      throw new Refused('unavailable', `the authentication service does not answer: ${why}`, { cause })
+      throw new Refused('unavailable', `the authentication service does not respond: ${why}`, { cause })
     }
   }
 

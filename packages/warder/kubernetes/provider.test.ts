@@ -267,7 +267,7 @@ test('a login that is refused is told, and not tried at each call', async () => 
   const other = await startProvider(optionsWith(path, { login: { roleId: login.roleId, secretIdFile } }))
   const caller = new ApiServer(path)
   try {
-    const logins = () => lines.filter((line) => line.includes('gets no token')).length
+    const logins = () => lines.filter((line) => line.includes('cannot obtain a token')).length
     const before = logins()
     const failures = await Promise.all(
       Array.from({ length: 20 }, () => caller.callRefused('Encrypt', { plaintext })),
@@ -287,12 +287,15 @@ test('a login that is refused is told, and not tried at each call', async () => 
 
 test('a socket of another process, or a file, is left alone; one of a killed provider is replaced', async () => {
   assert.equal(statSync(socket).mode & 0o777, 0o600)
-  await assert.rejects(startProvider(optionsWith(socket)), /another process serves on/)
+  await assert.rejects(startProvider(optionsWith(socket)), /another process already serves on/)
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')
-  await assert.rejects(startProvider(optionsWith(file)), /is no socket/)
-  await assert.rejects(startProvider(optionsWith(join(folder, 'no', 'kms.sock'))), /there is no folder/)
-  await assert.rejects(startProvider(optionsWith(join(folder, 'x'.repeat(120)))), /more than 107 bytes/)
+  await assert.rejects(startProvider(optionsWith(file)), /is not a socket/)
+  await assert.rejects(
+    startProvider(optionsWith(join(folder, 'no', 'kms.sock'))),
+    /the folder .* does not exist/,
+  )
+  await assert.rejects(startProvider(optionsWith(join(folder, 'x'.repeat(120)))), /longer than 107 bytes/)
   assert.equal((await api.call('Status', {})).healthz, 'ok')
 
   const left = join(folder, 'left.sock')
@@ -340,16 +343,19 @@ test('--check asks the provider at a socket', async () => {
   assert.equal(await check(socket), 0)
   assert.equal(await check(join(folder, 'nobody.sock')), 1)
   assert.equal(told[0], `v2 ok, key id ${keyId}`)
-  assert.match(told[1] ?? '', /^warder kubernetes-kms: no Status from .*nobody\.sock: /)
+  assert.match(told[1] ?? '', /^warder kubernetes-kms: the provider at .*nobody\.sock does not respond: /)
 })
 
 test('what is typed wrongly is told before anything is done', async () => {
   for (const [args, reason] of [
     [['--key', 'k', '--token-file', 'f'], /--socket/],
     [['--socket', 's', '--token-file', 'f'], /--key/],
-    [['--socket', 's', '--key', 'k'], /say who asks/],
-    [['--socket', 's', '--key', 'k', '--role-id', 'r'], /say who asks/],
-    [['--socket', 's', '--key', 'k', '--role-id', 'r', '--token-file', 'f'], /leave --role-id/],
+    [['--socket', 's', '--key', 'k'], /give the credential of the machine/],
+    [['--socket', 's', '--key', 'k', '--role-id', 'r'], /give the credential of the machine/],
+    [
+      ['--socket', 's', '--key', 'k', '--role-id', 'r', '--token-file', 'f'],
+      /cannot be combined with --role-id/,
+    ],
     [
       ['--socket', 's', '--key', 'k', '--role-id', 'r', '--secret-id-file', 'f', '--url', 'https://h:1'],
       /--auth-url/,

@@ -63,8 +63,9 @@ export class Provider {
   async decrypt({ ciphertext, keyId, annotations }: DecryptRequest): Promise<Uint8Array> {
     const sealed = decodeCiphertext(ciphertext)
     if (readKeyId(sealed.protected) !== keyId)
-      throw new Refused('invalid', 'the key id is not the one that was given with this ciphertext')
-    if (annotations > 0) throw new Refused('invalid', 'this provider gives no annotations')
+      throw new Refused('invalid', 'the key id does not belong to this ciphertext')
+    if (annotations > 0)
+      throw new Refused('invalid', 'annotations are not supported: this provider never returns any')
     return this.#decrypt(sealed)
   }
 

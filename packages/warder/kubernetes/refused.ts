@@ -30,9 +30,9 @@ const kinds: Readonly<Record<string, RefusedKind>> = {
 }
 
 const hints: Readonly<Record<string, string>> = {
-  not_found: ' Is --key right, and has the machine the rights encrypt and decrypt on it?',
+  not_found: ' Check --key, and that the machine has the rights encrypt and decrypt on it.',
   forbidden: ' Grant the machine encrypt and decrypt: warder access grant --help.',
-  unauthorized: ' Does the service accept tokens of machines (vault_auth_verifier_url)?',
+  unauthorized: ' Check that the service accepts machine tokens (vault_auth_verifier_url).',
 }
 
 /** Converts an error of the key management service, or of the connection to it. */

@@ -23,12 +23,10 @@ export interface BoundSocket {
  */
 export async function bindSocket(server: Server, path: string): Promise<BoundSocket> {
   if (Buffer.byteLength(path) > maxPathBytes)
-    throw new StartupError(`the path of the socket has more than ${maxPathBytes} bytes: ${path}`)
+    throw new StartupError(`the path of the socket is longer than ${maxPathBytes} bytes: ${path}`)
   const folder = dirname(path)
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new StartupError(
-      `there is no folder ${folder} for the socket: make it, for its owner alone (mode 0700)`,
-    )
+    throw new StartupError(`the folder ${folder} of the socket does not exist: create it with mode 0700`)
   await removeStale(path)
   await bind(server, path)
   const { ino } = lstatSync(path)
@@ -44,8 +42,8 @@ export async function bindSocket(server: Server, path: string): Promise<BoundSoc
 async function removeStale(path: string): Promise<void> {
   const there = lstatSync(path, { throwIfNoEntry: false })
   if (there === undefined) return
-  if (!there.isSocket()) throw new StartupError(`${path} is there and is no socket: nothing was changed`)
-  if (await isServed(path)) throw new StartupError(`another process serves on ${path} already`)
+  if (!there.isSocket()) throw new StartupError(`${path} exists and is not a socket: nothing was changed`)
+  if (await isServed(path)) throw new StartupError(`another process already serves on ${path}`)
   rmSync(path, { force: true })
 }
 

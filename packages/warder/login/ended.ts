@@ -38,5 +38,5 @@ export async function requireLive(
       : facts.kind === 'app'
         ? await fetchMachine(auth, token)
         : facts
-  if (found === undefined) throw createEndedError(facts, 'has been ended at the authentication service')
+  if (found === undefined) throw createEndedError(facts, 'was ended at the authentication service')
 }

@@ -5,7 +5,7 @@ import type { StoredLogin } from './stored-login.ts'
 /**
  * Ends a login at the authentication service; it is not an error if it has already ended.
  * @returns false for a token of another issuer
- * @throws StartupError when the service cannot be asked, or refuses
+ * @throws StartupError when the service cannot be reached, or refuses
  */
 export async function endLogin(
   auth: HttpsClient,

@@ -22,14 +22,16 @@ export function formatReason(error: unknown): string {
 /** Returns advice about a failed connection, to append to the message of the system. */
 export function getConnectionHint(error: unknown): string {
   const { code } = ((error instanceof ClientError ? error.cause : error) ?? {}) as { code?: unknown }
-  if (code === 'ECONNREFUSED') return '; is it started? (warder start)'
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; is the name in --url right?'
+  if (code === 'ECONNREFUSED') return '; check that it is running (warder start)'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; check the name in --url'
   const untrusted =
     typeof code === 'string' && /UNABLE_TO|SELF_SIGNED|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)
-  if (untrusted) return '; its authority is not trusted here: name it with --ca-file FILE'
+  if (untrusted) return '; its certificate authority is not trusted: give it with --ca-file FILE'
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return '; its certificate is for another name: use that one in --url'
-  return code === 'CERT_HAS_EXPIRED' ? '; its certificate has ended, or the clock here is wrong' : ''
+    return '; its certificate is for another name: use that name in --url'
+  return code === 'CERT_HAS_EXPIRED'
+    ? '; its certificate has expired, or the clock of this machine is wrong'
+    : ''
 }
 
 /** The service refused; the message is that of the service. */

@@ -97,7 +97,7 @@ export function findLogin(
   if (!isPrivateFolder(folder)) return undefined
   const files = readdirSync(folder).filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
   if (files.length > maxLogins)
-    throw new StartupError(`${folder} holds more than ${maxLogins} logins: remove what nobody uses`)
+    throw new StartupError(`${folder} contains more than ${maxLogins} logins: remove the unused ones`)
   const found = files.flatMap((name) => {
     const path = join(folder, name)
     const content = readContent(path)
@@ -132,7 +132,7 @@ async function decryptToken(path: string, content: Content, env: Env): Promise<s
     key === undefined || sealed === undefined ? undefined : open(sealed, Buffer.from(key, 'hex'), facts)
   if (opened !== undefined) return opened
   throw new StartupError(
-    `the keyring of this system does not give the key of ${path}: unlock it, or log in again (warder login)`,
+    `the keyring of this system does not return the key of ${path}: unlock it, or log in again (warder login)`,
   )
 }
 
@@ -149,7 +149,7 @@ function readContent(path: string): Content | undefined {
   if (text === undefined) return undefined
   const content = parseContent(text)
   if (content === undefined)
-    throw new StartupError(`${path} is not what warder login wrote: remove it, and log in again`)
+    throw new StartupError(`${path} is not a file of warder login: remove it and log in again`)
   return content
 }
 

@@ -77,7 +77,9 @@ async function logInWith(
   const { session_id: id } = (answer.json ?? {}) as { session_id?: unknown }
   const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
   if (token === undefined || typeof id !== 'string') {
-    throw new StartupError('the service let nobody in and did not say why: is it of this version?')
+    throw new StartupError(
+      'the service returned no session and no reason: check that it has the same version as this command',
+    )
   }
   return { id, token }
 }
@@ -122,7 +124,7 @@ async function requestLogin(
   if (answer.status !== 401) throw createRefused(answer)
   throw new StartupError(
     `the login of ${username} to realm ${realm} was refused (password from ${password.from}` +
-      `${code === undefined ? '' : ', with a TOTP code'}): is each of them right?`,
+      `${code === undefined ? '' : ', with a TOTP code'}): check the credentials`,
   )
 }
 

@@ -28,15 +28,15 @@ interface Page {
 const pages = {
   taken: {
     status: 200,
-    sentence: 'The command goes on in its terminal. This window can be closed.',
+    sentence: 'The login is complete and continues in the terminal. You can close this window.',
   },
-  again: { status: 410, sentence: 'The command has its answer already. This window can be closed.' },
+  again: { status: 410, sentence: 'The login is already complete. You can close this window.' },
   foreign: {
     status: 400,
-    sentence: 'This is not the end of the login that the command began. Use the address that it printed.',
+    sentence: 'This response does not belong to the current login. Use the address that the command printed.',
   },
   unknown: { status: 404, sentence: 'There is nothing here.' },
-  method: { status: 405, sentence: 'Only GET is answered here.' },
+  method: { status: 405, sentence: 'Only GET is allowed.' },
 } as const satisfies Readonly<Record<string, Page>>
 
 /**
@@ -70,7 +70,7 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
   server.maxConnections = maxConnections
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
-      reject(new StartupError(`there is no port to listen on at ${host}: ${cause.message}`, { cause })),
+      reject(new StartupError(`no port is available on ${host}: ${cause.message}`, { cause })),
     )
     server.listen(0, host, resolve)
   })
@@ -79,8 +79,8 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
     () =>
       received.reject(
         new StartupError(
-          `nobody was logged in: no browser came back within ${Math.ceil(withinMs / 1000)} seconds. If the ` +
-            'login was refused, the page in the browser says why',
+          `the login was not completed within ${Math.ceil(withinMs / 1000)} seconds. If it was refused, the page in ` +
+            'the browser shows the reason',
         ),
       ),
     withinMs,

@@ -19,12 +19,15 @@ export async function logInMachine(
   const json = { role_id: roleId, ...(secretId !== undefined && { secret_id: secretId }) }
   const answer = await send(auth, '/auth/approle/login', { json })
   if (answer.status === 400)
-    throw new StartupError('the login was refused: the role id or the secret id is wrong')
-  if (answer.status === 403) throw new StartupError('the login was refused: the secret id is used up')
+    throw new StartupError('the login was refused: the RoleID or the SecretID is wrong')
+  if (answer.status === 403)
+    throw new StartupError(
+      'the login was refused: the SecretID has no uses left; issue another one (warder admin new-secret-id)',
+    )
   if (answer.status !== 200) throw createRefused(answer)
   const { auth: said } = (answer.json ?? {}) as { auth?: Readonly<Record<string, unknown>> }
   const { client_token: token, lease_duration: lease, metadata } = said ?? {}
-  if (typeof token !== 'string') throw new StartupError('the service let nobody in and did not say why')
+  if (typeof token !== 'string') throw new StartupError('the service returned no token and no reason')
   const { role_name: role } = (metadata ?? {}) as { role_name?: unknown }
   return {
     token,

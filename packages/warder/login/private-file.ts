@@ -37,18 +37,19 @@ export function readPrivateFile(path: string, maxBytes: number): string | undefi
   } catch (error) {
     if (getErrorCode(error) === 'ENOENT') return undefined
     if (getErrorCode(error) === 'ELOOP')
-      throw new StartupError(`${path} is a link, and is not used: remove it`)
+      throw new StartupError(`${path} is a link, which is not accepted: remove it`)
     throw new StartupError(`${path}: ${describeError(error)}`, { cause: error })
   }
   try {
     const found = fstatSync(file)
-    if (!found.isFile()) throw new StartupError(`${path} is not a file, and is not used: remove it`)
+    if (!found.isFile())
+      throw new StartupError(`${path} is not a regular file, and is not accepted: remove it`)
     requireOwn(path, found, 0o077)
     const bytes = Buffer.alloc(maxBytes + 1)
     let length = 0
     for (let read = 1; read > 0 && length <= maxBytes; length += read)
       read = readSync(file, bytes, length, bytes.length - length, null)
-    if (length > maxBytes) throw new StartupError(`${path} is too long, and is not used: remove it`)
+    if (length > maxBytes) throw new StartupError(`${path} is too large, and is not accepted: remove it`)
     return bytes.toString('utf8', 0, length)
   } finally {
     closeSync(file)
@@ -61,7 +62,7 @@ export function writePrivateFile(path: string, content: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new StartupError(`${folder} cannot be made: ${describeError(error)}`, { cause: error })
+    throw new StartupError(`${folder} cannot be created: ${describeError(error)}`, { cause: error })
   }
   isPrivateFolder(folder)
   removeUnfinished(path)
@@ -109,7 +110,7 @@ export function removePrivateFile(path: string): void {
 export function isPrivateFolder(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return false
-  if (!found.isDirectory()) throw new StartupError(`${path} is not a folder, and is not used: remove it`)
+  if (!found.isDirectory()) throw new StartupError(`${path} is not a folder, and is not accepted: remove it`)
   requireOwn(path, found, 0o022)
   return true
 }
@@ -117,12 +118,12 @@ export function isPrivateFolder(path: string): boolean {
 function requireOwn(path: string, { uid, mode }: Stats, forbidden: number): void {
   if (!hasOwners) return
   if (uid !== process.getuid?.())
-    throw new StartupError(`${path} belongs to another user, and is not used: log in with a home of your own`)
+    throw new StartupError(`${path} belongs to another user, and is not accepted: log in with your own home`)
   if ((mode & forbidden) !== 0) {
     const shown = (mode & 0o777).toString(8).padStart(4, '0')
     const right = forbidden === 0o077 ? '600' : '700'
     throw new StartupError(
-      `${path} is open to other users (mode ${shown}), and is not used: run chmod ${right} on it, and warder logout if others may have read it`,
+      `${path} is accessible to other users (mode ${shown}), and is not accepted: run chmod ${right} on it, and warder logout if others may have read it`,
     )
   }
 }

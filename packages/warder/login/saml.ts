@@ -36,7 +36,7 @@ export async function logInWithSaml(
     if (begun.status !== 302) {
       const { message } = createRefused(begun)
       const help = /return origin/.test(message)
-        ? `: an administrator has to put http://127.0.0.1 into allowed_return_origins of ${realm}`
+        ? `: an administrator must add http://127.0.0.1 to allowed_return_origins of ${realm}`
         : ''
       throw new StartupError(`${message}${help}`)
     }
@@ -45,7 +45,7 @@ export async function logInWithSaml(
     const answer = await send(auth, `${at}/session`, { json })
     if (answer.status !== 200) throw createRefused(answer)
     const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
-    if (token === undefined) throw new StartupError('the service let nobody in and did not say why')
+    if (token === undefined) throw new StartupError('the service returned no session and no reason')
     return token
   } finally {
     loopback.close()
@@ -61,7 +61,9 @@ async function fetchLoginPage(auth: HttpsClient, at: string): Promise<string> {
   if (answer.status !== 200) throw createRefused(answer)
   const page = /AssertionConsumerService[^>]* Location="(https:\/\/[^"&<>\s]+\/)acs"/.exec(answer.text)?.[1]
   if (page === undefined)
-    throw new StartupError('the service did not say where browsers log in: is it of this version?')
+    throw new StartupError(
+      'the metadata of the service contain no login address: check that it has the same version as this command',
+    )
   return `${page}login`
 }
 

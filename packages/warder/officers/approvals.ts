@@ -21,16 +21,16 @@ const readOperation = (word: string | undefined): Operation | undefined =>
 /** Formats a request as one sentence. */
 function formatRequest(request: Reply<'access.approvals.get'>): string {
   const { operation, key, requester, user_id, operation_types, settings, restore } = request
-  const by = `asked for by ${printable(requester)}`
+  const by = `requested by ${printable(requester)}`
   if (settings !== undefined) return `${formatSettings(settings)}, ${by}`
   if (operation === 'activate') return `make ${printable(key)} an active crypto officer`
   if (operation === 'root_key') return `a new root key, ${by}`
   if (restore !== undefined)
-    return `serve what was restored ${restore.restored_at} from the backup of ${restore.made_at}, SHA-256 ${key}`
-  if (operation === 'stop_store') return `cut ${printable(key)} off, ${by}`
-  if (operation === 'start_store') return `let ${printable(key)} use its keys again, ${by}`
+    return `release the restore of ${restore.restored_at} from the backup of ${restore.made_at}, SHA-256 ${key}`
+  if (operation === 'stop_store') return `stop the external key store ${printable(key)}, ${by}`
+  if (operation === 'start_store') return `start the external key store ${printable(key)} again, ${by}`
   if (operation === 'access_key')
-    return `make an access key for AWS KMS, region ${printable(request.region ?? '')}, path ${printable(request.uri_prefix ?? '')}, ${by}`
+    return `create an access key for AWS KMS, region ${printable(request.region ?? '')}, path ${printable(request.uri_prefix ?? '')}, ${by}`
   const about =
     user_id === undefined ? '' : ` of ${(operation_types ?? []).join(', ')} to ${printable(user_id)}`
   return `${operation}${about}, key ${printable(key)}${formatWrapping(request)}, ${by}`
@@ -39,7 +39,9 @@ function formatRequest(request: Reply<'access.approvals.get'>): string {
 /** Formats the wrapping of exported key material. */
 function formatWrapping({ operation, wrapping_key: wrapping }: Reply<'access.approvals.get'>): string {
   if (operation !== 'export') return ''
-  return wrapping === undefined ? ', in clear or wrapped by any key' : `, wrapped by ${printable(wrapping)}`
+  return wrapping === undefined
+    ? ', in clear or wrapped with any key'
+    : `, wrapped with ${printable(wrapping)}`
 }
 
 /** Formats the settings to approve. */
@@ -63,11 +65,11 @@ start of an external key store. An approved export can be used once, with Get or
 approval covers only that wrapping, without it the material may be exported in clear. After the approval of an access
 key, create it with warder external aws new-credential.
 
-activate: you become an active crypto officer with the last approval, as after a ceremony; for [roles]
-crypto_officer_require_ceremony. settings: change [roles] or [approvals] in kms.toml of the home first, while the
-service runs with those of before; the request says what the file says now. Once it is approved, restart the service.
-root-key: once it is approved, warder root-key rotate does it. restore: an installation that was restored from a backup asks by itself at its start;
-this asks again after a refusal.`,
+activate: the last approval makes you an active crypto officer, like a ceremony; for crypto_officer_require_ceremony in
+[roles]. settings: first change [roles] or [approvals] in kms.toml of the home, while the service runs with the old
+values; the request contains the new ones. After the approval, restart the service. root-key: after the approval, run
+warder root-key rotate. restore: a restored installation sends this request at its start; use this verb to repeat it
+after a refusal.`,
   examples: [
     'warder officers ask destroy KEY',
     'warder officers ask export KEY --wrapped-by OTHER',
@@ -83,8 +85,9 @@ this asks again after a refusal.`,
   },
   parse({ anyway, 'wrapped-by': wrapping }, [word, ...words]) {
     const operation = readOperation(word)
-    if (operation === undefined) throw new UsageError(`say what: warder officers ask ${askWords}`)
-    if (wrapping !== undefined && operation !== 'export') throw new UsageError('--wrapped-by is of an export')
+    if (operation === undefined) throw new UsageError(`name the operation: warder officers ask ${askWords}`)
+    if (wrapping !== undefined && operation !== 'export')
+      throw new UsageError('--wrapped-by is only valid with export')
     const wrapped = wrapping === undefined ? {} : { wrapping_key: readKid(wrapping) }
     const buildSubject = readSubject(operation, words, anyway)
     const buildBody = (context: KmsContext) => ({ ...buildSubject(context), ...wrapped })
@@ -94,7 +97,7 @@ this asks again after a refusal.`,
       const call = () => kms.call('access.approvals.ask', { body })
       const request = await ('key' in body ? withKeyErrors('key', String(body.key), call) : call())
       show(request, [
-        `request ${request.id}: ${request.needed} officers have to approve it until ${request.until}`,
+        `request ${request.id}: ${request.needed} officers must approve it until ${request.until}`,
         `next: each of them runs  warder officers approve ${request.id}`,
       ])
       return 0
@@ -116,7 +119,7 @@ function readSubject(
   const createUsageError = (sentence: string): UsageError =>
     new UsageError(`${sentence}: warder officers ask ${askWords}`)
   if (onAll.some((one) => one === operation)) {
-    if (subject !== undefined) throw createUsageError(`${operation} is about no key`)
+    if (subject !== undefined) throw createUsageError(`${operation} takes no key`)
     return operation === 'settings'
       ? ({ endpoints: places }) => ({ settings: readSettings(places) })
       : () => ({})
@@ -126,10 +129,10 @@ function readSubject(
       throw createUsageError('name the AWS region, and optionally the path of the store')
     return () => ({ region: subject, ...(user !== undefined && { uri_prefix: user }) })
   }
-  if (subject === undefined) throw createUsageError('say which key, or which store')
+  if (subject === undefined) throw createUsageError('name the key or the store')
   const isGrant = operation === 'grant'
   if (isGrant !== (user !== undefined && rights.length > 0) || (!isGrant && user !== undefined))
-    throw createUsageError('a grant names a user and rights, nothing else does')
+    throw createUsageError('grant needs a user and rights, other operations take neither')
   if (onStores.some((one) => one === operation)) return () => ({ store: subject })
   const key = readKid(subject)
   return () => ({ key, ...(isGrant && { user_id: user, operation_types: rights, known: !anyway }) })
@@ -138,7 +141,7 @@ function readSubject(
 /** Reads the settings for the next start of the service in the home. @throws StartupError for a remote service */
 function readSettings({ home, isRemote: elsewhere }: KmsContext['endpoints']): object {
   if (elsewhere)
-    throw new StartupError('settings are read from the home of the service: run this on its machine')
+    throw new StartupError('the request reads the settings in the home of the service: run it on its machine')
   const { values } = configure('kms', home, [], process.env).loaded
   const getValue = (name: string): unknown => values[name] ?? null
   return {
@@ -182,7 +185,7 @@ export const requestsVerb = kmsVerb({
         `${request.state} ${request.approved_by.length}/${request.needed}`,
         formatRequest(request),
       ])
-      show(found, formatTable(['REQUEST', 'STATE', 'WHAT'], rows, 'there is no such request'))
+      show(found, formatTable(['REQUEST', 'STATE', 'WHAT'], rows, 'there are no requests'))
       return 0
     }
   },

@@ -65,7 +65,7 @@ export const giveVerb = kmsVerb({
   words: 'USER',
   summary: 'Let another officer use your share of the latest ceremony',
   about:
-    'USER can read your share then, and become active with enough of them. warder officers disable USER takes it back.',
+    'USER can then read your share, and become active with enough shares. warder officers disable USER revokes this.',
   examples: ['warder officers give ann'],
   options: {},
   parse(_, names) {
@@ -74,7 +74,7 @@ export const giveVerb = kmsVerb({
       const { own, officers } = await findCeremony(kms)
       if (!officers.some((officer) => officer.user === user))
         throw new UsageError(
-          `${printable(user)} is no officer of the latest ceremony: warder officers status`,
+          `${printable(user)} is not an officer of the latest ceremony: see warder officers status`,
         )
       const body = { unique_identifier: own, user_id: user, operation_types: ['get'] }
       await kms.call('access.grant', { body })
@@ -101,7 +101,7 @@ export const activateVerb = kmsVerb({
         .filter((share) => share === own || obtained.has(share))
       if (shares.length < threshold)
         throw new StartupError(
-          `the ceremony takes the shares of ${threshold} officers, and you have ${shares.length}: ask the others to run warder officers give`,
+          `the ceremony needs the shares of ${threshold} officers, but you have ${shares.length}: ask the others to run warder officers give`,
         )
       await kms.call('access.officers.activate', { body: { share_ids: shares.slice(0, threshold) } })
       const { active_until } = await kms.call('access.officers.ceremony')
@@ -128,14 +128,14 @@ export const disableVerb = kmsVerb({
   examples: ['warder officers disable', 'warder officers disable ann'],
   options: {},
   parse(_, names) {
-    if (names.length > 1) throw new UsageError('name one officer, or nobody: warder officers disable [USER]')
+    if (names.length > 1) throw new UsageError('name at most one officer: warder officers disable [USER]')
     const [target] = names
     return async ({ kms, show }) => {
       await kms.call('access.officers.disable', {
         body: target === undefined ? {} : { target_user: target },
       })
       show({ disabled: target ?? null }, [
-        `${target === undefined ? 'you are' : `${printable(target)} is`} no active crypto officer any more`,
+        `${target === undefined ? 'you are' : `${printable(target)} is`} no longer an active crypto officer`,
       ])
       return 0
     }

@@ -6,11 +6,11 @@ import { resetPolicyVerb } from './reset-policy.ts'
 export const officersParts: KmsCommandParts = {
   name: 'officers',
   summary: 'Approve operations by a quorum of crypto officers, and hold ceremonies',
-  about: `Requests: operations that [approvals] in kms.toml names take the approval of a quorum of the crypto officers. Whoever
-owns the key asks, officers approve or refuse, and nobody an own request.
+  about: `Requests: operations that [approvals] in kms.toml names need the approval of a quorum of the crypto officers. The
+owner of the key sends the request; officers approve or refuse it, but not their own.
 
-Ceremonies: for those listed in [roles] crypto_officer_users of kms.toml, where crypto_officer_require_ceremony is on.
-An officer is dormant until a quorum gives its shares, and again after ceremony_validity seconds.`,
+Ceremonies: for officers in [roles] crypto_officer_users of kms.toml, if crypto_officer_require_ceremony is set. An
+officer is dormant until a quorum gives its shares, and again after ceremony_validity seconds.`,
   verbs: [
     askVerb,
     requestsVerb,

@@ -29,7 +29,7 @@ records the system user, the time and the removed values in the audit log (acces
 
 async function reset({ home: given, terminal }: HomeContext, yes: boolean): Promise<number> {
   const home = resolve(given)
-  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
   const { launch } = configure('kms', home, [], terminal.env)
   const source = rootKeySource(launch.config, (path) => inHome(home, path))
   const rootKeys = loadRootKeys(source, terminal.env, { create: false })
@@ -45,11 +45,11 @@ async function reset({ home: given, terminal }: HomeContext, yes: boolean): Prom
     if (held !== null) terminal.out(`held        a restored backup, SHA-256 ${held}`)
     if (!yes)
       await confirm(
-        'take all of it away? Officers who are there can do it with an approval.',
+        'Remove all of it? If enough officers are left, they can do this with an approval.',
         openUserTerminal().prompter,
       )
     await resetPolicy({ db, seal }, { ...policy, at: systemClock.now(), by: userInfo().username })
-    terminal.out('reset: the next start takes [roles] and [approvals] of kms.toml, and records it')
+    terminal.out('reset: the next start uses [roles] and [approvals] of kms.toml, and records the reset')
     return 0
   } finally {
     await close()

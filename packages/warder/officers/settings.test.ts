@@ -41,7 +41,7 @@ test('other officers, and another root key, take the approval of those before', 
     const settings = await asked('settings')
     assert.match(
       await run('ben', 'officers', 'requests'),
-      /settings: crypto_officer_users = \["admin","ben","dan"\], .*operations = \["settings","root_key"\].*asked for by admin/,
+      /settings: crypto_officer_users = \["admin","ben","dan"\], .*operations = \["settings","root_key"\].*requested by admin/,
     )
     await run('ben', 'officers', 'approve', settings, '--yes')
     assert.match(await run('cid', 'officers', 'approve', settings, '--yes'), /^approved: 2 of 2/)
@@ -53,7 +53,7 @@ test('other officers, and another root key, take the approval of those before', 
 
     // The officers are gone for good.
     const reset = ['officers', 'reset-policy', '--home', home]
-    assert.match((await runWarder(reset)).err, /nobody can be asked here; say --yes/)
+    assert.match((await runWarder(reset)).err, /confirmation needs a terminal; use --yes/)
     await assert.rejects(startInstallation({ home }))
     const done = await runWarder([...reset, '--yes'])
     assert.match(done.out, /officers {4}admin, ben, dan\napprovals {3}settings, root_key\nreset:/)

@@ -39,11 +39,11 @@ test('an authority is opened for ACME, gets credentials, and is closed', async (
 
 test('what cannot be meant is refused before anything is asked', async () => {
   for (const [told, ...words] of [
-    [/--profile is server or client/, 'acme', 'open', ca, '--profile', 'authority'],
-    [/--challenge is one of/, 'acme', 'open', ca, '--challenge', 'http-02'],
-    [/say which authority/, 'acme', 'remove', ca],
-    [/say which/, 'acme', 'open'],
-    [/--days is 1 to/, 'expiring', '--days', '0'],
+    [/--profile must be server or client/, 'acme', 'open', ca, '--profile', 'authority'],
+    [/--challenge must be one of/, 'acme', 'open', ca, '--challenge', 'http-02'],
+    [/name the authority/, 'acme', 'remove', ca],
+    [/name the authority/, 'acme', 'open'],
+    [/--days must be 1 to/, 'expiring', '--days', '0'],
   ] as const) {
     const ran = await run(words)
     assert.match(ran.err, told)

@@ -20,7 +20,7 @@ const openVerb = kmsVerb({
     challenge: {
       type: 'list',
       value: 'TYPE',
-      help: `${challengeTypes.join(', ')}; also several times (default: all)`,
+      help: `${challengeTypes.join(', ')}; repeatable (default: all)`,
     },
     'orders-per-hour': { type: 'number', value: 'N', help: 'limit of orders of one account (default 300)' },
     caa: {
@@ -36,10 +36,10 @@ const openVerb = kmsVerb({
   parse({ days, profile, challenge, caa, 'orders-per-hour': orders, 'without-credentials': free }, names) {
     const id = readId(requireOneName(names, 'authority'))
     if (profile !== undefined && profile !== 'server' && profile !== 'client')
-      throw new UsageError(`--profile is server or client, not '${profile}'`)
+      throw new UsageError(`--profile must be server or client, not '${profile}'`)
     const wrong = challenge.find((each) => !challengeTypes.includes(each as ChallengeType))
     if (wrong !== undefined)
-      throw new UsageError(`--challenge is one of ${challengeTypes.join(', ')}, not '${wrong}'`)
+      throw new UsageError(`--challenge must be one of ${challengeTypes.join(', ')}, not '${wrong}'`)
     const body = {
       ...(days !== undefined && { days }),
       ...(profile !== undefined && { profile }),
@@ -165,7 +165,7 @@ const removeVerb = kmsVerb({
   ],
   options: { credential: { type: 'flag', help: 'ID is the id of a credential' } },
   parse({ credential }, [authority = '', other = '', ...more]) {
-    if (other === '' || more.length > 0) throw new UsageError('say which authority, and which account')
+    if (other === '' || more.length > 0) throw new UsageError('name the authority and the account')
     const [id, which] = [readId(authority), readId(other)]
     return async ({ kms, show }) => {
       if (credential)

@@ -38,7 +38,8 @@ type GrantedProfile = (typeof profiles)[number]
 
 function readLimits({ 'path-length': path_length, permit, exclude, profile, 'max-days': max_days }: Limits) {
   const wrong = profile.find((each) => !profiles.includes(each as GrantedProfile))
-  if (wrong !== undefined) throw new UsageError(`--profile is one of ${profiles.join(', ')}, not '${wrong}'`)
+  if (wrong !== undefined)
+    throw new UsageError(`--profile must be one of ${profiles.join(', ')}, not '${wrong}'`)
   return {
     ...(path_length !== undefined && { path_length }),
     ...(permit.length > 0 && { permitted_names: permit }),
@@ -69,7 +70,7 @@ function readKeyOptions({
 }) {
   if (kid !== undefined) {
     if (alg !== undefined || bits !== undefined)
-      throw new UsageError('--key names a key that is there: leave --alg and --bits out')
+      throw new UsageError('--key names an existing key: omit --alg and --bits')
     return { kid }
   }
   return { alg: alg ?? 'ES256', ...(bits !== undefined && { bits }) }
@@ -121,11 +122,11 @@ and revocation lists. --permit and --exclude become name constraints of the cert
 function warnOfAddress(crlUrl: string | undefined, note: (line: string) => void): void {
   if (crlUrl === undefined)
     note(
-      'warning: certificates that it issues name no revocation list and no OCSP responder, because the service does not know its address: set pki_public_url (or kms_public_url) in kms.toml before it issues any',
+      'warning: its certificates will contain no addresses of a revocation list and an OCSP responder, because the service does not know its own address: set pki_public_url (or kms_public_url) in kms.toml before it issues any',
     )
   else if (/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(crlUrl).hostname))
     note(
-      `warning: certificates that it issues name ${printable(crlUrl)}, which other machines do not reach: set pki_public_url in kms.toml before it issues any`,
+      `warning: its certificates will contain ${printable(crlUrl)}, which other machines cannot reach: set pki_public_url in kms.toml before it issues any`,
     )
 }
 
@@ -177,7 +178,7 @@ nothing behind, not even the key.`,
   ) {
     const certificate = readPemFile(requireOneName(names, 'file'), 'CERTIFICATE')
     if ((key === undefined) === (keyFile === undefined))
-      throw new UsageError('say which key: --key KEY or --key-file F')
+      throw new UsageError('give the key: --key KEY or --key-file F')
     const limits = readLimits({
       profile,
       'max-days': maxDays,
@@ -198,7 +199,7 @@ nothing behind, not even the key.`,
       show(made, [`${printable(made.id)}  authority, imported`])
       if (!made.signs_crl)
         note(
-          'warning: its certificate does not permit it to sign revocation lists (keyUsage without cRLSign): none is served, and relying parties learn of revocations by OCSP alone',
+          'warning: its certificate does not permit revocation lists (keyUsage without cRLSign): none is published, and relying parties learn of revocations only by OCSP',
         )
       warnOfAddress(made.signs_crl ? made.crl_url : made.ocsp_url, note)
       return 0
@@ -224,10 +225,7 @@ export const listAuthoritiesVerb = kmsVerb({
         after = page.next
       } while (after !== undefined)
       const rows = authorities.map((each) => [each.id, each.subject, each.not_after])
-      show(
-        { authorities },
-        formatTable(['AUTHORITY', 'SUBJECT', 'UNTIL'], rows, 'there are no authorities of yours'),
-      )
+      show({ authorities }, formatTable(['AUTHORITY', 'SUBJECT', 'UNTIL'], rows, 'you have no authorities'))
       return 0
     }
   },

@@ -56,7 +56,7 @@ export function formatCertificate(pem: string): readonly string[] {
     ['names', joinValues(names === undefined ? [] : formatNames(derMembers(names.value, 'subjectAltName')))],
     [
       'authority',
-      authority ? (pathLength === undefined ? 'yes' : `yes, ${pathLength} may follow below it`) : undefined,
+      authority ? (pathLength === undefined ? 'yes' : `yes, path length ${pathLength}`) : undefined,
     ],
     ['permitted names', joinValues(formatNames(constraints?.permitted))],
     ['excluded names', joinValues(formatNames(constraints?.excluded))],

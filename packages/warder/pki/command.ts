@@ -17,7 +17,7 @@ export const pkiParts: KmsCommandParts = {
   name: 'pki',
   summary: 'Run certificate authorities: issue, renew and revoke certificates',
   about:
-    'Certificate authorities whose keys are in the key management service. Everything is known by an id that the verbs print.',
+    'Certificate authorities with keys in the key management service. Authorities and certificates are named by their ids.',
   verbs: [
     createAuthorityVerb,
     requestAuthorityVerb,

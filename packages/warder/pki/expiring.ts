@@ -19,7 +19,7 @@ export const expiringVerb = kmsVerb({
   options: { days: { type: 'number', value: 'N', help: `within N days (default ${defaultDays})` } },
   parse({ days = defaultDays }, names) {
     requireNoNames(names)
-    if (days < 1 || days > maxDays) throw new UsageError(`--days is 1 to ${maxDays}`)
+    if (days < 1 || days > maxDays) throw new UsageError(`--days must be 1 to ${maxDays}`)
     return async ({ kms, show }) => {
       const until = new Date(Date.now() + days * day).toISOString()
       const found: (readonly [authority: string, certificate: Expiring])[] = []

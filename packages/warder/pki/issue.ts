@@ -12,7 +12,8 @@ type Profile = (typeof profiles)[number]
 function readProfile(word: string | undefined): { readonly profile?: Profile } {
   if (word === undefined) return {}
   const profile = profiles.find((each) => each === word)
-  if (profile === undefined) throw new UsageError(`--profile is one of ${profiles.join(', ')}, not '${word}'`)
+  if (profile === undefined)
+    throw new UsageError(`--profile must be one of ${profiles.join(', ')}, not '${word}'`)
   return { profile }
 }
 
@@ -55,7 +56,7 @@ authority. Without --days it is valid for 90 days. A certificate that violates t
       value: 'S',
       help: 'subject like "CN=www" (default: that of the request, or none)',
     },
-    name: { type: 'list', value: 'N', help: 'DNS name, IP address, mailbox or URI; also several times' },
+    name: { type: 'list', value: 'N', help: 'DNS name, IP address, mailbox or URI; repeatable' },
     profile: { type: 'text', value: 'P', help: `${profiles.join(', ')} (default server)` },
     days: { type: 'number', value: 'N', help: 'validity in days (default 90)' },
     out: outOption,
@@ -63,7 +64,7 @@ authority. Without --days it is valid for 90 days. A certificate that violates t
   parse({ csr, 'public-key': publicKey, key, alg, subject, name, profile, days, out }, names) {
     const authority = readId(requireOneName(names, 'authority'))
     if ([csr, publicKey, key, alg].filter((each) => each !== undefined).length !== 1)
-      throw new UsageError('say whose key is certified: one of --csr, --public-key, --key and --alg')
+      throw new UsageError('give exactly one of --csr, --public-key, --key and --alg')
     const body = {
       ...(csr !== undefined && { csr: readPemFile(csr, 'CERTIFICATE REQUEST') }),
       ...(publicKey !== undefined && { public_key: readPemFile(publicKey, 'PUBLIC KEY') }),

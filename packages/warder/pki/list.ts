@@ -32,8 +32,8 @@ export const listCertificatesVerb = kmsVerb({
     const id = readId(requireOneName(names, 'authority'))
     const state = states.find((each) => each === word)
     if (word !== undefined && state === undefined)
-      throw new UsageError(`--state is one of ${states.join(', ')}, not '${word}'`)
-    if (limit < 1 || limit > maxRows) throw new UsageError(`--limit is 1 to ${maxRows}`)
+      throw new UsageError(`--state must be one of ${states.join(', ')}, not '${word}'`)
+    if (limit < 1 || limit > maxRows) throw new UsageError(`--limit must be 1 to ${maxRows}`)
     const filter = {
       ...(state !== undefined && { state }),
       ...(subject !== undefined && { subject }),
@@ -62,7 +62,7 @@ export const listCertificatesVerb = kmsVerb({
         ...formatTable(
           ['CERTIFICATE', 'STATE', 'UNTIL', 'PROFILE', 'SUBJECT'],
           rows,
-          'there are no such certificates',
+          'no certificates match',
         ),
         ...(next === undefined
           ? []

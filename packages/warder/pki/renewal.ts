@@ -22,7 +22,8 @@ successors are renewed in the same way. --new-key creates a new key each time, i
   parse({ every, 'new-key': newKey, off, show: only }, names) {
     const id = readId(requireOneName(names, 'certificate'))
     const given = every !== undefined || newKey
-    if ((off && only) || ((off || only) && given)) throw new UsageError('--off and --show stand alone')
+    if ((off && only) || ((off || only) && given))
+      throw new UsageError('--off and --show cannot be combined with other options')
     const body = {
       automatic: !off,
       ...(newKey && { new_key: true }),
@@ -37,7 +38,7 @@ successors are renewed in the same way. --new-key creates a new key each time, i
       const how = renewal.new_key ? ' with a new key' : ''
       const line = renewal.automatic
         ? `is renewed${how}, next ${renewal.due_at ?? 'never: it has no dates'}`
-        : 'is not renewed by itself'
+        : 'is not renewed automatically'
       show(renewal, [`${printable(id)}  ${line}`])
       return 0
     }

@@ -22,7 +22,7 @@ export const revokeVerb = kmsVerb({
   name: 'revoke',
   words: 'CERTIFICATE',
   summary: 'Revoke a certificate: OCSP answers at once, the CRL within seconds',
-  about: `Reasons: ${reasons.join(', ')}. A certificateHold is taken back by warder pki release; everything else is for good.`,
+  about: `Reasons: ${reasons.join(', ')}. warder pki release reverts a certificateHold; all other reasons are permanent.`,
   examples: [
     'warder pki revoke CERTIFICATE --reason keyCompromise',
     'warder pki revoke CERTIFICATE --reason certificateHold',
@@ -38,7 +38,8 @@ export const revokeVerb = kmsVerb({
   parse({ reason: word = 'unspecified', since }, names) {
     const id = readId(requireOneName(names, 'certificate'))
     const reason = reasons.find((each) => each.toLowerCase() === word.toLowerCase())
-    if (reason === undefined) throw new UsageError(`--reason is one of ${reasons.join(', ')}, not '${word}'`)
+    if (reason === undefined)
+      throw new UsageError(`--reason must be one of ${reasons.join(', ')}, not '${word}'`)
     const body = { reason, ...(since !== undefined && { invalidity_date: since }) }
     return async ({ kms, show, confirm }) => {
       if (reason !== 'certificateHold') {

@@ -34,7 +34,7 @@ clauses ("findings" with --json). --pem prints only the certificate.`,
         `${'state'.padEnd(16)} ${printable(state.join(': '))}`,
         `${'owner'.padEnd(16)} ${printable(known.owner)}`,
         ...(certificate === undefined ? [] : formatCertificate(certificate)),
-        ...(findings.length === 0 && certificate !== undefined ? ['nothing is wrong with it'] : []),
+        ...(findings.length === 0 && certificate !== undefined ? ['no defects found'] : []),
         ...findings.map(({ severity, sentence, clause }) =>
           printable(`${severity}: ${sentence} (${clause})`),
         ),

@@ -21,7 +21,7 @@ export function listCompletionPoints(commands: readonly Command[]): readonly Com
     path: [],
     words: [
       ...commands.map(({ name, summary }) => [name, summary] as const),
-      ['help', 'tells about a command'],
+      ['help', 'Show the help of a command'],
     ],
     ...listOptions({}),
   }
@@ -68,7 +68,7 @@ function listOptions(options: Options): Pick<CompletionPoint, 'options' | 'value
   return {
     options: [
       ...shown.map(([name, option]) => [`--${name}`, getFirstLine(option)] as const),
-      ['--help', 'tells more'],
+      ['--help', 'shows the help'],
     ],
     valued: shown.flatMap(([name, { type }]) => (type === 'flag' ? [] : [`--${name}`])),
   }

@@ -31,7 +31,7 @@ Example:
       const { names } = readArguments(args, {})
       const shell = requireOneName(names, 'shell: bash, zsh or fish')
       const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined
-      if (script === undefined) throw new UsageError(`the shell is bash, zsh or fish, not '${shell}'`)
+      if (script === undefined) throw new UsageError(`the shell must be bash, zsh or fish, not '${shell}'`)
       terminal.out(script(listCompletionPoints(await loadAll())))
       return 0
     },

@@ -7,7 +7,7 @@ import { toFileRefused } from '../cli/refused.ts'
 import { formatManualPage, formatOverviewPage } from './manual-page.ts'
 
 const options = {
-  dir: { type: 'text', value: 'DIR', help: 'writes all pages into this folder, which is created' },
+  dir: { type: 'text', value: 'DIR', help: 'creates this folder and writes all pages into it' },
 } as const
 
 /** `warder man`. @param loadAll every command, itself among them */
@@ -21,7 +21,7 @@ export function manCommand(loadAll: () => Promise<readonly Command[]>): Command 
 Prints the manual page of a command, or of warder itself, in the format of man(7). The pages are generated from the same
 declarations as the help.
 
-  --dir DIR             writes every page into this folder, which is made
+  --dir DIR             creates this folder and writes all pages into it
 
 Example:
   warder man keys | man -l -

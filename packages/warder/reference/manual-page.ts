@@ -4,7 +4,7 @@ import type { Options } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import { version } from '../cli/version.ts'
 
-const defaultExitCodes = '0 done; 1 failed, one line on standard error says why; 2 called wrongly.'
+const defaultExitCodes = '0 success; 1 failure, with the reason on standard error; 2 usage error.'
 
 /** Formats the manual page of a command (man(7)). */
 export function formatManualPage(command: Command): string {

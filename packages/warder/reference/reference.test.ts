@@ -84,7 +84,7 @@ describe('completion', () => {
   })
 
   test('another shell, and none, are a wrong call', async () => {
-    assert.match((await run('completion', 'csh')).err, /the shell is bash, zsh or fish, not 'csh'/)
+    assert.match((await run('completion', 'csh')).err, /the shell must be bash, zsh or fish, not 'csh'/)
     assert.equal((await run('completion')).code, 2)
     assert.equal((await run('completion', 'constructor')).code, 2)
   })
@@ -161,7 +161,7 @@ test('help takes the names of a command and a verb', async () => {
   assert.equal((await run('help', 'crypto', 'sign')).out, (await run('crypto', 'sign', '--help')).out)
   assert.match(
     (await run('help', 'crypto', 'sing')).err,
-    /there is no 'sing', did you mean sign\?; see warder crypto/,
+    /there is no verb 'sing', did you mean sign\?; see warder crypto/,
   )
   assert.match((await run('help', 'kyes')).err, /there is no command 'kyes'; .* did you mean keys\?$/)
   assert.equal((await run('help', 'kyes')).code, 2)

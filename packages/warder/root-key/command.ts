@@ -29,7 +29,7 @@ const rotateVerb = homeVerb({
   parse(_, names) {
     requireNoNames(names)
     return ({ home, terminal }) => {
-      if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+      if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
       return rotate(home, terminal)
     }
   },
@@ -41,7 +41,7 @@ export const rootKey = verbCommand({
   about: `Does not change stored rows, and the services may keep running. After an interruption everything stays readable; run the
 command again to finish.
 
-  file          root.key is replaced by a new one; make a new copy of it afterwards
+  file          replaces root.key with a new key; make a new copy of it afterwards
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
   passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
 
@@ -60,7 +60,7 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
   for (const { launch } of launches) {
     const other = rootKeySource(launch.config, (path) => inHome(home, path))
     if (JSON.stringify(other) !== JSON.stringify(source)) {
-      throw new StartupError('auth and kms have different root keys: rotate each with a home of its own')
+      throw new StartupError('auth and kms have different root keys: rotate each with a separate home')
     }
   }
   // Checked before a database is opened, because that would create a missing one.
@@ -114,7 +114,7 @@ function prepareRotation(
     requireRootKeyFile(source.path)
     return async (options) => {
       await rotateRootKeyFile(source.path, options)
-      terminal.out(`${source.path} is new: make a copy of it somewhere else`)
+      terminal.out(`${source.path} is a new key: store a copy of it elsewhere`)
     }
   }
   const readKey = (variable: string): RootKey =>
@@ -122,7 +122,7 @@ function prepareRotation(
   const [old, fresh] = [readKey(source.variable), readKey(`${source.variable}_NEW`)]
   return async (options) => {
     await rotateRootKey(old, fresh, options)
-    terminal.out(`both databases are on the new root key: start the services with it as ${source.variable}`)
+    terminal.out(`both databases use the new root key: start the services with it in ${source.variable}`)
   }
 }
 

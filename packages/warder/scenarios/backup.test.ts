@@ -66,7 +66,7 @@ test('a backup of a running installation holds no root key and nothing in clear'
   assert.ok(!bytes.includes(kid) && !bytes.includes('admin'))
   assert.ok(!readdirSync(room).some((name) => name.endsWith('.part')))
   const again = await run('backup', nightly, '--home', source.home, ...secret)
-  assert.match(again.err, /is there already: a backup overwrites nothing/)
+  assert.match(again.err, /already exists, and a backup overwrites nothing/)
 })
 
 test('a backup into a pipe is whole, and one that is not taken is no backup', async () => {
@@ -76,7 +76,7 @@ test('a backup into a pipe is whole, and one that is not taken is no backup', as
   const words = ['backup', '-', '--home', source.home, ...secret]
   const full = await runApart(words, { stdout: openSync('/dev/full', 'w') })
   assert.deepEqual([full.code, existsSync(noted)], [1, false])
-  assert.match(full.err, /standard output was closed .* is not whole/)
+  assert.match(full.err, /standard output was closed .*: the sent backup is incomplete/)
   const spool = join(room, 'tonight.bak')
   const sent = await runApart([...words, '--spool', spool])
   assert.deepEqual([sent.code, existsSync(noted)], [0, true], sent.err)
@@ -89,8 +89,8 @@ test('a backup into a pipe is whole, and one that is not taken is no backup', as
   ] as const)
     assert.match((await run(...words, '--spool', spool, '--from', from)).err, reason)
   const gone = await run(...words, '--spool', `${spool}.gone`, '--from', '1000')
-  assert.match(gone.err, /is not there: .* begin anew/)
-  assert.match((await run(...words, '--spool', spool)).err, /is there already/)
+  assert.match(gone.err, /does not exist: .* start a new one/)
+  assert.match((await run(...words, '--spool', spool)).err, /already exists/)
 })
 
 test('a backup that has a spool is copied on to its place after an interruption, as it was', async () => {
@@ -102,10 +102,10 @@ test('a backup that has a spool is copied on to its place after an interruption,
   const words = ['backup', file, '--home', source.home, '--spool', spool]
   const failed = await run(...words, ...secret)
   assert.deepEqual([failed.code, existsSync(file), existsSync(spool)], [1, false, true])
-  assert.match(failed.err, /near\.bak is whole: --continue copies it on to /)
+  assert.match(failed.err, /near\.bak is complete: --continue resumes the copy to /)
   rmSync(`${file}.arriving`, { recursive: true })
   rmSync(noted)
-  assert.match((await run(...words, ...secret)).err, /is there already: --continue goes on with it/)
+  assert.match((await run(...words, ...secret)).err, /already exists: resume it with --continue/)
   const whole = readFileSync(spool)
   writeFileSync(`${file}.arriving`, Buffer.concat([whole.subarray(0, 1000), Buffer.alloc(99_999)]))
   const goneOn = await run(...words, '--continue')
@@ -115,11 +115,11 @@ test('a backup that has a spool is copied on to its place after an interruption,
     [existsSync(spool), existsSync(`${file}.arriving`), existsSync(noted)],
     [false, false, true],
   )
-  assert.match((await run(...words, '--continue')).err, /far\.bak is there already/)
+  assert.match((await run(...words, '--continue')).err, /far\.bak already exists/)
   for (const [wrong, reason] of [
-    [['backup', '-', '--spool', spool, '--continue'], /--continue belongs to --spool and a file/],
-    [['backup', file, '--continue'], /--continue belongs to --spool and a file/],
-    [['backup', file, '--spool', spool, '--from', '0'], /--from belongs to standard output/],
+    [['backup', '-', '--spool', spool, '--continue'], /--continue needs --spool and a file/],
+    [['backup', file, '--continue'], /--continue needs --spool and a file/],
+    [['backup', file, '--spool', spool, '--from', '0'], /--from needs standard output/],
   ] as const)
     assert.match((await run(...wrong, ...secret)).err, reason)
 })
@@ -128,7 +128,7 @@ test('a backup into the home that it copies is refused', async () => {
   const { source, secret, run } = there
   const refused = await run('backup', join(source.home, 'a.backup'), '--home', source.home, ...secret)
   assert.equal(refused.code, 1)
-  assert.match(refused.err, /is in the home that is backed up/)
+  assert.match(refused.err, /is inside the home that is backed up/)
 })
 
 test('a backup that is killed leaves nothing that the next one does not remove', async () => {
@@ -225,6 +225,9 @@ test('a backup under load has every key that was acknowledged before it, the log
   const login = ['--user', 'admin', '--password-file', passwordFile]
   const drilled = await run('drill', room, '--home', source.home, ...secret, ...login)
   assert.equal(drilled.code, 0, drilled.err + drilled.out)
-  assert.match(drilled.out, /keys {8}\d+ opened\n[\s\S]*admin logged in and used keys[\s\S]*chain {7}whole/)
+  assert.match(
+    drilled.out,
+    /keys {8}\d+ decrypted\n[\s\S]*admin logged in and used keys[\s\S]*chain {7}intact/,
+  )
   assert.ok(existsSync(join(source.home, 'drill.json')) && existsSync(join(source.home, 'backup.json')))
 })

@@ -218,7 +218,7 @@ test('warder access block cuts a user off by every credential, also on open KMIP
   assert.equal((await access('unblock', 'eve')).code, 0)
   for (const ask of callers) assert.deepEqual(await statuses(ask), [200, 200])
   assert.equal((await access('block', 'admin')).code, 1, 'oneself')
-  assert.match((await access('blocked')).out, /nobody is blocked/)
+  assert.match((await access('blocked')).out, /no user is blocked/)
 })
 
 test('users of another realm use keys out of the box, and are not their namesakes of the first realm', async () => {
@@ -272,7 +272,7 @@ test('a name that is given again inherits nothing; delete-user says what is left
   const deleted = await runWarder(words)
   assert.match(
     deleted.out,
-    /gus owns 1 objects at the kms and has grants on 0; nobody inherits them/,
+    /gus owns 1 objects at the kms and has grants on 0; no user inherits them/,
     deleted.err,
   )
   const second = await gus()
@@ -280,7 +280,7 @@ test('a name that is given again inherits nothing; delete-user says what is left
   assert.deepEqual(await statuses(first), [401, 401])
   const inherited = await keyOf(second)
   const given = await runWarder([...words, '--transfer-to', 'admin'])
-  assert.match(given.out, /admin has what was theirs: 1 objects/, given.err)
+  assert.match(given.out, /transferred to admin: 1 objects/, given.err)
   const boss = caller({ headers: { authorization: `Bearer ${admin}` } })
   assert.equal((await boss('GET', inherited)).status, 200)
   // A machine is known by the role that it was let in with.

@@ -146,7 +146,7 @@ test('a user who may not make tables is told so in one line, with what to do', {
   assert.equal(code, 1)
   assert.equal(
     err.trimEnd().split('\n').at(-1),
-    'warder auth: PostgreSQL refuses a statement: permission denied for schema public (42501); the user of ' +
-      'database_url has to own the database: ALTER DATABASE name OWNER TO user',
+    'warder auth: PostgreSQL rejected a statement: permission denied for schema public (42501); the user in ' +
+      'database_url must own the database: ALTER DATABASE name OWNER TO user',
   )
 })

@@ -61,14 +61,14 @@ test('warder health says that both services are up, and that those of another ho
   assert.match(up.out, /^auth https:\S+ is up\nkms https:\S+ is up\n$/)
   const other = temporaryHome()
   const stopped = await runWarder(['health', '--home', other])
-  assert.match(stopped.err, /are the services started\?/)
+  assert.match(stopped.err, /are the services running\?/)
   // Nobody listens there any more.
   const gone = { auth: { url: 'https://127.0.0.1:1' }, kms: { url: warder.kmsUrl } }
   writeFileSync(join(other, 'endpoints.json'), JSON.stringify(gone))
   const down = await runWarder(['health', '--home', other])
   rmSync(other, { recursive: true })
   assert.deepEqual([stopped.code, down.code], [1, 1])
-  assert.match(down.err, /^auth https:\/\/127\.0\.0\.1:1 does not answer: /)
+  assert.match(down.err, /^auth https:\/\/127\.0\.0\.1:1 does not respond: /)
 })
 
 test('the three lines that the start prints work as they are in a shell', {

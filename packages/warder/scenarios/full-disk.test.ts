@@ -113,7 +113,7 @@ test('services on a full disk refuse what they cannot keep, say why, and go on w
       const file = join(target, 'nightly.backup')
       const words = ['backup', file, '--home', home, ...secret]
       for (const left of [nothing, { eachFile: 3000, wholeDisk: 4096 }]) {
-        assert.match(await fails(left, ...words), /nightly\.backup cannot be written: .*make room/)
+        assert.match(await fails(left, ...words), /nightly\.backup cannot be written: .*free disk space/)
         assert.deepEqual([readdirSync(target), existsSync(join(home, 'backup.json'))], [[], false])
       }
       await succeeds(...words)

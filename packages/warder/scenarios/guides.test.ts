@@ -168,9 +168,9 @@ test('the commands of the guide to KMIP work, in their order', {
 
 test('the commands of the guides to external key stores work, in their order', { skip }, async () => {
   await follow(readCommands('docs/how-to/external-aws.md'), {}, [
-    /switches it on now: restart the service/,
+    /now enables it: restart the service/,
     /External key ID +[0-9a-f-]{36}/,
-    /^aws: off: the settings of the server do not switch it on$/m,
+    /^aws: disabled in the settings of the server$/m,
     /^aws:arn:aws:iam::123456789012:role\/backup may now: encrypt, decrypt, getattributes/m,
     /^Secret access key +\S{43,64}$/m,
     /^aws: stopped by admin at /m,
@@ -192,19 +192,19 @@ test('the commands of the guides to external key stores work, in their order', {
   writeFileSync(join(folder, 'pool.json'), JSON.stringify(pool))
   await follow(readCommands('docs/how-to/external-azure.md'), {}, [
     /az keyvault ekm-connection create --hsm-name HSM/,
-    /^azure: off: the settings of the server do not switch it on$/m,
+    /^azure: disabled in the settings of the server$/m,
     /^azure:contoso\.managedhsmclient\.azure\.net may now: /m,
     /^azure: stopped by admin at /m,
   ])
   await follow(readCommands('docs/how-to/external-google.md'), {}, [
     /External key service +name Warder, URL https:.*\/google_cse$/m,
-    /^google: off: the settings of the server do not switch it on$/m,
+    /^google: disabled in the settings of the server$/m,
     /not before the restart/,
     /^google: stopped by admin at /m,
   ])
   await follow(readCommands('docs/how-to/external-microsoft.md'), {}, [
     /Key service URL +https:.*\/ms_dke\/finance$/m,
-    /^microsoft: off: the settings of the server do not switch it on$/m,
+    /^microsoft: disabled in the settings of the server$/m,
     /^microsoft:role:Legal may now: decrypt/m,
     /not before the restart/,
     /^microsoft: stopped by admin at /m,
@@ -234,7 +234,7 @@ test('the commands of the guide to rotation work, in their order', { skip }, asy
     /^last-year\.txt\.warder {2}rewrapped, version 1 to 3 of key /m,
     /^this-year\.txt\.warder {2}rewrapped, version 2 to 3 of key /m,
     /^[0-9a-f-]{36} {2}every 90 days, after 2147483648 messages, next /m,
-    /^[0-9a-f-]{36} {2}.*opens versions 3 and later$/m,
+    /^[0-9a-f-]{36} {2}.*decrypts versions 3 and later$/m,
     /^[0-9a-f-]{36} {2}version 1 of .*: Destroyed$/m,
   ])
   assert.equal(read('ledger.txt'), 'balance of last year\n')

@@ -188,7 +188,10 @@ test('warder config migrate writes the file under our names, for its owner only'
   writeFileSync(file, `${peerFile}\n[ui_config.ui_oidc_auth]\nui_oidc_client_secret = "oidc secret"\n`)
   const unchosen = await runWarder(['config', 'migrate', file])
   assert.equal(unchosen.code, 1)
-  assert.match(unchosen.err, /holds secrets \(ui_config\.ui_oidc_auth\.ui_oidc_client_secret\): say --output/)
+  assert.match(
+    unchosen.err,
+    /contains secrets \(ui_config\.ui_oidc_auth\.ui_oidc_client_secret\): use --output/,
+  )
   assert.ok(!`${unchosen.out}${unchosen.err}`.includes('oidc secret'))
   const { code, out, err } = await runWarder(['config', 'migrate', file, '--output', output])
   assert.equal(code, 0, err)
@@ -201,7 +204,7 @@ test('warder config migrate writes the file under our names, for its owner only'
   assert.deepEqual(warnings, [])
   const again = await runWarder(['config', 'migrate', file, '--output', output])
   assert.equal(again.code, 1)
-  assert.match(again.err, /is there already; --force replaces it/)
+  assert.match(again.err, /already exists; --force replaces it/)
   assert.equal((await runWarder(['config', 'migrate', file, '--output', output, '--force'])).code, 0)
   const printed = await runWarder(['config', 'migrate', file, '--output', '-'])
   assert.equal(`${printed.out.trimEnd()}\n`, `${written.trimEnd()}\n`)
@@ -215,6 +218,6 @@ test('warder config migrate names all that has no counterpart, and writes nothin
   assert.equal(code, 1)
   for (const name of ['hsm_slot', 'tls.tls_p12_file', 'tls.tls_p12_password'])
     assert.ok(err.includes(`${name} is refused`))
-  assert.match(err, /is not migrated: 3 of its settings have no counterpart/)
+  assert.match(err, /was not migrated: 3 of its settings have no counterpart/)
   assert.ok(!err.includes('p12 secret') && !existsSync(output))
 })

@@ -71,7 +71,7 @@ test('the settings and the commands of the page on PostgreSQL work', { skip }, a
   for (const service of ['auth', 'kms'])
     assert.match(
       text,
-      new RegExp(`^${service} +PostgreSQL: not there yet; the first start makes it`, 'm'),
+      new RegExp(`^${service} +PostgreSQL: does not exist yet; the first start creates it`, 'm'),
       text,
     )
   assert.match(text, /application_name/)

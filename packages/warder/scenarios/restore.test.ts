@@ -87,7 +87,7 @@ test('a key pair of an officer opens a backup, and nobody else', async () => {
   for (const wrong of [['--key', files.other], secret]) {
     const refused = await run('restore', file, '--home', home, ...wrong)
     assert.deepEqual([refused.code, existsSync(home)], [1, false])
-    assert.match(refused.err, /is opened with a private key/)
+    assert.match(refused.err, /this backup needs a private key/)
   }
   assert.equal((await run('restore', file, '--home', home, '--key', files.private)).code, 0)
   assert.ok(existsSync(join(home, 'kms.db')) && !existsSync(join(home, 'root.key')))
@@ -126,13 +126,13 @@ test('a backup that is cut, changed, longer, of another passphrase or no backup 
     assert.match(refused.err, /^warder restore: /, what)
   }
   const refused = await run('restore', nightly, '--home', home, '--passphrase-file', wrong)
-  assert.match(refused.err, /the passphrase is not the one of this backup/)
+  assert.match(refused.err, /wrong passphrase for this backup/)
 })
 
 test('a restore replaces nothing, and one that was killed is begun anew', async () => {
   const { room, source, nightly, secret, run, opensThere } = there
   const full = await run('restore', nightly, '--home', source.home, ...secret)
-  assert.match(full.err, /is not empty \(audit\): a restore replaces nothing/)
+  assert.match(full.err, /is not empty \(audit\), and a restore overwrites nothing/)
   const home = join(room, 'killed')
   const isDone = (): boolean => existsSync(join(home, 'kms.db')) && !existsSync(join(home, '.restoring'))
   // Each round kills it later: before it has begun, while it fills the home, and when it may be done.
@@ -158,7 +158,7 @@ test('a database that the environment overrules is refused, and nothing is left 
   const words = ['restore', nightly, '--home', home, '--kms-database', 'sqlite:kms.db', ...there.secret]
   const { code, err } = await runWarder(words, { KMS_DATABASE_URL: 'sqlite:other.db' })
   assert.deepEqual([code, existsSync(home)], [1, false])
-  assert.match(err, /KMS_DATABASE_URL is set and names another database/)
+  assert.match(err, /KMS_DATABASE_URL is set to another database/)
 })
 
 test('two restores at once: one does it', async () => {
@@ -179,7 +179,7 @@ test('what the surviving log knows is told, and the start next to it asks before
   const home = join(room, 'older')
   const audit = join(source.home, 'audit')
   const told = await run('restore', nightly, '--home', home, '--surviving-audit', audit, ...secret)
-  assert.match(told.out, /kms: done after the backup, and missing now: .*keys\.create \d/)
+  assert.match(told.out, /kms: operations after the backup, now lost: .*keys\.create \d/)
 })
 
 test('a folder that is there already is filled as it is, beside a root key', async () => {
@@ -198,7 +198,7 @@ test('a folder that is there already is filled as it is, beside a root key', asy
   mkdirSync(other)
   writeFileSync(join(other, 'root.key'), 'another one')
   const refused = await run('restore', withKey, '--home', other, ...secret)
-  assert.match(refused.err, /root\.key is another root key than the one in the backup/)
+  assert.match(refused.err, /root\.key differs from the root key in the backup/)
   assert.deepEqual(readdirSync(other), ['root.key'])
 })
 
@@ -217,7 +217,7 @@ test('a restore that was interrupted at its end is finished by the same backup, 
   const other = join(room, 'another.bak')
   assert.equal((await run('backup', other, '--home', there.source.home, ...secret)).code, 0)
   const refused = await run('restore', other, '--home', home, ...secret)
-  assert.match(refused.err, /holds the restore of another backup \(of 2026-01-01/)
+  assert.match(refused.err, /contains the almost complete restore of another backup \(of 2026-01-01/)
   const finished = await run('restore', nightly, '--home', home, ...secret)
   assert.equal(finished.code, 0, finished.err)
   await opensThere(home)

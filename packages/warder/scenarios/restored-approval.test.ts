@@ -108,7 +108,7 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
     assert.match((await kmip(warder)).out, why)
     assert.match(
       (await officers('ben', 'requests')).out,
-      new RegExp(`serve what was restored 20.*SHA-256 ${digest}`),
+      new RegExp(`release the restore of 20.*SHA-256 ${digest}`),
     )
     const voted = await officers('ben', 'approve', id, '--yes')
     assert.match(voted.out, /^open: 1 of 2/, voted.err)
@@ -138,7 +138,7 @@ test('a drill opens the keys and lets somebody log in, and uses none of them', a
   assert.equal(drilled.code, 0, drilled.err + drilled.out)
   assert.match(
     drilled.out,
-    /keys {8}\d+ opened[\s\S]*approval {4}a restored kms waits for its officers[\s\S]*admin logged in:[\s\S]*chain/,
+    /keys {8}\d+ decrypted[\s\S]*approval {4}the restored kms waits for its officers[\s\S]*admin logged in:[\s\S]*chain/,
   )
 })
 

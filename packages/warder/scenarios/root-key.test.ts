@@ -44,7 +44,7 @@ test('the root key is changed under running services, which go on, and start wit
   const old = readFileSync(key, 'utf8')
   const { code, out, err } = await runWarder(['root-key', 'rotate', '--home', home])
   assert.equal(code, 0, out + err)
-  assert.match(out, /auth wrapped[\s\S]*kms wrapped[\s\S]*promoted[\s\S]*make a copy/)
+  assert.match(out, /auth wrapped[\s\S]*kms wrapped[\s\S]*promoted[\s\S]*store a copy/)
   assert.notEqual(readFileSync(key, 'utf8'), old)
   assert.ok(!existsSync(`${key}.next`))
   assert.equal((await mac(made.kid)).mac, made.mac)

@@ -78,7 +78,7 @@ Example:
         writeServiceLine(terminal, 'warn', `warder ${name}: warning: ${warning}`)
       if (values['check-config']) {
         for (const warning of await checkSettings(launch)) terminal.err(`warder ${name}: warning: ${warning}`)
-        terminal.out(`the configuration of ${name} in ${folder} is right`)
+        terminal.out(`the configuration of ${name} in ${folder} is valid`)
         return 0
       }
       const onWaiting = (): void => {

@@ -47,17 +47,16 @@ export function readMethod(values: Values): LoginMethod {
     names.filter((name) => values[name] !== undefined)
   const requireNone = (way: string, names: readonly string[]): void => {
     const [name] = names
-    if (name !== undefined) throw new UsageError(`${way} says who logs in: leave --${name} out`)
+    if (name !== undefined) throw new UsageError(`${way} cannot be combined with --${name}`)
   }
   if (values.saml) {
     const other = values.approle
       ? 'approle'
       : listGiven(['token-file', ...passwordOptions, ...appRoleOptions])[0]
-    if (other !== undefined)
-      throw new UsageError(`--saml logs in at the identity provider: leave --${other} out`)
+    if (other !== undefined) throw new UsageError(`--saml cannot be combined with --${other}`)
     return createSamlMethod(values.realm, values['no-browser'])
   }
-  if (values['no-browser']) throw new UsageError('--no-browser is for --saml')
+  if (values['no-browser']) throw new UsageError('--no-browser needs --saml')
   if (values['token-file'] !== undefined) {
     if (values.approle) throw new UsageError('--token-file and --approle exclude each other')
     requireNone('--token-file', listGiven([...passwordOptions, ...appRoleOptions, 'realm']))
@@ -66,11 +65,11 @@ export function readMethod(values: Values): LoginMethod {
   if (values.approle) {
     requireNone('--approle', listGiven([...passwordOptions, 'realm']))
     if (values['role-id-file'] === '-' && values['secret-id-file'] === '-')
-      throw new UsageError('standard input can be only one thing: put the role id into a file')
+      throw new UsageError('standard input can be used only once: put the RoleID into a file')
     return createAppRoleMethod(values['role-id-file'], values['secret-id-file'])
   }
   const [machine] = listGiven(appRoleOptions)
-  if (machine !== undefined) throw new UsageError(`--${machine} is for --approle`)
+  if (machine !== undefined) throw new UsageError(`--${machine} needs --approle`)
   return createPasswordMethod(values)
 }
 
@@ -86,8 +85,7 @@ function createPasswordMethod({
     const login = {
       ...{ username, realm, passwordFile, code },
       passwordVariable: 'WARDER_PASSWORD',
-      withoutPassword:
-        'there is no password: give --password-file FILE (- is standard input) or WARDER_PASSWORD',
+      withoutPassword: 'no password: give --password-file FILE (- is standard input) or WARDER_PASSWORD',
     }
     const { token } = await logIn(client, login, { initialPassword, env, prompter })
     return readSession(client, realm, token)
@@ -95,13 +93,13 @@ function createPasswordMethod({
 }
 
 function createSamlMethod(realm: string | undefined, noBrowser: boolean): LoginMethod {
-  if (realm === undefined) throw new UsageError('--saml needs the realm: give --realm R')
+  if (realm === undefined) throw new UsageError('--saml needs --realm R')
   return async ({ env, auth, browserMs, say }) => {
     const client = requireAuth(auth)
     const token = await logInWithSaml(client, {
       ...{ realm, withinMs: browserMs },
       show(url) {
-        say('log in with a browser on this computer (Ctrl-C ends it):')
+        say('log in with a browser on this computer (Ctrl-C cancels):')
         say(url)
         if (!noBrowser) openBrowser(url, env)
       },
@@ -113,18 +111,16 @@ function createSamlMethod(realm: string | undefined, noBrowser: boolean): LoginM
 /** Reads the session of a new login. @throws StartupError when it has already ended */
 async function readSession(auth: HttpsClient, realm: string, token: string): Promise<NewLogin> {
   const facts = await fetchSession(auth, realm, token)
-  if (facts === undefined)
-    throw new StartupError('the session has ended before it could be used: log in again')
+  if (facts === undefined) throw new StartupError('the session ended before it could be used: log in again')
   return { kind: 'session', token, ...facts }
 }
 
 function createAppRoleMethod(roleIdFile: string | undefined, secretIdFile: string | undefined): LoginMethod {
   return async ({ env, auth, now }) => {
     const client = requireAuth(auth)
-    const roleId = readSecret(roleIdFile, env.WARDER_ROLE_ID, 'the role id')
-    const secretId = readSecret(secretIdFile, env.WARDER_SECRET_ID, 'the secret id')
-    if (roleId === undefined)
-      throw new StartupError('there is no role id: give --role-id-file FILE or WARDER_ROLE_ID')
+    const roleId = readSecret(roleIdFile, env.WARDER_ROLE_ID, 'the RoleID')
+    const secretId = readSecret(secretIdFile, env.WARDER_SECRET_ID, 'the SecretID')
+    if (roleId === undefined) throw new StartupError('no RoleID: give --role-id-file FILE or WARDER_ROLE_ID')
     const { token, role, seconds } = await logInMachine(client, roleId, secretId)
     return {
       ...{ kind: 'app', token, username: role, realm: undefined, how: 'AppRole', sessionId: undefined },
@@ -138,7 +134,7 @@ function createTokenMethod(file: string): LoginMethod {
     const token = readTokenFile(file)
     if (token.startsWith('wt.') && auth !== undefined) {
       const found = await fetchMachine(auth, token)
-      if (found === undefined) throw new StartupError('the token is not valid, or not any more')
+      if (found === undefined) throw new StartupError('the token is invalid or has expired')
       const { entity, seconds } = found
       return {
         ...{ kind: 'app', token, username: entity, realm: undefined, how: 'machine token' },
@@ -167,5 +163,5 @@ function readSecret(
 
 function requireAuth(auth: HttpsClient | undefined): HttpsClient {
   if (auth !== undefined) return auth
-  throw new StartupError('it is not known where to log in: name the authentication service with --auth-url')
+  throw new StartupError('the authentication service is not known: give its address with --auth-url')
 }

@@ -58,7 +58,8 @@ Example:
           }),
         )
       } catch (error) {
-        if (error instanceof NoAnswer) throw new StartupError('nobody was logged in: there was no answer')
+        if (error instanceof NoAnswer)
+          throw new StartupError('the login was cancelled: the question was not answered')
         throw toUserError(error)
       }
     },

@@ -32,7 +32,7 @@ Example:
 async function endStoredLogin({ auth, terminal, found, show }: SessionContext): Promise<number> {
   const login = found()
   if (login === undefined) {
-    show({ ended: false }, ['nobody is logged in'])
+    show({ ended: false }, ['not logged in'])
     return 0
   }
   const who = printable(formatUserName(login.facts))
@@ -49,10 +49,10 @@ async function endStoredLogin({ auth, terminal, found, show }: SessionContext): 
   await forgetLogin(login, terminal.env)
   if (why !== undefined) {
     throw new StartupError(
-      `the session of ${who} is forgotten here, and may go on at the authentication service until its time: ${why}`,
+      `the session of ${who} is deleted here, but may stay valid at the authentication service until it expires: ${why}`,
     )
   }
-  const rest = ended ? 'logged out' : 'forgotten here; the token itself is valid until its time'
+  const rest = ended ? 'logged out' : 'deleted here; the token itself stays valid until it expires'
   show({ ended, username: login.facts.username, realm: login.facts.realm }, [`${who}: ${rest}`])
   return 0
 }

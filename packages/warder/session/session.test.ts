@@ -166,7 +166,7 @@ function totp(secret: string, step: number): string {
 }
 
 test('a login serves every command until the logout, which ends it at both services', async () => {
-  assert.equal((await run(whoami, [])).err, 'nobody is logged in: warder login --help')
+  assert.equal((await run(whoami, [])).err, 'not logged in: see warder login --help')
   const { code, out } = await logIn(['--realm', 'shop', '--user', 'ann'], [annPassword])
   assert.equal(code, 0)
   assert.match(
@@ -187,7 +187,7 @@ test('a login serves every command until the logout, which ends it at both servi
 
   assert.equal((await run(logout, [])).out, 'ann of realm shop: logged out')
   assert.deepEqual(readdirSync(join(warder.home, 'logins')), [])
-  assert.equal((await run(logout, [])).out, 'nobody is logged in')
+  assert.equal((await run(logout, [])).out, 'not logged in')
   assert.equal(await bearerStatus(token), 401)
   assert.equal(await nameAtKms(), 'admin')
 })
@@ -224,7 +224,7 @@ test('administration goes through the session, too, and says so when it is not e
   const command = adminCommand(() => person([]))
   await annLogsIn()
   const refused = await run(command, ['users', '--realm', 'shop'])
-  assert.match(refused.err, /answered 403: .* \(as ann of realm shop, of warder login; --admin NAME asks/)
+  assert.match(refused.err, /answered 403: .* \(as ann of realm shop, of warder login; --admin NAME logs in/)
   assert.equal((await run(command, ['users', '--realm', 'shop', '--admin', 'admin'])).code, 0)
 
   assert.equal((await logIn([])).code, 0)
@@ -238,7 +238,7 @@ test('a session that has ended is told in one line with what to do', async () =>
   const { sessionId } = content().facts
   await asAdmin('DELETE', '/sessions', { session_ids: [sessionId] })
   const told =
-    /^the login of ann of realm shop has been ended at the authentication service: log in again with warder login --realm shop --user ann$/
+    /^the login of ann of realm shop was ended at the authentication service: log in again with warder login --realm shop --user ann$/
   assert.match((await run(whoami, [])).err, told)
   assert.match(await nameAtKms(), told)
   assert.match(
@@ -295,7 +295,7 @@ test('a refused login keeps nothing, and the session before stays', async () => 
     (await logIn(['--realm', 'shop', '--user', 'ann'], ['wrong'])).err,
     /^the login of ann to realm shop was refused/,
   )
-  assert.match((await logIn(['--realm', 'shop', '--user', 'ann'])).err, /^there is no password: /)
+  assert.match((await logIn(['--realm', 'shop', '--user', 'ann'])).err, /^no password: /)
   assert.equal(readFileSync(onlyFile(), 'utf8'), before)
 })
 
@@ -314,11 +314,11 @@ describe('the file of a session', () => {
     await annLogsIn()
     for (const mode of [0o644, 0o620, 0o604]) {
       chmodSync(onlyFile(), mode)
-      await refuses(/is open to other users \(mode 06\d\d\), and is not used: run chmod 600/)
+      await refuses(/is accessible to other users \(mode 06\d\d\), and is not accepted: run chmod 600/)
     }
     chmodSync(onlyFile(), 0o600)
     chmodSync(join(warder.home, 'logins'), 0o777)
-    await refuses(/logins is open to other users \(mode 0777\), and is not used: run chmod 700/)
+    await refuses(/logins is accessible to other users \(mode 0777\), and is not accepted: run chmod 700/)
   })
 
   test('is not used when it is a link, a folder, or in a folder that is a link', async () => {
@@ -326,15 +326,15 @@ describe('the file of a session', () => {
     const [file, elsewhere] = [onlyFile(), join(secrets, 'elsewhere')]
     renameSync(file, elsewhere)
     symlinkSync(elsewhere, file)
-    await refuses(/is a link, and is not used: remove it/)
+    await refuses(/is a link, which is not accepted: remove it/)
     rmSync(file)
     mkdirSync(file)
-    await refuses(/is not a file, and is not used: remove it/)
+    await refuses(/is not a regular file, and is not accepted: remove it/)
     const folder = join(warder.home, 'logins')
     rmSync(folder, { recursive: true })
     mkdirSync(join(secrets, 'logins'), { mode: 0o700 })
     symlinkSync(join(secrets, 'logins'), folder)
-    await refuses(/logins is not a folder, and is not used: remove it/)
+    await refuses(/logins is not a folder, and is not accepted: remove it/)
     const { code, err } = await logIn(['--realm', 'shop', '--user', 'ann'], [annPassword])
     assert.deepEqual([code, /is not a folder/.test(err)], [1, true], 'nothing is written through it')
     assert.deepEqual(readdirSync(join(secrets, 'logins')), [])
@@ -345,10 +345,10 @@ describe('the file of a session', () => {
     const kept = content()
     for (const text of ['', '{', 'null', '[]', '{"version":1}', JSON.stringify({ ...kept, version: 2 })]) {
       writeFileSync(onlyFile(), text)
-      await refuses(/is not what warder login wrote: remove it, and log in again/)
+      await refuses(/is not a file of warder login: remove it and log in again/)
     }
     writeFileSync(onlyFile(), 'x'.repeat(70_000))
-    await refuses(/is too long, and is not used/)
+    await refuses(/is too large, and is not accepted/)
   })
 
   test('that belongs to another user is not used', {
@@ -357,7 +357,7 @@ describe('the file of a session', () => {
     await annLogsIn()
     const { chownSync } = await import('node:fs')
     chownSync(onlyFile(), 65534, 65534)
-    await refuses(/belongs to another user, and is not used/)
+    await refuses(/belongs to another user, and is not accepted/)
   })
 })
 
@@ -369,7 +369,7 @@ test('a session is shown to the services that it is for, and to no others', asyn
     ['keys', 'list', '--url', warder.kmsUrl.replace('127.0.0.1', 'localhost'), '--ca-file', warder.caFile],
     { env: {} },
   )
-  assert.match(elsewhere.err, /^nobody is logged in: give a token/)
+  assert.match(elsewhere.err, /^not logged in: give a token/)
   const another = await runInProcess(
     warder,
     [
@@ -384,14 +384,14 @@ test('a session is shown to the services that it is for, and to no others', asyn
     ],
     { env: {} },
   )
-  assert.match(another.err, /^nobody is logged in/)
+  assert.match(another.err, /^not logged in/)
   // Another authority that is trusted for the same address is another service.
   const foreign = temporaryHome()
   cpSync(join(warder.home, 'endpoints.json'), join(foreign, 'endpoints.json'))
   cpSync(join(warder.home, 'logins'), join(foreign, 'logins'), { recursive: true })
   mkdirSync(join(foreign, 'tls'))
   writeFileSync(join(foreign, 'tls', 'ca.crt'), `${readFileSync(warder.caFile, 'utf8')}\n# another\n`)
-  assert.match((await run(whoami, [], {}, foreign)).err, /^nobody is logged in/)
+  assert.match((await run(whoami, [], {}, foreign)).err, /^not logged in/)
   rmSync(foreign, { recursive: true })
 })
 
@@ -433,11 +433,11 @@ describe('machines', () => {
     assert.match((await run(logout, [])).out, /^till: logged out$/)
     assert.equal(await bearerStatus(token), 401)
 
-    assert.match((await logIn(['--approle'])).err, /^there is no role id: give --role-id-file FILE/)
+    assert.match((await logIn(['--approle'])).err, /^no RoleID: give --role-id-file FILE/)
     const env = { WARDER_ROLE_ID: roleId, WARDER_SECRET_ID: 'wrong' }
     assert.equal(
       (await logIn(['--approle'], [], env)).err,
-      'the login was refused: the role id or the secret id is wrong',
+      'the login was refused: the RoleID or the SecretID is wrong',
     )
   })
 
@@ -456,8 +456,8 @@ describe('machines', () => {
       headers: { 'x-secret-token': given.client_token },
     })
     auth.close()
-    assert.match((await run(whoami, [])).err, /has been ended .*: log in again with warder login --approle$/)
-    assert.equal((await logIn(['--token-file', file])).err, 'the token is not valid, or not any more')
+    assert.match((await run(whoami, [])).err, /was ended .*: log in again with warder login --approle$/)
+    assert.equal((await logIn(['--token-file', file])).err, 'the token is invalid or has expired')
   })
 })
 
@@ -473,11 +473,11 @@ test('a token of a session is kept as the session that it is; a wrong one is ref
 
 test('words that exclude each other are a wrong call', async () => {
   for (const [words, told] of [
-    [['--approle', '--user', 'ann'], /^--approle says who logs in: leave --user out$/],
-    [['--token-file', 'f', '--realm', 'shop'], /^--token-file says who logs in: leave --realm out$/],
+    [['--approle', '--user', 'ann'], /^--approle cannot be combined with --user$/],
+    [['--token-file', 'f', '--realm', 'shop'], /^--token-file cannot be combined with --realm$/],
     [['--token-file', 'f', '--approle'], /exclude each other/],
-    [['--secret-id-file', 'f'], /^--secret-id-file is for --approle$/],
-    [['--approle', '--role-id-file', '-', '--secret-id-file', '-'], /^standard input can be only one thing/],
+    [['--secret-id-file', 'f'], /^--secret-id-file needs --approle$/],
+    [['--approle', '--role-id-file', '-', '--secret-id-file', '-'], /^standard input can be used only once/],
     [['ann'], /^unknown argument: ann$/],
   ] as const) {
     const { code, err } = await logIn(words)
@@ -515,14 +515,14 @@ esac
     assert.match(out, /kept in .*\.json, sealed by the keyring of the desktop$/)
     assert.equal(content().token, undefined)
     assert.match((await run(whoami, [], env)).out, /^ann of realm shop/)
-    assert.match((await run(whoami, [])).err, /^the keyring of this system does not give the key of /)
+    assert.match((await run(whoami, [])).err, /^the keyring of this system does not return the key of /)
     const given = readFileSync(join(env.FOLDER ?? '', 'arguments'), 'utf8')
     assert.doesNotMatch(given, /[0-9a-f]{32}/, 'no secret among the arguments')
 
     const file = onlyFile()
     const kept = content()
     writeFileSync(file, JSON.stringify({ ...kept, facts: { ...kept.facts, username: 'bob' } }))
-    assert.match((await run(whoami, [], env)).err, /^the keyring of this system does not give/)
+    assert.match((await run(whoami, [], env)).err, /^the keyring of this system does not return/)
     writeFileSync(file, JSON.stringify(kept))
     assert.equal((await run(logout, [], env)).out, 'ann of realm shop: logged out')
     assert.ok(!readdirSync(env.FOLDER ?? '').some((name) => name.startsWith('secret-login')))

@@ -37,7 +37,7 @@ Example:
 
 async function showLogin({ auth, found, openKms: kmsWith, show }: SessionContext): Promise<number> {
   const login = found()
-  if (login === undefined) throw new StartupError('nobody is logged in: warder login --help')
+  if (login === undefined) throw new StartupError('not logged in: see warder login --help')
   const { facts, kept } = login
   requireUnexpired(facts, Date.now() / 1000)
   const token = await login.token()

@@ -82,7 +82,7 @@ export function startChild(
   const watch = (limitMs: number): void => {
     if (limitMs === 0) return
     const onStalled = (): void => {
-      writeServiceLine(terminal, 'error', `${name} has not answered for ${limitMs / 1000} s: it is killed`)
+      writeServiceLine(terminal, 'error', `${name} has not responded for ${limitMs / 1000} s and is killed`)
       child.kill('SIGKILL')
     }
     unwatch = watchBeats({ limitMs, beats: () => beats, onStalled })

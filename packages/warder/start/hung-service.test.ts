@@ -16,7 +16,7 @@ test('a service that hangs as a whole is killed and started again, the other goe
         return false
       }
     })
-    assert.match(warder.output(), /kms has not answered for 3 s: it is killed/)
+    assert.match(warder.output(), /kms has not responded for 3 s and is killed/)
     await until('it serves', async () => {
       const answer = await client.ask('/health').catch(() => undefined)
       return answer?.status === 200

@@ -66,7 +66,7 @@ export async function startBoth(
   // Locks first, so that running services of this home and their endpoints.json are not touched.
   const release = takeLock(
     join(home, 'start.lock'),
-    (pid) => `${home} is in use by process ${pid}: are the services running already?`,
+    (pid) => `${home} is in use by process ${pid}: the services are probably already running`,
   )
   removeEndpoints(home)
   let stopping = false
@@ -247,7 +247,7 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     ...notices,
     ...readFirstPassword(home, notices),
     '',
-    `Try it: \`${tried}\`, or paste these three lines (log in, make a key, encrypt):`,
+    `Try it: \`${tried}\`, or paste these three lines (log in, create a key, encrypt):`,
     '',
     ...lines,
     '',

@@ -50,7 +50,7 @@ Example:
       return 0
     } catch (error) {
       if (!(error instanceof TryFailed)) throw error
-      terminal.err(`warder try: stopped at a step that did not pass: ${error.message}`)
+      terminal.err(`warder try: stopped at a failed step: ${error.message}`)
       return 1
     }
   },
@@ -62,7 +62,7 @@ function readPassword(home: string, env: Readonly<Record<string, string | undefi
   const path = join(home, 'initial-admin-password')
   if (!existsSync(path)) {
     throw new StartupError(
-      `${path} is not there any more: set WARDER_TRY_PASSWORD to the password of the user`,
+      `${path} does not exist any more: set WARDER_TRY_PASSWORD to the password of the user`,
     )
   }
   return readFileSync(path, 'utf8').trim()
