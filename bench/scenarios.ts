@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { HttpsClient } from 'warder/client'
-import type { Installation } from 'warder/testing'
+import type { HttpsClient, Installation } from 'warder/testing'
 
 export interface Scenario {
   readonly name: string

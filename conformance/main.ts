@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { type Transport, transports } from 'warder/kmip'
+import { type Transport, transports } from 'warder/testing'
 import { casesIn, vectorsFolder, vectorsVariable } from './cases/vectors.ts'
 import { failuresText } from './report/failures.ts'
 import { conformancePage } from './report/page.ts'

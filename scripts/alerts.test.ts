@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runtimeCounters } from '@warder/foundation/telemetry'
+import { authService } from '@warder/auth'
+import { runtimeCounters } from '@warder/base'
+import { kmsService } from '@warder/kms'
+import { beginStart } from '@warder/runtime/testing'
+import { configureBoth } from 'warder/testing'
 import { parse, stringify } from 'yaml'
-import { authService } from '../packages/auth/service.ts'
-import { beginStart } from '../packages/foundation/runtime/primary-start.ts'
-import { kmsService } from '../packages/kms/service/service.ts'
-import { configureBoth } from '../packages/warder/installation/together.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const rulesFile = `${root}deploy/prometheus/alerts.yaml`

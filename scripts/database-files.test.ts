@@ -26,20 +26,20 @@ const files = (rule: (text: string) => boolean): string[] =>
 test('databases are opened in one place', () => {
   assert.deepEqual(
     files((text) => /\bnew DatabaseSync\b|\bbackup\b.*node:sqlite/.test(text)),
-    ['foundation/sql/sqlite-connection.ts'],
+    ['storage/sql/sqlite-connection.ts'],
   )
   assert.deepEqual(
     files((text) => text.includes("'node:sqlite'")),
-    ['foundation/sql/sqlite-connection.ts', 'foundation/sql/sqlite.ts'],
+    ['storage/sql/sqlite-connection.ts', 'storage/sql/sqlite.ts'],
   )
 })
 
 test('no code beside SQLite opens a file of a database: it is created where there is none, and else looked at by path', () => {
   assert.deepEqual(
     files((text) => /[}'"`]-(wal|shm)\b/.test(text)),
-    ['foundation/sql/sqlite-files.ts'],
+    ['storage/sql/sqlite-files.ts'],
   )
-  const [creating] = sources.filter(({ file }) => file === 'foundation/sql/sqlite-files.ts')
+  const [creating] = sources.filter(({ file }) => file === 'storage/sql/sqlite-files.ts')
   assert.deepEqual(creating?.text.match(/openSync\([^)]*\)/g), [
     'openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600)',
   ])
@@ -54,7 +54,7 @@ test('sources that know where a database is open no files', () => {
   const knowing = sources.filter(
     ({ file, text }) =>
       /databasePlace|DatabasePlace/.test(text) ||
-      (file.startsWith('foundation/sql/') && file !== 'foundation/sql/sqlite-files.ts'),
+      (file.startsWith('storage/sql/') && file !== 'storage/sql/sqlite-files.ts'),
   )
   assert.ok(knowing.length > 10)
   const opening = knowing

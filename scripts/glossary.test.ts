@@ -27,11 +27,14 @@ const avoided: Readonly<Record<string, { readonly pattern: RegExp; readonly inst
 
 /** Occurrences from before the glossary, by package. A number may only fall: lower it with each that goes. */
 const remaining: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  // A parameter of the library of key sets, `smallestRefreshSeconds`.
+  // auth: a parameter of the library of key sets; warder: an option and its member of the API; else: texts to rewrite.
   auth: { bound: 4 },
-  // Names, members of the API, and error texts of the kms that were not rewritten yet.
-  kms: { person: 70, bound: 14, 'of-function': 5 },
-  // `--everybody` and its member of the API.
+  authority: { person: 1, 'of-function': 2 },
+  'external-stores': { person: 7, bound: 3 },
+  identity: { person: 3, bound: 6 },
+  keys: { person: 11, bound: 2, 'of-function': 2 },
+  'kmip-server': { person: 9, bound: 3 },
+  kms: { person: 40, 'of-function': 1 },
   warder: { person: 4 },
 }
 

@@ -6,17 +6,50 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Allowed imports: `pki` is the lowest; the services never import each other, they meet over HTTP. */
+/** Packages below all: they import only each other, in this order. */
+const libraries = [
+  'base',
+  'outbound',
+  'storage',
+  'audit',
+  'server',
+  'runtime',
+  'pki',
+  'kmip-codec',
+  'covercrypt',
+]
+
+/**
+ * Allowed imports of production code. `keys`, `identity` and `authority` decide; the front ends above them translate a
+ * protocol and never import each other; `kms` composes them. The two services meet over HTTP.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  pki: [],
-  covercrypt: [],
-  foundation: ['pki'],
-  kmip: [],
-  client: ['foundation'],
-  auth: ['foundation'],
-  kms: ['foundation', 'kmip', 'pki', 'covercrypt'],
-  warder: ['foundation', 'kmip', 'pki', 'covercrypt', 'client', 'auth', 'kms'],
+  base: [],
+  pki: ['base'],
+  'kmip-codec': ['base'],
+  covercrypt: ['base'],
+  outbound: ['base'],
+  storage: ['base', 'pki'],
+  audit: ['base', 'outbound', 'pki', 'storage'],
+  server: ['audit', 'base', 'outbound', 'pki', 'storage'],
+  runtime: ['audit', 'base', 'outbound', 'pki', 'server', 'storage'],
+  keys: libraries,
+  identity: [...libraries, 'keys'],
+  authority: [...libraries, 'keys'],
+  'kmip-server': [...libraries, 'keys', 'identity', 'authority'],
+  'external-stores': [...libraries, 'keys'],
+  transit: [...libraries, 'keys'],
+  kms: [...libraries, ...['keys', 'identity', 'authority', 'kmip-server', 'external-stores', 'transit']],
+  auth: ['audit', 'base', 'outbound', 'pki', 'runtime', 'server', 'storage'],
+  client: ['base', 'outbound', 'server'],
+  warder: [...libraries, 'client', 'keys', 'external-stores', 'auth', 'kms'],
 }
+
+const isProduct = (file: string): boolean =>
+  !/node_modules|\.test\.ts$|(^|\/)(?:testing|fixtures)\//.test(file)
+
+/** What a package offers: `.`, its settings, what tests of others use, and the one HTTP exchange. */
+const doors = /^(?:@warder\/[\w-]+|warder)(?:\/(?:settings|testing|http-client|browser|generate))?$/
 
 function listImports(file: string): string[] {
   const source = readFileSync(file, 'utf8')
@@ -25,47 +58,93 @@ function listImports(file: string): string[] {
   return [...source.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? match[3] ?? '')
 }
 
+test('every package has its line', () => {
+  assert.deepEqual(
+    globSync('packages/*/package.json', { cwd: root })
+      .map((file) => dirname(file).slice('packages/'.length))
+      .sort(),
+    Object.keys(allowed).sort(),
+  )
+})
+
 for (const [name, may] of Object.entries(allowed)) {
-  test(`packages/${name} imports only ${may.length === 0 ? 'itself' : may.join(', ')}`, () => {
+  test(`packages/${name} imports only ${may.length === 0 ? 'itself' : may.join(', ')}, by what they offer`, () => {
     const folder = join(root, 'packages', name)
     const wrong: string[] = []
-    for (const found of globSync('**/*.ts', { cwd: folder })) {
+    for (const found of globSync('**/*.ts', { cwd: folder }).map((file) => file.replaceAll(sep, '/'))) {
       const file = join(folder, found)
       for (const specifier of listImports(file)) {
-        const target = specifier.startsWith('@warder/')
-          ? specifier.split('/')[1]
-          : specifier === 'warder' || specifier.startsWith('warder/')
-            ? 'warder'
-            : specifier.startsWith('.')
-              ? relative(join(root, 'packages'), join(dirname(file), specifier)).split(sep)[0]
-              : name
-        if (target !== name && !may.includes(target ?? '')) wrong.push(`${found} imports ${specifier}`)
+        const isPackage = /^(?:@warder\/|warder(?:\/|$))/.test(specifier)
+        const target = isPackage
+          ? (specifier.replace('@warder/', '').split('/')[0] ?? '')
+          : specifier.startsWith('.')
+            ? (relative(join(root, 'packages'), join(dirname(file), specifier)).split(sep)[0] ?? '')
+            : name
+        if (isPackage && (!doors.test(specifier) || target === name))
+          wrong.push(`${found} imports ${specifier}`)
+        if (target === name) continue
+        if (!isPackage || (isProduct(found) && (!may.includes(target) || specifier.endsWith('/testing'))))
+          wrong.push(`${found} imports ${specifier}`)
       }
     }
     assert.deepEqual(wrong, [])
   })
 }
 
+test('an index is that of a package, and names what it exports', () => {
+  const files = globSync('packages/**/index.ts', { cwd: root }).map((file) => file.replaceAll(sep, '/'))
+  assert.ok(files.length > 10)
+  for (const file of files.filter((found) => !found.includes('node_modules')))
+    assert.match(file, /^packages\/[\w-]+\/(?:testing\/)?index\.ts$/)
+  for (const file of globSync('packages/**/*.ts', { cwd: root }))
+    if (!file.includes('node_modules') && !file.includes('packages/client/'))
+      assert.doesNotMatch(readFileSync(join(root, file), 'utf8'), /^export (?:type )?\* /m, file)
+})
+
+test('keys import the tables of KMIP for attributes and rules of new objects alone', () => {
+  const files = globSync('packages/keys/**/*.ts', { cwd: root }).map((file) => file.replaceAll(sep, '/'))
+  const importers = files.filter((file) => listImports(join(root, file)).includes('@warder/kmip-codec'))
+  assert.ok(importers.length > 0)
+  for (const file of importers) assert.match(file, /^packages\/keys\/(?:attributes|objects\/creation)\//)
+})
+
+test('the REST API imports nothing of KMIP', () => {
+  const files = globSync('packages/kms/rest/**/*.ts', { cwd: root }).filter(
+    (file) => !file.endsWith('.test.ts'),
+  )
+  assert.ok(files.length > 20)
+  for (const file of files)
+    for (const specifier of listImports(join(root, file))) assert.doesNotMatch(specifier, /kmip/, file)
+})
+
+/** The words of other packages; `auth_method`, `authTag` and the like are of cryptography and of the audit record. */
+const foreign = [/kmip|ttlv/i, /\b(?:kms|auth)\b/i, /\b(?:KMS|AUTH)_/]
+
+test('the packages of the server know neither KMIP nor the names of the services', () => {
+  const files = globSync('packages/{base,outbound,storage,audit,server,runtime}/**/*.ts', { cwd: root })
+    .map((file) => file.replaceAll(sep, '/'))
+    .filter(isProduct)
+  assert.ok(files.length > 100)
+  const found = files.flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .map((line, index) => `${file}:${index + 1}: ${line}`)
+      .filter((line) => foreign.some((word) => word.test(line.slice(line.indexOf(': '))))),
+  )
+  assert.deepEqual(found, [])
+})
+
 /** The files of a package that run in the product, and which of them each one imports. */
 function importGraph(name: string): ReadonlyMap<string, readonly string[]> {
   const folder = join(root, 'packages', name)
-  const own = `@warder/${name}/`
   const files = globSync('**/*.ts', { cwd: folder })
     .map((found) => found.replaceAll(sep, '/'))
     .filter((file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\//.test(file))
-  const resolveTarget = (file: string, specifier: string): string =>
-    specifier.startsWith(own)
-      ? `${specifier.slice(own.length)}/index.ts`
-      : join(dirname(file), specifier).replaceAll(sep, '/')
   return new Map(
     files.map((file) => {
-      const inside = listImports(join(folder, file)).filter(
-        (specifier) => specifier.startsWith('.') || specifier.startsWith(own),
-      )
-      return [
-        file,
-        inside.map((specifier) => resolveTarget(file, specifier)).filter((one) => files.includes(one)),
-      ]
+      const inside = listImports(join(folder, file)).filter((specifier) => specifier.startsWith('.'))
+      const targets = inside.map((specifier) => join(dirname(file), specifier).replaceAll(sep, '/'))
+      return [file, targets.filter((one) => files.includes(one))]
     }),
   )
 }
@@ -108,7 +187,8 @@ for (const name of Object.keys(allowed)) {
   })
 
   test(`packages/${name} has no cycle between folders`, () => {
-    assert.equal(cycleIn(folderGraph(importGraph(name))), undefined)
+    const files = [...importGraph(name)].filter(([file]) => file !== 'index.ts')
+    assert.equal(cycleIn(folderGraph(new Map(files))), undefined)
   })
 }
 
@@ -127,22 +207,13 @@ test('the search for cycles finds them, and counts folders apart from files', ()
   assert.ok(auth.get('services.ts')?.includes('settings.ts'), 'imports of types count')
 })
 
-test('packages/pki and the registry of errors hold no word of KMIP', () => {
-  for (const file of globSync(['packages/pki/**/*.{ts,json}', 'packages/foundation/errors/*.ts'], {
-    cwd: root,
-  })) {
-    const source = readFileSync(join(root, file), 'utf8')
-    assert.doesNotMatch(source, /kmip|ttlv|@warder\/(?!pki)/i, file)
-  }
-})
-
 test('the import scanner sees static, multi-line, re-exporting and dynamic imports', () => {
   const found = listImports(fileURLToPath(import.meta.url))
   assert.ok(found.includes('node:assert/strict'))
 })
 
 test('only the composition imports the KMIP front end; tests import its clients and fixtures', () => {
-  const front = 'packages/kms/api/kmip/'
+  const front = 'packages/kmip-server/'
   const files = globSync('packages/**/*.ts', { cwd: root })
     .map((found) => found.replaceAll(sep, '/'))
     .filter((file) => !/node_modules/.test(file) && !file.startsWith(front))
@@ -164,15 +235,4 @@ test('only the composition imports the KMIP front end; tests import its clients 
     importers.filter((one) => !mayImport(one)),
     [],
   )
-})
-
-test('product code of a service does not touch the other service by path', () => {
-  for (const [service, other] of [
-    ['auth', 'kms'],
-    ['kms', 'auth'],
-  ] as const) {
-    for (const file of globSync(`packages/${service}/**/*.ts`, { cwd: root })) {
-      assert.ok(!readFileSync(join(root, file), 'utf8').includes(`packages/${other}/`), file)
-    }
-  }
 })

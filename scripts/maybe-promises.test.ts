@@ -4,14 +4,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-// `andThen` of @warder/foundation/promises goes on with a value or a promise of it, and `MaybePromise` is its type.
+// `andThen` of @warder/base goes on with a value or a promise of it, and `MaybePromise` is its type.
 
 const packages = fileURLToPath(new URL('../packages', import.meta.url))
 const sources = globSync('**/*.ts', { cwd: packages })
   .map((file) => file.replaceAll('\\', '/'))
-  .filter(
-    (file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\/|^foundation\/promises\//.test(file),
-  )
+  .filter((file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\/|^base\/promises\//.test(file))
   .map((file) => ({ file, text: readFileSync(join(packages, file), 'utf8') }))
 
 /** Signs that a file distinguishes promises from values by itself, or names a type for either. */
@@ -20,13 +18,13 @@ const ownHelper =
 
 /** Files that have to know whether a value is there already, not only to go on with it. */
 const reasons: Readonly<Record<string, string>> = {
-  'kms/identity/cascade.ts': 'a loop over the steps: no closure for each of them in every request',
-  'kms/api/kmip/transport/connection.ts':
+  'identity/cascade.ts': 'a loop over the steps: no closure for each of them in every request',
+  'kmip-server/transport/connection.ts':
     'its own loop goes on where the answer is there, a promise continues it',
-  'kms/api/kmip/engine/item.ts':
+  'kmip-server/engine/item.ts':
     'an item that has nothing to wait for and nothing to commit is answered in its turn',
-  'kms/api/rest/batch.ts': 'a batch whose items are all answered waits for none of them',
-  'kms/authority/failures.ts': 'what is thrown at once and what rejects are told alike',
+  'kms/rest/batch.ts': 'a batch whose items are all answered waits for none of them',
+  'authority/failures.ts': 'what is thrown at once and what rejects are told alike',
 }
 
 test('no file of the packages has its own helper for values that may come later', () => {
@@ -38,7 +36,7 @@ test('no file of the packages has its own helper for values that may come later'
 test('MaybePromise is imported from where it is declared', () => {
   for (const { file, text } of sources)
     for (const [, from = ''] of text.matchAll(/\{[^{}]*\bMaybePromise\b[^{}]*\} from '([^']+)'/g))
-      assert.match(from, /^(?:@warder\/foundation\/promises|\.\.\/promises\/and-then\.ts)$/, file)
+      assert.match(from, /^(?:@warder\/base|\.\.?\/(?:promises\/)?and-then\.ts)$/, file)
 })
 
 test('the rule sees helpers of every kind, and no use of the one', () => {

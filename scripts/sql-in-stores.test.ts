@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const packages = fileURLToPath(new URL('../packages', import.meta.url))
 
-/** Packages whose SQL stands in files named `…-store.ts` or in a folder `store`, and in their migrations. */
-const checked: readonly string[] = ['auth', 'client', 'covercrypt', 'kmip', 'kms', 'pki', 'warder']
+/** SQL stands in files named `…-store.ts` or in a folder `store`, in migrations, and in what makes statements: `storage/sql`. */
+const checked = readdirSync(packages)
 
-const store = /-store\.ts$|(^|\/)store\/|(^|\/)migrations\.ts$/
+const store = /^sql\/|-store\.ts$|(^|\/)store\/|(^|\/)migrations\.ts$/
 const beside = /node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\//
 
 /** A statement at the beginning of a text, or the functions that make one. */

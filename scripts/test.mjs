@@ -92,7 +92,7 @@ async function unpackTarball() {
 }
 
 async function startPostgres() {
-  const { startTestPostgres } = await import('../packages/foundation/sql/testing/index.ts')
+  const { startTestPostgres } = await import('@warder/storage/testing')
   const started = await startTestPostgres()
   return 'missing' in started ? undefined : started
 }

@@ -24,14 +24,12 @@ const tests = listImported(graph, all.filter(isTest))
 const allowed: Readonly<Record<string, string>> = {
   'packages/pki/x509/':
     'the library offers what RFC 5280, RFC 6960 and RFC 9608 have, whether a service uses it yet or not',
-  'packages/foundation/jwt/': 'both sides of a token: tests stand for the side that signs',
   'packages/covercrypt/structure/structure-bytes.ts#decodeStructure': 'an exchanged object by itself',
   'packages/covercrypt/encapsulation/encapsulation-bytes.ts#decodeEncapsulation':
     'an exchanged object by itself',
   'packages/covercrypt/keys/user-key.ts#isValidUserId': 'what tracing asks of a key',
-  'packages/covercrypt/frames/index.ts#encodeBulkSealRequest': 'both sides of a request',
+  'packages/covercrypt/frames/frames.ts#encodeBulkSealRequest': 'both sides of a request',
   'packages/client/': 'a package that others install: its entries are for their programs',
-  'packages/warder/kms/generate-declared.ts#': 'in the text of the file that is generated',
   'packages/auth/service.ts#authService': 'loaded by its name: packages/warder/installation/services.ts',
   'packages/kms/service/service.ts#kmsService':
     'loaded by its name: packages/warder/installation/services.ts',

@@ -9,13 +9,8 @@
 import { Session } from 'node:inspector/promises'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import {
-  aesAttributes,
-  type KmipClient,
-  kmipClient,
-  objectType,
-} from '../packages/kms/api/kmip/testing/index.ts'
-import { startKms } from '../packages/kms/testing/index.ts'
+import { aesAttributes, type KmipClient, kmipClient, objectType } from '@warder/kmip-server/testing'
+import { startKms } from '@warder/kms/testing'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const session = new Session()

@@ -3,9 +3,14 @@ import { cpSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { createPasswordHasher } from '@warder/auth/methods/password'
-import { type HttpsClient, httpsClient } from 'warder/client'
-import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
+import { createPasswordHasher } from '@warder/auth/testing'
+import {
+  type HttpsClient,
+  httpsClient,
+  type Installation,
+  startInstallation,
+  temporaryHome,
+} from 'warder/testing'
 import { type LoadClient, startLoadClient } from '../load/client.ts'
 import { drive } from '../load/drive.ts'
 import { median } from '../median.ts'

@@ -13,7 +13,7 @@ import {
   TestIdp,
   toAcsUrl,
   toSpEntityId,
-} from '@warder/auth/methods/saml/testing'
+} from '@warder/auth/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 import { measureCost } from '../server/cost.ts'
 import type { Statuses } from './flood-process.ts'

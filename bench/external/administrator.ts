@@ -1,5 +1,4 @@
-import type { HttpsClient } from 'warder/client'
-import type { Installation } from 'warder/testing'
+import type { HttpsClient, Installation } from 'warder/testing'
 
 export type Json = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,5 @@
-import type { HttpsClient } from 'warder/client'
-import { signAwsRequest } from 'warder/external'
-import type { Installation } from 'warder/testing'
+import type { HttpsClient, Installation } from 'warder/testing'
+import { signAwsRequest } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator, type Json } from './administrator.ts'
 

@@ -1,6 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import type { HttpsClient } from 'warder/client'
-import type { Installation } from 'warder/testing'
+import type { HttpsClient, Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import type { Administrator } from './administrator.ts'
 import { createToken, type KeySetServer } from './key-sets.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { publicJwk, signToken } from '@warder/foundation/jwt'
+import { publicJwk, signToken } from '@warder/server'
 
 /** A server of key sets, each of one public key, with the certificate of a home. */
 export interface KeySetServer {

@@ -1,4 +1,4 @@
-import type { HttpsClient } from 'warder/client'
+import type { HttpsClient } from 'warder/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator } from './administrator.ts'

@@ -4,17 +4,20 @@
  * of small items (the dearest per byte). `message` is the whole way of a server: bytes to RequestMessage, and an
  * Encrypt reply to bytes. Megabytes count the bytes of the encoding itself.
  */
-import { decodeNode, decodeRequest, encodeNode, encodeResponse } from '@warder/kmip/messages'
-import { Tag } from '@warder/kmip/tables'
 import {
   byteString,
   dateTime,
+  decodeNode,
+  decodeRequest,
+  encodeNode,
+  encodeResponse,
   enumeration,
   integer,
   structure,
+  Tag,
   type TtlvNode,
   textString,
-} from '@warder/kmip/ttlv'
+} from '@warder/kmip-codec'
 
 const seconds = Number(process.argv[2] ?? 1)
 

@@ -1,10 +1,10 @@
 // The KMIP socket alone, in a process of its own: tells its port, then its resident memory whenever it is asked.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { systemClock } from '@warder/foundation/runtime'
-import type { Logger, Metrics } from '@warder/foundation/telemetry'
-import { newTicketKeys, tlsProfile } from '@warder/foundation/tls'
-import { createKmipSocket } from '../../packages/kms/api/kmip/transport/index.ts'
+import type { Logger, Metrics } from '@warder/base'
+import { systemClock } from '@warder/base'
+import { createKmipSocket } from '@warder/kmip-server'
+import { newTicketKeys, tlsProfile } from '@warder/server'
 
 const folder = process.argv[2] ?? ''
 const ignore = (): undefined => undefined

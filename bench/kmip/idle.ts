@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { connect, createSecureContext, type SecureVersion, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { systemClock } from '@warder/foundation/runtime'
-import { ensureLocalAuthority } from '@warder/foundation/tls'
+import { systemClock } from '@warder/base'
+import { ensureLocalAuthority } from '@warder/server'
 
 interface Measured {
   readonly connections: number

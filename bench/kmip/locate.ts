@@ -5,11 +5,18 @@
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import { dateTime, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { readCriteria, search } from '@warder/kms/api/kmip/locate'
-import { kmipClient } from '@warder/kms/api/kmip/testing'
-import { UnitOfWork } from '@warder/kms/keys'
+import { UnitOfWork } from '@warder/keys'
+import {
+  dateTime,
+  Enumeration,
+  enumeration,
+  integer,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip-codec'
+import { kmipClient, readCriteria, search } from '@warder/kmip-server/testing'
 import { startKms } from '@warder/kms/testing'
 
 const objects = Number(process.argv[2] ?? 1_000_000)

@@ -1,18 +1,23 @@
 import { createPrivateKey, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { issueCertificate } from '@warder/foundation/tls'
-import { decodeNode, emptyHeader, encodeNode, readResponse, writeRequest } from '@warder/kmip/messages'
-import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
 import {
   boolean,
   byteString,
   dateTime,
+  decodeNode,
+  Enumeration,
+  encodeNode,
   enumeration,
   integer,
+  type OperationName,
   structure,
+  Tag,
   type TtlvNode,
-} from '@warder/kmip/ttlv'
+  writeRequest,
+} from '@warder/kmip-codec'
+import { emptyHeader, readResponse } from '@warder/kmip-codec/testing'
+import { issueCertificate } from '@warder/server'
 import type { Installation } from 'warder/testing'
 import { type Endpoint, openConnection, readFrame } from '../load/connection.ts'
 import type { Scenario } from '../scenarios.ts'

@@ -1,8 +1,15 @@
 import { parseArgs } from 'node:util'
-import { decapsulate, encapsulate } from '@warder/covercrypt/encapsulation'
-import { createMasterKey, createUserKey, derivePublicKey, type MasterKey } from '@warder/covercrypt/keys'
-import { encryptionRights, parsePolicy, userRights } from '@warder/covercrypt/policy'
-import { structureFromJson } from '@warder/covercrypt/structure'
+import {
+  createMasterKey,
+  createUserKey,
+  derivePublicKey,
+  encryptionRights,
+  type MasterKey,
+  parsePolicy,
+  structureFromJson,
+  userRights,
+} from '@warder/covercrypt'
+import { decapsulate, encapsulate } from '@warder/covercrypt/testing'
 import { startInstallation } from 'warder/testing'
 import { median } from '../median.ts'
 

@@ -7,9 +7,9 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openPostgres, openSqlite, query } from '@warder/foundation/sql'
-import { countByState, type InventoryFilter, inventoryPage } from '@warder/kms/keys'
+import { countByState, type InventoryFilter, inventoryPage } from '@warder/keys'
 import { startKms } from '@warder/kms/testing'
+import { openPostgres, openSqlite, query } from '@warder/storage'
 
 const keys = Number(process.argv[2] ?? 1_000_000)
 const rounds = Number(process.argv[3] ?? 100)

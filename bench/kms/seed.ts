@@ -1,11 +1,10 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { systemClock } from '@warder/foundation/runtime'
-import { loadRootKeys, openSeal } from '@warder/foundation/seal'
-import { type Change, openSqlite, type SqlValue } from '@warder/foundation/sql'
-import { grantChanges } from '@warder/kms/access'
-import { creationChanges, newKeyObjects, usageMask } from '@warder/kms/keys'
+import { systemClock } from '@warder/base'
+import { grantChanges, newKeyObjects, usageMask } from '@warder/keys'
+import { creationChanges } from '@warder/keys/testing'
+import { type Change, loadRootKeys, openSeal, openSqlite, type SqlValue } from '@warder/storage'
 
 export interface Seeded {
   /** Ids of keys that `user` owns, and of keys of others on which `user` may encrypt and decrypt. */

@@ -9,11 +9,10 @@ import {
   readPublicCheckpointKey,
   tailAudit,
   verifyAudit,
-} from '@warder/foundation/audit'
-import { systemClock } from '@warder/foundation/runtime'
-import { loadRootKeys, openSeal, sealMigrations } from '@warder/foundation/seal'
-import { migrate, openSqlite } from '@warder/foundation/sql'
-import { quietLog } from '@warder/foundation/telemetry/testing'
+} from '@warder/audit'
+import { systemClock } from '@warder/base'
+import { quietLog } from '@warder/base/testing'
+import { loadRootKeys, migrate, openSeal, openSqlite, sealMigrations } from '@warder/storage'
 
 /**
  * Measures the cost of an archived audit log for a start, beside reading all of it, and how many bytes a start reads.

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import { change, openPostgres, query } from '@warder/foundation/sql'
-import { startTestPair } from '@warder/foundation/sql/testing'
+import { change, openPostgres, query } from '@warder/storage'
+import { startTestPair } from '@warder/storage/testing'
 
 /**
  * How long after the promotion of a standby the first write is acknowledged, and whether one that was acknowledged is

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { HttpsClient } from 'warder/client'
+import type { HttpsClient } from 'warder/testing'
 import { startInstallation } from 'warder/testing'
 
 /**

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { startKms } from '@warder/kms/testing'
-import { parseCertificate } from '@warder/pki/x509'
-import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
+import { parseCertificate } from '@warder/pki'
+import { createCertId, ocspRequest } from '@warder/pki/testing'
 
 /**
  * Measures what an answer of OCSP costs that is signed for its request, from the bytes of the request to those of the

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openSqlite, query } from '@warder/foundation/sql'
-import { issuerId } from '@warder/kms/authority'
-import { parseCertificate } from '@warder/pki/x509'
+import { issuerId } from '@warder/authority'
+import { parseCertificate } from '@warder/pki'
+import { openSqlite, query } from '@warder/storage'
 import { startInstallation } from 'warder/testing'
 
 /**

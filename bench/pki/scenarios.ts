@@ -6,10 +6,9 @@ import {
   nameFromText,
   parseCertificate,
   subjectAltName,
-} from '@warder/pki/x509'
-import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
-import type { HttpsClient } from 'warder/client'
-import type { Installation } from 'warder/testing'
+} from '@warder/pki'
+import { createCertId, ocspRequest } from '@warder/pki/testing'
+import type { HttpsClient, Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 
 /** OCSP answers that are kept, answers that are signed for each request, and certificates that are issued with a record. */

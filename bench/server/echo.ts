@@ -1,6 +1,6 @@
 // The limit that everything is compared with: node:https, same TLS settings, JSON in, JSON out, nothing else.
 import { createServer } from 'node:https'
-import { tlsProfile } from '@warder/foundation/tls'
+import { tlsProfile } from '@warder/server'
 
 const [certFile = '', keyFile = ''] = process.argv.slice(2)
 const server = createServer({ ...tlsProfile({ certFile, keyFile }) }, (request, response) => {

@@ -1,6 +1,6 @@
 // The limit for KMIP over its socket: node:tls, same TLS settings, whole frames in, the same frames out.
 import { createServer } from 'node:tls'
-import { tlsProfile } from '@warder/foundation/tls'
+import { tlsProfile } from '@warder/server'
 import { readFrame } from '../load/connection.ts'
 
 const [certFile = '', keyFile = '', clientsCaFile = ''] = process.argv.slice(2)

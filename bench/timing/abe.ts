@@ -1,7 +1,14 @@
-import { decapsulate, encapsulate } from '@warder/covercrypt/encapsulation'
-import { createMasterKey, createUserKey, derivePublicKey, type UserKey } from '@warder/covercrypt/keys'
-import { encryptionRights, parsePolicy, userRights } from '@warder/covercrypt/policy'
-import { structureFromJson } from '@warder/covercrypt/structure'
+import {
+  createMasterKey,
+  createUserKey,
+  derivePublicKey,
+  encryptionRights,
+  parsePolicy,
+  structureFromJson,
+  type UserKey,
+  userRights,
+} from '@warder/covercrypt'
+import { decapsulate, encapsulate } from '@warder/covercrypt/testing'
 import { median } from '../median.ts'
 
 /**

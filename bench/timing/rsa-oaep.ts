@@ -1,13 +1,14 @@
-import { toDescribedKey } from '@warder/kms/backend'
-import { algorithmFor, generateKey, oaepWrap } from '@warder/kms/crypto'
 import {
+  algorithmFor,
   ContentKeys,
   decodeBase64Url,
+  generateKey,
   jweDecryptOaep,
   jweEncryptOaep,
   openNow,
   sealNow,
-} from '@warder/kms/jose'
+} from '@warder/keys'
+import { oaepWrap, toDescribedKey } from '@warder/keys/testing'
 import { median } from '../median.ts'
 
 /**

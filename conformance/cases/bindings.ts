@@ -1,4 +1,4 @@
-import type { XmlElement } from '@warder/kmip/xml'
+import type { XmlElement } from '@warder/kmip-codec/testing'
 
 /** A request uses a placeholder that no response before it has given a value. */
 export class UnboundPlaceholder extends Error {

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { normaliseName } from '@warder/kmip/tables'
-import { KmipDecodeError } from '@warder/kmip/ttlv'
-import { parseXml, type XmlElement } from '@warder/kmip/xml'
+import { KmipDecodeError } from '@warder/kmip-codec'
+import { normaliseName, parseXml, type XmlElement } from '@warder/kmip-codec/testing'
 
 /** One exchange of a test case: what the client sends, and what must come back. */
 export interface Step {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Endpoint } from 'warder/kmip'
+import type { Endpoint } from 'warder/testing'
 
 /** Certificates as files, for programs that want them so. */
 export interface ClientFiles extends Disposable {

@@ -1,4 +1,4 @@
-import { tolerances } from '@warder/kmip/json'
+import { tolerances } from '@warder/kmip-codec/testing'
 import type { ClientReport, ClientRun } from './client-run.ts'
 
 /** docs/reference/clients.md. */
@@ -24,7 +24,7 @@ ${[...Map.groupBy(reports, formatName)].map(([name, some]) => `- **${name}**: ${
 
 ## What is done otherwise than the standard says
 
-One table in the code (\`packages/kmip/json/tolerances.ts\`); [the decision](../adr/client-tolerances.md)
+One table in the code (\`packages/kmip-codec/json/tolerances.ts\`); [the decision](../adr/client-tolerances.md)
 gives the rules.
 
 | what | where | client | why it is safe |

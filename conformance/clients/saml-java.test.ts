@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { sharedKey, startValidator } from '@warder/auth/methods/saml/testing'
+import { sharedKey, startValidator } from '@warder/auth/testing'
 import { canRun, runProgram } from './run-program.ts'
 
 const source = fileURLToPath(new URL('./saml-java/Sign.java', import.meta.url))

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type Client, client } from '@warder/auth/methods/saml/testing'
+import { type Client, client } from '@warder/auth/testing'
 import type { Installation } from 'warder/testing'
 
 /** A browser's way to the authentication service. */

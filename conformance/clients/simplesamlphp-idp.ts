@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sharedKey } from '@warder/auth/methods/saml/testing'
+import { sharedKey } from '@warder/auth/testing'
 import type { SimpleSamlPhp } from './simplesamlphp-place.ts'
 
 /** Public address of the identity provider; requests go to the port behind it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { XmlElement } from '@warder/kmip/xml'
+import type { XmlElement } from '@warder/kmip-codec/testing'
 import { parseCase, type TestCase } from '../cases/test-case.ts'
 import { listServedCases, vectorsVariable } from '../cases/vectors.ts'
 import { runCase, type Strictness } from '../run/run-case.ts'

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { Tag, tagText } from '@warder/kmip/tables'
-import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import type { StructureNode, TtlvNode } from '@warder/kmip-codec'
+import { Tag, tagText } from '@warder/kmip-codec'
 import { type Bindings, parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 import type { Expected } from './expected.ts'
 import {

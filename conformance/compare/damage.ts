@@ -1,5 +1,5 @@
-import { Tag } from '@warder/kmip/tables'
-import type { TtlvNode } from '@warder/kmip/ttlv'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { Tag } from '@warder/kmip-codec'
 
 /** A whole number below this one, pseudo-random. */
 export type Next = (below: number) => number

@@ -1,5 +1,5 @@
-import type { TtlvNode } from '@warder/kmip/ttlv'
-import { nodeOfElement, type XmlElement } from '@warder/kmip/xml'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { nodeOfElement, type XmlElement } from '@warder/kmip-codec/testing'
 import { parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 
 /** A node that must come back, with what the test case prints for it. */

@@ -1,5 +1,5 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import type { TtlvNode } from '@warder/kmip/ttlv'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { Enumeration, Tag } from '@warder/kmip-codec'
 
 /**
  * Permitted differences between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test Case

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { TtlvNode } from '@warder/kmip/ttlv'
-import { nodeOfElement, type XmlElement } from '@warder/kmip/xml'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { nodeOfElement, type XmlElement } from '@warder/kmip-codec/testing'
 import { parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 import type { TestCase } from '../cases/test-case.ts'
 import type { Exchanger } from '../run/run-case.ts'

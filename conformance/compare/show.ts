@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { encodeJson } from '@warder/kmip/json'
-import { tagText } from '@warder/kmip/tables'
-import type { TtlvNode } from '@warder/kmip/ttlv'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { encodeJson, tagText } from '@warder/kmip-codec'
 
 const maxShown = 80
 

@@ -1,4 +1,4 @@
-import { encodeXml } from '@warder/kmip/xml'
+import { encodeXml } from '@warder/kmip-codec/testing'
 import type { StepFailure } from '../run/run-case.ts'
 import type { WayResults } from './table.ts'
 

@@ -1,4 +1,4 @@
-import type { Transport } from 'warder/kmip'
+import type { Transport } from 'warder/testing'
 import type { CaseResult } from '../run/run-case.ts'
 
 /** Results of all cases over one way. */

@@ -1,5 +1,5 @@
-import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
-import { nodeOfElement } from '@warder/kmip/xml'
+import { KmipDecodeError, type TtlvNode } from '@warder/kmip-codec'
+import { nodeOfElement } from '@warder/kmip-codec/testing'
 import { Bindings, UnboundPlaceholder } from '../cases/bindings.ts'
 import { listOperations, type TestCase } from '../cases/test-case.ts'
 import { compareResponse, type Known, type StepDifference } from '../compare/response.ts'

@@ -1,4 +1,4 @@
-import { openConnection, type Transport } from 'warder/kmip'
+import { openConnection, type Transport } from 'warder/testing'
 import type { TestCase } from '../cases/test-case.ts'
 import type { TestServer } from '../server/own-server.ts'
 import { type CaseResult, type Exchanger, newKnown, runCase, type Strictness } from './run-case.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Endpoint } from 'warder/kmip'
+import type { Endpoint } from 'warder/testing'
 import type { TestServer } from './own-server.ts'
 
 /** Options that name a server which runs already. */

@@ -1,12 +1,13 @@
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database } from '@warder/foundation/sql'
-import { type Issuer, issueCertificate, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
-import { createKmipEngine, createKmipSocket, kmipOperations } from '@warder/kms/api/kmip'
-import { clientCertificates } from '@warder/kms/identity'
+import { clientCertificates } from '@warder/identity/testing'
+import { createKmipEngine, createKmipSocket, kmipOperations } from '@warder/kmip-server'
 import { startKms } from '@warder/kms/testing'
-import type { Endpoint } from 'warder/kmip'
+import { issueCertificate, newTicketKeys, tlsProfile } from '@warder/server'
+import type { Issuer } from '@warder/server/testing'
+import type { Database } from '@warder/storage'
+import type { Endpoint } from 'warder/testing'
 
 /** A server to run cases against. */
 export interface TestServer extends AsyncDisposable {

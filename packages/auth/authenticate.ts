@@ -1,10 +1,10 @@
-import type { Authenticate } from '@warder/foundation/operations'
-import { findPowers } from './admins/index.ts'
-import type { MachineCaller, SessionCaller } from './callers/index.ts'
-import { useToken } from './machines/index.ts'
+import type { Authenticate } from '@warder/server'
+import { findPowers } from './admins/powers.ts'
+import type { MachineCaller, SessionCaller } from './callers/callers.ts'
+import { useToken } from './machines/tokens.ts'
 import { nameIsCertain } from './realm-rules.ts'
 import type { AuthServices } from './services.ts'
-import { readSessionCookie } from './sessions/index.ts'
+import { readSessionCookie } from './sessions/cookie.ts'
 
 /** Authenticates by session cookie, else by machine token. Invalid credentials are treated as absent. */
 export function authenticateWith(services: AuthServices): Authenticate {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describeWriteError, StartupError } from '@warder/foundation/errors'
-import { type ServiceEnvironment, unixSeconds } from '@warder/foundation/runtime'
-import { UniqueViolation } from '@warder/foundation/sql'
+import { describeWriteError, StartupError, unixSeconds } from '@warder/base'
+import type { ServiceEnvironment } from '@warder/runtime'
+import { UniqueViolation } from '@warder/storage'
 import { adminInsertion } from './admins/admin-store.ts'
 import { credentialInsertion } from './methods/password/credential-store.ts'
 import { createPasswordHasher, type PasswordHasher } from './methods/password/password-hash.ts'
@@ -13,10 +13,11 @@ import {
   type PasswordPolicySettings,
   readPasswordPolicy,
 } from './methods/password/password-rules.ts'
-import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
+import { superRealm } from './realms/realm-id.ts'
+import { findRealm, realmInsertion } from './realms/realm-store.ts'
 import type { AuthConfig } from './settings.ts'
-import { ensureSigningKey } from './signing/index.ts'
-import { ensureThrottleKey } from './throttle/index.ts'
+import { ensureSigningKey } from './signing/signing-keys.ts'
+import { ensureThrottleKey } from './throttle/throttle-key-store.ts'
 
 const firstAdmin = 'admin'
 const oneHour = 3600

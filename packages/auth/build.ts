@@ -1,31 +1,27 @@
 import { availableParallelism } from 'node:os'
-import { createPeerSecretCheck } from '@warder/foundation/http'
-import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
+import { unixSeconds } from '@warder/base'
+import type { ServiceEnvironment, ServiceInstance } from '@warder/runtime'
+import { createPeerSecretCheck } from '@warder/server'
 import { authenticateWith } from './authenticate.ts'
-import { createUsedTokens } from './machines/index.ts'
-import { createIdentityProviders } from './methods/jwt/index.ts'
-import { createPasswordHasher } from './methods/password/index.ts'
-import {
-  createConfiguredSpKeys,
-  createPendingLimiter,
-  createStoredSpKeys,
-  createVerification,
-  readConfiguredKeys,
-  type SpKeys,
-} from './methods/saml/index.ts'
+import { createUsedTokens } from './machines/tokens.ts'
+import { createIdentityProviders } from './methods/jwt/identity-providers.ts'
+import { createPasswordHasher } from './methods/password/password-hash.ts'
+import { readConfiguredKeys } from './methods/saml/keys/configured-keys.ts'
+import { createConfiguredSpKeys, createStoredSpKeys, type SpKeys } from './methods/saml/keys/sp-keys.ts'
+import { createPendingLimiter } from './methods/saml/store/pending-limiter.ts'
+import { createVerification } from './methods/saml/thread/verification.ts'
 import { authOperations } from './operations.ts'
-import { createRevocationFeed } from './revocations/index.ts'
+import { createRevocationFeed } from './revocations/feed.ts'
 import { authCredentials } from './security-schemes.ts'
 import type { AuthServices } from './services.ts'
-import { createSessionManager } from './sessions/index.ts'
+import { createSessionManager } from './sessions/session-manager.ts'
 import type { AuthConfig } from './settings.ts'
-import { openSigner, registerIssuer } from './signing/index.ts'
-import {
-  createAttempts,
-  createFailureCounter,
-  createLoginBuckets,
-  openThrottleKey,
-} from './throttle/index.ts'
+import { registerIssuer } from './signing/issuer-store.ts'
+import { openSigner } from './signing/signing-keys.ts'
+import { createAttempts } from './throttle/attempts.ts'
+import { createFailureCounter } from './throttle/failures.ts'
+import { createLoginBuckets } from './throttle/login-buckets.ts'
+import { openThrottleKey } from './throttle/throttle-key-store.ts'
 
 type Config = AuthConfig & { readonly workers?: number; readonly clients_ca_cert_file?: string | undefined }
 

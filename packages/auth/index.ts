@@ -1,7 +1,2 @@
-/**
- * The authentication service. Realms hold credentials. A login creates a session, whose token other services verify
- * by themselves. Machines get tokens of their own.
- */
+export { recoverAdmin } from './recovery/recover.ts'
 export { authService } from './service.ts'
-export type { AuthServices } from './services.ts'
-export type { AuthConfig } from './settings.ts'

@@ -1,4 +1,4 @@
-import type { Migration } from '@warder/foundation/sql'
+import type { Migration } from '@warder/storage'
 
 /**
  * Tables of the authentication service. Times are Unix seconds. Everything that belongs to a realm carries its id and

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { accessTable, openApiDocument } from '@warder/foundation/operations'
+import { openApiDocument } from '@warder/server'
+import { accessTable } from '@warder/server/testing'
 import { authOperations } from './operations.ts'
 import { startAuth } from './testing/start.ts'
 import { version } from './version.ts'

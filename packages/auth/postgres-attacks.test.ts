@@ -1,5 +1,5 @@
 import { after, it } from 'node:test'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { startTestPostgres } from '@warder/storage/testing'
 import { usePostgres } from './testing/start.ts'
 
 /** Runs the attacks, races, conditions and the guide again on PostgreSQL, whose transactions run concurrently. */

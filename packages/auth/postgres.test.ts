@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { startTestPostgres } from '@warder/storage/testing'
 import { startAuth, usePostgres } from './testing/start.ts'
 
 /** Runs the scenarios again on PostgreSQL, which must behave the same. The last test stops the server. */

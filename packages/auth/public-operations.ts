@@ -1,10 +1,9 @@
-import { failure } from '@warder/foundation/errors'
-import { rawReply } from '@warder/foundation/http'
-import { defineOperation, fromProbes, get, type Operation } from '@warder/foundation/operations'
+import { failure } from '@warder/base'
+import { defineOperation, fromProbes, get, type Operation, rawReply } from '@warder/server'
 import Type from 'typebox'
-import { anyCaller } from './callers/index.ts'
+import { anyCaller } from './callers/access.ts'
 import type { AuthServices } from './services.ts'
-import { sessionIssuers } from './signing/index.ts'
+import { sessionIssuers } from './signing/issuer-store.ts'
 import { version } from './version.ts'
 
 const define = defineOperation<AuthServices>()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { type Change, change, type Database, type Query, query, type SqlValue } from '@warder/foundation/sql'
+import { type Change, change, type Database, type Query, query, type SqlValue } from '@warder/storage'
 import {
   adminsBehind,
   adminsNamingSaml,
@@ -36,24 +36,34 @@ import {
   listEveryCredential,
 } from './methods/password/credential-store.ts'
 import { findTotp, totpRemoval, totpStepUse } from './methods/totp/totp-store.ts'
-import { personEnd, personKnownThrough, providerPersonsEnd, providerPersonsMove } from './persons/index.ts'
+import {
+  personEnd,
+  personKnownThrough,
+  providerPersonsEnd,
+  providerPersonsMove,
+} from './persons/person-store.ts'
 import { realmRules } from './realm-rules.ts'
-import type { Realm } from './realms/index.ts'
+import type { Realm } from './realms/realm.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
 import { readFeedAfter, readFeedHead, sweepFeed } from './revocations/feed-store.ts'
 import {
   externalSessionsEnd,
   jwtSessionsEnd,
-  listSessionIds,
   otherIssuersSessionsEnd,
   passwordSessionsEnd,
   realmSessionsEnd,
+  sessionsEnd,
+} from './sessions/session-end-store.ts'
+import {
+  findSession,
+  listSessionIds,
+  listSessions,
   removeEndedSessions,
-} from './sessions/index.ts'
-import { sessionsEnd } from './sessions/session-end-store.ts'
-import { findSession, listSessions, sessionRemovalIfEnded, sessionSlide } from './sessions/session-store.ts'
+  sessionRemovalIfEnded,
+  sessionSlide,
+} from './sessions/session-store.ts'
 import { startAuth } from './testing/start.ts'
-import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
+import { createFailureCounter, removeOldFailures } from './throttle/failures.ts'
 import { isKnownRole, isKnownUser } from './users/known-store.ts'
 
 type Asked = readonly [text: string, params: readonly SqlValue[]]

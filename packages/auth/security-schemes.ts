@@ -1,6 +1,6 @@
-import { peerSecretHeader } from '@warder/foundation/http'
-import type { DocumentedCredentials } from '@warder/foundation/operations'
-import { sessionCookie } from './sessions/index.ts'
+import type { DocumentedCredentials } from '@warder/server'
+import { peerSecretHeader } from '@warder/server'
+import { sessionCookie } from './sessions/cookie.ts'
 
 /** Security schemes of callers, as named in openapi.yaml. `service` are the credentials of `authenticateWith`. */
 export const authCredentials: DocumentedCredentials = {

@@ -1,7 +1,7 @@
-import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
-import { memoizeFor } from '@warder/foundation/telemetry'
+import { memoizeFor, unixSeconds } from '@warder/base'
+import type { PeriodicWork, ServiceDefinition } from '@warder/runtime'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
-import { authCounters, countSessions, countTokens } from './counting/index.ts'
+import { authCounters, countSessions, countTokens } from './counting/counting.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
 import { firstSpKey } from './methods/saml/keys/first-key.ts'
@@ -9,13 +9,17 @@ import { samlChecks } from './methods/saml/response/saml-refused.ts'
 import { pendingBounds } from './methods/saml/store/pending-limiter.ts'
 import { removeExcessPending, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
-import { findRealm, superRealm } from './realms/index.ts'
-import { isAnyRecovery, recordRecoveries } from './recovery/index.ts'
-import { shareSubscribers, sweepFeed } from './revocations/index.ts'
+import { superRealm } from './realms/realm-id.ts'
+import { findRealm } from './realms/realm-store.ts'
+import { recordRecoveries } from './recovery/record-recoveries.ts'
+import { isAnyRecovery } from './recovery/recovery-store.ts'
+import { sweepFeed } from './revocations/feed-store.ts'
+import { shareSubscribers } from './revocations/subscribers.ts'
 import type { AuthServices } from './services.ts'
 import { countOpenSessions, removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
-import { removeOldFailures, shareLoginBuckets } from './throttle/index.ts'
+import { removeOldFailures } from './throttle/failures.ts'
+import { shareLoginBuckets } from './throttle/login-buckets.ts'
 
 /** Counting scans an index of all sessions, so it runs only once per minute. */
 const countEveryMs = 60_000
@@ -83,7 +87,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   async check({ config, home }) {
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
     // Loaded on demand: the primary starts without SAML.
-    const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/index.ts')
+    const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/keys/configured-keys.ts')
     configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
   },
   async checkStored({ config, env, database }) {

@@ -1,11 +1,11 @@
-import type { Outbound } from '@warder/foundation/outbound'
-import type { Clock } from '@warder/foundation/runtime'
+import type { Clock } from '@warder/base'
+import type { Outbound } from '@warder/outbound'
 import type { CertifyServices } from './certify/operations.ts'
-import type { MachineServices } from './machines/index.ts'
-import type { MethodServices } from './methods/index.ts'
-import type { RevocationServices } from './revocations/index.ts'
+import type { MachineServices } from './machines/services.ts'
+import type { MethodServices } from './methods/methods.ts'
+import type { RevocationServices } from './revocations/operations.ts'
 import type { AuthConfig } from './settings.ts'
-import type { Signer } from './signing/index.ts'
+import type { Signer } from './signing/signing-keys.ts'
 
 /**
  * Services used by the operations in one worker: the union of those that the folders declare. Each folder declares

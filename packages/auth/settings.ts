@@ -5,7 +5,7 @@ import {
   optionalText,
   type ServiceDefaults,
   type SettingValues,
-} from '@warder/foundation/config'
+} from '@warder/runtime/settings'
 
 /** For the common settings. */
 export const authDefaults = {

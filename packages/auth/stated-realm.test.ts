@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { accessTable } from '@warder/foundation/operations'
+import { accessTable } from '@warder/server/testing'
 import { authOperations } from './operations.ts'
 import { scene } from './testing/scene.ts'
 import { startAuth } from './testing/start.ts'

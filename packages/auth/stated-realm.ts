@@ -1,7 +1,7 @@
-import { failure } from '@warder/foundation/errors'
-import type { Access, Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
+import { failure } from '@warder/base'
+import type { Access, Operation, OperationContext, OperationInput } from '@warder/server'
 import Type, { type TSchema } from 'typebox'
-import { findMachineToken, requireSession } from './callers/index.ts'
+import { findMachineToken, requireSession } from './callers/callers.ts'
 import type { AuthServices } from './services.ts'
 
 const StatedRealm = Type.Optional(

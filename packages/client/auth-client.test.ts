@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
-import { type AuthClientOptions, authClient } from './index.ts'
+import type { AuthClientOptions } from './auth-client.ts'
+import { authClient } from './index.ts'
 import { type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService

@@ -4,7 +4,9 @@ import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
-import { authClient, ClientError, type KmsClientOptions, kmsClient } from './browser.ts'
+import { authClient, kmsClient } from './browser.ts'
+import { ClientError } from './error.ts'
+import type { KmsClientOptions } from './kms-client.ts'
 import { type Answer, type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ClientError, type KmsClientOptions, kmsClient } from './index.ts'
+import { ClientError } from './error.ts'
+import { kmsClient } from './index.ts'
+import type { KmsClientOptions } from './kms-client.ts'
 import { type Answer, type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService

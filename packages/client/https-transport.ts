@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { Agent } from 'node:https'
 import { createSecureContext } from 'node:tls'
-import { readWhole, send, TooLarge } from '@warder/foundation/http-client'
+import { readWhole, send, TooLarge } from '@warder/outbound/http-client'
 import { createTransport, type Exchange } from './exchanges.ts'
 import { createFailures, parseBase, type Transport, type TransportOptions } from './transport.ts'
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
-import { ClientError, type KmsClientOptions, kmsClient } from './index.ts'
+import { ClientError } from './error.ts'
+import { kmsClient } from './index.ts'
+import type { KmsClientOptions } from './kms-client.ts'
 import { type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService

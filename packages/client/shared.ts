@@ -13,13 +13,6 @@ export type {
 } from './auth-client.ts'
 export { fromBase64Url, toBase64Url } from './base64url.ts'
 export { ClientError, type ClientErrorKind } from './error.ts'
-export type {
-  Credentials,
-  Input,
-  KmsClient,
-  KmsClientOptions,
-  OperationName,
-  Reply,
-} from './kms-client.ts'
+export type { Credentials, Input, KmsClient, KmsClientOptions, OperationName, Reply } from './kms-client.ts'
 export type { ClientOptions, PagedName } from './service-client.ts'
 export type { Transport, TransportOptions } from './transport.ts'

@@ -1,10 +1,16 @@
 // Defects of the deployed implementation that this one must not have.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decapsulate, encapsulate } from './encapsulation/index.ts'
-import { derivePublicKey, type MasterKey, refreshUserKey, rekey, withStructure } from './keys/index.ts'
-import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
-import { addAttribute, deleteAttribute, disableAttribute, nextAttributeId } from './structure/index.ts'
+import { decapsulate } from './encapsulation/decapsulate.ts'
+import { encapsulate } from './encapsulation/encapsulate.ts'
+import type { MasterKey } from './keys/key-types.ts'
+import { withStructure } from './keys/master-key.ts'
+import { derivePublicKey } from './keys/public-key.ts'
+import { rekey } from './keys/rotation.ts'
+import { refreshUserKey } from './keys/user-key.ts'
+import { parsePolicy } from './policy/parse.ts'
+import { encryptionRights, userRights } from './policy/rights.ts'
+import { addAttribute, deleteAttribute, disableAttribute, nextAttributeId } from './structure/edit.ts'
 import { createMaster, issue, listSecrets, toHex } from './testing/keys.ts'
 
 const structure = { 'Level::<': ['low', 'high'], Team: ['blue', 'green'] }

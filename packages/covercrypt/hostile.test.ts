@@ -1,24 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { encapsulate, encodeEncapsulation } from './encapsulation/index.ts'
+import { encapsulate } from './encapsulation/encapsulate.ts'
+import { encodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
 import { CovercryptError } from './error.ts'
-import { decodeBulkSealRequest, decodeItems, decodeSealRequest } from './frames/index.ts'
+import { decodeBulkSealRequest, decodeItems, decodeSealRequest } from './frames/frames.ts'
 import {
-  createUserKey,
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
-  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  refreshUserKey,
-  rekey,
-} from './keys/index.ts'
-import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
-import { open, openMany, opensWith, seal } from './sealing/index.ts'
-import { addAttribute, broadcast, decodeStructure, structureFromJson } from './structure/index.ts'
+} from './keys/key-bytes.ts'
+import { derivePublicKey } from './keys/public-key.ts'
+import { rekey } from './keys/rotation.ts'
+import { createUserKey, refreshUserKey } from './keys/user-key.ts'
+import { parsePolicy } from './policy/parse.ts'
+import { encryptionRights, userRights } from './policy/rights.ts'
+import { openMany } from './sealing/bulk.ts'
+import { open, opensWith, seal } from './sealing/sealing.ts'
+import { addAttribute } from './structure/edit.ts'
+import { broadcast } from './structure/right.ts'
+import { decodeStructure } from './structure/structure-bytes.ts'
+import { structureFromJson } from './structure/structure-json.ts'
 import { createMaster, issue } from './testing/keys.ts'
 
 const text = Buffer.from('the text')

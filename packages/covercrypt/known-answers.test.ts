@@ -9,19 +9,14 @@ import {
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
-  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  refreshUserKey,
-} from './keys/index.ts'
+} from './keys/key-bytes.ts'
+import { derivePublicKey } from './keys/public-key.ts'
+import { refreshUserKey } from './keys/user-key.ts'
 import {
   baseTimes,
-  deriveKey,
-  importDecapsulationKey,
-  kemOpen,
-  kemSeal,
-  kmac256,
   plus,
   randomScalar,
   scalarDifference,
@@ -30,8 +25,10 @@ import {
   scalarSum,
   times,
   toScalar,
-} from './primitives/index.ts'
-import { open, opensWith } from './sealing/index.ts'
+} from './primitives/group.ts'
+import { deriveKey, kmac256 } from './primitives/hashes.ts'
+import { importDecapsulationKey, kemOpen, kemSeal } from './primitives/kem.ts'
+import { open, opensWith } from './sealing/sealing.ts'
 import { fromHex, toHex } from './testing/keys.ts'
 
 interface KnownAnswers {

@@ -1,42 +1,34 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  decapsulate,
-  decodeEncapsulation,
-  type Encapsulated,
-  encapsulate,
-  encodeEncapsulation,
-} from './encapsulation/index.ts'
+import { decapsulate } from './encapsulation/decapsulate.ts'
+import { type Encapsulated, encapsulate } from './encapsulation/encapsulate.ts'
+import { decodeEncapsulation, encodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
 import { CovercryptError } from './error.ts'
 import {
-  createMasterKey,
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
-  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  type MasterKey,
-  prune,
-  refreshUserKey,
-  rekey,
-  type UserKey,
-  withStructure,
-} from './keys/index.ts'
-import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
+} from './keys/key-bytes.ts'
+import type { MasterKey, UserKey } from './keys/key-types.ts'
+import { createMasterKey, withStructure } from './keys/master-key.ts'
+import { derivePublicKey } from './keys/public-key.ts'
+import { prune, rekey } from './keys/rotation.ts'
+import { refreshUserKey } from './keys/user-key.ts'
+import { parsePolicy } from './policy/parse.ts'
+import { encryptionRights, userRights } from './policy/rights.ts'
 import {
-  type Attribute,
   addAttribute,
   deleteAttribute,
   disableAttribute,
-  listAttributes,
   nextAttributeId,
   renameAttribute,
-  type Structure,
-  structureFromJson,
-} from './structure/index.ts'
+} from './structure/edit.ts'
+import { type Attribute, listAttributes, type Structure } from './structure/structure.ts'
+import { structureFromJson } from './structure/structure-json.ts'
 import { issue, toHex } from './testing/keys.ts'
 import { mayRead } from './testing/model.ts'
 

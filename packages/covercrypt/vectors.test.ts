@@ -1,23 +1,25 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeEncapsulation, encapsulate, encodeEncapsulation } from './encapsulation/index.ts'
+import { encapsulate } from './encapsulation/encapsulate.ts'
+import { decodeEncapsulation, encodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
 import { CovercryptError } from './error.ts'
-import { decodeSealRequest } from './frames/index.ts'
+import { decodeSealRequest } from './frames/frames.ts'
 import {
-  computeSignature,
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
-  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  isValidUserId,
-  refreshUserKey,
-} from './keys/index.ts'
-import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
-import { open, openMany, opensWith, recoverDataKey, seal } from './sealing/index.ts'
-import { decodeStructure, encodeStructure, listRights } from './structure/index.ts'
+} from './keys/key-bytes.ts'
+import { derivePublicKey } from './keys/public-key.ts'
+import { computeSignature, isValidUserId, refreshUserKey } from './keys/user-key.ts'
+import { parsePolicy } from './policy/parse.ts'
+import { encryptionRights, userRights } from './policy/rights.ts'
+import { openMany } from './sealing/bulk.ts'
+import { open, opensWith, recoverDataKey, seal } from './sealing/sealing.ts'
+import { listRights } from './structure/right.ts'
+import { decodeStructure, encodeStructure } from './structure/structure-bytes.ts'
 import { fromHex, listSecrets, openEncapsulation, toHex } from './testing/keys.ts'
 import {
   type EncapsulationVector,

@@ -11,67 +11,53 @@ import {
   derOctets,
   derSequence,
   derTag,
-} from './asn1/index.ts'
+} from './asn1/der.ts'
 import { PkiError } from './error.ts'
+import { privateFromPkcs8, publicFromSpki } from './keys/asymmetric.ts'
+import { byteKeyFamilies } from './keys/byte-key-families.ts'
+import { bytePrivateFromRaw } from './keys/byte-keys.ts'
+import { curveByName } from './keys/curves.ts'
+import { ecPrivateFromScalar, ecPrivateFromSec1, ecPublicFromPoint } from './keys/ec.ts'
+import { finiteFieldFromNumbers } from './keys/finite-field.ts'
+import { parsePkcs8 } from './keys/pkcs8.ts'
 import {
-  byteKeyFamilies,
-  bytePrivateFromRaw,
-  curveByName,
-  ecPrivateFromScalar,
-  ecPrivateFromSec1,
-  ecPublicFromPoint,
-  finiteFieldFromNumbers,
-  parsePkcs8,
-  privateFromPkcs8,
-  publicFromSpki,
   rsaPrivateFromNumbers,
   rsaPrivateFromPkcs1,
   rsaPublicFromNumbers,
   rsaPublicFromPkcs1,
-} from './keys/index.ts'
-import { readPkcs12 } from './pkcs12/index.ts'
-import { legacyFile, modernFile, p256Request, pssRequest } from './testing/index.ts'
-import { issueCrl, readCrl } from './x509/crl/index.ts'
+} from './keys/rsa.ts'
+import { readPkcs12 } from './pkcs12/read.ts'
+import { p256Request, pssRequest } from './testing/certificate-requests.ts'
+import { legacyFile, modernFile } from './testing/pkcs12-files.ts'
+import { readCertificate } from './x509/certificate.ts'
+import { readCrl } from './x509/crl/read.ts'
 import { readIssuingDistributionPoint } from './x509/crl/scope.ts'
-import { readExtendedKeyUsage } from './x509/extensions.ts'
+import { issueCrl } from './x509/crl/write.ts'
+import { nameText, readNameParts } from './x509/distinguished-name.ts'
 import {
   basicConstraints,
-  constraintName,
   extensionIdentifiers,
-  generalName,
-  generalNameText,
-  issueCertificate,
-  keyCapability,
   keyUsage,
-  nameFromParts,
-  nameText,
-  opensslExtensions,
-  profileExtensions,
-  readAuthorityInformationAccess,
   readBasicConstraints,
-  readCertificate,
   readCertificateExtensions,
-  readCertificationRequest,
-  readCrlDistributionPoints,
+  readExtendedKeyUsage,
   readExtensions,
   readKeyIdentifier,
   readKeyUsage,
-  readNameParts,
-} from './x509/index.ts'
-import { lintCertificate } from './x509/lint/index.ts'
+} from './x509/extensions.ts'
+import { constraintName, generalName, generalNameText } from './x509/general-name.ts'
+import { issueCertificate } from './x509/issue.ts'
+import { lintCertificate } from './x509/lint/lint.ts'
+import { nameFromParts } from './x509/name.ts'
 import { readNameConstraints } from './x509/name-constraints.ts'
-import {
-  createCertId,
-  issueOcspResponse,
-  ocspRequest,
-  ocspRequestFromPath,
-  ocspResponder,
-  ocspVerdict,
-  readOcspRequest,
-  readOcspResponse,
-} from './x509/ocsp/index.ts'
+import { createCertId } from './x509/ocsp/cert-id.ts'
+import { readOcspResponse } from './x509/ocsp/read-response.ts'
+import { ocspRequest, ocspRequestFromPath, readOcspRequest } from './x509/ocsp/request.ts'
+import { issueOcspResponse, ocspResponder } from './x509/ocsp/response.ts'
+import { ocspVerdict } from './x509/ocsp/verdict.ts'
+import { opensslExtensions } from './x509/openssl-extensions.ts'
 import { parseCertificate } from './x509/parsed-certificate.ts'
-import { validatePath } from './x509/path/index.ts'
+import { validatePath } from './x509/path/validate.ts'
 import {
   certificatePolicies,
   policyConstraints,
@@ -81,6 +67,9 @@ import {
   readPolicyConstraints,
   readPolicyMappings,
 } from './x509/policies.ts'
+import { keyCapability, profileExtensions } from './x509/profiles.ts'
+import { readCertificationRequest } from './x509/request.ts'
+import { readAuthorityInformationAccess, readCrlDistributionPoints } from './x509/revocation-access.ts'
 
 const what = 'The value'
 const policy = { fips: false }

@@ -1,10 +1,10 @@
 import { constants, setPriority } from 'node:os'
-import { suggest } from '@warder/foundation/config'
-import { describeFullDisk, StartupError } from '@warder/foundation/errors'
+import { describeFullDisk, StartupError, suggest } from '@warder/base'
 import { styleError, styleHelp } from './cli/colour.ts'
-import { sliceBeforeSeparator, type Terminal, UsageError } from './cli/command.ts'
+import { sliceBeforeSeparator, type Terminal } from './cli/command.ts'
 import { describeDatabaseError } from './cli/database-error.ts'
 import { createTerminal } from './cli/terminal.ts'
+import { UsageError } from './cli/usage-error.ts'
 import { version } from './cli/version.ts'
 import { commands } from './commands.ts'
 

@@ -13,19 +13,19 @@ export const entryPoints = [
   'warder/start/settings-process.ts',
   'auth/index.ts',
   'auth/methods/saml/thread/verification-thread.ts',
-  'kms/service/index.ts',
-  'kms/abe/abe-thread.ts',
-  'kms/authority/crl/crl-thread.ts',
-  'kms/bulk/bulk-thread.ts',
-  'foundation/audit/examine-thread.ts',
-  'foundation/runtime/worker-thread.ts',
-  'foundation/sql/sqlite-writer-thread.ts',
+  'kms/index.ts',
+  'keys/abe/abe-thread.ts',
+  'authority/crl/crl-thread.ts',
+  'keys/bulk/bulk-thread.ts',
+  'audit/examine-thread.ts',
+  'runtime/lifecycle/worker-thread.ts',
+  'storage/sql/sqlite-writer-thread.ts',
 ] as const
 
 /** Entry points that code names by their package: `import.meta.resolve('@warder/kms')`. */
 export const packageEntryPoints: Readonly<Record<string, string>> = {
   '@warder/auth': 'auth/index.ts',
-  '@warder/kms': 'kms/service/index.ts',
+  '@warder/kms': 'kms/index.ts',
 }
 
 /** npm packages that are not bundled: they load native code, WebAssembly or definitions from files beside their own. */

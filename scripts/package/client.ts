@@ -4,7 +4,7 @@ import { root } from '../bundle/entry-points.ts'
 import { compile } from './compile.ts'
 import { createPackedManifest, readManifest } from './manifest.ts'
 
-/** Folder of the workspace that becomes part of the client's archive. */
+/** File of the workspace that becomes part of the client's archive. */
 const requests = 'http-client'
 
 /**
@@ -14,10 +14,14 @@ const requests = 'http-client'
  */
 export function stageClient(folder: string): void {
   const compiled = `${folder}.compiled`
-  compile(['client', `foundation/${requests}`], compiled, { target: 'es2022', types: true })
+  compile(['client', `outbound/${requests}.ts`], compiled, { target: 'es2022', types: true })
   rmSync(folder, { recursive: true, force: true })
   renameSync(join(compiled, 'client'), folder)
-  renameSync(join(compiled, 'foundation', requests), join(folder, requests))
+  for (const extension of ['js', 'd.ts'])
+    renameSync(
+      join(compiled, 'outbound', `${requests}.${extension}`),
+      join(folder, `${requests}.${extension}`),
+    )
   rmSync(compiled, { recursive: true })
   for (const found of globSync('*.{js,d.ts}', { cwd: folder })) {
     const file = join(folder, found)
@@ -26,7 +30,7 @@ export function stageClient(folder: string): void {
     else
       writeFileSync(
         file,
-        readFileSync(file, 'utf8').replaceAll(`'@warder/foundation/${requests}'`, `'./${requests}/index.js'`),
+        readFileSync(file, 'utf8').replaceAll(`'@warder/outbound/${requests}'`, `'./${requests}.js'`),
       )
   }
   const { exports: _, ...manifest } = createPackedManifest(readManifest('packages/client'))

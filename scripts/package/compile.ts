@@ -27,7 +27,7 @@ export function compile(
       rewriteRelativeImportExtensions: true,
       ...{ outDir: out, rootDir: packages, typeRoots: [join(root, 'node_modules/@types')] },
     },
-    include: sources.map((source) => join(packages, source, '**/*.ts')),
+    include: sources.map((source) => join(packages, source.endsWith('.ts') ? source : `${source}/**/*.ts`)),
     exclude: ['*.test.ts', 'testing', 'fixtures'].map((name) => join(packages, '**', name)),
   }
   const file = join(out, 'tsconfig.json')

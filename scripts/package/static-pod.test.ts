@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { commands } from 'warder/testing'
 import { parse } from 'yaml'
-import { commands } from '../../packages/warder/commands.ts'
 import { root } from '../bundle/entry-points.ts'
 
 test('the static pod calls the provider with options that there are, in mounted folders, without rights', async () => {

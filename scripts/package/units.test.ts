@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { commands } from '../../packages/warder/commands.ts'
+import { commands } from 'warder/testing'
 import { root } from '../bundle/entry-points.ts'
 
 const services = globSync(join(root, 'deploy/systemd/*.service')).toSorted()

@@ -15,7 +15,26 @@ export const installedPages = [
 ]
 
 /** Packages of the workspace that the command stands on. */
-export const bundled = ['foundation', 'kmip', 'pki', 'covercrypt', 'client', 'auth', 'kms'] as const
+export const bundled = [
+  'base',
+  'outbound',
+  'pki',
+  'kmip-codec',
+  'covercrypt',
+  'storage',
+  'audit',
+  'server',
+  'runtime',
+  'keys',
+  'identity',
+  'authority',
+  'kmip-server',
+  'external-stores',
+  'transit',
+  'kms',
+  'auth',
+  'client',
+] as const
 
 /**
  * Makes the folder of the npm package `warder`: the bundled command. Only what cannot be bundled comes from the registry,

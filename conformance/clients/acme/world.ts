@@ -9,7 +9,7 @@ import {
   httpHost,
   type TlsHost,
   tlsHost,
-} from '@warder/kms/api/acme/testing'
+} from '@warder/authority/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 
 /** Credential with which an ACME client gets its account. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runSigning } from '@warder/kms/api/pki/testing'
+import { runSigning } from '@warder/kms/testing'
 import { canRun, runProgram } from '../run-program.ts'
 import { type PkiWorld, startPkiWorld } from './world.ts'
 

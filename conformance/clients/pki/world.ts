@@ -4,10 +4,9 @@ import { request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '@warder/foundation/runtime'
-import { query } from '@warder/foundation/sql'
-import { outsider } from '@warder/kms/api/pki/testing'
-import { type Started, startKms } from '@warder/kms/testing'
+import { systemClock } from '@warder/base'
+import { outsider, type Started, startKms } from '@warder/kms/testing'
+import { query } from '@warder/storage'
 
 /** A service with an authority below a root, behind a proxy that speaks plain HTTP, and certificates in files. */
 export interface PkiWorld extends AsyncDisposable {

@@ -1,7 +1,7 @@
-import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
-import type { Page } from '../paging/index.ts'
-import { superRealm } from '../realms/index.ts'
-import type { Session } from '../sessions/index.ts'
+import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import type { Page } from '../paging/page.ts'
+import { superRealm } from '../realms/realm-id.ts'
+import type { Session } from '../sessions/session.ts'
 import type { Admin } from './admin.ts'
 
 interface AdminRow {

@@ -1,6 +1,6 @@
-import type { Change, Database } from '@warder/foundation/sql'
-import { superRealm } from '../realms/index.ts'
-import { announceCredential, announceRealmCredentials } from '../revocations/index.ts'
+import type { Change, Database } from '@warder/storage'
+import { superRealm } from '../realms/realm-id.ts'
+import { announceCredential, announceRealmCredentials } from '../revocations/feed-store.ts'
 import type { Admin } from './admin.ts'
 import { isFingerprint } from './admin-store.ts'
 

@@ -1,24 +1,13 @@
-import { failure } from '@warder/foundation/errors'
-import {
-  defineOperation,
-  del,
-  get,
-  type Operation,
-  type OperationContext,
-  post,
-  put,
-} from '@warder/foundation/operations'
-import {
-  type Change,
-  type Database,
-  GuardFailed,
-  retryOnGuard,
-  UniqueViolation,
-} from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, del, get, type Operation, type OperationContext, post, put } from '@warder/server'
+import { type Change, type Database, GuardFailed, retryOnGuard, UniqueViolation } from '@warder/storage'
 import Type from 'typebox'
-import { anyAdmin, requirePowers, superAdmin } from '../callers/index.ts'
-import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
-import { findRealm, RealmId, realmExists, superRealm } from '../realms/index.ts'
+import { anyAdmin, superAdmin } from '../callers/access.ts'
+import { requirePowers } from '../callers/callers.ts'
+import { listReply } from '../paging/list-reply.ts'
+import { type Page, PageQuery, readPage } from '../paging/page.ts'
+import { RealmId, superRealm } from '../realms/realm-id.ts'
+import { findRealm, realmExists } from '../realms/realm-store.ts'
 import {
   type Admin,
   AdminId,

@@ -1,8 +1,8 @@
-import { failure } from '@warder/foundation/errors'
-import type { Database } from '@warder/foundation/sql'
-import type { Powers } from '../callers/index.ts'
-import { superRealm } from '../realms/index.ts'
-import type { Session } from '../sessions/index.ts'
+import { failure } from '@warder/base'
+import type { Database } from '@warder/storage'
+import type { Powers } from '../callers/callers.ts'
+import { superRealm } from '../realms/realm-id.ts'
+import type { Session } from '../sessions/session.ts'
 import { adminsBehind } from './admin-store.ts'
 
 /**

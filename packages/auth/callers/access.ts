@@ -1,5 +1,5 @@
-import { failure } from '@warder/foundation/errors'
-import type { Access } from '@warder/foundation/operations'
+import { failure } from '@warder/base'
+import type { Access } from '@warder/server'
 import { requirePowers, requireSession } from './callers.ts'
 
 export const anyCaller: Access<unknown> = { name: 'public', public: true }

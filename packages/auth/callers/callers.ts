@@ -1,5 +1,5 @@
-import { failure } from '@warder/foundation/errors'
-import type { OperationContext, Principal } from '@warder/foundation/operations'
+import { failure } from '@warder/base'
+import type { OperationContext, Principal } from '@warder/server'
 import type { AuthClaims } from '../identity/claims.ts'
 import type { AuthScheme } from '../identity/scheme.ts'
 

@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 
 const maxBytes = 8192
 /** One PEM block (RFC 7468): labels equal, base64 between them, nothing before or after. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createMetrics } from '@warder/foundation/telemetry'
-import { authService } from '../index.ts'
+import { createMetrics } from '@warder/runtime'
+import { authService } from '../service.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 

@@ -1,4 +1,4 @@
-import type { IncomingRequest } from '@warder/foundation/operations'
+import type { IncomingRequest } from '@warder/server'
 
 /** The credential of a login request. */
 export type Credential =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createFairQueue } from '@warder/foundation/runtime'
+import { createFairQueue } from '@warder/runtime'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 

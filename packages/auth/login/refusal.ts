@@ -1,4 +1,4 @@
-import { type Failure, failure } from '@warder/foundation/errors'
+import { type Failure, failure } from '@warder/base'
 
 /** The secret that an attempt tested, of which the result tells an attacker whether it was right. */
 export type Guess = 'password' | 'code'

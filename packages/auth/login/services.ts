@@ -1,7 +1,8 @@
-import type { TokenBuckets } from '@warder/foundation/http'
-import type { Metrics } from '@warder/foundation/telemetry'
-import type { SessionManager } from '../sessions/index.ts'
-import type { Attempts, FailureCounter } from '../throttle/index.ts'
+import type { Metrics } from '@warder/base'
+import type { TokenBuckets } from '@warder/server'
+import type { SessionManager } from '../sessions/session-manager.ts'
+import type { Attempts } from '../throttle/attempts.ts'
+import type { FailureCounter } from '../throttle/failures.ts'
 import type { SecondProofServices } from './method.ts'
 
 /** Services that limit logins by address. */

@@ -1,7 +1,7 @@
-import { failure } from '@warder/foundation/errors'
-import { bucketKey } from '@warder/foundation/http'
-import type { OperationContext } from '@warder/foundation/operations'
-import { foldName, isUsername } from '../texts/index.ts'
+import { failure } from '@warder/base'
+import type { OperationContext } from '@warder/server'
+import { bucketKey } from '@warder/server'
+import { foldName, isUsername } from '../texts/username.ts'
 import { LoginRefused, refusal } from './refusal.ts'
 import type { LoginLimitServices, LoginServices } from './services.ts'
 

@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
-import {
-  defineOperation,
-  del,
-  get,
-  list,
-  methods,
-  type OperationContext,
-} from '@warder/foundation/operations'
-import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, del, get, list, methods, type OperationContext } from '@warder/server'
+import { GuardFailed, retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
-import { anyCaller } from '../callers/index.ts'
-import { countTokens } from '../counting/index.ts'
-import { realmExists } from '../realms/index.ts'
-import { PlainText } from '../texts/index.ts'
+import { anyCaller } from '../callers/access.ts'
+import { countTokens } from '../counting/counting.ts'
+import { realmExists } from '../realms/realm-store.ts'
+import { PlainText } from '../texts/plain-text.ts'
 import { logInByAppRole } from './approle-login.ts'
 import { appRoleRemoval, appRoleUpsert, findAppRole, listAppRoles } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'

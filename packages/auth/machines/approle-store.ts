@@ -1,4 +1,4 @@
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, query } from '@warder/storage'
 import { noSecretIdLimits, noTokenLimits, type SecretIdLimits, type TokenLimits } from './limits.ts'
 
 /** Role whose holders prove a role id and, unless `bindSecretId` is false, a secret id. TTLs in seconds. */

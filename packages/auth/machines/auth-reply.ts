@@ -1,4 +1,4 @@
-import type { Operation } from '@warder/foundation/operations'
+import type { Operation } from '@warder/server'
 import Type from 'typebox'
 import type { MachineServices } from './services.ts'
 

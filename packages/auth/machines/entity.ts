@@ -1,4 +1,4 @@
-import { superRealm } from '../realms/index.ts'
+import { superRealm } from '../realms/realm-id.ts'
 
 /**
  * Entities of machine tokens: their names for other services. A realm administrator creates roles and chooses the key

@@ -1,4 +1,4 @@
-import { type ErrorShape, errorBody } from '@warder/foundation/operations'
+import { type ErrorShape, errorBody } from '@warder/server'
 
 /** Vault-compatible clients read `errors`, a list of sentences, beside the usual members. */
 export const vaultErrors: ErrorShape = {

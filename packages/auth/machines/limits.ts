@@ -1,6 +1,6 @@
-import { failure } from '@warder/foundation/errors'
-import { addressSet, parseCidr } from '@warder/foundation/net'
-import type { IncomingRequest, OperationContext } from '@warder/foundation/operations'
+import { failure } from '@warder/base'
+import type { IncomingRequest, OperationContext } from '@warder/server'
+import { addressSet, parseCidr } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import {
   Count,

@@ -1,11 +1,10 @@
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, query } from '@warder/storage'
 import {
-  appendToFeed,
-  entryChange,
   machineRetentionSeconds,
   personRetentionSeconds,
   type RevocationReason,
-} from '../revocations/index.ts'
+} from '../revocations/entry.ts'
+import { appendToFeed, entryChange } from '../revocations/feed-store.ts'
 import { entityNames } from './entity.ts'
 import type { MachineToken, RoleKind } from './token-store.ts'
 

@@ -1,18 +1,12 @@
-import { failure } from '@warder/foundation/errors'
-import {
-  defineOperation,
-  del,
-  get,
-  list,
-  methods,
-  type OperationContext,
-} from '@warder/foundation/operations'
-import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, del, get, list, methods, type OperationContext } from '@warder/server'
+import { GuardFailed, retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
-import { anyCaller } from '../callers/index.ts'
-import { countTokens } from '../counting/index.ts'
-import { realmExists } from '../realms/index.ts'
-import { PlainText, requireHttps } from '../texts/index.ts'
+import { anyCaller } from '../callers/access.ts'
+import { countTokens } from '../counting/counting.ts'
+import { realmExists } from '../realms/realm-store.ts'
+import { requireHttps } from '../texts/https-url.ts'
+import { PlainText } from '../texts/plain-text.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
 import { readTokenLimits, showTokenLimits, tokenLimitMembers, tokenLimitReply } from './limits.ts'

@@ -1,4 +1,4 @@
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, query } from '@warder/storage'
 import { noTokenLimits, type TokenLimits } from './limits.ts'
 
 /** Role for workloads that hold a service-account token of a container orchestrator. */

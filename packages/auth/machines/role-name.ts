@@ -1,9 +1,8 @@
-import { failure } from '@warder/foundation/errors'
-import { isName } from '@warder/foundation/names'
-import type { Access, OperationContext } from '@warder/foundation/operations'
+import { failure, isName } from '@warder/base'
+import type { Access, OperationContext } from '@warder/server'
 import Type from 'typebox'
-import { findMachineToken, type Powers, requirePowers, requireSession } from '../callers/index.ts'
-import { superRealm } from '../realms/index.ts'
+import { findMachineToken, type Powers, requirePowers, requireSession } from '../callers/callers.ts'
+import { superRealm } from '../realms/realm-id.ts'
 import type { MachineServices } from './services.ts'
 
 /** Without slash: the name of a role is the entity of its tokens and must not look like `namespace/account`. */

@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
-import {
-  defineOperation,
-  list,
-  methods,
-  type Operation,
-  type OperationContext,
-} from '@warder/foundation/operations'
-import { retryOnGuard } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, list, methods, type Operation, type OperationContext } from '@warder/server'
+import { retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
-import { PlainText } from '../texts/index.ts'
+import { PlainText } from '../texts/plain-text.ts'
 import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
 import { vaultErrors } from './error-shape.ts'
 import { areSubset, readCidrs } from './limits.ts'

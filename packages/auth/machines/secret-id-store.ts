@@ -1,12 +1,4 @@
-import {
-  type Change,
-  type Commit,
-  change,
-  type Database,
-  insertInto,
-  query,
-  readOne,
-} from '@warder/foundation/sql'
+import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
 import { secretHash } from './secret-hash.ts'
 
 export interface SecretId {

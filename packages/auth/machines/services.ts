@@ -1,6 +1,6 @@
-import type { Clock } from '@warder/foundation/runtime'
-import type { LoginLimitServices } from '../login/index.ts'
-import type { IdentityProviders } from '../methods/jwt/index.ts'
+import type { Clock } from '@warder/base'
+import type { LoginLimitServices } from '../login/services.ts'
+import type { IdentityProviders } from '../methods/jwt/identity-providers.ts'
 import type { TokenServices } from './tokens.ts'
 
 /** Services used by operations on machine identities. */

@@ -1,14 +1,8 @@
-import { failure } from '@warder/foundation/errors'
-import {
-  type Access,
-  defineOperation,
-  get,
-  methods,
-  type OperationContext,
-} from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { type Access, defineOperation, get, methods, type OperationContext } from '@warder/server'
+import { GuardFailed } from '@warder/storage'
 import Type from 'typebox'
-import { countTokens } from '../counting/index.ts'
+import { countTokens } from '../counting/counting.ts'
 import { findAppRole } from './approle-store.ts'
 import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'

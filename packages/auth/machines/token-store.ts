@@ -1,12 +1,4 @@
-import {
-  type Change,
-  type Commit,
-  change,
-  type Database,
-  insertInto,
-  query,
-  readOne,
-} from '@warder/foundation/sql'
+import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
 
 export type RoleKind = 'approle' | 'orchestrator'
 

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import type { IncomingRequest } from '@warder/foundation/operations'
+import type { Metrics } from '@warder/base'
+import type { IncomingRequest } from '@warder/server'
 import {
   type Change,
   createUnchangedRows,
   type Database,
   GuardFailed,
   type UnchangedRows,
-} from '@warder/foundation/sql'
-import type { Metrics } from '@warder/foundation/telemetry'
-import { countTokens } from '../counting/index.ts'
+} from '@warder/storage'
+import { countTokens } from '../counting/counting.ts'
 import { endOfLease, isWithin, type TokenLimits } from './limits.ts'
 import { secretHash } from './secret-hash.ts'
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { realmRules } from '../realm-rules.ts'
-import { methods } from './index.ts'
+import { methods } from './methods.ts'
 
 const unique = (what: string, values: readonly (string | undefined)[]): void => {
   const given = values.filter((value) => value !== undefined)

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { pageReply, rawReply } from '@warder/foundation/http'
+import { pageReply, rawReply } from '@warder/server'
 import { isWhole, type Page } from './page.ts'
 
 /** Rows per slice of a streamed list. */

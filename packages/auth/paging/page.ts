@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { PlainText } from '../texts/index.ts'
+import { PlainText } from '../texts/plain-text.ts'
 
 /** `?limit=&after=` of a list. Without `limit` the reply contains the whole list. */
 export const PageQuery = Type.Object({

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import { appendToFeed, personRetentionSeconds, type RevocationReason } from '../revocations/index.ts'
+import { type Change, change, type Database, query } from '@warder/storage'
+import { personRetentionSeconds, type RevocationReason } from '../revocations/entry.ts'
+import { appendToFeed } from '../revocations/feed-store.ts'
 
 const byName = query<[realm: string, username: string], { readonly subject_id: string }>(
   'SELECT subject_id FROM person WHERE realm_id = ? AND username = ?',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import Type from 'typebox'
 import { methodSettings, nullable, readAuthParams } from './method-settings.ts'
 

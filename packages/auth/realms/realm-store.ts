@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import {
   type Change,
   type Commit,
@@ -8,8 +8,8 @@ import {
   query,
   readOne,
   UniqueViolation,
-} from '@warder/foundation/sql'
-import type { Page } from '../paging/index.ts'
+} from '@warder/storage'
+import type { Page } from '../paging/page.ts'
 import type { AuthParams } from './method-settings.ts'
 import type { Realm } from './realm.ts'
 

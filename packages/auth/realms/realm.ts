@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import Type, { type Static } from 'typebox'
 import { type AuthParams, authParamsSchema, type RealmMember, readAuthParams } from './method-settings.ts'
 import { RealmId } from './realm-id.ts'

@@ -1,5 +1,5 @@
-import { createOwnEvent } from '@warder/foundation/audit'
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { createOwnEvent } from '@warder/audit'
+import type { ServiceEnvironment } from '@warder/runtime'
 import { listRecoveries, recoveryRemoval } from './recovery-store.ts'
 
 /** Writes the recoveries that a command committed to the audit log, and then deletes them. */

@@ -4,7 +4,7 @@ import { fromBase32 } from '../methods/totp/base32.ts'
 import { codeAt } from '../methods/totp/code.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService } from '../testing/start.ts'
-import { recoverAdmin } from './index.ts'
+import { recoverAdmin } from './recover.ts'
 
 const period = 30
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { StartupError } from '@warder/foundation/errors'
-import type { Seal } from '@warder/foundation/seal'
-import { type Database, retryOnGuard } from '@warder/foundation/sql'
+import { StartupError } from '@warder/base'
+import type { Seal } from '@warder/storage'
+import { type Database, retryOnGuard } from '@warder/storage'
 import { findAdmin } from '../admins/admin-store.ts'
 import {
   credentialInsertion,
@@ -16,9 +16,10 @@ import {
   readPasswordPolicy,
 } from '../methods/password/password-rules.ts'
 import { findTotp, totpRemoval } from '../methods/totp/totp-store.ts'
-import { findRealm, superRealm } from '../realms/index.ts'
-import { announceCredential } from '../revocations/index.ts'
-import { passwordSessionsEnd } from '../sessions/index.ts'
+import { superRealm } from '../realms/realm-id.ts'
+import { findRealm } from '../realms/realm-store.ts'
+import { announceCredential } from '../revocations/feed-store.ts'
+import { passwordSessionsEnd } from '../sessions/session-end-store.ts'
 import { type Recovery, recoveryInsertion } from './recovery-store.ts'
 
 export interface AdminRecovery {

@@ -1,5 +1,5 @@
-import type { Seal } from '@warder/foundation/seal'
-import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import type { Seal } from '@warder/storage'
+import { type Change, change, type Database, insertInto, query } from '@warder/storage'
 
 /** The record of a recovery for the audit log. */
 export interface Recovery {

@@ -1,4 +1,4 @@
-import { type Change, type Commit, change, type Database, query } from '@warder/foundation/sql'
+import { type Change, type Commit, change, type Database, query } from '@warder/storage'
 import { type RevocationEntry, voteRetentionSeconds } from './entry.ts'
 
 /** Topic that announces new entries to the nodes of an installation. */

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
-import type { Clock } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
-import type { Logger } from '@warder/foundation/telemetry'
-import type { Signer } from '../signing/index.ts'
+import type { Clock, Logger } from '@warder/base'
+import type { Database } from '@warder/storage'
+import type { Signer } from '../signing/signing-keys.ts'
 import { type FeedEntry, feedTopic, readFeedAfter, readFeedHead } from './feed-store.ts'
 import { createSubscribers } from './subscribers.ts'
 

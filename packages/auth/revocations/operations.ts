@@ -1,11 +1,13 @@
-import { type createPeerSecretCheck, peerSecretHeader, rawReply } from '@warder/foundation/http'
 import {
   type Access,
+  type createPeerSecretCheck,
   defineOperation,
   get,
   type IncomingRequest,
   type Operation,
-} from '@warder/foundation/operations'
+  peerSecretHeader,
+  rawReply,
+} from '@warder/server'
 import Type from 'typebox'
 import type { RevocationFeed } from './feed.ts'
 

@@ -1,4 +1,4 @@
-import type { HttpMethod, Operation } from '@warder/foundation/operations'
+import type { HttpMethod, Operation } from '@warder/server'
 import type { RevocationServices } from './operations.ts'
 
 const reading: ReadonlySet<HttpMethod> = new Set(['GET', 'HEAD', 'LIST'])

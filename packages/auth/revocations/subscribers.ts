@@ -1,5 +1,5 @@
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
-import type { Clock } from '@warder/foundation/runtime'
+import type { Clock } from '@warder/base'
 
 /** Replies wait for at most this many subscribers. Further subscribers get the feed, but no reply waits for them. */
 const maxSubscribers = 64

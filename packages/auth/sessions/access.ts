@@ -1,8 +1,8 @@
-import { failure } from '@warder/foundation/errors'
-import type { Access, OperationContext } from '@warder/foundation/operations'
-import { findMachineToken, requireSession } from '../callers/index.ts'
-import type { AuthScheme } from '../identity/index.ts'
-import { superRealm } from '../realms/index.ts'
+import { failure } from '@warder/base'
+import type { Access, OperationContext } from '@warder/server'
+import { findMachineToken, requireSession } from '../callers/callers.ts'
+import type { AuthScheme } from '../identity/scheme.ts'
+import { superRealm } from '../realms/realm-id.ts'
 
 /** Owner of a session. */
 export interface SessionOwner {

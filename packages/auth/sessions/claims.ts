@@ -1,4 +1,4 @@
-import type { AuthClaims, IdentifiedSubject } from '../identity/index.ts'
+import type { AuthClaims, IdentifiedSubject } from '../identity/claims.ts'
 import type { Session } from './session.ts'
 
 /**

@@ -1,18 +1,11 @@
-import { failure } from '@warder/foundation/errors'
-import {
-  defineOperation,
-  del,
-  get,
-  type Operation,
-  type OperationContext,
-  post,
-} from '@warder/foundation/operations'
-import type { Change } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, del, get, type Operation, type OperationContext, post } from '@warder/server'
+import type { Change } from '@warder/storage'
 import Type, { type Static } from 'typebox'
-import { countSessions } from '../counting/index.ts'
-import { readScheme, SchemeName } from '../identity/index.ts'
-import { RealmPath } from '../realms/index.ts'
-import { PlainText } from '../texts/index.ts'
+import { countSessions } from '../counting/counting.ts'
+import { readScheme, SchemeName } from '../identity/scheme.ts'
+import { RealmPath } from '../realms/realm-id.ts'
+import { PlainText } from '../texts/plain-text.ts'
 import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
 import { sessionListing } from './listing.ts'
 import type { SessionServices } from './services.ts'

@@ -1,5 +1,5 @@
-import type { Database } from '@warder/foundation/sql'
-import type { Metrics } from '@warder/foundation/telemetry'
+import type { Metrics } from '@warder/base'
+import type { Database } from '@warder/storage'
 import type { SessionManager } from './session-manager.ts'
 
 /** Services used by operations on sessions. */

@@ -1,11 +1,7 @@
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { AuthScheme } from '../identity/index.ts'
-import {
-  appendToFeed,
-  entryChange,
-  loginRetentionSeconds,
-  type RevocationReason,
-} from '../revocations/index.ts'
+import { type Change, change, type Database, query } from '@warder/storage'
+import type { AuthScheme } from '../identity/scheme.ts'
+import { loginRetentionSeconds, type RevocationReason } from '../revocations/entry.ts'
+import { appendToFeed, entryChange } from '../revocations/feed-store.ts'
 
 /** Time and reason of the end of sessions. */
 export interface End {

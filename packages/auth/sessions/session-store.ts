@@ -1,13 +1,5 @@
-import {
-  type Change,
-  type Commit,
-  change,
-  type Database,
-  insertInto,
-  query,
-  readOne,
-} from '@warder/foundation/sql'
-import type { AuthScheme } from '../identity/index.ts'
+import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
+import type { AuthScheme } from '../identity/scheme.ts'
 import type { Session } from './session.ts'
 
 interface SessionRow {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { AuthScheme } from '../identity/index.ts'
+import type { AuthScheme } from '../identity/scheme.ts'
 
 /** A stored session. Times are Unix seconds. */
 export interface Session {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { signCompact } from '@warder/foundation/jwt'
+import { signCompact } from '@warder/server'
 import fc from 'fast-check'
 import { compactVerify, importJWK } from 'jose'
 import { es256, formatHeader, toPublicJwk, verifyCompact } from './es256.ts'

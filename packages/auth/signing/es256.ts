@@ -6,7 +6,7 @@ import {
   publicJwk,
   readCompact,
   verifySignature,
-} from '@warder/foundation/jwt'
+} from '@warder/server'
 
 /** Public half of an ES256 key as the key sets publish it (RFC 7517, RFC 7518 §6.2.1). */
 export interface PublicJwk {

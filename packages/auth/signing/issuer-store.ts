@@ -1,4 +1,4 @@
-import { change, type Database, query } from '@warder/foundation/sql'
+import { change, type Database, query } from '@warder/storage'
 
 /**
  * Maximum number of issuers. Nodes without an `issuer` setting have one each, and a new one with each new address:

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { change, query } from '@warder/foundation/sql'
+import { change, query } from '@warder/storage'
 import { bootstrap } from '../bootstrap.ts'
-import { authService } from '../index.ts'
+import { authService } from '../service.ts'
 import { startAuth } from '../testing/start.ts'
 
 const keys = query<[], { readonly purpose: string; readonly sealed_private: Uint8Array }>(

@@ -1,5 +1,5 @@
-import type { Seal } from '@warder/foundation/seal'
-import { change, type Database, insertInto, query, UniqueViolation } from '@warder/foundation/sql'
+import type { Seal } from '@warder/storage'
+import { change, type Database, insertInto, query, UniqueViolation } from '@warder/storage'
 import type { PublicJwk } from './es256.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { signCompact } from '@warder/foundation/jwt'
-import type { Seal } from '@warder/foundation/seal'
-import type { Database } from '@warder/foundation/sql'
+import { signCompact } from '@warder/server'
+import type { Database, Seal } from '@warder/storage'
 import { es256, formatHeader, type PublicJwk, toPublicJwk, verifyCompact } from './es256.ts'
 import { findSigningKeys, insertSigningKey, type SigningPurpose } from './signing-key-store.ts'
 

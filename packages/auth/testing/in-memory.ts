@@ -1,6 +1,6 @@
-import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
-import { type Database, StorageUnavailable } from '@warder/foundation/sql'
-import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { AuditEvent, AuditTrail } from '@warder/audit'
+import type { Logger, Metrics } from '@warder/base'
+import { type Database, StorageUnavailable } from '@warder/storage'
 
 /** Faults that a test injects into a running service, and removes again. */
 export interface Faults {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { publicJwk } from '@warder/foundation/jwt'
+import { publicJwk } from '@warder/server'
 import type { TestAuthority } from './start.ts'
 
 /** A key set server like those of identity providers and orchestrators, on a free port. */

@@ -3,24 +3,19 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
-import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
-import { createServiceServer, healthOperation } from '@warder/foundation/http'
-import { createOutbound } from '@warder/foundation/outbound'
-import {
-  type Clock,
-  type QueueOwner,
-  readableDatabase,
-  Secret,
-  type ServiceEnvironment,
-} from '@warder/foundation/runtime'
-import { openSeal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
-import type { TestPostgres } from '@warder/foundation/sql/testing'
-import { issueCertificate } from '@warder/foundation/tls'
+import type { AuditEvent, AuditTrail } from '@warder/audit'
+import { type Clock, Secret } from '@warder/base'
+import { createOutbound } from '@warder/outbound'
+import { type QueueOwner, readableDatabase, type ServiceEnvironment } from '@warder/runtime'
+import { createServiceServer, healthOperation, issueCertificate } from '@warder/server'
+import { type Database, migrate, openPostgres, openSeal, openSqlite, sealMigrations } from '@warder/storage'
+import type { TestPostgres } from '@warder/storage/testing'
 import { bootstrap } from '../bootstrap.ts'
-import { type AuthConfig, type AuthServices, authService } from '../index.ts'
 import type { Credential } from '../methods/password/credential.ts'
 import type { PasswordHasher } from '../methods/password/password-hash.ts'
+import { authService } from '../service.ts'
+import type { AuthServices } from '../services.ts'
+import type { AuthConfig } from '../settings.ts'
 import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
 import { breakable, type Faults, memoryLog, memoryMetrics, memoryTrail } from './in-memory.ts'
 

@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 
 /** Key sets are fetched over https only; a user name or password in a URL would end up in logs. */
 export function requireHttps(member: string, text: string): void {

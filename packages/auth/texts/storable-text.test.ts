@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { requestsWithText } from '@warder/foundation/operations/testing'
+import { requestsWithText } from '@warder/server/testing'
 import { authOperations } from '../operations.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
-import { isName } from '@warder/foundation/names'
+import { failure, isName } from '@warder/base'
 import Type from 'typebox'
 
 /** The part that the schema can express; `checkUsername` checks the rest. */

@@ -1,5 +1,4 @@
-import { failure } from '@warder/foundation/errors'
-import { KeyedLimiter } from '@warder/foundation/runtime'
+import { failure, KeyedLimiter } from '@warder/base'
 import type { FailureCounter } from './failures.ts'
 
 /** Maximum number of concurrent attempts per counter over all workers; equals the number of failures without a wait. */

@@ -1,4 +1,4 @@
-import { type Commit, change, type Database, query } from '@warder/foundation/sql'
+import { type Commit, change, type Database, query } from '@warder/storage'
 
 /** Stored failures of one slot. Times are Unix seconds. */
 export interface FailureRow {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startAuth } from '../testing/start.ts'
-import { createAttempts, createFailureCounter, removeOldFailures } from './index.ts'
+import { createAttempts } from './attempts.ts'
+import { createFailureCounter, removeOldFailures } from './failures.ts'
 
 describe('counters of failures', () => {
   it('add up concurrent failures and demand 1, 2, 4 … seconds, at most a quarter of an hour', async () => {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Commit, Database } from '@warder/foundation/sql'
+import type { Commit, Database } from '@warder/storage'
 import {
   addFailure,
   blockSlot,

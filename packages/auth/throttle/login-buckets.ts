@@ -1,6 +1,6 @@
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
-import { createTokenBuckets, type TokenBuckets, tokenBucketMemory } from '@warder/foundation/http/rate-limit'
-import type { Clock } from '@warder/foundation/runtime'
+import type { Clock } from '@warder/base'
+import { createTokenBuckets, type TokenBuckets, tokenBucketMemory } from '@warder/server'
 
 /** Number of address buckets; addresses that collide share tokens. */
 const slots = 65_536

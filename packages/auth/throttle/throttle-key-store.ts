@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Seal } from '@warder/foundation/seal'
-import { change, type Database, insertInto, query, UniqueViolation } from '@warder/foundation/sql'
+import type { Seal } from '@warder/storage'
+import { change, type Database, insertInto, query, UniqueViolation } from '@warder/storage'
 
 const purpose = 'throttle'
 const kid = 'throttle'

@@ -1,8 +1,8 @@
-import { defineOperation, get, type Operation } from '@warder/foundation/operations'
-import type { Database } from '@warder/foundation/sql'
+import { defineOperation, get, type Operation } from '@warder/server'
+import type { Database } from '@warder/storage'
 import Type from 'typebox'
-import { roleOfEntity } from '../machines/index.ts'
-import { forPeers, type RevocationServices } from '../revocations/index.ts'
+import { roleOfEntity } from '../machines/entity.ts'
+import { forPeers, type RevocationServices } from '../revocations/operations.ts'
 import { isKnownRole, isKnownUser } from './known-store.ts'
 
 interface KnownServices extends Pick<RevocationServices, 'isPeer'> {

@@ -1,4 +1,4 @@
-import { type Database, query } from '@warder/foundation/sql'
+import { type Database, query } from '@warder/storage'
 
 interface Answer {
   readonly known: number

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { issueCertificate } from '@warder/foundation/tls'
+import { issueCertificate } from '@warder/server'
 
 /** A request that the service received. */
 export interface Received {

@@ -1,18 +1,10 @@
 import { type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
-import { join } from '../bytes/index.ts'
+import { join } from '../bytes/writer.ts'
 import { covercryptError } from '../error.ts'
-import { type RightSecret, secretMode, type UserKey } from '../keys/index.ts'
-import {
-  importDecapsulationKey,
-  kemOpen,
-  type Point,
-  plus,
-  type Scalar,
-  sha3_256,
-  sharedKeyBytes,
-  times,
-  toScalar,
-} from '../primitives/index.ts'
+import { type RightSecret, secretMode, type UserKey } from '../keys/key-types.ts'
+import { type Point, plus, type Scalar, times, toScalar } from '../primitives/group.ts'
+import { sha3_256 } from '../primitives/hashes.ts'
+import { importDecapsulationKey, kemOpen, sharedKeyBytes } from '../primitives/kem.ts'
 import {
   cannotOpen,
   deriveTagAndSecret,

@@ -1,17 +1,12 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { join } from '../bytes/index.ts'
+import { join } from '../bytes/writer.ts'
 import { covercryptError } from '../error.ts'
-import { type PublicKey, publicMode, type RightPublic } from '../keys/index.ts'
-import {
-  type KemSealed,
-  kemSeal,
-  type Point,
-  type Scalar,
-  sha3_256,
-  times,
-  toScalar,
-} from '../primitives/index.ts'
-import type { Right, SecurityMode } from '../structure/index.ts'
+import { type PublicKey, publicMode, type RightPublic } from '../keys/key-types.ts'
+import { type Point, type Scalar, times, toScalar } from '../primitives/group.ts'
+import { sha3_256 } from '../primitives/hashes.ts'
+import { type KemSealed, kemSeal } from '../primitives/kem.ts'
+import type { Right } from '../structure/right.ts'
+import type { SecurityMode } from '../structure/structure.ts'
 import {
   deriveTagAndSecret,
   type Encapsulation,

@@ -1,7 +1,9 @@
-import { join, leb, list, Reader } from '../bytes/index.ts'
-import { maxTargets } from '../policy/index.ts'
-import { isPoint, kemCiphertextBytes, pointBytes } from '../primitives/index.ts'
-import type { SecurityMode } from '../structure/index.ts'
+import { Reader } from '../bytes/reader.ts'
+import { join, leb, list } from '../bytes/writer.ts'
+import { maxTargets } from '../policy/rights.ts'
+import { isPoint, pointBytes } from '../primitives/group.ts'
+import { kemCiphertextBytes } from '../primitives/kem.ts'
+import type { SecurityMode } from '../structure/structure.ts'
 import { type Encapsulation, seedBytes, type Target, tagBytes } from './encapsulation.ts'
 
 /** Codes of the modes in encapsulations; keys have others. */

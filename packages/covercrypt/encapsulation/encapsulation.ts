@@ -1,6 +1,7 @@
 import { covercryptError } from '../error.ts'
-import { type Point, sha3_256, sha3_384 } from '../primitives/index.ts'
-import type { SecurityMode } from '../structure/index.ts'
+import type { Point } from '../primitives/group.ts'
+import { sha3_256, sha3_384 } from '../primitives/hashes.ts'
+import type { SecurityMode } from '../structure/structure.ts'
 
 export const tagBytes = 16
 export const seedBytes = 32

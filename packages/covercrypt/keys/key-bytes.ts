@@ -1,7 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
-import { join, leb, list, Reader } from '../bytes/index.ts'
-import { baseTimes, pointBytes, scalarBytes } from '../primitives/index.ts'
-import { encodeStructure, maxRights, type Right, readStructure } from '../structure/index.ts'
+import { Reader } from '../bytes/reader.ts'
+import { join, leb, list } from '../bytes/writer.ts'
+import { baseTimes, pointBytes, scalarBytes } from '../primitives/group.ts'
+import { maxRights, type Right } from '../structure/right.ts'
+import { encodeStructure, readStructure } from '../structure/structure-bytes.ts'
 import {
   encodePublicPart,
   encodeRights,
@@ -26,8 +28,6 @@ import {
   type Tracer,
   type UserKey,
 } from './key-types.ts'
-
-export { encodeUserId } from './key-parts.ts'
 
 /** Reads a master key. @throws CovercryptError malformed, too_large */
 export function decodeMasterKey(bytes: Uint8Array): MasterKey {

@@ -1,16 +1,9 @@
-import { bytes, join, leb, list, type Reader } from '../bytes/index.ts'
-import {
-  decapsulationKeyBytes,
-  encapsulationKeyBytes,
-  isDecapsulationKey,
-  isPoint,
-  isScalar,
-  type Point,
-  pointBytes,
-  type Scalar,
-  scalarBytes,
-} from '../primitives/index.ts'
-import { keyModes, type Right, readAttributeIds } from '../structure/index.ts'
+import type { Reader } from '../bytes/reader.ts'
+import { bytes, join, leb, list } from '../bytes/writer.ts'
+import { isPoint, isScalar, type Point, pointBytes, type Scalar, scalarBytes } from '../primitives/group.ts'
+import { decapsulationKeyBytes, encapsulationKeyBytes, isDecapsulationKey } from '../primitives/kem.ts'
+import { type Right, readAttributeIds } from '../structure/right.ts'
+import { keyModes } from '../structure/structure-bytes.ts'
 import {
   maxTracers,
   publicMode,

@@ -1,5 +1,6 @@
-import type { Point, Scalar } from '../primitives/index.ts'
-import type { Right, SecurityMode, Structure } from '../structure/index.ts'
+import type { Point, Scalar } from '../primitives/group.ts'
+import type { Right } from '../structure/right.ts'
+import type { SecurityMode, Structure } from '../structure/structure.ts'
 
 /** Bytes of the key of KMAC that signs user keys, and of a signature. */
 export const signingKeyBytes = 16

@@ -1,12 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { baseTimes, randomDecapsulationKey, randomScalar } from '../primitives/index.ts'
-import {
-  listRights,
-  type Right,
-  type RightState,
-  type SecurityMode,
-  type Structure,
-} from '../structure/index.ts'
+import { baseTimes, randomScalar } from '../primitives/group.ts'
+import { randomDecapsulationKey } from '../primitives/kem.ts'
+import { listRights, type Right, type RightState } from '../structure/right.ts'
+import type { SecurityMode, Structure } from '../structure/structure.ts'
 import { type MasterKey, type Revision, type RightSecret, signingKeyBytes, type Tracer } from './key-types.ts'
 
 /** Number of tracers of new master keys, as in every key of version 16. */

@@ -1,5 +1,6 @@
-import { baseTimes, readEncapsulationKey, scalarProduct } from '../primitives/index.ts'
-import type { Right } from '../structure/index.ts'
+import { baseTimes, scalarProduct } from '../primitives/group.ts'
+import { readEncapsulationKey } from '../primitives/kem.ts'
+import type { Right } from '../structure/right.ts'
 import type { MasterKey, PublicKey, RightPublic, RightSecret } from './key-types.ts'
 
 /** Derives the public key of a master key: the public part of the newest secret of each right, if enabled. */

@@ -1,5 +1,5 @@
 import { covercryptError } from '../error.ts'
-import { listRights, type Right } from '../structure/index.ts'
+import { listRights, type Right } from '../structure/right.ts'
 import type { MasterKey, Revision } from './key-types.ts'
 import { freshSecret } from './master-key.ts'
 

@@ -1,15 +1,16 @@
 import { timingSafeEqual } from 'node:crypto'
 import { covercryptError } from '../error.ts'
 import {
-  kmac256,
   randomScalar,
   scalarDifference,
   scalarInverse,
   scalarProduct,
   scalarSum,
-} from '../primitives/index.ts'
-import type { Right } from '../structure/index.ts'
-import { encodeUserId, encodeUserRights } from './key-bytes.ts'
+} from '../primitives/group.ts'
+import { kmac256 } from '../primitives/hashes.ts'
+import type { Right } from '../structure/right.ts'
+import { encodeUserRights } from './key-bytes.ts'
+import { encodeUserId } from './key-parts.ts'
 import { type MasterKey, type RightSecret, secretMode, type UserId, type UserKey } from './key-types.ts'
 
 /** Maximum number of users whose identifiers a master key stores. */

@@ -1,5 +1,5 @@
 import { covercryptError } from '../error.ts'
-import { type AttributeName, parseAttributeName } from '../structure/index.ts'
+import { type AttributeName, parseAttributeName } from '../structure/names.ts'
 
 /** Attributes joined by AND. The empty clause is the policy `*`. */
 export type Clause = readonly AttributeName[]

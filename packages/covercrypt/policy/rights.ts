@@ -1,18 +1,13 @@
 import { covercryptError } from '../error.ts'
+import { findAttribute, findDimension } from '../structure/edit.ts'
+import type { AttributeName } from '../structure/names.ts'
+import { combinations, findSharedIds, maxRights, type Right, toRight } from '../structure/right.ts'
 import {
   type Attribute,
-  type AttributeName,
-  combinations,
   type Dimension,
-  findAttribute,
-  findDimension,
-  findSharedIds,
   formatQualifiedName,
-  maxRights,
-  type Right,
   type Structure,
-  toRight,
-} from '../structure/index.ts'
+} from '../structure/structure.ts'
 import type { Clause, Policy } from './parse.ts'
 
 /** Maximum number of rights of a ciphertext. */

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CovercryptError } from '../error.ts'
-import { decodeStructure, encodeStructure, listRights, structureFromJson } from '../structure/index.ts'
+import { listRights } from '../structure/right.ts'
+import { decodeStructure, encodeStructure } from '../structure/structure-bytes.ts'
+import { structureFromJson } from '../structure/structure-json.ts'
 import { fromHex, toHex } from '../testing/keys.ts'
 import { skipVectors as skip, vectors } from '../testing/vectors.ts'
-import { encryptionRights, parsePolicy, userRights } from './index.ts'
+import { parsePolicy } from './parse.ts'
+import { encryptionRights, userRights } from './rights.ts'
 
 interface Policies {
   readonly policies: readonly {

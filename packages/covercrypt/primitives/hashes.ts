@@ -1,6 +1,6 @@
 import * as nodeCrypto from 'node:crypto'
 import { createHash } from 'node:crypto'
-import { join } from '../bytes/index.ts'
+import { join } from '../bytes/writer.ts'
 
 /** `createMac` of Node 26, which its published types do not have yet. */
 interface MacModule {

@@ -1,6 +1,6 @@
 import { covercryptError, eachItem } from '../error.ts'
-import { type BulkSealRequest, decodeItems, encodeItems } from '../frames/index.ts'
-import type { PublicKey, UserKey } from '../keys/index.ts'
+import { type BulkSealRequest, decodeItems, encodeItems } from '../frames/frames.ts'
+import type { PublicKey, UserKey } from '../keys/key-types.ts'
 import { dataKeyFor, type KeyOpener, open, recoverDataKey, sealWith } from './sealing.ts'
 
 /** Maximum number of different encapsulations in a request. */

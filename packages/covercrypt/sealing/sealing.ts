@@ -1,17 +1,15 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { join, Reader } from '../bytes/index.ts'
-import {
-  cannotOpen,
-  decapsulate,
-  type Encapsulation,
-  encapsulate,
-  encodeEncapsulation,
-  readEncapsulation,
-} from '../encapsulation/index.ts'
+import { Reader } from '../bytes/reader.ts'
+import { join } from '../bytes/writer.ts'
+import { decapsulate } from '../encapsulation/decapsulate.ts'
+import { encapsulate } from '../encapsulation/encapsulate.ts'
+import { cannotOpen, type Encapsulation } from '../encapsulation/encapsulation.ts'
+import { encodeEncapsulation, readEncapsulation } from '../encapsulation/encapsulation-bytes.ts'
 import { CovercryptError } from '../error.ts'
-import type { PublicKey, UserKey } from '../keys/index.ts'
-import { encryptionRights, parsePolicy } from '../policy/index.ts'
-import { deriveKey } from '../primitives/index.ts'
+import type { PublicKey, UserKey } from '../keys/key-types.ts'
+import { parsePolicy } from '../policy/parse.ts'
+import { encryptionRights } from '../policy/rights.ts'
+import { deriveKey } from '../primitives/hashes.ts'
 
 const dataKeyLabel = 'Covercrypt AEAD key'
 const nonceBytes = 12

@@ -1,4 +1,5 @@
-import { join, leb, Reader } from '../bytes/index.ts'
+import { Reader } from '../bytes/reader.ts'
+import { join, leb } from '../bytes/writer.ts'
 import { covercryptError } from '../error.ts'
 import { type Attribute, listAttributes, type SecurityMode, type Structure, strongest } from './structure.ts'
 

@@ -1,4 +1,5 @@
-import { join, leb, list, Reader, text } from '../bytes/index.ts'
+import { Reader } from '../bytes/reader.ts'
+import { join, leb, list, text } from '../bytes/writer.ts'
 import type { Attribute, Dimension, SecurityMode, Structure } from './structure.ts'
 
 const version = 1

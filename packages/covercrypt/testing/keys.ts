@@ -1,8 +1,13 @@
-import { decapsulate, decodeEncapsulation } from '../encapsulation/index.ts'
+import { decapsulate } from '../encapsulation/decapsulate.ts'
+import { decodeEncapsulation } from '../encapsulation/encapsulation-bytes.ts'
 import { CovercryptError } from '../error.ts'
-import { createMasterKey, createUserKey, decodeUserKey, type MasterKey, type UserKey } from '../keys/index.ts'
-import { parsePolicy, userRights } from '../policy/index.ts'
-import { structureFromJson } from '../structure/index.ts'
+import { decodeUserKey } from '../keys/key-bytes.ts'
+import type { MasterKey, UserKey } from '../keys/key-types.ts'
+import { createMasterKey } from '../keys/master-key.ts'
+import { createUserKey } from '../keys/user-key.ts'
+import { parsePolicy } from '../policy/parse.ts'
+import { userRights } from '../policy/rights.ts'
+import { structureFromJson } from '../structure/structure-json.ts'
 
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

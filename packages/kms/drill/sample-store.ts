@@ -1,4 +1,4 @@
-import { type Database, query } from '@warder/foundation/sql'
+import { type Database, query } from '@warder/storage'
 
 const ids = query<[after: string, most: number], { readonly id: string }>(
   'SELECT id FROM managed_object WHERE id > ? AND material IS NOT NULL ORDER BY id LIMIT ?',

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { boolean, integer, list } from '@warder/foundation/config'
+import { boolean, integer, list } from '@warder/runtime/settings'
 
 /** Settings of ACME, in addition to those of each directory (`PUT /v1/pki/authorities/{id}/acme`). */
 export const acmeSettings = {

@@ -1,7 +1,8 @@
-import { failure } from '@warder/foundation/errors'
-import type { Clock, ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
-import { type AcmeEnvironment, acmeErrors, createNonces, createProbes, nonceKey } from '../api/acme/index.ts'
+import { type AcmeEnvironment, acmeErrors, createNonces, createProbes, nonceKey } from '@warder/authority'
+import type { Clock } from '@warder/base'
+import { failure } from '@warder/base'
+import type { ServiceEnvironment } from '@warder/runtime'
+import type { Database } from '@warder/storage'
 import type { KmsConfig } from './settings.ts'
 
 /** Environment of ACME in one worker. */

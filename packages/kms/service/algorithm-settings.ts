@@ -1,12 +1,12 @@
-import { choice, list } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import {
   type AlgorithmPolicy,
   algorithmPolicy,
   optionalAlgorithms,
   type PolicyFacts,
   policyLists,
-} from '../crypto/index.ts'
+} from '@warder/keys'
+import { choice, list } from '@warder/runtime/settings'
 
 const everything = ['*'] as const
 

@@ -15,7 +15,7 @@ import {
   stateAt,
   tagsOfMany,
   useRetryMs,
-} from '../keys/index.ts'
+} from '@warder/keys'
 import { type RotationEnvironment, rotateOne } from './rotate-one.ts'
 import { isWritten, tellEnding, tellSoon } from './rotation-notices.ts'
 

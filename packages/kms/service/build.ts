@@ -1,34 +1,7 @@
 import { createHash } from 'node:crypto'
-import { Failure } from '@warder/foundation/errors'
-import type { HealthPart } from '@warder/foundation/http'
-import type { Operation } from '@warder/foundation/operations'
-import { readableDatabase, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
-import {
-  createAliases,
-  createBlocks,
-  createNamedKeys,
-  createNames,
-  normalizeName,
-  type RestoreGate,
-} from '../access/index.ts'
-import { forwarder } from '../api/auth-proxy/index.ts'
-import { enableStores } from '../api/external/index.ts'
-import { externalHosts } from '../api/external/settings.ts'
-import {
-  createKmipEngine,
-  createKmipSocket,
-  kmipOperations,
-  readShare,
-  stageFreshCeremony,
-} from '../api/kmip/index.ts'
-import { deleteKey } from '../api/rest/delete-key.ts'
-import { setRotation } from '../api/rest/key-rotation.ts'
-import { rotateKey } from '../api/rest/rotate-key.ts'
-import type { TransitServices } from '../api/transit/services.ts'
-import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
-import { type KeyBackend, softwareBackend } from '../backend/index.ts'
-import { type Ended, readEnded, readSharedMemory } from '../ended/index.ts'
-import { createKnownGrants, createStopSwitch } from '../external/index.ts'
+import { createMaintenance, createPublishedStatus } from '@warder/authority'
+import { Failure } from '@warder/base'
+import { createKnownGrants, createStopSwitch, enableStores, externalHosts } from '@warder/external-stores'
 import {
   authenticateBy,
   configuredDirectory,
@@ -37,17 +10,42 @@ import {
   configuredProxy,
   configuredSaml,
   configuredSteps,
+  type Ended,
+  forwarder,
+  readEnded,
+  readSharedMemory,
   userName,
-} from '../identity/index.ts'
-import { ContentKeys } from '../jose/index.ts'
+} from '@warder/identity'
 import {
   asObjectId,
+  ContentKeys,
+  createAliases,
+  createBlocks,
   createGcmBudgets,
   createKeyRing,
   createLastUses,
+  createNamedKeys,
+  createNames,
   type Key,
+  type KeyBackend,
+  normalizeName,
+  type RestoreGate,
+  softwareBackend,
   withheld,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import {
+  createKmipEngine,
+  createKmipSocket,
+  kmipOperations,
+  readShare,
+  stageFreshCeremony,
+} from '@warder/kmip-server'
+import { readableDatabase, type ServiceEnvironment, type ServiceInstance } from '@warder/runtime'
+import type { HealthPart, Operation } from '@warder/server'
+import type { TransitServices } from '@warder/transit'
+import { deleteKey } from '../rest/delete-key.ts'
+import { setRotation } from '../rest/key-rotation.ts'
+import { rotateKey } from '../rest/rotate-key.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'

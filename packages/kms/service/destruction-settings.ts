@@ -1,5 +1,5 @@
-import { integer, list } from '@warder/foundation/config'
-import { type DestructionSettings, daysProblem, maxDays, readDaysBy } from '../access/destruction-policy.ts'
+import { type DestructionSettings, daysProblem, maxDays, readDaysBy } from '@warder/keys'
+import { integer, list } from '@warder/runtime/settings'
 
 /** How long destructions wait. */
 export const destructionConfigSettings = {

@@ -1,6 +1,4 @@
-import { type AuditEvent, type AuditTrail, createOwnEvent } from '@warder/foundation/audit'
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { type Change, type Database, GuardFailed } from '@warder/foundation/sql'
+import { type AuditEvent, type AuditTrail, createOwnEvent } from '@warder/audit'
 import {
   destroyAfterWait,
   findObject,
@@ -16,7 +14,9 @@ import {
   updateChanges,
   usersSince,
   withholdingChanges,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import type { ServiceEnvironment } from '@warder/runtime'
+import { type Change, type Database, GuardFailed } from '@warder/storage'
 import { getNotices } from './notices.ts'
 import type { KmsConfig } from './settings.ts'
 

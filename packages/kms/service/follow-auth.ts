@@ -1,7 +1,7 @@
-import { createOwnEvent } from '@warder/foundation/audit'
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import type { CredentialSet, EndedName, Follower } from '../ended/index.ts'
-import { readSharedMemory, shareEnded, shareNothing } from '../ended/index.ts'
+import { createOwnEvent } from '@warder/audit'
+import type { CredentialSet, EndedName, Follower } from '@warder/identity'
+import { readSharedMemory, shareEnded, shareNothing } from '@warder/identity'
+import type { ServiceEnvironment } from '@warder/runtime'
 import { approvalSettings, type KmsConfig } from './settings.ts'
 
 /** Max time that the start waits for the revocation feed: sessions are refused while revocations are unknown. */
@@ -30,7 +30,7 @@ export async function prepareEnded(environment: Environment): Promise<void> {
 
 /** Ends names one by one, each with its record; one that cannot be ended now is tried again with the whole page. */
 async function endNames({ db, clock, audit }: Environment, names: readonly EndedName[]): Promise<void> {
-  const { endName } = await import('../access/index.ts')
+  const { endName } = await import('@warder/keys')
   for (const { name, subjectId } of names) {
     const ended = await endName({ db, commit: db.commit, now: () => clock.now() }, name, subjectId)
     if (ended === undefined) continue
@@ -56,8 +56,8 @@ const freshMs = 600_000
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */
 export async function endVotes(environment: Environment, changes: readonly CredentialSet[]): Promise<void> {
   const { db, clock, audit, config } = environment
-  const { namesThatVote, readWaitingCredentials, toVoteRule, voidVotes } = await import('../access/index.ts')
-  const { isNameOfRealm } = await import('../identity/index.ts')
+  const { namesThatVote, readWaitingCredentials, toVoteRule, voidVotes } = await import('@warder/keys')
+  const { isNameOfRealm } = await import('@warder/identity')
   const { getNotices } = await import('./notices.ts')
   const { credentialWaitMs } = toVoteRule(approvalSettings(config))
   const officers = new Set(config['roles.crypto_officer_users'])
@@ -88,8 +88,8 @@ export async function followAuth(environment: Environment): Promise<Follower | u
   const memory = readSharedMemory()
   if (!isTold(environment) || memory === undefined) return undefined
   // Loaded only where there is something to follow.
-  const { createEndedWriter, follow } = await import('../ended/index.ts')
-  const { configuredFeed, userName } = await import('../identity/index.ts')
+  const { createEndedWriter, follow } = await import('@warder/identity')
+  const { configuredFeed, userName } = await import('@warder/identity')
   const { config, clock, log, peerSecret } = environment
   const source = configuredFeed(environment, peerSecret)
   if (source === undefined) return undefined

@@ -1,8 +1,7 @@
-import { createOwnEvent } from '@warder/foundation/audit'
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { GuardFailed } from '@warder/foundation/sql'
-import { adoptGovernance, digestOfGovernance, toGovernance } from '../access/governance.ts'
-import { findUnrecordedReset } from '../access/policy-reset.ts'
+import { createOwnEvent } from '@warder/audit'
+import { adoptGovernance, digestOfGovernance, findUnrecordedReset, toGovernance } from '@warder/keys'
+import type { ServiceEnvironment } from '@warder/runtime'
+import { GuardFailed } from '@warder/storage'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>

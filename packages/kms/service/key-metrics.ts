@@ -1,7 +1,7 @@
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { type Counters, type Metrics, memoizeFor } from '@warder/foundation/telemetry'
-import { listsInWork } from '../authority/crl/lists-in-work.ts'
-import { countByState, countEnding, type KeyRing } from '../keys/index.ts'
+import { listsInWork } from '@warder/authority'
+import { type Counters, type Metrics, memoizeFor } from '@warder/base'
+import { countByState, countEnding, type KeyRing } from '@warder/keys'
+import type { ServiceEnvironment } from '@warder/runtime'
 import type { KmsConfig } from './settings.ts'
 
 /** Everything that this service counts. */

@@ -1,5 +1,5 @@
-import type { Migration } from '@warder/foundation/sql'
-import { convertAttributeBags, convertNamesAndLinks } from '../api/kmip/attributes/attribute-bag-store.ts'
+import { convertAttributeBags, convertNamesAndLinks } from '@warder/kmip-server'
+import type { Migration } from '@warder/storage'
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP

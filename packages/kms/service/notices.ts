@@ -1,6 +1,7 @@
-import { Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
-import { createNotices, type Notices } from '../api/officers/notices.ts'
+import { Secret } from '@warder/base'
+import type { ServiceEnvironment } from '@warder/runtime'
+import type { Database } from '@warder/storage'
+import { createNotices, type Notices } from '../officers/notices.ts'
 import type { KmsConfig } from './settings.ts'
 
 /** One for each database: its bound counts all notices that wait. */

@@ -1,25 +1,34 @@
-import { failure } from '@warder/foundation/errors'
-import { documentationOperations, type HealthPart, healthOperation } from '@warder/foundation/http'
-import { type Operation, openApiDocument } from '@warder/foundation/operations'
-import { type Clock, readableDatabase } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
-import { type AcmeEnvironment, acmeOperations } from '../api/acme/index.ts'
-import { authProxyRoutes, type Forward } from '../api/auth-proxy/index.ts'
+import { type AcmeEnvironment, acmeOperations } from '@warder/authority'
+import { type Clock, failure, version } from '@warder/base'
+import type { ExternalEnvironment } from '@warder/external-stores'
 import {
   describeExternalOperations,
   type ExternalConfig,
   externalOperations,
   externalSecuritySchemes,
-} from '../api/external/index.ts'
-import type { ExternalEnvironment } from '../api/external/scope/index.ts'
-import type { KmipEngine } from '../api/kmip/engine/index.ts'
-import { kmipRoutes } from '../api/kmip/transport/routes.ts'
-import { officerOperations } from '../api/officers/index.ts'
-import { pkiOperations } from '../api/pki/index.ts'
-import { restOperations, withoutData } from '../api/rest/index.ts'
-import { transitOperations } from '../api/transit/index.ts'
-import { type Credential, identitySchemes, listSchemes } from '../identity/index.ts'
-import { version } from '../version.ts'
+} from '@warder/external-stores'
+import {
+  authProxyRoutes,
+  type Credential,
+  type Forward,
+  identitySchemes,
+  listSchemes,
+} from '@warder/identity'
+import type { KmipEngine } from '@warder/kmip-server'
+import { kmipRoutes } from '@warder/kmip-server'
+import { readableDatabase } from '@warder/runtime'
+import {
+  documentationOperations,
+  type HealthPart,
+  healthOperation,
+  type Operation,
+  openApiDocument,
+} from '@warder/server'
+import type { Database } from '@warder/storage'
+import { transitOperations } from '@warder/transit'
+import { officerOperations } from '../officers/officer-operations.ts'
+import { pkiOperations } from '../pki/pki-operations.ts'
+import { restOperations, withoutData } from '../rest/rest-operations.ts'
 import { describedAcme } from './acme.ts'
 import type { KmsServices } from './services.ts'
 

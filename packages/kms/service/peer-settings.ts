@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path'
-import type { ForeignSettings } from '@warder/foundation/config'
+import type { ForeignSettings } from '@warder/runtime/settings'
 
 const noHsm = 'Warder uses no HSM; take it out, and keep the root key in root_key_source'
 const noProxy =

@@ -1,7 +1,7 @@
-import { boolean, choice, integer, optionalText, type SettingValues } from '@warder/foundation/config'
-import { createPlainFetch } from '@warder/foundation/outbound'
-import type { Clock } from '@warder/foundation/runtime'
-import { createFetchedCrls, type FetchedCrls, type RevocationConfig } from '../authority/index.ts'
+import { createFetchedCrls, type FetchedCrls, type RevocationConfig } from '@warder/authority'
+import type { Clock } from '@warder/base'
+import { createPlainFetch } from '@warder/outbound'
+import { boolean, choice, integer, optionalText, type SettingValues } from '@warder/runtime/settings'
 
 const day = 86_400_000
 const hour = 3_600_000

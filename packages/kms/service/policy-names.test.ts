@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { policyLists, recommendedNames } from '../crypto/index.ts'
+import { policyLists, recommendedNames } from '@warder/keys'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 import { unknownNames } from './policy-names.ts'
 

@@ -1,13 +1,14 @@
-import { Enumeration } from '@warder/kmip/tables'
 import {
+  type AlgorithmName,
   algorithms,
   keyTypes,
   type PolicyList,
   plainName,
   policyLists,
   recommendedNames,
-} from '../crypto/index.ts'
-import { type AlgorithmName, toStoredKeyKind } from '../keys/index.ts'
+  toStoredKeyKind,
+} from '@warder/keys'
+import { Enumeration } from '@warder/kmip-codec'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 
 const listKeys = (table: object): readonly string[] => Object.keys(table)

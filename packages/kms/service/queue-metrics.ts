@@ -1,9 +1,7 @@
-import type { Metrics } from '@warder/foundation/telemetry'
-import { abeThread } from '../abe/index.ts'
-import type { KmipEngine } from '../api/kmip/engine/index.ts'
-import { listsInWork } from '../authority/crl/lists-in-work.ts'
-import { bulkThread } from '../bulk/bulk.ts'
-import { countUnfinishedGenerations } from '../crypto/index.ts'
+import { listsInWork } from '@warder/authority'
+import type { Metrics } from '@warder/base'
+import { abeThread, bulkThread, countUnfinishedGenerations } from '@warder/keys'
+import type { KmipEngine } from '@warder/kmip-server'
 
 /** In a worker: work that goes to a thread, or waits for a place. */
 export function queueMetrics(metrics: Metrics, kmip: KmipEngine): void {

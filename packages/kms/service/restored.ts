@@ -1,9 +1,8 @@
-import { createOwnEvent } from '@warder/foundation/audit'
-import type { HealthPart } from '@warder/foundation/http'
-import type { PeriodicWork, ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
-import { createRestoreGate, findHold, holdRestored, type RestoreGate } from '../access/index.ts'
-import { forgetReservations } from '../keys/index.ts'
+import { createOwnEvent } from '@warder/audit'
+import { createRestoreGate, findHold, forgetReservations, holdRestored, type RestoreGate } from '@warder/keys'
+import type { PeriodicWork, ServiceEnvironment } from '@warder/runtime'
+import type { HealthPart } from '@warder/server'
+import type { Database } from '@warder/storage'
 import type { KmsConfig } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>

@@ -1,8 +1,8 @@
-import { type AuditEvent, createOwnEvent } from '@warder/foundation/audit'
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { type Database, GuardFailed } from '@warder/foundation/sql'
-import { type Rewrapped, stageRewrap } from '../api/kmip/rewrap/rewrap-object.ts'
-import { createGcmBudgets, createKeyRing, type ObjectId, UnitOfWork } from '../keys/index.ts'
+import { type AuditEvent, createOwnEvent } from '@warder/audit'
+import { createGcmBudgets, createKeyRing, type ObjectId, UnitOfWork } from '@warder/keys'
+import { type Rewrapped, stageRewrap } from '@warder/kmip-server'
+import type { ServiceEnvironment } from '@warder/runtime'
+import { type Database, GuardFailed } from '@warder/storage'
 import { configuredPolicy } from './algorithm-settings.ts'
 import type { KmsConfig } from './settings.ts'
 

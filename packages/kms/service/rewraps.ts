@@ -1,6 +1,6 @@
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
-import { lastRotation, staleWrappings } from '../api/kmip/rewrap/wrapped-object-store.ts'
+import { lastRotation, staleWrappings } from '@warder/kmip-server'
+import type { ServiceEnvironment } from '@warder/runtime'
+import type { Database } from '@warder/storage'
 import type { KmsConfig } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>

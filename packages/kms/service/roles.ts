@@ -1,12 +1,12 @@
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { reserveSigners } from '@warder/external-stores'
 import {
   createApprovalPolicy,
   createDestructionPolicy,
   createOfficers,
   ownerQuota,
   type Roles,
-} from '../access/index.ts'
-import { reserveSigners } from '../api/external/settings.ts'
+} from '@warder/keys'
+import type { ServiceEnvironment } from '@warder/runtime'
 import { destructionSettings } from './destruction-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 

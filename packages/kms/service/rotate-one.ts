@@ -1,14 +1,12 @@
-import { type AuditEvent, createOwnEvent } from '@warder/foundation/audit'
-import { Failure, failure } from '@warder/foundation/errors'
-import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { type Database, GuardFailed } from '@warder/foundation/sql'
-import { isBlocked } from '../access/index.ts'
-import { isRenewedWithCertificate } from '../authority/renewal/renew-due.ts'
+import { type AuditEvent, createOwnEvent } from '@warder/audit'
+import { isRenewedWithCertificate } from '@warder/authority'
+import { Failure, failure } from '@warder/base'
 import {
   afterFailure,
   createKeyRing,
   findObject,
   findObjectsByIds,
+  isBlocked,
   type KeyRing,
   type ManagedObject,
   nextRotation,
@@ -17,7 +15,9 @@ import {
   stageRotation,
   UnitOfWork,
   versionNumber,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import type { ServiceEnvironment } from '@warder/runtime'
+import { type Database, GuardFailed } from '@warder/storage'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { getNotices } from './notices.ts'
 import type { KmsConfig } from './settings.ts'

@@ -1,4 +1,3 @@
-import type { Change } from '@warder/foundation/sql'
 import {
   findObjectsByIds,
   isNoticeDue,
@@ -16,7 +15,8 @@ import {
   stateAt,
   tagsOfMany,
   waitsForRetry,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import type { Change } from '@warder/storage'
 import { type RotationEnvironment, rotateOne } from './rotate-one.ts'
 import { isWritten, tellSoon } from './rotation-notices.ts'
 

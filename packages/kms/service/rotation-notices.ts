@@ -1,5 +1,4 @@
-import { Failure } from '@warder/foundation/errors'
-import { type Change, GuardFailed } from '@warder/foundation/sql'
+import { Failure } from '@warder/base'
 import {
   findRotationPlan,
   type ManagedObject,
@@ -8,7 +7,8 @@ import {
   toDay,
   UnitOfWork,
   usersSince,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import { type Change, GuardFailed } from '@warder/storage'
 import { getNotices } from './notices.ts'
 import { getRotationServices, type RotationEnvironment } from './rotate-one.ts'
 

@@ -1,6 +1,5 @@
-import { integer, list } from '@warder/foundation/config'
-import { keyTypes } from '../crypto/index.ts'
-import { createRotationPolicy, type RotationPolicy, readRotationRule } from '../keys/index.ts'
+import { createRotationPolicy, keyTypes, type RotationPolicy, readRotationRule } from '@warder/keys'
+import { integer, list } from '@warder/runtime/settings'
 
 const algorithms = Object.keys(keyTypes)
 

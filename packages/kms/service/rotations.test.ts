@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { change, query } from '@warder/foundation/sql'
-import { type Started, startKms } from '../testing/index.ts'
+import { change, query } from '@warder/storage'
+import { type Started, startKms } from '../testing/start.ts'
 import { kmsService } from './service.ts'
 
 const hour = 3_600_000

@@ -4,7 +4,7 @@ import {
   findRotationPlan,
   listMisdatedRotations,
   nextRotation,
-} from '../keys/index.ts'
+} from '@warder/keys'
 import { lookAtBudgets } from './budget-look.ts'
 import {
   forgetUnstuck,

@@ -1,16 +1,9 @@
 import { getFips } from 'node:crypto'
-import { StartupError } from '@warder/foundation/errors'
-import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Logger } from '@warder/foundation/telemetry'
-import { sweepRequests } from '../access/approval-store.ts'
-import { requireAdoptable, toGovernance } from '../access/governance.ts'
-import { sweepAcme } from '../api/acme/sweep.ts'
-import { externalPartners, refuseHalfStores } from '../api/external/settings.ts'
-import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
-import { dueIssuers } from '../authority/crl/crl-store.ts'
-import { renewablePage } from '../authority/renewal/renewable-store.ts'
-import { sweepEndedSessions } from '../identity/ended-session-store.ts'
-import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
+import { dueIssuers, renewablePage, sweepAcme } from '@warder/authority'
+import type { Logger } from '@warder/base'
+import { StartupError } from '@warder/base'
+import { externalPartners, refuseHalfStores } from '@warder/external-stores'
+import { refuseHalfMethods, sweepEndedSessions, warnOfMethods } from '@warder/identity'
 import {
   dueRotations,
   isAnyWaiting,
@@ -19,10 +12,15 @@ import {
   listMisdatedRotations,
   lookEveryMs,
   overdueObjects,
+  requireAdoptable,
   stateAt,
+  sweepRequests,
   sweepReservations,
   sweepUses,
-} from '../keys/index.ts'
+  toGovernance,
+} from '@warder/keys'
+import { sweepPending } from '@warder/kmip-server'
+import type { ServiceDefinition, ServiceEnvironment } from '@warder/runtime'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
@@ -48,10 +46,10 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     await warnOfPolicyNames(config, log)
     await refuseUnknownAlgorithm(config)
     // Loaded where it is needed: what reads the settings of callers is a part of the workers.
-    const { checkIdentity } = await import('../identity/index.ts')
+    const { checkIdentity } = await import('@warder/identity')
     await checkIdentity(environment)
     if (config['google_cse_config.google_cse_enable']) {
-      const { checkGoogleSettings } = await import('../api/external/google/scope/scope.ts')
+      const { checkGoogleSettings } = await import('@warder/external-stores')
       checkGoogleSettings(environment)
     }
     askForFipsProvider(config, log)
@@ -67,7 +65,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     await requireAdoptable({ ...database, now }, governance)
   },
   async probe(environment) {
-    const { unusableProvider } = await import('../identity/index.ts')
+    const { unusableProvider } = await import('@warder/identity')
     const problem = await unusableProvider(environment)
     return problem === undefined ? [] : [problem]
   },
@@ -261,7 +259,7 @@ function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
 
 /** Loads what renews, where there are certificates that renew themselves. */
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
-  const { renewDue } = await import('../authority/renewal/renew-due.ts')
+  const { renewDue } = await import('@warder/authority')
   const { renewalServicesOf } = await import('./renewal.ts')
   await renewDue({ services: renewalServicesOf(environment), now: environment.clock.now() })
 }

@@ -1,3 +1,14 @@
+import { externalSettings } from '@warder/external-stores'
+import type { IdentityConfig } from '@warder/identity'
+import type { OfficerSettings } from '@warder/keys'
+import {
+  type ApprovalSettings,
+  approvable,
+  defaultCredentialWaitSeconds,
+  principalNamed,
+  personalMethods as voteMethods,
+} from '@warder/keys'
+import { httpsProblem, keySetProblem, providersProblem } from '@warder/outbound'
 import {
   boolean,
   choice,
@@ -10,14 +21,7 @@ import {
   type Setting,
   type SettingValues,
   text,
-} from '@warder/foundation/config'
-import { type ApprovalSettings, approvable, defaultCredentialWaitSeconds } from '../access/approval-policy.ts'
-import { personalMethods as voteMethods } from '../access/credential-wait-store.ts'
-import { principalNamed } from '../access/index.ts'
-import type { OfficerSettings } from '../access/officers.ts'
-import { externalSettings } from '../api/external/settings.ts'
-import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
-import type { IdentityConfig } from '../identity/configured.ts'
+} from '@warder/runtime/settings'
 import { acmeSettings } from './acme-settings.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
 import { destructionConfigSettings } from './destruction-settings.ts'

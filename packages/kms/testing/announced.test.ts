@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { verifyAudit } from '@warder/foundation/audit'
+import { verifyAudit } from '@warder/audit'
 import { createSite } from './process.ts'
 
 interface Record {

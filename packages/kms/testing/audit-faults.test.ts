@@ -4,10 +4,10 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openAuditLog, verifyAudit } from '@warder/foundation/audit'
-import { systemClock } from '@warder/foundation/runtime'
-import { openSqlite, query } from '@warder/foundation/sql'
-import { createLogger, createMetrics } from '@warder/foundation/telemetry'
+import { openAuditLog, verifyAudit } from '@warder/audit'
+import { systemClock } from '@warder/base'
+import { createLogger, createMetrics } from '@warder/runtime'
+import { openSqlite, query } from '@warder/storage'
 import { createSite, type ServiceProcess, type Site } from './process.ts'
 
 // The two failure modes of the audit log on a started service whose log really cannot be written: the kernel refuses

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { query } from '@warder/foundation/sql'
+import { query } from '@warder/storage'
 import { bothEngines } from './engines.ts'
 import { createSite, type ServiceProcess } from './process.ts'
 

@@ -1,4 +1,4 @@
-import type { Database } from '@warder/foundation/sql'
+import type { Database } from '@warder/storage'
 
 /** A database in which others are faster. */
 export interface Interruptible {

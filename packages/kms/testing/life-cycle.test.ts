@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Failure } from '@warder/foundation/errors'
-import { type Database, retryOnGuard, StorageUnavailable } from '@warder/foundation/sql'
+import { Failure } from '@warder/base'
 import {
   findObject,
   type LifeCycle,
   type LifeCycleEvent,
   lifeCycleChanges,
-  mayProtect,
   type ObjectId,
-  removalChanges,
   type State,
   transition,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import { mayProtect, removalChanges } from '@warder/keys/testing'
+import { type Database, retryOnGuard, StorageUnavailable } from '@warder/storage'
 import { bothEngines, startTwoNodes } from './engines.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')

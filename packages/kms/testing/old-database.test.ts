@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { sealMigrations } from '@warder/foundation/seal'
-import { change, type Database, insertInto, migrate, query, type SqlValue } from '@warder/foundation/sql'
-import { kmipClient, uid } from '../api/kmip/testing/index.ts'
+import { kmipClient, uid } from '@warder/kmip-server/testing'
+import {
+  change,
+  type Database,
+  insertInto,
+  migrate,
+  query,
+  type SqlValue,
+  sealMigrations,
+} from '@warder/storage'
 import { kmsMigrations } from '../service/migrations.ts'
 import { bothEngines } from './engines.ts'
 import { type Started, startKms } from './start.ts'

@@ -8,23 +8,29 @@ import {
   sign,
 } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { systemClock } from '@warder/foundation/runtime'
-import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import fc from 'fast-check'
-import { kmipClient, uid } from '../api/kmip/testing/index.ts'
-import type { KeyMaterial } from '../crypto/index.ts'
+import { systemClock } from '@warder/base'
+import type { KeyMaterial } from '@warder/keys'
 import {
-  creationChanges,
   type ManagedObject,
   type NewHalf,
   newKeyObjects,
   states,
   type Usage,
-  type UsageLimits,
   unrestricted,
   usage,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import { creationChanges, type UsageLimits } from '@warder/keys/testing'
+import {
+  byteString,
+  Enumeration,
+  enumeration,
+  type OperationName,
+  structure,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
+import { kmipClient, uid } from '@warder/kmip-server/testing'
+import fc from 'fast-check'
 import { type Started, startKms } from './start.ts'
 
 const now = 1_800_000_000_000

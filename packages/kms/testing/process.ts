@@ -5,7 +5,7 @@ import type { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { publicJwk, signToken } from '@warder/foundation/jwt'
+import { publicJwk, signToken } from '@warder/server'
 import { type Caller, caller } from './client.ts'
 import { issuer } from './start.ts'
 

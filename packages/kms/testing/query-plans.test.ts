@@ -3,19 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import {
-  type Database,
-  openPostgres,
-  openSqlite,
-  type Query,
-  query,
-  type SqlValue,
-} from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { parseCertificate } from '@warder/pki/x509'
-import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
-import { endName } from '../access/index.ts'
-import { toDer } from '../api/pki/testing/index.ts'
+import { endName } from '@warder/keys'
+import { parseCertificate } from '@warder/pki'
+import { createCertId, ocspRequest } from '@warder/pki/testing'
+import { type Database, openPostgres, openSqlite, type Query, query, type SqlValue } from '@warder/storage'
+import { startTestPostgres } from '@warder/storage/testing'
+import { toDer } from '../pki/testing/pki-scene.ts'
 import { kmsService } from '../service/service.ts'
 import type { Caller } from './client.ts'
 import { type Started, startKms } from './start.ts'

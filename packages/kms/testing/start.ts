@@ -3,18 +3,29 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import type { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
-import { foundationSettings } from '@warder/foundation/config'
-import { failure } from '@warder/foundation/errors'
-import { createServiceServer, type ServiceServerOptions } from '@warder/foundation/http'
-import { publicJwk, signToken } from '@warder/foundation/jwt'
-import { createOutbound, type Outbound } from '@warder/foundation/outbound'
-import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
-import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, type RestoredBackup } from '@warder/foundation/sql'
-import type { Logger, Metrics } from '@warder/foundation/telemetry'
-import { ensureLocalAuthority, type LocalCertificate } from '@warder/foundation/tls'
-import type { KeyBackend } from '../backend/index.ts'
+import type { AuditEvent, AuditTrail } from '@warder/audit'
+import type { Logger, Metrics } from '@warder/base'
+import { type Clock, failure, Secret, systemClock } from '@warder/base'
+import type { KeyBackend } from '@warder/keys'
+import { createOutbound, type Outbound } from '@warder/outbound'
+import type { ServiceEnvironment } from '@warder/runtime'
+import { foundationSettings } from '@warder/runtime/settings'
+import {
+  createServiceServer,
+  ensureLocalAuthority,
+  type LocalCertificate,
+  publicJwk,
+  signToken,
+} from '@warder/server'
+import type { ServiceServerOptions } from '@warder/server/testing'
+import {
+  type Database,
+  migrate,
+  openSeal,
+  type RestoredBackup,
+  type Seal,
+  sealMigrations,
+} from '@warder/storage'
 import { build } from '../service/build.ts'
 import { kmsService } from '../service/service.ts'
 import type { KmsServices } from '../service/services.ts'

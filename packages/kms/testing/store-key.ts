@@ -1,16 +1,16 @@
-import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
-
-import { type ImportMembers, importKey, serializeMaterial, toKeySpec } from '../crypto/index.ts'
-import { decodeBase64Url } from '../jose/index.ts'
+import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/base'
 import {
-  creationChanges,
+  decodeBase64Url,
   findObject,
+  type ImportMembers,
+  importKey,
   newObjectDefaults,
   ObjectAttributes,
   type ObjectId,
-  removalChanges,
+  toKeySpec,
   toUsageMask,
-} from '../keys/index.ts'
+} from '@warder/keys'
+import { creationChanges, removalChanges, serializeMaterial } from '@warder/keys/testing'
 import type { Started } from './start.ts'
 
 let moment = Date.now()

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Database, openPostgres, openSqlite, query, type SqlValue } from '@warder/foundation/sql'
-import { type Components, startTestPostgres, type TestPostgres } from '@warder/foundation/sql/testing'
+import { type Database, openPostgres, openSqlite, query, type SqlValue } from '@warder/storage'
+import { type Components, startTestPostgres, type TestPostgres } from '@warder/storage/testing'
 
 /** A database for one test, and everything that is written in it. */
 export interface TestDatabase {

@@ -20,7 +20,7 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from './index.ts'
+} from './der.ts'
 
 const what = 'The value'
 const only = (bytes: Uint8Array) => {

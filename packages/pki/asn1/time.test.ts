@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type DerElement, der, derElementAt, derGeneralizedTime, derTag, derTime, readTime } from './index.ts'
+import { type DerElement, der, derElementAt, derTag } from './der.ts'
+import { derGeneralizedTime, derTime, readTime } from './time.ts'
 
 const what = 'The value'
 const only = (bytes: Uint8Array): DerElement => derElementAt(bytes, 0, what)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { privateFromPkcs8 } from './index.ts'
+import { privateFromPkcs8 } from './asymmetric.ts'
 
 test('a PKCS#8 key of version 2 with the public key of another one is refused (RFC 5958 §2)', () => {
   const [one, other] = [0, 1].map(() => {

@@ -5,11 +5,14 @@ import { createSecureContext } from 'node:tls'
 import { derElements, derNumber, derObjectIdentifier, derOctets, derSequence } from '../asn1/der.ts'
 import { PkiError } from '../error.ts'
 import { legacyFile, modernFile } from '../testing/pkcs12-files.ts'
-import { basicConstraints, issueCertificate, nameFromParts } from '../x509/index.ts'
+import { basicConstraints } from '../x509/extensions.ts'
+import { issueCertificate } from '../x509/issue.ts'
+import { nameFromParts } from '../x509/name.ts'
 import { unprotect } from './encryption.ts'
 import { sha1 } from './identifiers.ts'
-import { readPkcs12, writePkcs12 } from './index.ts'
 import { pkcs12Key, purpose } from './password.ts'
+import { readPkcs12 } from './read.ts'
+import { writePkcs12 } from './write.ts'
 
 test('files of OpenSSL are read, new and old formats', async () => {
   for (const [file, password, name] of [

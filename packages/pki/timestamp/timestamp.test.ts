@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { PkiError } from '../error.ts'
-import { timestampRequest, timestampVerdict, tokenInResponse } from './index.ts'
+import { timestampRequest } from './request.ts'
+import { tokenInResponse } from './token.ts'
+import { timestampVerdict } from './verdict.ts'
 
 const fixture = JSON.parse(readFileSync(new URL('fixtures/openssl.json', import.meta.url), 'utf8')) as {
   readonly data: string

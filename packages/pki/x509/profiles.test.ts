@@ -2,25 +2,13 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { derElements } from '../asn1/index.ts'
+import { derElements } from '../asn1/der.ts'
 import { PkiError } from '../error.ts'
-import { issue, missingOpenssl, opensslFolder, party, pem, toIssuer, year } from '../testing/index.ts'
-import {
-  constraintName,
-  type Extension,
-  extensionIdentifiers,
-  generalName,
-  issueCertificate,
-  type ProfileName,
-  type ProfileWish,
-  profileExtensions,
-  profiles,
-  readAuthorityInformationAccess,
-  readCertificateExtensions,
-  readCrlDistributionPoints,
-  spiffeName,
-  urlsIn,
-} from './index.ts'
+import { issue, party, toIssuer, year } from '../testing/authorities.ts'
+import { missingOpenssl, opensslFolder, pem } from '../testing/openssl.ts'
+import { type Extension, extensionIdentifiers, readCertificateExtensions } from './extensions.ts'
+import { constraintName, generalName, spiffeName } from './general-name.ts'
+import { issueCertificate } from './issue.ts'
 import { readNameConstraints } from './name-constraints.ts'
 import {
   certificatePolicies,
@@ -32,6 +20,8 @@ import {
   readPolicyConstraints,
   readPolicyMappings,
 } from './policies.ts'
+import { type ProfileName, type ProfileWish, profileExtensions, profiles } from './profiles.ts'
+import { readAuthorityInformationAccess, readCrlDistributionPoints, urlsIn } from './revocation-access.ts'
 
 const ids = extensionIdentifiers
 const root = party('root')

@@ -4,21 +4,21 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { PkiError } from '../error.ts'
 import { p256Request } from '../testing/certificate-requests.ts'
-import { generalName } from './general-name.ts'
+import { readCertificate } from './certificate.ts'
 import {
   basicConstraints,
   type Extension,
-  issueCertificate,
   keyUsage,
-  nameFromParts,
-  opensslExtensions,
   readBasicConstraints,
-  readCertificate,
   readCertificateExtensions,
-  readCertificationRequest,
   readKeyUsage,
-} from './index.ts'
-import { validatePath } from './path/index.ts'
+} from './extensions.ts'
+import { generalName } from './general-name.ts'
+import { issueCertificate } from './issue.ts'
+import { nameFromParts } from './name.ts'
+import { opensslExtensions } from './openssl-extensions.ts'
+import { validatePath } from './path/validate.ts'
+import { readCertificationRequest } from './request.ts'
 
 const now = Date.UTC(2026, 5, 1)
 const year = 365 * 86_400_000

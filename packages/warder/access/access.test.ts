@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { parseRights, rights as rightsOfTheService } from '@warder/kms/access'
+import { parseRights } from '@warder/keys'
+import { rights as rightsOfTheService } from '@warder/keys/testing'
 import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 import { access } from './command.ts'
 import { readRight, rightsLines } from './rights.ts'
 

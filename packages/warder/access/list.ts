@@ -1,7 +1,7 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { formatTable, printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { startInstallation } from '../testing/index.ts'
+import { startInstallation } from '../testing/installation.ts'
 
 test('where crypto officers are named, they decide who makes keys, and look after keys without using them', async () => {
   const warder = await startInstallation({ env: { KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin' } })

@@ -1,4 +1,4 @@
-import { UsageError } from '../cli/command.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { keyRights, rightGroups } from '../kms/declared.gen.ts'
 
 type Right = (typeof keyRights)[number]

@@ -1,5 +1,5 @@
-import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 export const transferVerb = kmsVerb({

@@ -3,10 +3,10 @@ import { createHmac } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { UsageError } from '../cli/command.ts'
 import type { Prompter } from '../cli/prompter.ts'
-import type { Answer } from '../client/index.ts'
-import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { UsageError } from '../cli/usage-error.ts'
+import type { Answer } from '../client/https-client.ts'
+import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { adminCommand } from './command.ts'
 
 const home = temporaryHome()

@@ -1,4 +1,4 @@
-import type { Answer, HttpsClient } from '../client/index.ts'
+import type { Answer, HttpsClient } from '../client/https-client.ts'
 import { requireSuccess, send } from '../login/exchange.ts'
 import type { Session } from '../login/login.ts'
 

@@ -1,4 +1,4 @@
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { requireNoNames, requireOneName, type ValuesOf } from '../cli/options.ts'
 import { formatTable, printable } from '../cli/table.ts'
 import type { AdminApi } from './api.ts'

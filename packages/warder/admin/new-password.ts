@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
+import { UsageError } from '../cli/usage-error.ts'
 
 /** A new password of a user. A generated one is shown once, because no user knows it yet. */
 export interface NewPassword {

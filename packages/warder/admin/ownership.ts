@@ -1,5 +1,5 @@
+import { StartupError } from '@warder/base'
 import { ClientError, type KmsClient } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../cli/table.ts'
 
 /** Objects and grants at the key management service of a user who is about to be deleted. */

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { fromBase32 } from '../../auth/methods/totp/base32.ts'
-import { codeAt } from '../../auth/methods/totp/code.ts'
+import { codeAt, fromBase32 } from '@warder/auth/testing'
+import { startTestPostgres } from '@warder/storage/testing'
 import { logInUser } from '../testing/in-process.ts'
-import { runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 const home = temporaryHome()
 const postgres = await startTestPostgres()

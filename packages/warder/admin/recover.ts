@@ -1,18 +1,12 @@
 import { existsSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/home'
-import {
-  openSealedDatabase,
-  rootKeySource,
-  systemClock,
-  toDatabaseLocation,
-} from '@warder/foundation/runtime'
-import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
-import { UsageError } from '../cli/command.ts'
+import { inHome, StartupError, systemClock } from '@warder/base'
+import { openSealedDatabase, rootKeySource, toDatabaseLocation } from '@warder/runtime'
+import { isUnsealed, loadRootKeys, openSeal } from '@warder/storage'
 import { confirm } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { openUserTerminal } from '../cli/user-terminal.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
@@ -69,7 +63,7 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
       openUserTerminal().prompter,
     )
   const { text: password, generated } = request.password()
-  const { recoverAdmin } = await import('@warder/auth/recovery')
+  const { recoverAdmin } = await import('@warder/auth')
   const { db, service, close } = await openSealedDatabase('auth', launch)
   try {
     if (await isUnsealed(db))

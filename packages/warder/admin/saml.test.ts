@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/methods/saml/testing'
-import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/testing'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
 it('warder admin saml tells what an identity provider has to know, and which check a response fails', async () => {
   const home = temporaryHome()

@@ -1,8 +1,8 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
-import { UsageError } from '../cli/command.ts'
+import { StartupError } from '@warder/base'
 import { formatTable, formatTime, printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb } from './verb.ts'
 

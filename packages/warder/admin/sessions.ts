@@ -1,6 +1,6 @@
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { formatTable, formatTime, printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb, realmOption } from './verb.ts'
 

@@ -1,6 +1,6 @@
 import type { KmsClient } from '@warder/client'
 import type { Options, Values, ValuesOf } from '../cli/options.ts'
-import type { Verb } from '../cli/verbs.ts'
+import type { Verb } from '../cli/verb.ts'
 import type { AdminApi } from './api.ts'
 
 /** Context of a verb, after the administrator has logged in. */

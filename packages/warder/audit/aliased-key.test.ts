@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newUser, runInProcess } from '../testing/in-process.ts'
-import { runWarder, startInstallation } from '../testing/index.ts'
+import { runWarder, startInstallation } from '../testing/installation.ts'
 
 test('records are found by an alias of their key, and an alias of several owners has to name one', async () => {
   const warder = await startInstallation()

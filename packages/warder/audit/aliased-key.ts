@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { openSealedDatabase, toDatabaseLocation } from '@warder/foundation/runtime'
+import { StartupError } from '@warder/base'
+import { openSealedDatabase, toDatabaseLocation } from '@warder/runtime'
 import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 
@@ -14,7 +14,7 @@ const anyOwner = '.'
  * @throws StartupError for an alias that no key has, or that several owners have
  */
 export async function resolveKeyId(text: string, { home, terminal }: HomeContext): Promise<string> {
-  const { aliasesNamed, fullForm, parseAlias } = await import('@warder/kms/access')
+  const { aliasesNamed, fullForm, parseAlias } = await import('@warder/keys')
   const asked = parseAlias(text, anyOwner)
   if (asked === undefined) return text
   const folder = resolve(home)

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 /** Reads the public key that verifies the checkpoints of a log. @throws StartupError when the file contains none */
 export function readCheckpointKey(path: string): KeyObject {

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { readTimestampAnchors } from '@warder/foundation/audit'
+import { readTimestampAnchors } from '@warder/audit'
 import { requireNoNames } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import { readRememberedSeq } from '@warder/foundation/runtime'
+import { readRememberedSeq } from '@warder/runtime'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { serviceNames } from '../installation/services.ts'

@@ -8,9 +8,9 @@ import {
   readCheckpointSigner,
   readPublicCheckpointKey,
   type UnlockedLog,
-} from '@warder/foundation/audit'
-import { StartupError } from '@warder/foundation/errors'
-import { readSealed } from '@warder/foundation/runtime'
+} from '@warder/audit'
+import { StartupError } from '@warder/base'
+import { readSealed } from '@warder/runtime'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/services.ts'

@@ -9,10 +9,10 @@ import {
   type VerifyResult,
   verifyAudit,
   verifyTimestamps,
-} from '@warder/foundation/audit'
-import { StartupError } from '@warder/foundation/errors'
+} from '@warder/audit'
+import { StartupError } from '@warder/base'
 import type { Terminal } from '../cli/command.ts'
-import { UsageError } from '../cli/command.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import type { Logs } from './logs.ts'
 
 /** Called when the last line is incomplete, to let a running service finish it. */

@@ -1,7 +1,7 @@
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { type LogKeys, readClosedHead, tailAudit } from '@warder/foundation/audit'
-import { StartupError } from '@warder/foundation/errors'
+import { type LogKeys, readClosedHead, tailAudit } from '@warder/audit'
+import { StartupError } from '@warder/base'
 import type { AuditHead, BackupLine } from './lines.ts'
 
 const partBytes = 512 * 1024

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
-import type { CopiedSchema } from '@warder/foundation/runtime'
-import type { CopiedRow, CopiedTable } from '@warder/foundation/sql'
+import type { CopiedSchema } from '@warder/runtime'
+import type { CopiedRow, CopiedTable } from '@warder/storage'
 import type { ServiceName } from '../installation/services.ts'
 import { BackupRefused } from './refused.ts'
 

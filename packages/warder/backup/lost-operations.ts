@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type LogKeys, LogReader } from '@warder/foundation/audit'
-import { StartupError } from '@warder/foundation/errors'
+import { type LogKeys, LogReader } from '@warder/audit'
+import { StartupError } from '@warder/base'
 import { type ServiceName, serviceNames } from '../installation/services.ts'
 import type { AuditHead } from './lines.ts'
 

@@ -1,5 +1,5 @@
-import { StartupError } from '@warder/foundation/errors'
-import type { DatabaseRestore } from '@warder/foundation/runtime'
+import { StartupError } from '@warder/base'
+import type { DatabaseRestore } from '@warder/runtime'
 import type { ServiceName } from '../installation/services.ts'
 import { hashStream } from './digest.ts'
 import { type AuditHead, type BackupLine, decodeRows, readLines } from './lines.ts'

@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError, takeLock } from '@warder/base'
 import {
   type CopiedSchema,
   type DatabaseLocation,
   type DatabaseRestore,
   restoreDatabase,
-  takeLock,
   toDatabaseLocation,
-} from '@warder/foundation/runtime'
-import type { RestoredBackup } from '@warder/foundation/sql'
+} from '@warder/runtime'
+import type { RestoredBackup } from '@warder/storage'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceModules } from '../installation/services.ts'

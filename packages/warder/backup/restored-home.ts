@@ -13,9 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { restoreFolder } from '@warder/foundation/home'
-import { takeLock } from '@warder/foundation/runtime'
+import { restoreFolder, StartupError, takeLock } from '@warder/base'
 import { removeFolder } from './staging.ts'
 
 // A home that is being restored has a staging folder; no service starts while it exists:

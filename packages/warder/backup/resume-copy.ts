@@ -1,7 +1,7 @@
 import { constants, createReadStream, rmSync, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { hashStream } from './digest.ts'
 import { isBackup, publishFile, requireNew, syncFolder } from './write.ts'
 

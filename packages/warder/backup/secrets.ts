@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { UsageError } from '../cli/command.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { BackupRefused } from './refused.ts'
 import type { Recipients, Unlock } from './wrapped-keys.ts'
 

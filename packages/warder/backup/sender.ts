@@ -1,9 +1,9 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describeWriteError, StartupError } from '@warder/foundation/errors'
-import { UsageError } from '../cli/command.ts'
+import { describeWriteError, StartupError } from '@warder/base'
 import type { Prompter } from '../cli/prompter.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { computeFingerprint } from '../installation/signing-key.ts'
 import { BackupRefused } from './refused.ts'
 

@@ -15,7 +15,7 @@ import {
 import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { computeFingerprint } from '../installation/signing-key.ts'
 import { isOutside } from './backup-sources.ts'
 import { type CollectOptions, collect } from './collect.ts'

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { getDatabaseBytes } from '@warder/foundation/sql'
+import { getDatabaseBytes } from '@warder/storage'
 
 /**
  * Warns if the disk may be too small to upgrade a SQLite database: a migration that rewrites a table needs its size twice,

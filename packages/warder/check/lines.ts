@@ -1,4 +1,4 @@
-import type { MigrationPlan } from '@warder/foundation/sql'
+import type { MigrationPlan } from '@warder/storage'
 import type { DatabaseState } from './state.ts'
 
 /** Formats the states of both databases. */

@@ -1,10 +1,6 @@
-import {
-  inspectDatabase,
-  type ServiceLaunch,
-  systemClock,
-  toDatabaseLocation,
-} from '@warder/foundation/runtime'
-import type { MigrationPlan } from '@warder/foundation/sql'
+import { systemClock } from '@warder/base'
+import { inspectDatabase, type ServiceLaunch, toDatabaseLocation } from '@warder/runtime'
+import type { MigrationPlan } from '@warder/storage'
 import type { ServiceName } from '../installation/services.ts'
 import { warnOfDiskSpace } from './disk-space.ts'
 

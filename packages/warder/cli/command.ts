@@ -1,8 +1,6 @@
 import type { Options } from './options.ts'
 import type { Verb } from './verb.ts'
 
-export { UsageError } from './usage-error.ts'
-
 /** The environment of a command, which tests can replace. */
 export interface Terminal {
   out(line: string): void

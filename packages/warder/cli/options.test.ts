@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UsageError } from './command.ts'
 import { optionsHelp, optionsUsage } from './help.ts'
 import { readArguments, readKnownOptions } from './options.ts'
+import { UsageError } from './usage-error.ts'
 import { readVerb } from './verbs.ts'
 
 const options = {

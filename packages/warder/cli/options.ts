@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { suggest } from '@warder/foundation/config'
+import { suggest } from '@warder/base'
 import { UsageError } from './usage-error.ts'
 
 /** Declaration of an option, for parsing, help and errors. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type PemLabel, pemText } from '@warder/pki/pem'
+import { type PemLabel, pemText } from '@warder/pki'
 import { toFileRefused } from './refused.ts'
 
 /** Reads a PEM or DER file. @returns PEM @throws StartupError */

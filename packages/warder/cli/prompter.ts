@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 /** Prompts the user at the terminal, if there is one. */
 export interface Prompter {

@@ -1,6 +1,6 @@
 import { getSystemErrorMessage } from 'node:util'
-import { describeFullDisk, StartupError } from '@warder/foundation/errors'
-import { PkiError } from '@warder/pki/error'
+import { describeFullDisk, StartupError } from '@warder/base'
+import { PkiError } from '@warder/pki'
 
 /** A file cannot be read, opened or written: one line for the user. */
 export class FileRefused extends StartupError {

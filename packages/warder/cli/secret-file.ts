@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { toFileRefused } from './refused.ts'
 
 /** Reads a secret from a file, without a line end at its end. @throws StartupError */

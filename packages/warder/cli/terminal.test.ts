@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { cleanEnvironment } from '../testing/index.ts'
+import { cleanEnvironment } from '../testing/installation.ts'
 
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 

@@ -1,4 +1,4 @@
-import { Output, standardSink } from '@warder/foundation/supervision'
+import { Output, standardSink } from '@warder/base'
 import { allowColour } from './colour.ts'
 import type { Terminal } from './command.ts'
 

@@ -1,5 +1,5 @@
 import { addAbortSignal, type Readable } from 'node:stream'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import type { ProgressOutput } from './progress.ts'
 import { type Prompter, terminalPrompter } from './prompter.ts'
 

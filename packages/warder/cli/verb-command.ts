@@ -1,7 +1,7 @@
 import { type Command, homeOption, selectHome, type Terminal } from './command.ts'
 import { optionsHelp } from './help.ts'
 import type { Options, Values, ValuesOf } from './options.ts'
-import type { Verb } from './verbs.ts'
+import type { Verb } from './verb.ts'
 import { createVerbHelp, formatVerbs, readVerb, withVerb } from './verbs.ts'
 
 /** Context of a verb that needs only a home and a terminal. */

@@ -1,10 +1,8 @@
-import { suggest } from '@warder/foundation/config'
+import { suggest } from '@warder/base'
 import { optionsHelp, optionsUsage } from './help.ts'
 import { type Options, readArguments, readNames, type Values, type ValuesOf } from './options.ts'
 import { UsageError } from './usage-error.ts'
 import type { Verb } from './verb.ts'
-
-export type { Verb } from './verb.ts'
 
 export interface VerbCall<V extends Verb, Common extends Options> {
   readonly verb: V

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { StartupError } from '@warder/base'
 import { httpsTransport, type Transport, type TransportOptions } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
 
 export interface Answer {
   readonly status: number

@@ -1,9 +1,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { formatSettingsToml, readSettingsFile } from '@warder/foundation/config'
-import { describeWriteError, StartupError } from '@warder/foundation/errors'
+import { describeWriteError, StartupError } from '@warder/base'
+import { formatSettingsToml, readSettingsFile } from '@warder/runtime/settings'
 import type { Terminal } from '../cli/command.ts'
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { homeVerb } from '../cli/verb-command.ts'
 import { getForeignSettings, getSettings } from '../installation/services.ts'
 

@@ -17,13 +17,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { flattenedVerify, importJWK } from 'jose'
 import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import {
-  cleanEnvironment,
-  type Installation,
-  program,
-  runWarder,
-  startInstallation,
-} from '../testing/index.ts'
+import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 
 const mebibyte = 1024 * 1024
 const folder = mkdtempSync(join(tmpdir(), 'warder-crypto-'))

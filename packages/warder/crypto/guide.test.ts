@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { missingPrograms, readCommands, runCommands, startInstallation } from '../testing/index.ts'
+import { missingPrograms, readCommands, runCommands } from '../testing/guide.ts'
+import { startInstallation } from '../testing/installation.ts'
 
 test('the commands of the guide to files work, in their order', {
   skip: missingPrograms('cut', 'sed'),

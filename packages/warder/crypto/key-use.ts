@@ -1,7 +1,7 @@
+import { StartupError } from '@warder/base'
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
-import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 

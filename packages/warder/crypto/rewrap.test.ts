@@ -18,7 +18,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { cleanEnvironment, type Installation, program, startInstallation } from '../testing/index.ts'
+import { cleanEnvironment, type Installation, startInstallation } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 import { until } from '../testing/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-rewrap-'))

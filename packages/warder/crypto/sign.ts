@@ -1,4 +1,4 @@
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { exitNotValid } from '../cli/exit-codes.ts'
 import { requireOneName } from '../cli/options.ts'
 import { FileRefused, toFileRefused } from '../cli/refused.ts'

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatSettingsToml, readSettingsFile } from '@warder/foundation/config'
-import { inHome } from '@warder/foundation/home'
+import { inHome } from '@warder/base'
+import { formatSettingsToml, readSettingsFile } from '@warder/runtime/settings'
 import { isOutside } from '../backup/backup-sources.ts'
 import { getForeignSettings, getSettings, type ServiceName } from '../installation/services.ts'
 

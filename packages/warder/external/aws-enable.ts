@@ -1,5 +1,5 @@
-import { formatSettingsToml } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
+import { formatSettingsToml } from '@warder/runtime/settings'
 import type { KmsContext } from '../kms/verb.ts'
 import { authoritiesSetting, partners, readAuthoritiesFile, writePartnerFiles } from './partner-files.ts'
 import { writeFileAtomically } from './settings-file.ts'

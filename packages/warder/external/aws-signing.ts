@@ -1,4 +1,4 @@
-import { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from '@warder/kms/external/aws'
+import { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from '@warder/external-stores'
 
 /** Access key of AWS KMS. */
 export interface AwsCredential {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type HttpsClient, openClient } from '../client/index.ts'
+import { type HttpsClient, openClient } from '../client/https-client.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { formatGrantee } from './aws-enable.ts'
 import { type AwsCredential, signAwsRequest } from './aws-signing.ts'

@@ -1,6 +1,6 @@
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { formatTable, printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableAws } from './aws-enable.ts'

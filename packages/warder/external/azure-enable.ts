@@ -1,4 +1,4 @@
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import type { KmsContext } from '../kms/verb.ts'
 import { readAzureCertificates } from './azure-client.ts'
 import { authoritiesSetting, partnerFiles, partners, writePartnerFiles } from './partner-files.ts'

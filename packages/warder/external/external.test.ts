@@ -3,9 +3,9 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { issueCertificate } from '@warder/foundation/tls'
+import { issueCertificate } from '@warder/server'
 import { newUser, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
+import { type Installation, startInstallation, temporaryHome } from '../testing/installation.ts'
 
 const home = temporaryHome()
 let warder: Installation = await startInstallation({ home })

@@ -1,4 +1,4 @@
-import type { HttpsClient } from '../client/index.ts'
+import type { HttpsClient } from '../client/https-client.ts'
 import type { Step } from './store.ts'
 
 export interface KaclsAnswer {

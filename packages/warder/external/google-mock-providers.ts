@@ -1,9 +1,15 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { createInlineKeySet, peekToken, publicJwk, signToken, verifyToken } from '@warder/foundation/jwt'
-import { systemClock } from '@warder/foundation/runtime'
-import { issueCertificate } from '@warder/foundation/tls'
+import { systemClock } from '@warder/base'
+import {
+  createInlineKeySet,
+  issueCertificate,
+  peekToken,
+  publicJwk,
+  signToken,
+  verifyToken,
+} from '@warder/server'
 import type { AskKacls } from './google-answers.ts'
 
 type Claims = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { StartupError } from '@warder/foundation/errors'
-import { openClient } from '../client/index.ts'
+import { StartupError } from '@warder/base'
+import { openClient } from '../client/https-client.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { type AskKacls, createKaclsClient, describeProblem } from './google-answers.ts'
 import { signWithKey } from './own-token.ts'

@@ -1,4 +1,4 @@
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { printable } from '../cli/table.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { makeSigningKey } from './own-token.ts'

@@ -1,6 +1,6 @@
 import { constants, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
-import { StartupError } from '@warder/foundation/errors'
-import { openClient } from '../client/index.ts'
+import { StartupError } from '@warder/base'
+import { openClient } from '../client/https-client.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { trialName } from './microsoft-enable.ts'
 import { signWithKey } from './own-token.ts'

@@ -1,5 +1,5 @@
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableMicrosoft, newMicrosoftKey } from './microsoft-enable.ts'

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { issueCertificate } from '@warder/foundation/tls'
+import { StartupError } from '@warder/base'
+import { issueCertificate } from '@warder/server'
 import { writeFileAtomically } from './settings-file.ts'
 
 /** Files in the home for the client certificates of a cloud: the authorities, and the test client. */

@@ -8,8 +8,8 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { formatSettingsToml } from '@warder/foundation/config'
-import { describeWriteError, StartupError } from '@warder/foundation/errors'
+import { describeWriteError, StartupError } from '@warder/base'
+import { formatSettingsToml } from '@warder/runtime/settings'
 
 /** Outcome of writing settings. */
 export type Written = 'written' | 'there already' | 'not ours'

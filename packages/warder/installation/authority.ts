@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 /** @throws StartupError for a file without a certificate, which could verify no server */
 export function requireAuthority(file: string): void {

@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { rootCertificates } from 'node:tls'
 import { config } from '../config/command.ts'
 import { kms } from '../service/command.ts'
-import { temporaryHome } from '../testing/index.ts'
+import { temporaryHome } from '../testing/installation.ts'
 
 const home = temporaryHome()
 after(() => rmSync(home, { recursive: true, force: true }))

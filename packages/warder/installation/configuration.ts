@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { type LoadedConfig, loadConfig } from '@warder/foundation/config'
-import type { RuntimeConfig, ServiceLaunch } from '@warder/foundation/runtime'
+import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime'
+import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import { version } from '../cli/version.ts'
 import { localCertificates } from './local-certificates.ts'
 import { getForeignSettings, getSettings, type ServiceName, serviceModules } from './services.ts'

@@ -9,8 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/home'
+import { inHome, StartupError } from '@warder/base'
 import type { Server } from '../client/https-client.ts'
 
 /** Parameters to verify a certificate of the operator instead of one of the local authority. */

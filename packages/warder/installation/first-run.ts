@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { writeOnce } from '@warder/foundation/home'
+import { writeOnce } from '@warder/base'
 import type { ServiceName } from './services.ts'
 import { openSigningKey } from './signing-key.ts'
 

@@ -1,4 +1,4 @@
-import type { LocalCertificate } from '@warder/foundation/tls'
+import type { LocalCertificate } from '@warder/server'
 
 /** Certificates that the local authority issues on the first run. */
 export const localCertificates: readonly LocalCertificate[] = [

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 /** A service with its database, logs and listeners needs about fifty; each connection needs one. */
 export const minOpenFiles = 256

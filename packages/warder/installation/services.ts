@@ -1,6 +1,6 @@
 import { authDefaults, authSettings } from '@warder/auth/settings'
-import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/foundation/config'
 import { kmsDefaults, kmsSettings, peerSettings } from '@warder/kms/settings'
+import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/runtime/settings'
 
 export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]

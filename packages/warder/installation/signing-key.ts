@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describeWriteError, StartupError } from '@warder/foundation/errors'
+import { describeWriteError, StartupError } from '@warder/base'
 
 /** The private key (Ed25519, PKCS#8) that signs the backups of an installation; no backup contains it. */
 const signingKeyName = 'backup-signing.key'

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 const startWithinMs = 60_000
 const pollMs = 50

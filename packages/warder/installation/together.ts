@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { formatBaseUrl } from '@warder/foundation/supervision'
+import { formatBaseUrl, StartupError } from '@warder/base'
 import type { Terminal } from '../cli/command.ts'
 import { configure, type ServiceConfiguration } from './configuration.ts'
 import { getFirstConfiguration } from './first-run.ts'

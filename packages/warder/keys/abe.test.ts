@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-abe-'))
 const path = (name: string): string => join(folder, name)

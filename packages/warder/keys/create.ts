@@ -1,5 +1,5 @@
+import { StartupError } from '@warder/base'
 import { ClientError, type Reply } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
 import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'

@@ -12,8 +12,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { derNull, derNumber, derObjectIdentifier, derOctets, derSequence } from '@warder/pki/asn1'
-import { missingOpenssl, modernFile, opensslFolder } from '@warder/pki/testing'
+import { derNull, derSequence } from '@warder/pki'
+import {
+  derNumber,
+  derObjectIdentifier,
+  derOctets,
+  missingOpenssl,
+  modernFile,
+  opensslFolder,
+} from '@warder/pki/testing'
 import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
 import { buildImportRequest, readKeyFile } from './import-file.ts'
 import { requireOwnHalfInside } from './pem.ts'

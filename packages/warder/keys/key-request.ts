@@ -1,5 +1,5 @@
 import type { Input } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'
 
 export type KeyRequest = Input<'crypto.keys.create'>['body']

@@ -5,9 +5,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { algorithms } from '@warder/kms/crypto'
+import { algorithms } from '@warder/keys'
 import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, program, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
 let warder: Installation

@@ -1,7 +1,7 @@
 import type { Input } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
 import { readDuration } from '../cli/duration.ts'
 import type { ValuesOf } from '../cli/options.ts'
+import { UsageError } from '../cli/usage-error.ts'
 
 /** Options that filter a list of keys. */
 export const filterOptions = {

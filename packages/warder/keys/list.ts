@@ -1,7 +1,7 @@
 import type { Input, KmsClient, Reply } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { formatTable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 import { formatDate, formatState } from './life-format.ts'
 import { buildQuery, filterOptions } from './list-filter.ts'

@@ -1,15 +1,16 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { StartupError } from '@warder/foundation/errors'
-import { derMembers, derNull } from '@warder/pki/asn1'
-import { PkiError } from '@warder/pki/error'
+import { StartupError } from '@warder/base'
 import {
   buildPkcs8,
+  derMembers,
+  derNull,
+  openPkcs8,
+  PkiError,
   type PssParameters,
   parsePkcs8,
   pssAlgorithm,
   requireOwnPublicHalf,
-} from '@warder/pki/keys'
-import { openPkcs8 } from '@warder/pki/pkcs12'
+} from '@warder/pki'
 
 /** Whether the text contains a PEM block (RFC 7468). */
 export function isPem(text: string): boolean {

@@ -1,7 +1,7 @@
-import { UsageError } from '../cli/command.ts'
 import { readDuration } from '../cli/duration.ts'
 import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'

@@ -1,7 +1,7 @@
 import type { Reply } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
 import type { Options, ValuesOf } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'

@@ -1,5 +1,5 @@
+import { StartupError } from '@warder/base'
 import type { Reply } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
 import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-argument.ts'

@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { issueCertificate, readPeerCommonName, recordClientCertificate } from '@warder/foundation/tls'
-import { UsageError } from '../cli/command.ts'
+import { StartupError } from '@warder/base'
+import { issueCertificate, readPeerCommonName, recordClientCertificate } from '@warder/server'
+import { UsageError } from '../cli/usage-error.ts'
 
 export interface CertificateRequest {
   /** The common name, which is the user. */

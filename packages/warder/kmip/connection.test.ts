@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { createServer, type Server, type TlsOptions } from 'node:tls'
-import { issueCertificate } from '@warder/foundation/tls'
+import { issueCertificate } from '@warder/server'
 import { openConnection } from './connection.ts'
 import { buildFullQuery } from './query.ts'
 

@@ -1,8 +1,14 @@
 import { Buffer } from 'node:buffer'
 import { connect, type TLSSocket } from 'node:tls'
-import { contentTypes, decodeNode, type Encoding, encodeNode } from '@warder/kmip/messages'
-import { frameLength, type TtlvNode } from '@warder/kmip/ttlv'
-import { openTransport } from '../client/index.ts'
+import {
+  contentTypes,
+  decodeNode,
+  type Encoding,
+  encodeNode,
+  frameLength,
+  type TtlvNode,
+} from '@warder/kmip-codec'
+import { openTransport } from '../client/https-client.ts'
 
 /** Address of a server, and the client's credential. */
 export interface Endpoint {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { decodeNode, encodeNode } from '@warder/kmip/messages'
+import { decodeNode, encodeNode } from '@warder/kmip-codec'
 import fc from 'fast-check'
 import { explain } from './explain.ts'
 import { parseHexDump } from './hex-dump.ts'

@@ -8,7 +8,7 @@ import {
   tagName,
   tagText,
   valueName,
-} from '@warder/kmip/tables'
+} from '@warder/kmip-codec'
 
 /** Position in one level of the structure. */
 interface Level {

@@ -1,10 +1,16 @@
 import { Buffer } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
-import { decodeNode, decodeRequest, type Encoding, writeRequest } from '@warder/kmip/messages'
-import type { KmipVersion } from '@warder/kmip/tables'
-import { Tag } from '@warder/kmip/tables'
-import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
+import { StartupError } from '@warder/base'
+import type { KmipVersion } from '@warder/kmip-codec'
+import {
+  decodeNode,
+  decodeRequest,
+  type Encoding,
+  KmipDecodeError,
+  Tag,
+  type TtlvNode,
+  writeRequest,
+} from '@warder/kmip-codec'
 import { toFileRefused } from '../cli/refused.ts'
 import { parseHexDump } from './hex-dump.ts'
 

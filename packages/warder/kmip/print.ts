@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { type Encoding, encodeNode } from '@warder/kmip/messages'
-import type { TtlvNode } from '@warder/kmip/ttlv'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { type Encoding, encodeNode } from '@warder/kmip-codec'
 import { explain } from './explain.ts'
 
 /** Output format of a message. */

@@ -1,6 +1,16 @@
-import { encodeJson } from '@warder/kmip/json'
-import { Enumeration, findMask, maskValueNames, Tag, tagName, tagText } from '@warder/kmip/tables'
-import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  Enumeration,
+  encodeJson,
+  enumeration,
+  findMask,
+  integer,
+  maskValueNames,
+  structure,
+  Tag,
+  type TtlvNode,
+  tagName,
+  tagText,
+} from '@warder/kmip-codec'
 
 /** Builds a message of KMIP 2.1 with DiscoverVersions and a Query for all functions. */
 export function buildFullQuery(): TtlvNode {

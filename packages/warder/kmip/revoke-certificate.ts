@@ -1,14 +1,13 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { StartupError } from '@warder/foundation/errors'
-import { systemClock } from '@warder/foundation/runtime'
+import { StartupError, systemClock } from '@warder/base'
 import {
   type ClientCertificate,
   listClientCertificates,
   readClientCertificate,
   revokeClientCertificates,
-} from '@warder/foundation/tls'
-import { UsageError } from '../cli/command.ts'
+} from '@warder/server'
+import { UsageError } from '../cli/usage-error.ts'
 
 /** Reasons of RFC 5280 §5.3.1 for clients; the first is the default. */
 export const clientReasons = [

@@ -1,10 +1,10 @@
 import type { Credentials } from '@warder/client'
 import type { Terminal } from '../cli/command.ts'
-import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { readTokenFile } from '../cli/secret-file.ts'
-import type { HttpsClient } from '../client/index.ts'
+import { UsageError } from '../cli/usage-error.ts'
+import type { HttpsClient } from '../client/https-client.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
 import type { LoginFacts } from '../login/stored-login.ts'
 

@@ -1,4 +1,4 @@
-import { UsageError } from '../cli/command.ts'
+import { UsageError } from '../cli/usage-error.ts'
 
 /** Reads the id or alias (`alias/invoices`) of a key from an argument. @throws UsageError for an invalid one */
 export function readKid(text: string): string {

@@ -1,5 +1,5 @@
+import { errorKinds, StartupError } from '@warder/base'
 import { ClientError } from '@warder/client'
-import { errorKinds, StartupError } from '@warder/foundation/errors'
 import { NoAnswer } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
 import { formatReason, getConnectionHint } from '../login/exchange.ts'

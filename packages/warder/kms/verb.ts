@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { KmsClient } from '@warder/client'
 import type { Options, Values, ValuesOf } from '../cli/options.ts'
-import type { Verb } from '../cli/verbs.ts'
+import type { Verb } from '../cli/verb.ts'
 import type { ServiceEndpoints } from './service-endpoints.ts'
 
 /** Context of a verb, after authentication. */

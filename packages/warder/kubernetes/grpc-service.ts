@@ -5,7 +5,7 @@ import {
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js'
-import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { Logger, Metrics } from '@warder/base'
 import { decryptMessages, encryptMessages, status as statusMessages } from './messages.ts'
 import type { Provider } from './provider.ts'
 import { Refused, type RefusedKind } from './refused.ts'

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
+import type { Logger } from '@warder/base'
+import { StartupError } from '@warder/base'
 import type { Credentials } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
-import type { Logger } from '@warder/foundation/telemetry'
 import { readSecretFile } from '../cli/secret-file.ts'
-import type { Answer, HttpsClient } from '../client/index.ts'
+import type { Answer, HttpsClient } from '../client/https-client.ts'
 import { Refused } from './refused.ts'
 
 /** Credential of the machine: an AppRole, or a file with a token. */

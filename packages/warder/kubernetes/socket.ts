@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { type Server, ServerCredentials } from '@grpc/grpc-js'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 /** The longest path of a Unix socket on Linux, without its NUL. */
 const maxPathBytes = 107

@@ -1,6 +1,6 @@
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { formatTime, printable } from '../cli/table.ts'
-import type { HttpsClient } from '../client/index.ts'
+import type { HttpsClient } from '../client/https-client.ts'
 import { fetchSession } from './claims.ts'
 import { fetchMachine } from './machine.ts'
 import { formatLoginCommand, formatUserName, type LoginFacts, type StoredLogin } from './stored-login.ts'

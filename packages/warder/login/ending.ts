@@ -1,4 +1,4 @@
-import type { HttpsClient } from '../client/index.ts'
+import type { HttpsClient } from '../client/https-client.ts'
 import { createRefused, send } from './exchange.ts'
 import type { StoredLogin } from './stored-login.ts'
 

@@ -1,6 +1,6 @@
+import { StartupError } from '@warder/base'
 import { ClientError } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
-import type { Answer, Ask, HttpsClient } from '../client/index.ts'
+import type { Answer, Ask, HttpsClient } from '../client/https-client.ts'
 
 /** Sends one request. @throws StartupError when the service cannot be reached */
 export async function send(client: HttpsClient, path: string, ask: Ask): Promise<Answer> {

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { findKeyring, type Keyring } from './keyring.ts'
 import { isPrivateFolder, readPrivateFile, removePrivateFile, writePrivateFile } from './private-file.ts'
 import {

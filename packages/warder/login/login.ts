@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
-import type { Answer, HttpsClient } from '../client/index.ts'
+import type { Answer, HttpsClient } from '../client/https-client.ts'
 import { createRefused, requireSuccess, send } from './exchange.ts'
 
 /** The user to log in, and the sources of the credentials. */

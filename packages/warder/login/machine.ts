@@ -1,5 +1,5 @@
-import { StartupError } from '@warder/foundation/errors'
-import type { HttpsClient } from '../client/index.ts'
+import { StartupError } from '@warder/base'
+import type { HttpsClient } from '../client/https-client.ts'
 import { createRefused, send } from './exchange.ts'
 
 /** A token of a machine, with its role and lifetime. */

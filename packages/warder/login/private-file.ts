@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 
 /** Windows protects the folder of a user by access control lists, which Node does not expose. */
 const hasOwners = process.platform !== 'win32'

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { StartupError } from '@warder/foundation/errors'
-import type { HttpsClient } from '../client/index.ts'
+import { StartupError } from '@warder/base'
+import type { HttpsClient } from '../client/https-client.ts'
 import { createRefused, send } from './exchange.ts'
 import { openLoopback } from './loopback.ts'
 

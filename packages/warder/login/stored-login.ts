@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Server } from '../client/index.ts'
+import type { Server } from '../client/https-client.ts'
 
 /** Identity of a service for a stored login: another address or trusted authority is another service. */
 export interface ServiceId {

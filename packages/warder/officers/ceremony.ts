@@ -1,8 +1,8 @@
+import { StartupError } from '@warder/base'
 import type { KmsClient } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 export const statusVerb = kmsVerb({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { test } from 'node:test'
 import { logInUser, newUser, runInProcess } from '../testing/in-process.ts'
-import { startInstallation, temporaryHome } from '../testing/index.ts'
+import { startInstallation, temporaryHome } from '../testing/installation.ts'
 
 test('an owner asks, officers read what it is and approve, and the key is gone', async () => {
   const warder = await startInstallation({

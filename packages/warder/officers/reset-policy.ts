@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/home'
-import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
-import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
+import { inHome, StartupError, systemClock } from '@warder/base'
+import { openSealedDatabase, rootKeySource } from '@warder/runtime'
+import { isUnsealed, loadRootKeys, openSeal } from '@warder/storage'
 import { requireNoNames } from '../cli/options.ts'
 import { confirm } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
@@ -33,7 +32,7 @@ async function reset({ home: given, terminal }: HomeContext, yes: boolean): Prom
   const { launch } = configure('kms', home, [], terminal.env)
   const source = rootKeySource(launch.config, (path) => inHome(home, path))
   const rootKeys = loadRootKeys(source, terminal.env, { create: false })
-  const { policyToReset, resetPolicy } = await import('@warder/kms/access')
+  const { policyToReset, resetPolicy } = await import('@warder/keys')
   const { db, service, close } = await openSealedDatabase('kms', launch)
   try {
     if (await isUnsealed(db)) throw new StartupError('the service was never started: nothing to reset')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/methods/saml/testing'
+import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/testing'
 import { logInUser, newUser } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 
 const officers = ['ann', 'ben', 'cid']
 const env = {

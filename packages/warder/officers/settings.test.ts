@@ -3,9 +3,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { tailAudit } from '@warder/foundation/audit'
+import { tailAudit } from '@warder/audit'
 import { logInUser, newUser, runInProcess } from '../testing/in-process.ts'
-import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
 test('other officers, and another root key, take the approval of those before', async () => {
   const home = temporaryHome()

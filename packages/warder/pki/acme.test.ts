@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 
 let warder: Installation
 let admin: string

@@ -1,5 +1,5 @@
-import { UsageError } from '../cli/command.ts'
 import { toFileRefused } from '../cli/refused.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { writeAtomically } from '../crypto-files/atomic-file.ts'
 
 /** Reads the id of an authority or a certificate from an argument. @throws UsageError for an invalid one */

@@ -1,7 +1,7 @@
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { readPemFile } from '../cli/pem-file.ts'
 import { formatTable, printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { buildImportRequest, createPassphraseReader, readKeyFile } from '../keys/import-file.ts'
 import type { KeyRequest } from '../keys/key-request.ts'
 import { requireOwnHalfInside } from '../keys/pem.ts'

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import { derMembers } from '@warder/pki/asn1'
 import {
+  derMembers,
   extensionIdentifiers,
+  type Finding,
   generalNameText,
   keyPurposes,
+  lintCertificate,
   nameText,
   parseCertificate,
   readAuthorityInformationAccess,
@@ -13,8 +15,7 @@ import {
   readKeyUsage,
   readNameConstraints,
   urlsIn,
-} from '@warder/pki/x509'
-import { type Finding, lintCertificate } from '@warder/pki/x509/lint'
+} from '@warder/pki'
 import { printable } from '../cli/table.ts'
 
 function pemToDer(pem: string): Buffer {

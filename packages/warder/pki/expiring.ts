@@ -1,7 +1,7 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { formatTable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 const defaultDays = 30

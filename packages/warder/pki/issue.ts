@@ -1,7 +1,7 @@
-import { UsageError } from '../cli/command.ts'
 import { requireOneName } from '../cli/options.ts'
 import { readPemFile } from '../cli/pem-file.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { outOption, readId, savePem } from './arguments.ts'

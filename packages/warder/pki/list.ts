@@ -1,7 +1,7 @@
 import type { Reply } from '@warder/client'
-import { UsageError } from '../cli/command.ts'
 import { requireOneName } from '../cli/options.ts'
 import { formatTable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { readId } from './arguments.ts'

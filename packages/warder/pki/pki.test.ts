@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
 import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-pki-'))
 let warder: Installation

@@ -1,6 +1,6 @@
-import { UsageError } from '../cli/command.ts'
 import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { readId } from './arguments.ts'

@@ -1,6 +1,6 @@
 import type { Command } from '../cli/command.ts'
-import { UsageError } from '../cli/command.ts'
 import { readArguments, requireOneName } from '../cli/options.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { formatBashScript } from './bash.ts'
 import { type CompletionPoint, listCompletionPoints } from './completion-points.ts'
 import { formatFishScript } from './fish.ts'

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from '../cli/command.ts'
-import { UsageError } from '../cli/command.ts'
 import { readArguments, requireNoNames, requireOneName } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
+import { UsageError } from '../cli/usage-error.ts'
 import { formatManualPage, formatOverviewPage } from './manual-page.ts'
 
 const options = {

@@ -1,7 +1,7 @@
 import type { Command } from '../cli/command.ts'
 import { optionsUsage } from '../cli/help.ts'
 import type { Options } from '../cli/options.ts'
-import type { Verb } from '../cli/verbs.ts'
+import type { Verb } from '../cli/verb.ts'
 import { version } from '../cli/version.ts'
 
 const defaultExitCodes = '0 success; 1 failure, with the reason on standard error; 2 usage error.'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { commands, loadAll } from '../commands.ts'
 import { main } from '../main.ts'
-import { missingPrograms } from '../testing/index.ts'
+import { missingPrograms } from '../testing/guide.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-reference-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/home'
-import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
+import { inHome, StartupError, systemClock } from '@warder/base'
+import { openSealedDatabase, rootKeySource } from '@warder/runtime'
 import {
   isUnsealed,
   loadRootKeys,
@@ -13,7 +12,7 @@ import {
   rotateRootKey,
   rotateRootKeyFile,
   type SealedDatabase,
-} from '@warder/foundation/seal'
+} from '@warder/storage'
 import type { Terminal } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
@@ -97,7 +96,7 @@ async function requireApproval(
   const kms = databases.find(({ service }) => service === 'kms')
   if (kms === undefined || (await isUnsealed(kms.db))) return async () => undefined
   const { db, service } = kms
-  const { rootKeyApproval } = await import('@warder/kms/access')
+  const { rootKeyApproval } = await import('@warder/keys')
   const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
   const used = await rootKeyApproval({ db, seal, now: systemClock.now() })
   return async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Answer } from '../client/https-client.ts'
-import { startInstallation } from '../testing/index.ts'
+import { startInstallation } from '../testing/installation.ts'
 
 /** Guesses until the address has to wait for two seconds or more, which no slow machine takes for its next request. */
 async function guessUntilWait(guess: () => Promise<Answer>): Promise<void> {

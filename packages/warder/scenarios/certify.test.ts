@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { startInstallation } from '../testing/index.ts'
+import { startInstallation } from '../testing/installation.ts'
 
 test('a certificate is no session, in neither service; a session opens both', async () => {
   const warder = await startInstallation()

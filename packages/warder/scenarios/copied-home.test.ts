@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
 // A copy of a home that was in use did not start on the same machine: "in use by process …".
 

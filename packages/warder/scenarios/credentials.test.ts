@@ -4,7 +4,7 @@ import type { Agent } from 'node:https'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { caller } from '@warder/kms/testing'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 
 // 92 operations listed eight credentials each, and none of auth listed any.
 

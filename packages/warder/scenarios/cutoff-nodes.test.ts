@@ -4,10 +4,10 @@ import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { startTestPostgres } from '@warder/storage/testing'
 import { makeCertificate } from '../kmip/certificate.ts'
 import { newUser } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-cutoff-'))
 const postgres = await startTestPostgres()

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeCertificate } from '../kmip/certificate.ts'
 import { logInUser, runInProcess } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 
 let warder: Installation
 let admin: string

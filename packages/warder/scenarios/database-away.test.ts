@@ -5,16 +5,11 @@ import { rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { type HttpsClient, httpsClient } from '../client/index.ts'
-import {
-  cleanEnvironment,
-  program,
-  runWarder,
-  startInstallation,
-  temporaryHome,
-  until,
-} from '../testing/index.ts'
+import { startTestPostgres } from '@warder/storage/testing'
+import { type HttpsClient, httpsClient } from '../client/https-client.ts'
+import { cleanEnvironment, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
+import { until } from '../testing/until.ts'
 
 const postgres = await startTestPostgres()
 const skip = 'missing' in postgres ? postgres.missing : false

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { authService } from '@warder/auth'
-import type { Migration } from '@warder/foundation/sql'
-import { type Database, migrate, openPostgres, openSqlite, query } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { kmsService } from '@warder/kms'
+import type { Migration } from '@warder/storage'
+import { type Database, migrate, openPostgres, openSqlite, query } from '@warder/storage'
+import { startTestPostgres } from '@warder/storage/testing'
 import { fillTables, type OldTables, oldInstallation } from '../testing/old-installation.ts'
 
 // A database that stopped at any number goes on from there, with the rows that it has.

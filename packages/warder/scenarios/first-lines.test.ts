@@ -4,12 +4,12 @@ import { rmSync } from 'node:fs'
 import { after, test } from 'node:test'
 import {
   cleanEnvironment,
-  ownAuthority,
   readLinesToPaste,
   runWarder,
   startInstallation,
   temporaryHome,
-} from '../testing/index.ts'
+} from '../testing/installation.ts'
+import { ownAuthority } from '../testing/own-authority.ts'
 
 // The printed lines are run as they are.
 

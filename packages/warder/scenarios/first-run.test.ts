@@ -10,8 +10,8 @@ import {
   runWarder,
   startInstallation,
   temporaryHome,
-  until,
-} from '../testing/index.ts'
+} from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 let warder: Installation
 const home = temporaryHome()

@@ -15,12 +15,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { exportAudit, openAuditLog, readPublicCheckpointKey, verifyAudit } from '@warder/foundation/audit'
-import { systemClock } from '@warder/foundation/runtime'
-import { loadRootKeys, openSeal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, openPostgres, openSqlite, query } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { quietLog } from '@warder/foundation/telemetry/testing'
+import { exportAudit, openAuditLog, readPublicCheckpointKey, verifyAudit } from '@warder/audit'
+import { systemClock } from '@warder/base'
+import { quietLog } from '@warder/base/testing'
+import {
+  type Database,
+  loadRootKeys,
+  migrate,
+  openPostgres,
+  openSeal,
+  openSqlite,
+  query,
+  sealMigrations,
+} from '@warder/storage'
+import { startTestPostgres } from '@warder/storage/testing'
 import { startInstallation } from '../testing/installation.ts'
 import { fillOld, oldHome, oldInstallation } from '../testing/old-installation.ts'
 import {

@@ -4,15 +4,10 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
-import { issueCertificate } from '@warder/foundation/tls'
-import {
-  type Installation,
-  missingPrograms,
-  readCommands,
-  runCommands,
-  startInstallation,
-} from '../testing/index.ts'
+import { sharedKey, TestIdp } from '@warder/auth/testing'
+import { issueCertificate } from '@warder/server'
+import { missingPrograms, readCommands, runCommands } from '../testing/guide.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 
 const skip = missingPrograms('cut', 'sed', 'curl')
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
+import { startTestPostgres } from '@warder/storage/testing'
+import { type Installation, startInstallation, temporaryHome } from '../testing/installation.ts'
 
 // The kms learns from auth which issuers session tokens have.
 

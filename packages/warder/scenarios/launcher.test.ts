@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterEach, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { cleanEnvironment, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { cleanEnvironment, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 // Who starts Warder with an older Node talks to a launcher, not to Warder.
 

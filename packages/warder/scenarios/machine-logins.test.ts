@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startInstallation } from '../testing/index.ts'
+import { startInstallation } from '../testing/installation.ts'
 
 const role = '/v1/auth/approle/role/job'
 

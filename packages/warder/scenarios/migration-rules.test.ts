@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Migration } from '@warder/foundation/sql'
+import type { Migration } from '@warder/storage'
 import { components } from '../testing/old-installation.ts'
 
 // What a migration may do while nodes of the version before go on (`older`, docs/adr/upgrades.md): nothing that makes a

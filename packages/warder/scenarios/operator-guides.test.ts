@@ -3,14 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import {
-  type Installation,
-  missingPrograms,
-  readCommands,
-  runCommands,
-  startInstallation,
-  until,
-} from '../testing/index.ts'
+import { missingPrograms, readCommands, runCommands } from '../testing/guide.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 // The commands of the pages for operators, with the folders of a machine in place of those that the pages name.
 

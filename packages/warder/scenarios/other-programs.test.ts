@@ -2,15 +2,9 @@ import assert from 'node:assert/strict'
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import {
-  type Installation,
-  locksOn,
-  lookInto,
-  runWarder,
-  startInstallation,
-  temporaryHome,
-  until,
-} from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { locksOn, lookInto } from '../testing/other-program.ts'
+import { until } from '../testing/until.ts'
 
 // A backup agent that opened and closed a database took the write-ahead log away with it.
 

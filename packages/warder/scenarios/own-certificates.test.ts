@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { ownAuthority, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { ownAuthority } from '../testing/own-authority.ts'
 
 // The command verifies services of an installation that has certificates of its own.
 

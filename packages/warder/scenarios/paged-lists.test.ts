@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type AuthClient, authClient, type KmsClient, kmsClient, type PagedName } from '@warder/client'
 import { newUser } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 
 // `kms.page('access.owned')` ended after one page.
 

@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { formatForeignReference, formatSettingsReference } from '@warder/foundation/config'
+import { formatForeignReference, formatSettingsReference } from '@warder/runtime/testing'
 import { commands } from '../commands.ts'
 import { getForeignSettings, getSettings } from '../installation/services.ts'
 

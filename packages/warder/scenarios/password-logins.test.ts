@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startInstallation } from '../testing/index.ts'
+import { startInstallation } from '../testing/installation.ts'
 
 test('a password that the kms checks at auth leaves no session there', async () => {
   const warder = await startInstallation({ env: { KMS_AUTH_VERIFIER_REALM: '_' } })

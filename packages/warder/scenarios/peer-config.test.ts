@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { loadConfig } from '@warder/foundation/config'
+import { loadConfig } from '@warder/runtime/settings'
 import { getForeignSettings, getSettings } from '../installation/services.ts'
-import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
 // The kms.toml of the deployed peer starts this server.
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startTestPostgres, writeServerFile } from '@warder/foundation/sql/testing'
-import { issueCertificate } from '@warder/foundation/tls'
-import { missingPrograms, readCommands, runCommands } from '../testing/index.ts'
+import { issueCertificate } from '@warder/server'
+import { startTestPostgres, writeServerFile } from '@warder/storage/testing'
+import { missingPrograms, readCommands, runCommands } from '../testing/guide.ts'
 
 // The commands and the settings of the page on PostgreSQL, on a server with TLS and passwords.
 

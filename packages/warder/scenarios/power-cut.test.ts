@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { test } from 'node:test'
-import { type Installation, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 /** More rounds for a long run: WARDER_POWER_CUT_ROUNDS=500 npm test -- power-cut */
 const rounds = Number(process.env.WARDER_POWER_CUT_ROUNDS ?? 6)

@@ -13,8 +13,7 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
-import { cleanEnvironment } from '../testing/installation.ts'
+import { cleanEnvironment, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
 
 const home = temporaryHome()

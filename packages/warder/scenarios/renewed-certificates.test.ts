@@ -3,7 +3,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:https'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { ownAuthority, startInstallation, temporaryHome } from '../testing/index.ts'
+import { startInstallation, temporaryHome } from '../testing/installation.ts'
+import { ownAuthority } from '../testing/own-authority.ts'
 
 const folder = temporaryHome()
 const home = temporaryHome()

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 // After a kill without its write-ahead log the database was an old one, and destroyed keys worked.
 

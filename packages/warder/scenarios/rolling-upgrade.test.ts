@@ -3,10 +3,10 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { change, openPostgres, query } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { change, openPostgres, query } from '@warder/storage'
+import { startTestPostgres } from '@warder/storage/testing'
 import { newUser } from '../testing/in-process.ts'
-import { type Installation, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { type Installation, startInstallation, temporaryHome } from '../testing/installation.ts'
 import {
   createAuthority,
   type NodeUser,
@@ -14,6 +14,7 @@ import {
   plaintext,
   workTogether,
 } from '../testing/neighbours.ts'
+import { until } from '../testing/until.ts'
 
 // Nodes of two versions on one database. This version is the older one; the newer one is this program with a migration
 // more (testing/next-version.mjs). WARDER_OLD_RELEASE names a checkout, or an unpacked package, of a version before, with

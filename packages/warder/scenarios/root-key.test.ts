@@ -6,11 +6,11 @@ import { after, before, test } from 'node:test'
 import {
   cleanEnvironment,
   type Installation,
-  program,
   runWarder,
   startInstallation,
   temporaryHome,
-} from '../testing/index.ts'
+} from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 
 let warder: Installation
 const home = temporaryHome()

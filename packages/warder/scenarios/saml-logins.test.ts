@@ -9,8 +9,8 @@ import {
   sharedKey,
   signQuery,
   TestIdp,
-} from '@warder/auth/methods/saml/testing'
-import { type Installation, startInstallation } from '../testing/index.ts'
+} from '@warder/auth/testing'
+import { type Installation, startInstallation } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
 
 const singleLogout =

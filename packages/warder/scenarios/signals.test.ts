@@ -13,8 +13,8 @@ import {
   type Installation,
   startInstallation,
   temporaryHome,
-  until,
-} from '../testing/index.ts'
+} from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 let warder: Installation
 const home = temporaryHome()
@@ -101,7 +101,7 @@ test('metrics stand on a port of their own, counted over all workers, and not on
 test('SIGHUP serves new certificates to new connections, and keeps the old ones when the new are broken', async () => {
   const before = await serialOf(warder.kmsUrl)
   const tls = join(home, 'tls')
-  const { ensureLocalAuthority } = await import('@warder/foundation/tls')
+  const { ensureLocalAuthority } = await import('@warder/server')
   rmSync(join(tls, 'kms.crt'))
   await ensureLocalAuthority({
     folder: tls,
@@ -125,7 +125,7 @@ test('SIGHUP serves new certificates to new connections, and keeps the old ones 
 
 test('a service that is killed is started again, where it was', async () => {
   const pid = warder.pid('kms')
-  const { ensureLocalAuthority } = await import('@warder/foundation/tls')
+  const { ensureLocalAuthority } = await import('@warder/server')
   await ensureLocalAuthority({
     folder: join(home, 'tls'),
     clock: { now: () => Date.now(), monotonic: () => performance.now() },

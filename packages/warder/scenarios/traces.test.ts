@@ -4,8 +4,10 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { ownAuthority, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { createOfKmip } from '../testing/kmip-create.ts'
+import { ownAuthority } from '../testing/own-authority.ts'
+import { until } from '../testing/until.ts'
 
 interface Attribute {
   readonly key: string

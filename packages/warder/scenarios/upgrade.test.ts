@@ -4,17 +4,12 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { change, type Database, openPostgres, openSqlite, query } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import {
-  cleanEnvironment,
-  program,
-  runWarder,
-  startInstallation,
-  temporaryHome,
-  until,
-} from '../testing/index.ts'
+import { change, type Database, openPostgres, openSqlite, query } from '@warder/storage'
+import { startTestPostgres } from '@warder/storage/testing'
+import { cleanEnvironment, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { fillOld, oldHome, oldInstallation } from '../testing/old-installation.ts'
+import { program } from '../testing/program.ts'
+import { until } from '../testing/until.ts'
 
 // The released version before this one: schema 6 of auth, 17 of the kms.
 

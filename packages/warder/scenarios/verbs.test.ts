@@ -5,17 +5,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
-import { issueCertificate } from '@warder/foundation/tls'
+import { sharedKey, TestIdp } from '@warder/auth/testing'
+import { issueCertificate } from '@warder/server'
 import { loadAll } from '../commands.ts'
 import { logInUser } from '../testing/in-process.ts'
-import {
-  cleanEnvironment,
-  command,
-  type Installation,
-  runWarder,
-  startInstallation,
-} from '../testing/index.ts'
+import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { command } from '../testing/program.ts'
 
 // What a command loads when it is first called has to be in what ships: each verb is called once, with success.
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { url as debuggerUrl } from 'node:inspector'
-import { formatSettingsHelp } from '@warder/foundation/config'
-import { openHome } from '@warder/foundation/home'
-import { checkSettings, type RunningService, runService } from '@warder/foundation/runtime'
+import { openHome } from '@warder/base'
+import { checkSettings, type RunningService, runService } from '@warder/runtime'
+import { formatSettingsHelp } from '@warder/runtime/settings'
 import { type Command, homeOption, selectHome, type Terminal } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readKnownOptions } from '../cli/options.ts'
@@ -59,7 +59,7 @@ Example:
       const { values, rest } = readKnownOptions(args, options)
       const { supervised, 'beside-auth': beside } = values
       if (values['print-default-config']) {
-        const { formatDefaultToml } = await import('@warder/foundation/config')
+        const { formatDefaultToml } = await import('@warder/runtime/settings')
         terminal.out(formatDefaultToml(name, getSettings(name)))
         return 0
       }

@@ -1,4 +1,4 @@
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import type { Command } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { watchBeats } from '@warder/foundation/supervision'
+import { watchBeats } from '@warder/base'
 import type { Terminal } from '../cli/command.ts'
 import { writeServiceLine } from '../cli/service-line.ts'
 import { forwardLines } from './forward-lines.ts'

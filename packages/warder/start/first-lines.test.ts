@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { writeServiceLine } from '../cli/service-line.ts'
 import { readFirstPassword } from '../service/first-password.ts'
-import { temporaryHome } from '../testing/index.ts'
+import { temporaryHome } from '../testing/installation.ts'
 import { formatFirstLines, formatTryCommand } from './first-lines.ts'
 
 const tls = { ca_file: 'tls/own.crt' }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startInstallation, until } from '../testing/index.ts'
+import { startInstallation } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 test('a service that hangs as a whole is killed and started again, the other goes on, and no signal opens a debugger', async () => {
   const warder = await startInstallation({ env: { KMS_WATCHDOG_SECONDS: '1' } })

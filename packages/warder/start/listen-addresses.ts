@@ -1,4 +1,4 @@
-import { type ClaimedPort, claimPort } from '@warder/foundation/supervision'
+import { type ClaimedPort, claimPort } from '@warder/base'
 import type { ServiceConfiguration } from '../installation/configuration.ts'
 
 /** Address on which a service listens; port 0 = any. */

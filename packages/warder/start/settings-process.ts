@@ -1,6 +1,6 @@
 // Reads the settings of both services in a short-lived process, because that loads the code of both.
 
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { findOwnTls } from '../installation/own-certificate.ts'
 import { requireTogether } from '../installation/together.ts'

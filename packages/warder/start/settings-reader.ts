@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError } from '@warder/base'
 import type { OwnTls } from '../installation/endpoints.ts'
 import { forwardLines } from './forward-lines.ts'
 import type { ListenAddresses } from './listen-addresses.ts'

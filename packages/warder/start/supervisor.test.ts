@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { temporaryHome } from '../testing/index.ts'
+import { temporaryHome } from '../testing/installation.ts'
 import { startChild } from './child.ts'
 import { startBoth } from './supervisor.ts'
 

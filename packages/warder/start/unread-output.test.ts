@@ -4,9 +4,10 @@ import { closeSync, constants, existsSync, openSync, rmSync, writeSync } from 'n
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { httpsClient } from '../client/index.ts'
+import { httpsClient } from '../client/https-client.ts'
 import { readEndpoints } from '../installation/endpoints.ts'
-import { cleanEnvironment, temporaryHome, until } from '../testing/index.ts'
+import { cleanEnvironment, temporaryHome } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const isLinux = process.platform === 'linux'

@@ -11,7 +11,7 @@ import { keysParts } from '../keys/command.ts'
 import { kmsCommand } from '../kms/command.ts'
 import { officersParts } from '../officers/command.ts'
 import { pkiParts } from '../pki/command.ts'
-import { type Installation, runWarder } from './index.ts'
+import { type Installation, runWarder } from './installation.ts'
 
 /** Outcome of a run of the command. */
 export interface Ran {

@@ -1,13 +1,9 @@
-export { missingPrograms, readCommands, runCommands } from './guide.ts'
-export {
-  cleanEnvironment,
-  type Installation,
-  readLinesToPaste,
-  runWarder,
-  startInstallation,
-  temporaryHome,
-} from './installation.ts'
-export { locksOn, lookInto } from './other-program.ts'
-export { type OwnAuthority, ownAuthority } from './own-authority.ts'
-export { command, program } from './program.ts'
-export { until } from './until.ts'
+export { type HttpsClient, httpsClient } from '../client/https-client.ts'
+export { commands } from '../commands.ts'
+export { signAwsRequest } from '../external/aws-signing.ts'
+export { minOpenFiles } from '../installation/open-files.ts'
+export { getForeignSettings, getSettings } from '../installation/services.ts'
+export { configureBoth } from '../installation/together.ts'
+export { type Endpoint, openConnection, type Transport, transports } from '../kmip/connection.ts'
+export { ApiServer } from '../kubernetes/testing/api-server.ts'
+export { cleanEnvironment, type Installation, startInstallation, temporaryHome } from './installation.ts'

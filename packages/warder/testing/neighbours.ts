@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { type Installation, until } from './index.ts'
+import type { Installation } from './installation.ts'
 import { createOfKmip } from './kmip-create.ts'
+import { until } from './until.ts'
 
 export const plaintext = Buffer.from('attack at dawn').toString('base64url')
 

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { preparedCommitMigrations } from '@warder/audit'
 import { authService } from '@warder/auth'
-import { preparedCommitMigrations } from '@warder/foundation/audit'
-import { sealMigrations } from '@warder/foundation/seal'
+import { kmsService } from '@warder/kms'
 import {
   change,
   commitCountMigrations,
@@ -13,8 +13,8 @@ import {
   migrate,
   type SqlValue,
   schemaMigrations,
-} from '@warder/foundation/sql'
-import { kmsService } from '@warder/kms'
+  sealMigrations,
+} from '@warder/storage'
 
 type Cell = string | number | null | { readonly base64: string }
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { issueCertificate } from '@warder/foundation/tls'
+import { issueCertificate } from '@warder/server'
 
 const dayMs = 86_400_000
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newUser } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 
 let warder: Installation
 before(async () => {

@@ -1,4 +1,4 @@
-import type { LoginServices } from '../../login/index.ts'
+import type { LoginServices } from '../../login/services.ts'
 
 export interface CertificateServices extends LoginServices {
   /** Whether the TLS handshake requests client certificates. */

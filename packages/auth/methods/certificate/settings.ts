@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { methodSettings, nullable } from '../../realms/index.ts'
+import { methodSettings, nullable } from '../../realms/method-settings.ts'
 
 /** The client certificates that a realm accepts; without a list, every certificate that the client CA signed. */
 export const certificateSettings = methodSettings(

@@ -1,3 +1,6 @@
+import type { Logger } from '@warder/base'
+import { BoundedMap, type Clock } from '@warder/base'
+import type { Outbound } from '@warder/outbound'
 import {
   createRemoteKeySet,
   JwtRejected,
@@ -5,10 +8,7 @@ import {
   type KeySet,
   peekToken,
   verifyToken,
-} from '@warder/foundation/jwt'
-import type { Outbound } from '@warder/foundation/outbound'
-import { BoundedMap, type Clock } from '@warder/foundation/runtime'
-import type { Logger } from '@warder/foundation/telemetry'
+} from '@warder/server'
 import type { JwtSettings } from './settings.ts'
 
 /** Subject of a token, and its issuer. */

@@ -1,15 +1,21 @@
-import { failure } from '@warder/foundation/errors'
-import { defineOperation, del, get, type Operation, put } from '@warder/foundation/operations'
-import { retryOnGuard } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, del, get, type Operation, put } from '@warder/server'
+import { retryOnGuard } from '@warder/storage'
 import Type, { type Static } from 'typebox'
-import { realmAdmin } from '../../callers/index.ts'
-import { countSessions } from '../../counting/index.ts'
-import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
-import { personEnd } from '../../persons/index.ts'
-import { RealmPath, realmOrThrow, realmUnchanged } from '../../realms/index.ts'
-import { announceCredential } from '../../revocations/index.ts'
-import { countEndedSessions, jwtSessionsEnd, otherIssuersSessionsEnd } from '../../sessions/index.ts'
-import { checkNewUsername, Username } from '../../texts/index.ts'
+import { realmAdmin } from '../../callers/access.ts'
+import { countSessions } from '../../counting/counting.ts'
+import { listReply } from '../../paging/list-reply.ts'
+import { type Page, PageQuery, readPage } from '../../paging/page.ts'
+import { personEnd } from '../../persons/person-store.ts'
+import { RealmPath } from '../../realms/realm-id.ts'
+import { realmOrThrow, realmUnchanged } from '../../realms/realm-store.ts'
+import { announceCredential } from '../../revocations/feed-store.ts'
+import {
+  countEndedSessions,
+  jwtSessionsEnd,
+  otherIssuersSessionsEnd,
+} from '../../sessions/session-end-store.ts'
+import { checkNewUsername, Username } from '../../texts/username.ts'
 import type { JwtServices } from './services.ts'
 import { listIssuers } from './settings.ts'
 import {

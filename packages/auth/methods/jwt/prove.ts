@@ -1,12 +1,7 @@
-import {
-  credentialChanged,
-  firstProof,
-  LoginRefused,
-  methodNotEnabled,
-  unknownRealm,
-} from '../../login/index.ts'
-import { realmUnchanged } from '../../realms/index.ts'
-import { isNewUsername } from '../../texts/index.ts'
+import { firstProof } from '../../login/method.ts'
+import { credentialChanged, LoginRefused, methodNotEnabled, unknownRealm } from '../../login/refusal.ts'
+import { realmUnchanged } from '../../realms/realm-store.ts'
+import { isNewUsername } from '../../texts/username.ts'
 import type { JwtServices } from './services.ts'
 import { jwtSettings } from './settings.ts'
 import { findSubject, subjectClaim } from './subject-store.ts'

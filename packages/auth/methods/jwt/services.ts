@@ -1,4 +1,4 @@
-import type { LoginServices } from '../../login/index.ts'
+import type { LoginServices } from '../../login/services.ts'
 import type { IdentityProviders } from './identity-providers.ts'
 
 export interface JwtServices extends LoginServices {

@@ -1,6 +1,7 @@
 import Type from 'typebox'
-import { methodSettings, nullable, type Realm } from '../../realms/index.ts'
-import { requireHttps } from '../../texts/index.ts'
+import { methodSettings, nullable } from '../../realms/method-settings.ts'
+import type { Realm } from '../../realms/realm.ts'
+import { requireHttps } from '../../texts/https-url.ts'
 
 const IdentityProvider = Type.Object({
   jwt_issuer_uri: Type.String({ minLength: 1, maxLength: 2048 }),

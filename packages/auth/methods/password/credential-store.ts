@@ -1,5 +1,5 @@
-import { type Change, change, type Database, insertInto, query, readOne } from '@warder/foundation/sql'
-import type { Page } from '../../paging/index.ts'
+import { type Change, change, type Database, insertInto, query, readOne } from '@warder/storage'
+import type { Page } from '../../paging/page.ts'
 import type { Credential } from './credential.ts'
 
 interface CredentialRow {

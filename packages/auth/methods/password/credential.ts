@@ -1,9 +1,8 @@
-import { failure } from '@warder/foundation/errors'
-import { isName } from '@warder/foundation/names'
-import type { QueueOwner } from '@warder/foundation/runtime'
+import { failure, isName } from '@warder/base'
+import type { QueueOwner } from '@warder/runtime'
 import Type, { type Static } from 'typebox'
-import { checkExtraClaims } from '../../identity/index.ts'
-import { checkUsername, Username } from '../../texts/index.ts'
+import { checkExtraClaims } from '../../identity/reserved-claims.ts'
+import { checkUsername, Username } from '../../texts/username.ts'
 import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
 import { initialPasswordProblem, normalPassword, type PasswordPolicy } from './password-rules.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { query } from '@warder/foundation/sql'
+import { query } from '@warder/storage'
 import { scene } from '../../testing/scene.ts'
 import { readCookie, startAuth, type TestService } from '../../testing/start.ts'
 import { fromBase32 } from '../totp/base32.ts'

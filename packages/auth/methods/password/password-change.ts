@@ -1,22 +1,17 @@
-import { failure } from '@warder/foundation/errors'
-import { defineOperation, type Operation, type OperationContext, post } from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { failure } from '@warder/base'
+import { defineOperation, type Operation, type OperationContext, post } from '@warder/server'
+import { GuardFailed } from '@warder/storage'
 import Type from 'typebox'
-import { anyCaller } from '../../callers/index.ts'
-import { countSessions } from '../../counting/index.ts'
-import {
-  auditRefusal,
-  credentialChanged,
-  forgetFailures,
-  LoginRefused,
-  type MethodFacts,
-  proveSecond,
-  readCredential,
-  takeLogin,
-  throttleLogin,
-} from '../../login/index.ts'
-import { findRealm, RealmQuery } from '../../realms/index.ts'
-import { countEndedSessions, passwordSessionsEnd } from '../../sessions/index.ts'
+import { anyCaller } from '../../callers/access.ts'
+import { countSessions } from '../../counting/counting.ts'
+import { readCredential } from '../../login/authorization.ts'
+import type { MethodFacts } from '../../login/method.ts'
+import { credentialChanged, LoginRefused } from '../../login/refusal.ts'
+import { proveSecond } from '../../login/second-proofs.ts'
+import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from '../../login/throttle-login.ts'
+import { RealmQuery } from '../../realms/realm-id.ts'
+import { findRealm } from '../../realms/realm-store.ts'
+import { countEndedSessions, passwordSessionsEnd } from '../../sessions/session-end-store.ts'
 import { credentialUpdate } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'

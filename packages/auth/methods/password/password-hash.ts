@@ -1,6 +1,6 @@
 import { hash, verify } from '@node-rs/argon2'
-import { bucketKey } from '@warder/foundation/http'
-import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
+import { createFairQueue, type QueueOwner } from '@warder/runtime'
+import { bucketKey } from '@warder/server'
 
 /** argon2id (its number in the library), 64 MiB, three passes, four lanes, version 19: RFC 9106 §4, second choice. */
 const cost = { algorithm: 2, version: 1, memoryCost: 65_536, timeCost: 3, parallelism: 4, outputLen: 32 }

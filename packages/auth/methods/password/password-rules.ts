@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import { commonPasswords } from './common-passwords.ts'
 
 const shortest = 8

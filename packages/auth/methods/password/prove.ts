@@ -1,14 +1,10 @@
-import type { QueueOwner } from '@warder/foundation/runtime'
-import { type Subject, sessionClaims } from '../../identity/index.ts'
-import {
-  credentialChanged,
-  firstProof,
-  LoginRefused,
-  methodNotEnabled,
-  unknownRealm,
-} from '../../login/index.ts'
-import type { Realm } from '../../realms/index.ts'
-import { isUsername } from '../../texts/index.ts'
+import type { QueueOwner } from '@warder/runtime'
+import type { Subject } from '../../identity/claims.ts'
+import { sessionClaims } from '../../identity/reserved-claims.ts'
+import { firstProof } from '../../login/method.ts'
+import { credentialChanged, LoginRefused, methodNotEnabled, unknownRealm } from '../../login/refusal.ts'
+import type { Realm } from '../../realms/realm.ts'
+import { isUsername } from '../../texts/username.ts'
 import type { Credential } from './credential.ts'
 import { credentialUnchanged, findCredential } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'

@@ -1,4 +1,4 @@
-import type { LoginServices } from '../../login/index.ts'
+import type { LoginServices } from '../../login/services.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { PasswordPolicySettings } from './password-rules.ts'
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { methodSettings } from '../../realms/index.ts'
+import { methodSettings } from '../../realms/method-settings.ts'
 
 /** Whether a realm accepts logins with passwords. */
 export const passwordSettings = methodSettings(

@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import type { FeedbackType, TranslationKeys, ZxcvbnFactory } from '@zxcvbn-ts/core'
 import { commonPasswords } from './common-passwords.ts'
 import { normalPassword } from './password-rules.ts'

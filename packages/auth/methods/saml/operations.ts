@@ -1,10 +1,9 @@
-import { rawReply } from '@warder/foundation/http'
-import { defineOperation, get, type Operation, post } from '@warder/foundation/operations'
+import { defineOperation, get, type Operation, post, rawReply } from '@warder/server'
 import Type from 'typebox'
-import { anyCaller } from '../../callers/index.ts'
-import { takeLogin } from '../../login/index.ts'
-import { RealmPath } from '../../realms/index.ts'
-import { setSessionCookie } from '../../sessions/index.ts'
+import { anyCaller } from '../../callers/access.ts'
+import { takeLogin } from '../../login/throttle-login.ts'
+import { RealmPath } from '../../realms/realm-id.ts'
+import { setSessionCookie } from '../../sessions/cookie.ts'
 import { authnRequest } from './binding/authn-request.ts'
 import {
   confirmationPage,

@@ -1,4 +1,5 @@
-import { LoginRefused, type SecondProof, type SecondProofServices } from '../../login/index.ts'
+import type { SecondProof, SecondProofServices } from '../../login/method.ts'
+import { LoginRefused } from '../../login/refusal.ts'
 import { matchingStep } from './code.ts'
 import { findTotp, openTotpSecret, type TotpEnrollment, totpRemoval, totpStepUse } from './totp-store.ts'
 

@@ -1,6 +1,7 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import Type from 'typebox'
-import { methodSettings, type Realm } from '../../realms/index.ts'
+import { methodSettings } from '../../realms/method-settings.ts'
+import type { Realm } from '../../realms/realm.ts'
 
 export type TotpAlgorithm = 'SHA1' | 'SHA256' | 'SHA512'
 

@@ -1,5 +1,5 @@
-import type { Seal } from '@warder/foundation/seal'
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import type { Seal } from '@warder/storage'
+import { type Change, change, type Database, query } from '@warder/storage'
 import type { TotpAlgorithm } from './settings.ts'
 
 /** The enrollment of one user. The secret is decrypted for one check and then wiped. */

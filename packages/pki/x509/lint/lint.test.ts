@@ -5,16 +5,16 @@ import {
   contextTag,
   der,
   derBitString,
-  derGeneralizedTime,
   derInteger,
   derMembers,
   derNumber,
   derObjectIdentifier,
   derSequence,
   derTag,
-  derTime,
-} from '../../asn1/index.ts'
-import { issue, now, party, year } from '../../testing/index.ts'
+} from '../../asn1/der.ts'
+import { derGeneralizedTime, derTime } from '../../asn1/time.ts'
+import { issue, now, party, year } from '../../testing/authorities.ts'
+import type { NameParts } from '../distinguished-name.ts'
 import {
   authorityKeyIdentifier,
   basicConstraints,
@@ -29,22 +29,13 @@ import {
   subjectAltName,
   subjectKeyIdentifier,
 } from '../extensions.ts'
-import {
-  constraintName,
-  crlDistributionPoints,
-  generalName,
-  type NameParts,
-  nameConstraints,
-  nameFromParts,
-  noRevAvail,
-  ocspNoCheck,
-  type ProfileName,
-  profileExtensions,
-  profiles,
-  spiffeName,
-} from '../index.ts'
+import { constraintName, generalName, spiffeName } from '../general-name.ts'
+import { nameFromParts } from '../name.ts'
+import { nameConstraints } from '../name-constraints.ts'
 import { anyPolicy, certificatePolicies, policyConstraints, policyMappings } from '../policies.ts'
-import { lintCertificate, lintRules } from './index.ts'
+import { type ProfileName, profileExtensions, profiles } from '../profiles.ts'
+import { crlDistributionPoints, noRevAvail, ocspNoCheck } from '../revocation-access.ts'
+import { lintCertificate, lintRules } from './lint.ts'
 
 const root = party('root')
 const subject = party('a.example')

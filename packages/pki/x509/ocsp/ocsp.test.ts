@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { contextTag, der, derMembers, derNumber, derOctets, derSequence } from '../../asn1/index.ts'
+import { contextTag, der, derMembers, derNumber, derOctets, derSequence } from '../../asn1/der.ts'
 import { PkiError } from '../../error.ts'
-import {
-  issue,
-  missingOpenssl,
-  now,
-  opensslFolder,
-  type Party,
-  party,
-  pem,
-  toIssuer,
-  year,
-} from '../../testing/index.ts'
+import { issue, now, type Party, party, toIssuer, year } from '../../testing/authorities.ts'
+import { missingOpenssl, opensslFolder, pem } from '../../testing/openssl.ts'
 import {
   basicConstraints,
   createExtendedKeyUsage,
@@ -22,24 +13,17 @@ import {
   keyUsage,
 } from '../extensions.ts'
 import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
+import { createCertId, findIssuerKey, isFromIssuer, listIssuerKeys } from './cert-id.ts'
+import { type OcspResponse, readOcspResponse } from './read-response.ts'
+import { maxCertIds, ocspRequest, ocspRequestFromPath, readOcspRequest } from './request.ts'
 import {
-  createCertId,
-  findIssuerKey,
-  isFromIssuer,
   issueOcspResponse,
-  listIssuerKeys,
-  maxCertIds,
   type NewOcspResponse,
-  type OcspResponse,
   type OcspStatus,
   ocspErrorResponse,
-  ocspRequest,
-  ocspRequestFromPath,
   ocspResponder,
-  ocspVerdict,
-  readOcspRequest,
-  readOcspResponse,
-} from './index.ts'
+} from './response.ts'
+import { ocspVerdict } from './verdict.ts'
 
 const day = 86_400_000
 const hour = 3_600_000

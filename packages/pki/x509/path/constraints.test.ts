@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contextTag, der, derSequence } from '../../asn1/index.ts'
-import { issue, now, type Party, party } from '../../testing/index.ts'
-import {
-  basicConstraints,
-  constraintName,
-  directoryName,
-  type Extension,
-  generalName,
-  keyUsage,
-  type NameParts,
-  nameConstraints,
-  nameFromParts,
-  subjectAltName,
-} from '../index.ts'
-import { findNameProblem, validatePath } from './index.ts'
+import { contextTag, der, derSequence } from '../../asn1/der.ts'
+import { issue, now, type Party, party } from '../../testing/authorities.ts'
+import type { NameParts } from '../distinguished-name.ts'
+import { basicConstraints, type Extension, keyUsage, subjectAltName } from '../extensions.ts'
+import { constraintName, directoryName, generalName } from '../general-name.ts'
+import { nameFromParts } from '../name.ts'
+import { nameConstraints } from '../name-constraints.ts'
+import { findNameProblem } from './constraints.ts'
+import { validatePath } from './validate.ts'
 
 const authority = [basicConstraints(true), keyUsage(['keyCertSign'])]
 const end = [basicConstraints(false)]

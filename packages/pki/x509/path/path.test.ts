@@ -1,30 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { derNull } from '../../asn1/index.ts'
-import { issue, now, type Party, party, toIssuer, year } from '../../testing/index.ts'
-import { type CrlEntry, issueCrl, type NewCrl, readCrl } from '../crl/index.ts'
+import { derNull } from '../../asn1/der.ts'
+import { issue, now, type Party, party, toIssuer, year } from '../../testing/authorities.ts'
+import type { CrlEntry } from '../crl/entries.ts'
+import { readCrl } from '../crl/read.ts'
+import { issueCrl, type NewCrl } from '../crl/write.ts'
 import {
   basicConstraints,
-  constraintName,
   createExtendedKeyUsage,
-  crlDistributionPoints,
   type Extension,
-  generalName,
   keyPurposes,
   keyUsage,
-  nameConstraints,
-  noRevAvail,
-  parseCertificate,
   subjectAltName,
-} from '../index.ts'
-import {
-  createCertId,
-  issueOcspResponse,
-  type OcspStatus,
-  ocspResponder,
-  readOcspResponse,
-} from '../ocsp/index.ts'
-import { maxCertificates, type PathQuestion, type RevocationSources, validatePath } from './index.ts'
+} from '../extensions.ts'
+import { constraintName, generalName } from '../general-name.ts'
+import { nameConstraints } from '../name-constraints.ts'
+import { createCertId } from '../ocsp/cert-id.ts'
+import { readOcspResponse } from '../ocsp/read-response.ts'
+import { issueOcspResponse, type OcspStatus, ocspResponder } from '../ocsp/response.ts'
+import { parseCertificate } from '../parsed-certificate.ts'
+import { crlDistributionPoints, noRevAvail } from '../revocation-access.ts'
+import type { RevocationSources } from './revocation.ts'
+import { maxCertificates, type PathQuestion, validatePath } from './validate.ts'
 
 const day = 86_400_000
 const authority = [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])]

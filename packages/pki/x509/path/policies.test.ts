@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 
 import { test } from 'node:test'
-import { issue, missingOpenssl, now, opensslFolder, party, pem } from '../../testing/index.ts'
-import { basicConstraints, type Extension, keyUsage } from '../index.ts'
+import { issue, now, party } from '../../testing/authorities.ts'
+import { missingOpenssl, opensslFolder, pem } from '../../testing/openssl.ts'
+import { basicConstraints, type Extension, keyUsage } from '../extensions.ts'
 import {
   anyPolicy,
   certificatePolicies,
@@ -12,7 +13,8 @@ import {
   policyConstraints,
   policyMappings,
 } from '../policies.ts'
-import { type PolicyWish, validatePath } from './index.ts'
+import type { PolicyWish } from './policies.ts'
+import { validatePath } from './validate.ts'
 
 const [root, one, two, leaf] = [party('root'), party('one'), party('two'), party('leaf')]
 const authority = [basicConstraints(true), keyUsage(['keyCertSign'])]

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { IncomingRequest } from '@warder/foundation/operations'
+import type { IncomingRequest } from '@warder/server'
 import { escapeXml } from '../xml/write.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { failure } from '@warder/foundation/errors'
-import type { IncomingRequest } from '@warder/foundation/operations'
+import { failure } from '@warder/base'
+import type { IncomingRequest } from '@warder/server'
 
 const maxFields = 16
 const formType = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, insertInto, query } from '@warder/storage'
 
 /** A session that waits for the program or service that requested it. */
 export interface Handover {

@@ -1,9 +1,17 @@
-import { peerSecretHeader, rawReply } from '@warder/foundation/http'
-import { type Access, defineOperation, get, type Operation, post } from '@warder/foundation/operations'
+import {
+  type Access,
+  defineOperation,
+  get,
+  type Operation,
+  peerSecretHeader,
+  post,
+  rawReply,
+} from '@warder/server'
 import Type from 'typebox'
-import { anyCaller } from '../../../callers/index.ts'
-import { listRealms, RealmPath } from '../../../realms/index.ts'
-import { setSessionCookie } from '../../../sessions/index.ts'
+import { anyCaller } from '../../../callers/access.ts'
+import { RealmPath } from '../../../realms/realm-id.ts'
+import { listRealms } from '../../../realms/realm-store.ts'
+import { setSessionCookie } from '../../../sessions/cookie.ts'
 import type { SamlServices } from '../realm/services.ts'
 import { isAllowedReturn } from '../settings/return-to.ts'
 import { samlSettings } from '../settings/settings.ts'

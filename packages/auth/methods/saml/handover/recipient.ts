@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 import type { Recipient } from '../store/pending-store.ts'
 
 /** Lifetime of a code in seconds, from the response of the identity provider. */

@@ -1,5 +1,6 @@
-import { reservedClaims, type Subject } from '../../../identity/index.ts'
-import { isNewUsername } from '../../../texts/index.ts'
+import type { Subject } from '../../../identity/claims.ts'
+import { reservedClaims } from '../../../identity/reserved-claims.ts'
+import { isNewUsername } from '../../../texts/username.ts'
 import type { Assertion } from '../response/assertion.ts'
 import { SamlRefused } from '../response/saml-refused.ts'
 import type { SamlSettings } from '../settings/settings.ts'

@@ -1,8 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/home'
-import { pemText, privateKeyText } from '@warder/foundation/tls'
+import { inHome, StartupError } from '@warder/base'
+import { pemText, privateKeyText } from '@warder/pki'
 
 /** A key of the service provider that signs or decrypts. */
 export interface SpKey {

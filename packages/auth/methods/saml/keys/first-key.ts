@@ -1,4 +1,5 @@
-import { type PeriodicWork, unixSeconds } from '@warder/foundation/runtime'
+import { unixSeconds } from '@warder/base'
+import type { PeriodicWork } from '@warder/runtime'
 import { listSpKeys } from './sp-key-store.ts'
 import { ensureSpKeys } from './sp-keys.ts'
 

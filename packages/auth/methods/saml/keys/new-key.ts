@@ -1,4 +1,4 @@
-import { issueCertificate } from '@warder/foundation/tls'
+import { issueCertificate } from '@warder/server'
 
 /** Identity providers ignore the dates of a certificate in metadata; some administrators check them. */
 const years = 20

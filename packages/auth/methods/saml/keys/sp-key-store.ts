@@ -1,5 +1,5 @@
-import type { Seal } from '@warder/foundation/seal'
-import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import type { Seal } from '@warder/storage'
+import { type Change, change, type Database, insertInto, query } from '@warder/storage'
 
 /** A stored key of the service provider. Times are Unix seconds. */
 export interface KeptSpKey {

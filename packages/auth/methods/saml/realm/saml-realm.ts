@@ -1,6 +1,7 @@
-import { failure } from '@warder/foundation/errors'
-import type { OperationContext } from '@warder/foundation/operations'
-import { findRealm, type Realm } from '../../../realms/index.ts'
+import { failure } from '@warder/base'
+import type { OperationContext } from '@warder/server'
+import type { Realm } from '../../../realms/realm.ts'
+import { findRealm } from '../../../realms/realm-store.ts'
 import { type SamlSettings, samlSettings } from '../settings/settings.ts'
 import type { SamlServices } from './services.ts'
 

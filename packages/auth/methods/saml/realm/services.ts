@@ -1,5 +1,5 @@
-import type { createPeerSecretCheck } from '@warder/foundation/http'
-import type { LoginServices } from '../../../login/index.ts'
+import type { createPeerSecretCheck } from '@warder/server'
+import type { LoginServices } from '../../../login/services.ts'
 import type { SpKeys } from '../keys/sp-keys.ts'
 import type { PendingLimiter } from '../store/pending-limiter.ts'
 import type { Verification } from '../thread/verification.ts'

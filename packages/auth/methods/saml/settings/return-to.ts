@@ -1,4 +1,4 @@
-import { failure } from '@warder/foundation/errors'
+import { failure } from '@warder/base'
 
 const maxUrlLength = 2048
 /** Printable ASCII as in RFC 3986: browsers repair other characters in different ways. */

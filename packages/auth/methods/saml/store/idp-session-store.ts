@@ -1,4 +1,4 @@
-import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, insertInto, query } from '@warder/storage'
 
 /** Name of a user at an identity provider. */
 export interface IdpName {

@@ -1,4 +1,4 @@
-import type { Database } from '@warder/foundation/sql'
+import type { Database } from '@warder/storage'
 import { type PendingBounds, removeExcessPending } from './pending-store.ts'
 
 /** Maximum number of pending logins; one takes about 200 bytes, at most 2 KiB. */

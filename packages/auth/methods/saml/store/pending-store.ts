@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/storage'
 
 /** The recipient of the session instead of the browser, if it proves the verifier of the challenge. */
 export interface Recipient {

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { deflateRawSync } from 'node:zlib'
-import { issueCertificate } from '@warder/foundation/tls'
+import { issueCertificate } from '@warder/server'
 import { namespaces } from '../xml/names.ts'
 import { writeTime } from '../xml/time.ts'
 import { escapeXml } from '../xml/write.ts'

@@ -1,6 +1,6 @@
 // The XML thread: parses, canonicalizes and verifies untrusted messages, one at a time.
 import { parentPort } from 'node:worker_threads'
-import { lowerThreadPriority } from '@warder/foundation/threads'
+import { lowerThreadPriority } from '@warder/runtime'
 import type { FromThread, ToThread } from './jobs.ts'
 import { validateField } from './validate-field.ts'
 

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
+import { createFairQueue, type QueueOwner } from '@warder/runtime'
 import { SamlRefused } from '../response/saml-refused.ts'
 import type { FromThread, Job, ToThread, ValidationResult } from './jobs.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { logoutRequest, randomId, sharedKey, signQuery, TestIdp } from '@warder/auth/methods/saml/testing'
+import { logoutRequest, randomId, sharedKey, signQuery, TestIdp } from '@warder/auth/testing'
 import type { Answer, Caller } from '@warder/kms/testing'
 import type { OpenIdProvider } from './parties.ts'
 import { ok, type Walked, walkerOf } from './walked-installation.ts'

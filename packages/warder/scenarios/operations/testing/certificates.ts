@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
-import { accountKey, acmeClient, type HttpHost, signed } from '@warder/kms/api/acme/testing'
-import { makeAuthorities, outsider, toDer } from '@warder/kms/api/pki/testing'
-import {
-  parseCertificate,
-  readCertificate,
-  readCertificateExtensions,
-  readKeyIdentifier,
-} from '@warder/pki/x509'
-import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
-import { until } from '../../../testing/index.ts'
+import { accountKey, acmeClient, type HttpHost, signed } from '@warder/authority/testing'
+import { makeAuthorities, outsider, toDer } from '@warder/kms/testing'
+import { parseCertificate, readCertificate, readCertificateExtensions, readKeyIdentifier } from '@warder/pki'
+import { createCertId, ocspRequest } from '@warder/pki/testing'
+import { until } from '../../../testing/until.ts'
 import { pageOrigin } from './browsers.ts'
 import { ok, type Walked, walkerOf } from './walked-installation.ts'
 

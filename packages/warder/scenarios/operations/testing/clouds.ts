@@ -15,7 +15,7 @@ import {
   sendSigned,
   signedBy,
   tenant,
-} from '@warder/kms/api/external/testing'
+} from '@warder/external-stores/testing'
 import { pageOrigin } from './browsers.ts'
 import { ok, type Walked, type Walker, walkerOf } from './walked-installation.ts'
 

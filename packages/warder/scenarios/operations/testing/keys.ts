@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { Tag } from '@warder/kmip/tables'
-import { interval } from '@warder/kmip/ttlv'
-import { kmipClient, uid } from '@warder/kms/api/kmip/testing'
+import { interval, Tag } from '@warder/kmip-codec'
+import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { type Walked, type Walker, walkerOf } from './walked-installation.ts'
 
 const aes = { kty: 'oct', alg: 'A256GCM' }

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { publicJwk, signToken } from '@warder/foundation/jwt'
-import { generatePair, type IssuerServer, signedBy } from '@warder/kms/api/external/testing'
+import { generatePair, type IssuerServer, signedBy } from '@warder/external-stores/testing'
+import { publicJwk, signToken } from '@warder/server'
 import type { TokenIssuer } from './realms.ts'
 
 /** An issuer of tokens, whose key set `issuers` shows. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, rmSync } from 'node:fs'
 import type { Agent } from 'node:https'
 import { type Answer, type Call, type Caller, type CallerOptions, caller } from '@warder/kms/testing'
-import { type Installation, startInstallation, temporaryHome } from '../../../testing/index.ts'
+import { type Installation, startInstallation, temporaryHome } from '../../../testing/installation.ts'
 
 const services = ['auth', 'kms'] as const
 export type Service = (typeof services)[number]

@@ -1,0 +1,31 @@
+export { archiveOld, type Done, pruneOld, type UnlockedLog } from './archive.ts'
+export { computeCheckpointKeyId } from './checkpoint.ts'
+export { readCheckpointSigner, readPublicCheckpointKey } from './checkpoint-key.ts'
+export { createAuditClient } from './client.ts'
+export { type LogKeys, noLogKeys } from './encrypted-bytes.ts'
+export { type ExportFormat, exportAudit, type RecordFilter } from './export.ts'
+export { createCollectorTarget } from './forward/collector.ts'
+export { startForwarder } from './forward/forwarder.ts'
+export { createSyslogTarget } from './forward/syslog.ts'
+export type { ForwardTarget } from './forward/target.ts'
+export { commitsOperation, type KnownCommits, readKnownCommits } from './known-commits.ts'
+export { findRememberedHead, rememberHead } from './known-head-store.ts'
+export { type AuditLog, openAuditLog } from './log.ts'
+export { openLogKeys } from './log-keys.ts'
+export type { AuditConnection } from './messages.ts'
+export { preparedCommitMigrations } from './prepared-commit-store.ts'
+export { createPreparedCommits, type PreparedCommit } from './prepared-commits.ts'
+export { LogReader } from './reader.ts'
+export type { ChainHead } from './record.ts'
+export { resolvePreparedCommits } from './resolve-prepared.ts'
+export { readClosedHead } from './segments.ts'
+export { tailAudit } from './tail.ts'
+export {
+  createTimestampAuthority,
+  readTimestampAnchors,
+  type TimestampAnchors,
+  verifyTimestamps,
+} from './time-stamps.ts'
+export type { AuditEvent, AuditFailureMode, AuditTrail } from './types.ts'
+export { type VerifyResult, verifyAudit } from './verify.ts'
+export { createOwnEvent } from './writer.ts'

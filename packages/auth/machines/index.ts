@@ -1,7 +1,0 @@
-export { appRoleOperations } from './approle-operations.ts'
-export { roleOfEntity } from './entity.ts'
-export { realmMachinesEnd } from './machine-end-store.ts'
-export { orchestratorOperations } from './orchestrator-operations.ts'
-export type { MachineServices } from './services.ts'
-export { tokenOperations } from './token-operations.ts'
-export { createUsedTokens, type UsedTokens, useToken } from './tokens.ts'

@@ -1,0 +1,53 @@
+import type { LoginMethod } from '../../login/method.ts'
+import { issuerPersonsEnd } from '../../persons/person-store.ts'
+import type { Realm } from '../../realms/realm.ts'
+import { type EndingServices, findRealm, type RealmEndings, realmExists } from '../../realms/realm-store.ts'
+import { issuerSessionsEnd } from '../../sessions/session-end-store.ts'
+import { checkNewUsername } from '../../texts/username.ts'
+import { subjectOperations } from './operations.ts'
+import { tokenProof } from './prove.ts'
+import type { JwtServices } from './services.ts'
+import { jwtSettings, listIssuers } from './settings.ts'
+import { findSubject, issuerSubjectsRemoval } from './subject-store.ts'
+
+/** Removes the names and sessions of identity providers that a realm no longer lists. */
+function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
+  const stay = new Set(listIssuers(after))
+  const dropped = listIssuers(before).filter((issuer) => !stay.has(issuer))
+  return {
+    sessions: dropped.map((issuer) =>
+      issuerSessionsEnd(db, before.id, issuer, { at: now(), reason: 'provider_removed' }),
+    ),
+    others: dropped.flatMap((issuer) => [
+      ...issuerPersonsEnd(db, before.id, issuer, now()),
+      issuerSubjectsRemoval(before.id, issuer),
+    ]),
+  }
+}
+
+/** A token of an identity provider that the realm lists. */
+export const jwt: LoginMethod<JwtServices> = {
+  name: 'jwt',
+  scheme: 'jwt',
+  settings: jwtSettings,
+  vouches: true,
+  first: tokenProof,
+  opens: (_services, realm) => listIssuers(realm).length > 0,
+  async user(_db, realm, username) {
+    if (jwtSettings.of(realm) === undefined) return undefined
+    checkNewUsername(username)
+    return realmExists(realm.id)
+  },
+  endings,
+  /**
+   * With several identity providers, any of them may be the first to use a name. The name is certain only for the
+   * provider that the realm lists first, or to which an administrator assigned the name.
+   */
+  async nameIsCertain(db, { realm: id, username }) {
+    const holder = await findSubject(db, id, username)
+    if (holder === undefined || holder.assigned) return holder !== undefined
+    const realm = await findRealm(db, id)
+    return realm !== undefined && listIssuers(realm)[0] === holder.issuer
+  },
+  operations: () => subjectOperations,
+}

@@ -1,5 +1,0 @@
-export { type Answer, type Client, client } from '../../../testing/client.ts'
-export { logoutRequest } from '../logout/messages.ts'
-export { acsCall, begunLogin, samlParams, toAcsUrl, toSpEntityId } from './saml-scene.ts'
-export { randomId, sharedKey, signQuery, TestIdp } from './test-idp.ts'
-export { startValidator } from './validator.ts'

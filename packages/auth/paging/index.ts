@@ -1,2 +1,0 @@
-export { listReply } from './list-reply.ts'
-export { type Page, PageQuery, readPage } from './page.ts'

@@ -1,9 +1,0 @@
-export {
-  ensureSubjectId,
-  issuerPersonsEnd,
-  personEnd,
-  personKnownThrough,
-  providerPersonsEnd,
-  providerPersonsMove,
-  realmPersonsEnd,
-} from './person-store.ts'

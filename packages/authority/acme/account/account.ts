@@ -1,0 +1,93 @@
+import { type Operation, post } from '@warder/server'
+import Type from 'typebox'
+import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
+import { accountCaller, byAccount, payloadObject, requirePostAsGet } from '../request/caller.ts'
+import { commitOrConflict } from '../request/commit.ts'
+import type { AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
+import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
+import { type Account, updateAccount } from '../stored/account-store.ts'
+import { listOrders } from '../stored/order-store.ts'
+import { readContacts } from './contact.ts'
+
+const pathParameters = Type.Object({ authority: Type.String(), account: Type.String() })
+const ordersPerPage = 100
+
+/** RFC 8555 §7.1.2 */
+export function accountObject({ id, status, contact }: Account, urls: AcmeUrls): unknown {
+  return { status, contact, orders: `${urls.account(id)}/orders` }
+}
+
+function requireOwn(account: Account, id: string): void {
+  if (account.id !== id) throw acmeProblem('unauthorized', 'The account is another one.')
+}
+
+/** `POST …/account/{account}` (RFC 8555 §7.3.2, §7.3.6): reads, updates or deactivates an account. */
+export function accountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
+  return define({
+    ...resourceRow(environment),
+    name: 'acme.account',
+    route: post('/acme/{authority}/account/{account}'),
+    summary: 'Read, change or deactivate the account',
+    access: signedByAcme,
+    pathParameters,
+    errors: resourceErrors,
+    authenticate: byAccount(environment),
+    async act({ path }, context) {
+      const caller = accountCaller(context)
+      const { account, urls, payload } = caller
+      requireOwn(account, path.account)
+      const reply = (now: Account) =>
+        resourceReply(environment, urls, {
+          location: urls.account(account.id),
+          json: accountObject(now, urls),
+        })
+      if (payload.length === 0) return reply(account)
+      const { contact, status } = payloadObject(caller)
+      if (status !== undefined && status !== 'valid' && status !== 'deactivated')
+        throw acmeProblem('malformed', "'status' of an account can be set to deactivated.")
+      const to = {
+        ...(status === 'deactivated' && { status: 'deactivated' as const }),
+        ...(contact !== undefined && { contact: readContacts(contact) }),
+      }
+      if (Object.keys(to).length === 0) return reply(account)
+      context.audit({ details: { changed: Object.keys(to) } })
+      await commitOrConflict(context.commit, [updateAccount(account, to)])
+      return reply({ ...account, ...to })
+    },
+  })
+}
+
+/** `POST …/account/{account}/orders` (RFC 8555 §7.1.2.1). */
+export function accountOrdersOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
+  return define({
+    ...resourceRow(environment),
+    name: 'acme.account.orders',
+    route: post('/acme/{authority}/account/{account}/orders'),
+    summary: 'The orders of the account',
+    access: signedByAcme,
+    pathParameters,
+    queryParameters: Type.Object({ after: Type.Optional(Type.String({ maxLength: 64 })) }),
+    errors: resourceErrors,
+    authenticate: byAccount(environment),
+    async act({ path, query }, context) {
+      const caller = accountCaller(context)
+      const { account, urls } = caller
+      requireOwn(account, path.account)
+      requirePostAsGet(caller)
+      const found = await listOrders(context.services.db, account.id, {
+        after: query.after ?? '',
+        limit: ordersPerPage + 1,
+      })
+      const shown = found.slice(0, ordersPerPage)
+      const next =
+        found.length > ordersPerPage
+          ? [['next', `${urls.account(account.id)}/orders?after=${shown.at(-1)}`] as const]
+          : []
+      return resourceReply(environment, urls, {
+        json: { orders: shown.map((id) => urls.order(id)) },
+        links: next,
+      })
+    },
+  })
+}

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto'
+import { failure } from '@warder/base'
+import { newObjectId, requirePrincipal } from '@warder/keys'
+import { del, get, type Operation, pageReply, post } from '@warder/server'
+import Type from 'typebox'
+import {
+  managementRow,
+  orConflict,
+  orNotFound,
+  requireAuthority,
+  requireOpen,
+} from '../directory/permitted.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
+import { type AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
+import { findAccount, listAccounts, updateAccount } from '../stored/account-store.ts'
+import { insertCredential, listCredentials, removeCredential } from '../stored/credential-store.ts'
+
+const day = 86_400_000
+const defaultCredentialDays = 7
+const macKeyBytes = 32
+const perPage = 100
+
+const CredentialRequest = Type.Object({
+  name: Type.Optional(Type.String({ maxLength: 100, description: 'For people: who it is for.' })),
+  days: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 365, description: 'How long an account can be bound with it.' }),
+  ),
+})
+const CredentialReply = Type.Object({
+  kid: Type.String(),
+  hmac_key: Type.String({ description: 'Base64url; it is shown once.' }),
+  directory: Type.String(),
+  expires_at: Type.String(),
+})
+const ListedCredential = Type.Object({
+  kid: Type.String(),
+  owner: Type.String(),
+  name: Type.String(),
+  created_at: Type.String(),
+  expires_at: Type.String({ description: 'Until then an account can be bound with it.' }),
+  account: Type.Optional(Type.String({ description: 'That was bound with it.' })),
+})
+const ListedAccount = Type.Object({
+  id: Type.String(),
+  owner: Type.String(),
+  status: Type.String(),
+  contact: Type.Array(Type.String()),
+  created_at: Type.String(),
+  credential: Type.Optional(Type.String()),
+})
+const Page = Type.Object({ after: Type.Optional(Type.String({ maxLength: 64 })) })
+const path = Type.Object({ id: Type.String() })
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+/** Credentials and accounts of an authority that is open for ACME. */
+export function accountManagement(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
+  const newCredential = define({
+    ...managementRow,
+    name: 'pki.acme.credentials.create',
+    route: post('/v1/pki/authorities/{id}/acme/credentials'),
+    summary: 'Make a credential that binds one ACME account to the caller',
+    description:
+      'The account orders certificates in the name of the caller, for as long as the caller has the right certify.',
+    pathParameters: path,
+    request: CredentialRequest,
+    reply: CredentialReply,
+    status: 201,
+    async act({ path: { id }, body }, context) {
+      await requireAuthority(context, id, 'certify')
+      await requireOpen(context, id)
+      const { clock, seal } = context.services
+      const now = clock.now()
+      const macKey = randomBytes(macKeyBytes)
+      const credential = {
+        id: newObjectId(now),
+        authorityId: id,
+        owner: requirePrincipal(context).name,
+        name: body.name ?? '',
+        createdAt: now,
+        expiresAt: now + (body.days ?? defaultCredentialDays) * day,
+      }
+      context.audit({ details: { credential: credential.id, name: credential.name } })
+      await context.commit([insertCredential(seal, credential, macKey)])
+      return {
+        kid: credential.id,
+        hmac_key: macKey.toString('base64url'),
+        directory: new AcmeUrls(environment.baseUrl, id).directory,
+        expires_at: time(credential.expiresAt),
+      }
+    },
+  })
+  const credentials = define({
+    ...managementRow,
+    name: 'pki.acme.credentials.list',
+    route: get('/v1/pki/authorities/{id}/acme/credentials'),
+    summary: 'The credentials of an authority, without their keys',
+    pathParameters: path,
+    queryParameters: Page,
+    paged: true,
+    reply: Type.Object({
+      credentials: Type.Array(ListedCredential),
+      next: Type.Optional(Type.String()),
+    }),
+    async act({ path: { id }, query }, context) {
+      await requireAuthority(context, id, 'authorize')
+      const found = await listCredentials(context.services.db, id, {
+        after: query.after ?? '',
+        limit: perPage + 1,
+      })
+      const shown = found.slice(0, perPage)
+      const next = found.length > perPage ? shown.at(-1)?.id : undefined
+      const json = {
+        credentials: shown.map(({ id: kid, owner, name, createdAt, expiresAt, account }) => ({
+          kid,
+          owner,
+          name,
+          created_at: time(createdAt),
+          expires_at: time(expiresAt),
+          ...(account !== undefined && { account }),
+        })),
+        ...(next !== undefined && { next }),
+      }
+      return pageReply(json, next)
+    },
+  })
+  const removeOne = define({
+    ...managementRow,
+    name: 'pki.acme.credentials.delete',
+    route: del('/v1/pki/authorities/{id}/acme/credentials/{kid}'),
+    summary: 'Take a credential back; an account that was bound with it stays',
+    pathParameters: Type.Object({ id: Type.String(), kid: Type.String() }),
+    status: 204,
+    async act({ path: { id, kid } }, context) {
+      await requireAuthority(context, id, 'authorize')
+      context.audit({ details: { credential: kid } })
+      await orNotFound(context.commit([removeCredential(id, kid)]), 'There is no such credential.')
+    },
+  })
+  const accounts = define({
+    ...managementRow,
+    name: 'pki.acme.accounts.list',
+    route: get('/v1/pki/authorities/{id}/acme/accounts'),
+    summary: 'The ACME accounts of an authority',
+    pathParameters: path,
+    queryParameters: Page,
+    paged: true,
+    reply: Type.Object({
+      accounts: Type.Array(ListedAccount),
+      next: Type.Optional(Type.String()),
+    }),
+    async act({ path: { id }, query }, context) {
+      await requireAuthority(context, id, 'authorize')
+      const found = await listAccounts(context.services.db, id, {
+        after: query.after ?? '',
+        limit: perPage + 1,
+      })
+      const shown = found.slice(0, perPage)
+      const next = found.length > perPage ? shown.at(-1)?.id : undefined
+      const json = {
+        accounts: shown.map((account) => ({
+          id: account.id,
+          owner: account.owner,
+          status: account.status,
+          contact: account.contact,
+          created_at: time(account.createdAt),
+          ...(account.credential !== undefined && { credential: account.credential }),
+        })),
+        ...(next !== undefined && { next }),
+      }
+      return pageReply(json, next)
+    },
+  })
+  const revokeAccount = define({
+    ...managementRow,
+    name: 'pki.acme.accounts.revoke',
+    route: del('/v1/pki/authorities/{id}/acme/accounts/{account}'),
+    summary: 'Take an account its access; its certificates stay valid',
+    pathParameters: Type.Object({ id: Type.String(), account: Type.String() }),
+    status: 204,
+    async act({ path: { id, account } }, context) {
+      await requireAuthority(context, id, 'authorize')
+      context.audit({ details: { acme_account: account } })
+      const found = await findAccount(context.services.db, id, account)
+      if (found === undefined) throw failure('not_found', 'There is no such account.')
+      await orConflict(context.commit([updateAccount(found, { status: 'revoked' })]))
+    },
+  })
+  return [newCredential, credentials, removeOne, accounts, revokeAccount]
+}

@@ -1,0 +1,110 @@
+import { newObjectId } from '@warder/keys'
+import { type Operation, post } from '@warder/server'
+import { type Change, GuardFailed, UniqueViolation } from '@warder/storage'
+import Type from 'typebox'
+import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
+import { type AcmeCaller, admit, byKey, payloadObject, readCaller } from '../request/caller.ts'
+import type { AcmeEnvironment } from '../request/environment.ts'
+import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
+import { type Account, countAccounts, findAccountByKey, insertAccount } from '../stored/account-store.ts'
+import { bindCredential, type Credential } from '../stored/credential-store.ts'
+import { accountObject } from './account.ts'
+import { readContacts } from './contact.ts'
+import { verifyBinding } from './external-binding.ts'
+
+/** Maximum number of new accounts per hour of a directory that requires no credential. */
+const maxAccountsPerHour = 500
+const hour = 3_600_000
+
+/** `POST …/new-account` (RFC 8555 §7.3): creates an account for the request's key, or returns its existing account. */
+export function newAccountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
+  const credentials = new WeakMap<AcmeCaller, Credential>()
+
+  /** The user that the account acts for. A client that may not have an account is refused here, before other checks. */
+  async function findOwner(caller: AcmeCaller, services: AcmeServices): Promise<string> {
+    const { directory, key } = caller
+    const { db, clock } = services
+    const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
+    if (existing !== undefined) return existing.owner
+    const { onlyReturnExisting, externalAccountBinding } = payloadObject(caller)
+    if (onlyReturnExisting === true) throw acmeProblem('accountDoesNotExist', 'The key has no account here.')
+    if (externalAccountBinding !== undefined) {
+      const credential = await verifyBinding(services, caller, externalAccountBinding)
+      credentials.set(caller, credential)
+      return credential.owner
+    }
+    if (directory.settings.externalAccountRequired)
+      throw acmeProblem(
+        'externalAccountRequired',
+        'An account here is bound with a credential (external account binding): ask those who run the authority.',
+      )
+    if ((await countAccounts(db, directory.authorityId, clock.now() - hour)) >= maxAccountsPerHour)
+      throw acmeProblem('rateLimited', 'Too many accounts were made in this hour.', {
+        retryAfterSeconds: 600,
+      })
+    return directory.openedBy
+  }
+
+  return define({
+    ...resourceRow(environment),
+    name: 'acme.new_account',
+    route: post('/acme/{authority}/new-account'),
+    summary: 'Make an account, or find that of a key',
+    access: signedByAcme,
+    pathParameters: Type.Object({ authority: Type.String() }),
+    status: 201,
+    errors: { ...resourceErrors, 200: 'The key has an account already.' },
+    authenticate: byKey(environment, ['jwk'], async (caller, context) => {
+      const name = await findOwner(caller, context.services)
+      await admit(context, { name, method: 'acme' })
+      return name
+    }),
+    async act(_input, context) {
+      const caller = readCaller(context)
+      const { directory, key, urls } = caller
+      const { services, principal } = context
+      const { db, clock } = services
+      const reply = (account: Account, status: number) => {
+        if (account.status !== 'valid')
+          throw acmeProblem('unauthorized', `The account of this key is ${account.status}.`)
+        context.audit({ details: { acme_account: account.id } })
+        const location = urls.account(account.id)
+        return resourceReply(environment, urls, { status, location, json: accountObject(account, urls) })
+      }
+      const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
+      if (existing !== undefined) return reply(existing, 200)
+      const { contact, termsOfServiceAgreed } = payloadObject(caller)
+      if (directory.settings.termsOfService !== undefined && termsOfServiceAgreed !== true)
+        throw acmeProblem('userActionRequired', 'The terms of service have to be agreed to.')
+      const credential = credentials.get(caller)
+      const now = clock.now()
+      const account: Omit<Account, 'version'> = {
+        id: newObjectId(now),
+        authorityId: directory.authorityId,
+        thumbprint: key.thumbprint,
+        jwk: JSON.stringify(key.jwk),
+        status: 'valid',
+        contact: readContacts(contact),
+        owner: principal?.name ?? directory.openedBy,
+        credential: credential?.id,
+        createdAt: now,
+      }
+      context.audit({ details: { acme_account: account.id, credential: credential?.id } })
+      const changes: Change[] = [insertAccount(account)]
+      if (credential !== undefined) changes.push(bindCredential(credential.id, account.id, now))
+      try {
+        await context.commit(changes)
+      } catch (error) {
+        if (error instanceof GuardFailed)
+          throw acmeProblem('unauthorized', 'The external account binding is not accepted.')
+        if (!(error instanceof UniqueViolation)) throw error
+        // Two requests with the same key arrived at the same time.
+        const winner = await findAccountByKey(db, directory.authorityId, key.thumbprint)
+        if (winner !== undefined) return reply(winner, 200)
+        throw error
+      }
+      return reply({ ...account, version: 1 }, 201)
+    },
+  })
+}

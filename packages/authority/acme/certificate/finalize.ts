@@ -1,0 +1,194 @@
+import { Failure } from '@warder/base'
+import { asObjectId, findLinkTarget, type ManagedObject, newObjectId, UnitOfWork } from '@warder/keys'
+import { generalName, nameFromParts, PkiError } from '@warder/pki'
+import { type Operation, type OperationContext, post } from '@warder/server'
+import { GuardFailed } from '@warder/storage'
+import Type from 'typebox'
+import { requireNotCompromised } from '../../compromised-key-store.ts'
+import { issue } from '../../issue.ts'
+import { requirePermittedKey } from '../../public-key.ts'
+import { findIssued, registerId } from '../../register/register-store.ts'
+import { findAuthority, openAuthority } from '../../signing/authority.ts'
+import { orderObject } from '../order/order-object.ts'
+import { requireCertify } from '../order/permitted.ts'
+import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
+import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
+import type { AcmeEnvironment } from '../request/environment.ts'
+import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
+import { type Authorization, listAuthorizations } from '../stored/authorization-store.ts'
+import { insertCertificate } from '../stored/certificate-store.ts'
+import { findOrder, type Order, updateOrder } from '../stored/order-store.ts'
+import { type OrderedKey, readOrderedKey } from './signing-request.ts'
+import { chooseValidity } from './validity.ts'
+
+/** `POST …/order/{order}/finalize` (RFC 8555 §7.4): the certificate is issued now, and the order is valid. */
+export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
+  return define({
+    ...resourceRow(environment),
+    name: 'acme.finalize',
+    route: post('/acme/{authority}/order/{order}/finalize'),
+    summary: 'Have the certificate of an order issued',
+    access: signedByAcme,
+    pathParameters: Type.Object({ authority: Type.String(), order: Type.String() }),
+    errors: { ...resourceErrors, 500: 'The authority cannot issue now.' },
+    authenticate: byAccount(environment),
+    async act({ path }, context) {
+      const caller = accountCaller(context)
+      const { account, urls, key } = caller
+      const { services } = context
+      const { db, clock } = services
+      const order = await findOrder(db, path.order, account.id, clock.now())
+      if (order === undefined) throw acmeProblem('notFound', 'The account has no such order.')
+      if (order.status !== 'ready')
+        throw acmeProblem('orderNotReady', `The order is ${order.status}, not ready.`)
+      const wanted = readOrderedKey(payloadObject(caller).csr, order.identifiers, key.key)
+      await requireGoodKey(wanted.spki, account.owner, services)
+      await requireCertify(services, caller.directory.authorityId, account.owner, { now: true })
+      const parts = await listAuthorizations(db, order.id)
+      await requireCaa(environment, caller, order, parts)
+      const valid = await issueFor(context, caller, order, wanted)
+      return resourceReply(environment, urls, {
+        location: urls.order(order.id),
+        json: orderObject(valid, parts, urls),
+      })
+    },
+  })
+}
+
+/** @throws caa when the directory checks CAA records and those of a name do not permit issuance (RFC 8659) */
+async function requireCaa(
+  { probes }: AcmeEnvironment,
+  { account, urls, directory }: ReturnType<typeof accountCaller>,
+  { identifiers }: Order,
+  parts: readonly Authorization[],
+): Promise<void> {
+  const { caaIdentities: identities = [] } = directory.settings
+  const names = identifiers.filter(({ type }) => type === 'dns').map(({ value }) => value)
+  if (identities.length === 0 || names.length === 0) return
+  const findChallenge = (name: string) =>
+    parts
+      .find(
+        ({ identifier, wildcard }) =>
+          identifier.value === name.replace(/^\*\./, '') && wildcard === name.startsWith('*.'),
+      )
+      ?.challenges.find(({ status }) => status === 'valid')?.type
+  const problem = await probes.caa(
+    names.map((name) => ({
+      identities,
+      name,
+      challenge: findChallenge(name),
+      account: urls.account(account.id),
+    })),
+  )
+  if (problem !== undefined) throw acmeProblem('caa', problem.detail)
+}
+
+/** Issues, stores and registers the certificate and completes the order, in one commit. */
+async function issueFor(
+  context: OperationContext<AcmeServices>,
+  { account, directory }: ReturnType<typeof accountCaller>,
+  order: Order,
+  wanted: OrderedKey,
+): Promise<Order> {
+  const { services } = context
+  const now = services.clock.now()
+  const objects = new UnitOfWork(services, now)
+  try {
+    const stored = await findAuthority(services.db, directory.authorityId)
+    if (stored === undefined) throw acmeProblem('notFound', 'The authority is not here any more.')
+    const authority = await openAuthority(services, objects, stored, now)
+    const { settings } = directory
+    const before = await findReplacedObject(services, objects, order, account.owner)
+    const issued = await issue(
+      services,
+      objects,
+      authority,
+      {
+        profile: settings.profile,
+        subject:
+          wanted.commonName === undefined ? nameFromParts([]) : nameFromParts([['CN', wanted.commonName]]),
+        spki: wanted.spki,
+        names: order.identifiers.map(({ type, value }) =>
+          generalName(type === 'dns' ? `DNS:${value}` : `IP:${value}`),
+        ),
+        ...chooseValidity(order, settings.days, authority, now),
+        owner: account.owner,
+        by: account.owner,
+        isPossessionShown: true,
+        ...(before !== undefined && { replaces: before.id }),
+      },
+      now,
+    )
+    if (before !== undefined) linkSuccessor(objects, before, issued.object.id)
+    const certificate = {
+      id: newObjectId(now),
+      accountId: account.id,
+      authorityId: authority.id,
+      registerId: registerId(authority.issuer, issued.serial),
+      der: issued.der,
+      notAfter: issued.object.deactivationAt ?? now,
+    }
+    const to = { status: 'valid', certificate: certificate.id, expiresAt: certificate.notAfter } as const
+    objects.also(updateOrder(order, to), insertCertificate(certificate))
+    context.audit({
+      details: {
+        order: order.id,
+        serial: Buffer.from(issued.serial).toString('hex'),
+        certificate: issued.object.id,
+      },
+    })
+    await objects.commit(context.commit)
+    return { ...order, ...to }
+  } catch (error) {
+    throw toAcmeError(error)
+  } finally {
+    objects.clear()
+  }
+}
+
+/** The certificate that the order replaces (RFC 9773 §5), if it exists here and was not replaced in another way. */
+async function findReplacedObject(
+  { db }: AcmeServices,
+  objects: UnitOfWork,
+  { replaces }: Order,
+  owner: string,
+): Promise<ManagedObject | undefined> {
+  const entry = replaces === undefined ? undefined : await findIssued(db, replaces)
+  // The authority alone decides about a certificate on hold.
+  if (entry?.reason === 'certificateHold') return undefined
+  const id = asObjectId(entry?.certificateId ?? '')
+  const object = id === undefined ? undefined : await objects.read(id)
+  if (object?.type !== 'Certificate' || object.owner !== owner) return undefined
+  return findLinkTarget(object, 'ReplacementObjectLink') === undefined ? object : undefined
+}
+
+function linkSuccessor(objects: UnitOfWork, before: ManagedObject, successor: string): void {
+  objects.update(before, { links: [...before.links, { kind: 'ReplacementObjectLink', id: successor }] })
+}
+
+/** @throws badPublicKey */
+async function requireGoodKey(
+  spki: Uint8Array,
+  owner: string,
+  { db, policy, fips }: AcmeServices,
+): Promise<void> {
+  try {
+    requirePermittedKey(spki, policy, fips)
+    await requireNotCompromised(db, spki, owner)
+  } catch (error) {
+    if (error instanceof PkiError || (error instanceof Failure && error.status < 500))
+      throw acmeProblem('badPublicKey', error.message)
+    throw error
+  }
+}
+
+/** A refusal by the authority means that the request is wrong. */
+function toAcmeError(error: unknown): unknown {
+  if (error instanceof GuardFailed)
+    return acmeProblem('conflict', 'Another request changed the order at the same time.')
+  if (error instanceof PkiError) return acmeProblem('badCSR', error.message)
+  if (error instanceof Failure && error.kind === 'bad_request' && error.members?.type === undefined)
+    return acmeProblem('badCSR', error.message)
+  return error
+}

@@ -1,0 +1,146 @@
+import { requirePrincipal } from '@warder/keys'
+import { del, get, type Operation, put } from '@warder/server'
+import Type, { type Static } from 'typebox'
+import { type AcmeServices, define } from '../protocol/services.ts'
+import { type AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
+import { challengeTypes } from '../stored/challenge.ts'
+import {
+  closeDirectory,
+  type DirectorySettings,
+  findDirectory,
+  openDirectory,
+} from '../stored/directory-store.ts'
+import { managementRow, orConflict, requireAuthority, requireOpen } from './permitted.ts'
+
+const defaultSettings: DirectorySettings = {
+  profile: 'server',
+  days: 90,
+  externalAccountRequired: true,
+  challenges: challengeTypes,
+  ordersPerHour: 300,
+}
+
+const HttpsUrl = Type.String({ pattern: '^https://[!-~]+$', maxLength: 2048 })
+const Settings = Type.Object({
+  profile: Type.Optional(Type.Union([Type.Literal('server'), Type.Literal('client')])),
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 825, description: 'Validity of certificates.' })),
+  external_account_required: Type.Optional(
+    Type.Boolean({ description: 'Accounts are bound with a credential (default true).' }),
+  ),
+  challenges: Type.Optional(
+    Type.Array(Type.Union([Type.Literal('http-01'), Type.Literal('dns-01'), Type.Literal('tls-alpn-01')]), {
+      minItems: 1,
+      maxItems: 3,
+    }),
+  ),
+  orders_per_hour: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  caa_identities: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[A-Za-z0-9-]{1,63}([.][A-Za-z0-9-]{1,63})+$', maxLength: 253 }), {
+      maxItems: 8,
+      description:
+        'What the authority is called in CAA records (RFC 8659). With at least one, the records of DNS names are asked before a certificate is issued.',
+    }),
+  ),
+  terms_of_service: Type.Optional(HttpsUrl),
+  website: Type.Optional(HttpsUrl),
+})
+const DirectoryReply = Type.Object({
+  directory: Type.String({ description: 'The address that clients are given.' }),
+  profile: Type.String(),
+  days: Type.Integer(),
+  external_account_required: Type.Boolean(),
+  challenges: Type.Array(Type.String()),
+  orders_per_hour: Type.Integer(),
+  caa_identities: Type.Optional(Type.Array(Type.String())),
+  terms_of_service: Type.Optional(Type.String()),
+  website: Type.Optional(Type.String()),
+})
+const path = Type.Object({ id: Type.String() })
+
+function withSettings(body: Static<typeof Settings>): DirectorySettings {
+  const given = {
+    profile: body.profile,
+    days: body.days,
+    externalAccountRequired: body.external_account_required,
+    challenges: body.challenges && challengeTypes.filter((type) => body.challenges?.includes(type)),
+    ordersPerHour: body.orders_per_hour,
+    caaIdentities: body.caa_identities?.map((name) => name.toLowerCase()),
+    termsOfService: body.terms_of_service,
+    website: body.website,
+  }
+  return {
+    ...defaultSettings,
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+  }
+}
+
+function directoryReply({ baseUrl }: AcmeEnvironment, id: string, settings: DirectorySettings) {
+  const { profile, days, externalAccountRequired, challenges, ordersPerHour } = settings
+  const { caaIdentities, termsOfService, website } = settings
+  return {
+    directory: new AcmeUrls(baseUrl, id).directory,
+    profile,
+    days,
+    external_account_required: externalAccountRequired,
+    challenges,
+    orders_per_hour: ordersPerHour,
+    ...(caaIdentities !== undefined && { caa_identities: [...caaIdentities] }),
+    ...(termsOfService !== undefined && { terms_of_service: termsOfService }),
+    ...(website !== undefined && { website }),
+  }
+}
+
+/** Operations that open and close authorities for ACME. They require rights on the certificate of the authority. */
+export function directoryManagement(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
+  const open = define({
+    ...managementRow,
+    name: 'pki.acme.open',
+    route: put('/v1/pki/authorities/{id}/acme'),
+    summary: 'Open an authority for ACME, or change how it is open',
+    description:
+      'Needs the right authorize on the certificate of the authority. What is not named is as usual.',
+    pathParameters: path,
+    request: Settings,
+    reply: DirectoryReply,
+    errors: { ...managementRow.errors, 409: 'Changed by others at the same time.' },
+    async act({ path: { id }, body }, context) {
+      await requireAuthority(context, id, 'authorize')
+      const { db, clock } = context.services
+      const settings = withSettings(body)
+      const openedBy = requirePrincipal(context).name
+      const before = await findDirectory(db, id)
+      const made = { authorityId: id, settings, openedBy, createdAt: clock.now() }
+      context.audit({ details: { ...settings } })
+      await orConflict(context.commit([openDirectory(made, before)]))
+      return directoryReply(environment, id, settings)
+    },
+  })
+  const show = define({
+    ...managementRow,
+    name: 'pki.acme.show',
+    route: get('/v1/pki/authorities/{id}/acme'),
+    summary: 'How an authority is open for ACME',
+    pathParameters: path,
+    reply: DirectoryReply,
+    async act({ path: { id } }, context) {
+      await requireAuthority(context, id, 'certify')
+      const { settings } = await requireOpen(context, id)
+      return directoryReply(environment, id, settings)
+    },
+  })
+  const close = define({
+    ...managementRow,
+    name: 'pki.acme.close',
+    route: del('/v1/pki/authorities/{id}/acme'),
+    summary: 'Close an authority for ACME',
+    description: 'Its accounts can do nothing until it is opened again. Certificates stay valid.',
+    pathParameters: path,
+    status: 204,
+    async act({ path: { id } }, context) {
+      await requireAuthority(context, id, 'authorize')
+      await requireOpen(context, id)
+      await orConflict(context.commit([closeDirectory(id)]))
+    },
+  })
+  return [open, show, close]
+}

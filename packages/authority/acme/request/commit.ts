@@ -1,0 +1,13 @@
+import { type Change, type Commit, GuardFailed } from '@warder/storage'
+import { acmeProblem } from '../protocol/problem.ts'
+
+/** Commits changes to rows that were read before. @throws conflict when one of them has changed since */
+export async function commitOrConflict(commit: Commit, changes: readonly Change[]): Promise<void> {
+  try {
+    await commit(changes)
+  } catch (error) {
+    if (error instanceof GuardFailed)
+      throw acmeProblem('conflict', 'Another request changed it at the same time: try again.')
+    throw error
+  }
+}

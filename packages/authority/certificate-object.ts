@@ -1,0 +1,82 @@
+import {
+  type AlgorithmPolicy,
+  certificateAttributes,
+  digestAttribute,
+  keyFacts,
+  type NewObject,
+  newObjectDefaults,
+  newObjectId,
+  ObjectAttributes,
+  type ObjectId,
+  type ObjectLink,
+  publicKeyKind,
+  requirePermitted,
+  toKmipAlgorithm,
+  toStoredKeyKind,
+  toStoredValue,
+  usageMask,
+} from '@warder/keys'
+import { readCertificate } from '@warder/pki'
+
+/** An X.509 certificate that is to be kept. Times in Unix milliseconds. */
+export interface KeptCertificate {
+  readonly der: Uint8Array
+  readonly owner: string
+  readonly links: readonly ObjectLink[]
+  readonly notBefore: number
+  readonly notAfter: number
+  readonly id?: ObjectId
+}
+
+/**
+ * The object of a certificate that was issued or imported here, with the attributes by which every protocol finds it.
+ * @throws Failure unsupported_algorithm for a key that the policy does not permit; PkiError
+ */
+export function certificateObject(
+  { der, owner, links, notBefore, notAfter, id }: KeptCertificate,
+  policy: AlgorithmPolicy,
+  now: number,
+): NewObject {
+  const fields = readCertificate(der)
+  const kind = publicKeyKind(fields.spki)
+  const bits = kind?.bits
+  const { algorithm, curve, boundAlg } = kind === undefined ? unknownKey : toStoredKeyKind(kind)
+  requirePermitted(policy, keyFacts({ algorithm, bits, curve }))
+  const activationAt = wholeSeconds(notBefore)
+  const isImplied = kind === undefined || toKmipAlgorithm({ algorithm, boundAlg }) === kind.algorithm
+  return {
+    object: {
+      ...newObjectDefaults,
+      id: id ?? newObjectId(now),
+      type: 'Certificate',
+      algorithm,
+      bits,
+      curve,
+      boundAlg,
+      state: activationAt <= now ? 'Active' : 'PreActive',
+      owner,
+      usageMask: usageMask('verify', 'encrypt', 'wrapKey'),
+      linkedId: undefined,
+      createdAt: now,
+      activationAt,
+      deactivationAt: wholeSeconds(notAfter),
+      form: {},
+      links,
+      attributes: ObjectAttributes.of([
+        ...(isImplied ? [] : [toStoredValue('CryptographicAlgorithm', kind.algorithm)]),
+        toStoredValue('KeyFormatType', 'X_509'),
+        toStoredValue('CertificateType', 'X_509'),
+        ...certificateAttributes(fields, der),
+        digestAttribute(der, 'X_509'),
+      ]),
+    },
+    material: Uint8Array.from(der),
+    tags: [],
+  }
+}
+
+const unknownKey = { algorithm: undefined, curve: undefined, boundAlg: undefined }
+
+function wholeSeconds(at: number): number {
+  return Math.floor(at / 1000) * 1000
+}

@@ -1,0 +1,112 @@
+import type { AlgorithmPolicy, ManagedObject, UnitOfWork } from '@warder/keys'
+import { type ProfileName, type ProfileWish, profileExtensions, profiles, readNameParts } from '@warder/pki'
+import type { Database } from '@warder/storage'
+import { toPublicationExtensions } from './addresses.ts'
+import { certificateObject } from './certificate-object.ts'
+import { certify } from './certify.ts'
+import { pathLengthLeft } from './limits.ts'
+import type { RevocationConfig } from './register/settings.ts'
+import type { Authority } from './signing/authority.ts'
+
+export interface IssueServices {
+  readonly db: Database
+  readonly revocation: RevocationConfig
+  readonly policy: AlgorithmPolicy
+}
+
+/** Request to an authority. Times in Unix milliseconds. */
+export interface IssueRequest {
+  readonly profile: ProfileName
+  /** DER of the name. */
+  readonly subject: Uint8Array
+  readonly spki: Uint8Array
+  /** DER of each alternative name. */
+  readonly names: readonly Uint8Array[]
+  readonly notBefore: number
+  readonly notAfter: number
+  readonly owner: string
+  /** The requesting user. */
+  readonly by: string
+  /** true: a request was signed with the private key, or that key is here. */
+  readonly isPossessionShown: boolean
+  /** Of an authority. */
+  readonly pathLength?: number
+  readonly permitted?: readonly Uint8Array[]
+  readonly excluded?: readonly Uint8Array[]
+  readonly policies?: readonly string[]
+  /** Objects of the keys, where they are here. */
+  readonly publicKey?: string
+  readonly privateKey?: string
+  /** The certificate that this one replaces. */
+  readonly replaces?: string
+  /** The content of the INTEGER; random when it is not given. */
+  readonly serial?: Uint8Array
+}
+
+/** A staged certificate: it is returned only after the unit of work was committed. */
+export interface Issued {
+  readonly der: Buffer
+  /** The content of the INTEGER. */
+  readonly serial: Uint8Array
+  readonly object: ManagedObject
+}
+
+/**
+ * Issues a certificate of a profile: signed, staged as an object and in the register, to be committed by the caller.
+ * @throws Failure bad_request, crypto_failure, unsupported_algorithm; PkiError
+ */
+export async function issue(
+  services: IssueServices,
+  objects: UnitOfWork,
+  authority: Authority,
+  request: IssueRequest,
+  now: number,
+): Promise<Issued> {
+  const { profile, subject, spki, names, owner, notBefore, notAfter } = request
+  const wish: ProfileWish = {
+    spki,
+    names,
+    subjectIsEmpty: readNameParts(subject).length === 0,
+    ...limitPathLength(authority, request),
+    ...(request.permitted !== undefined && { permitted: request.permitted }),
+    ...(request.excluded !== undefined && { excluded: request.excluded }),
+    ...(request.policies !== undefined && { policies: request.policies }),
+  }
+  const extensions = profileExtensions(profile, wish)
+  const wanted = {
+    subject,
+    spki,
+    extensions,
+    publication: toPublicationExtensions(services.revocation, authority),
+    notBefore,
+    notAfter,
+    owner,
+    by: request.by,
+    isPossessionShown: request.isPossessionShown,
+    profile,
+    ...(request.serial !== undefined && { serial: request.serial }),
+    ...(request.replaces !== undefined && { replaces: request.replaces }),
+  }
+  const signed = await certify(services.db, objects, authority, wanted, now)
+  const links = [
+    ...(request.publicKey === undefined ? [] : [{ kind: 'PublicKeyLink', id: request.publicKey }]),
+    ...(request.privateKey === undefined ? [] : [{ kind: 'PrivateKeyLink', id: request.privateKey }]),
+    { kind: 'CertificateLink', id: authority.id },
+    ...(request.replaces === undefined ? [] : [{ kind: 'ReplacedObjectLink', id: request.replaces }]),
+  ]
+  const object = objects.create(
+    certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, services.policy, now),
+  )
+  objects.also(signed.register(object.id))
+  return { der: signed.der, serial: signed.serial, object }
+}
+
+/** An authority below one with a path length gets the remaining length, unless it requests less. */
+function limitPathLength(
+  authority: Authority,
+  { profile, pathLength }: IssueRequest,
+): Pick<ProfileWish, 'pathLength'> {
+  if (pathLength !== undefined) return { pathLength }
+  const left = pathLengthLeft(authority)
+  return profiles[profile].authority && left !== undefined ? { pathLength: Math.max(0, left - 1) } : {}
+}

@@ -1,0 +1,190 @@
+import { BoundedMap } from '@warder/base'
+import type { ObjectId } from '@warder/keys'
+import { derElements } from '@warder/pki'
+import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import type { AuthoritySettings } from './settings.ts'
+
+/** Topic of `Database.changed` for issuers: their authorities and responders. */
+export const issuerTopic = 'pki_issuer'
+
+/** An authority as it is stored. Times in Unix milliseconds. */
+export interface StoredAuthority {
+  /** Of its certificate. */
+  readonly id: ObjectId
+  /** See `issuerId`. */
+  readonly issuer: string
+  readonly keyId: ObjectId
+  /** DER. */
+  readonly certificate: Uint8Array
+  /** DER of the certificates above it, the next one first. */
+  readonly chain: readonly Uint8Array[]
+  readonly settings: AuthoritySettings
+  readonly createdAt: number
+}
+
+interface Row {
+  readonly certificate_id: string
+  readonly issuer: string
+  readonly key_id: string
+  readonly certificate: Uint8Array
+  readonly chain: Uint8Array
+  readonly settings: string
+  readonly created_at: number
+}
+
+const columns = 'a.certificate_id, a.issuer, a.key_id, a.certificate, a.chain, a.settings, a.created_at'
+const byId = query<[id: string], Row>(`SELECT ${columns} FROM pki_authority a WHERE a.certificate_id = ?`)
+const ofIssuer = query<[issuer: string], Row>(
+  `SELECT ${columns} FROM pki_authority a WHERE a.issuer = ? ORDER BY a.created_at DESC, a.certificate_id DESC LIMIT 16`,
+)
+const withKey = query<[keyHash: string], { readonly certificate_id: string }>(
+  'SELECT certificate_id FROM pki_authority WHERE key_hash = ? LIMIT 1',
+)
+/** Without limits the settings are empty. An authority whose certificate was removed counts as one of another owner. */
+const limitedOfOthers = query<[keyHash: string, owner: string], { readonly certificate_id: string }>(
+  `SELECT a.certificate_id FROM pki_authority a LEFT JOIN managed_object o ON o.id = a.certificate_id
+     WHERE a.key_hash = ? AND a.settings <> '{}' AND COALESCE(o.owner, '') <> ? LIMIT 1`,
+)
+const insertAuthority = insertInto<
+  [string, string, string, string, Uint8Array, Uint8Array, string, number, number]
+>('pki_authority', [
+  'certificate_id',
+  'issuer',
+  'key_id',
+  'key_hash',
+  'certificate',
+  'chain',
+  'settings',
+  'created_at',
+  'version',
+])
+const insertIssuer = query<[id: string, now: number, now2: number], unknown>(
+  `INSERT INTO pki_issuer (id, crl_number, crl_due_at, responder_due_at, version) VALUES (?, 0, ?, ?, 1)
+     ON CONFLICT (id) DO NOTHING`,
+)
+const insertHash = query<[hash: string, issuer: string], unknown>(
+  'INSERT INTO pki_issuer_hash (hash, issuer) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING',
+)
+const holderOfName = query<[name: string], { readonly issuer: string }>(
+  'SELECT issuer FROM pki_issuer_hash WHERE hash = ?',
+)
+const touchIssuer = query<[id: string], unknown>('UPDATE pki_issuer SET version = version + 1 WHERE id = ?')
+const issuerOfHash = query<[hash: string], { readonly issuer: string; readonly version: number }>(
+  'SELECT h.issuer, i.version FROM pki_issuer_hash h JOIN pki_issuer i ON i.id = h.issuer WHERE h.hash = ?',
+)
+const visible = query<[after: string, all: number, owner: string, user: string, limit: number], Row>(
+  `SELECT ${columns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
+     WHERE a.certificate_id > ? AND (? = 1 OR o.owner = ? OR EXISTS (
+       SELECT 1 FROM object_grant g WHERE g.object_id = a.certificate_id AND g.user_id IN (?, '*')))
+     ORDER BY a.certificate_id LIMIT ?`,
+)
+
+/** Cache without expiry: rows of authorities are written once and never changed or removed. */
+const known = new WeakMap<Database, Map<string, StoredAuthority>>()
+const maxKnown = 1000
+
+export async function readAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
+  const authorities = known.get(db) ?? new BoundedMap<string, StoredAuthority>(maxKnown)
+  known.set(db, authorities)
+  const before = authorities.get(id)
+  if (before !== undefined) return before
+  const row = await db.get(byId, [id])
+  if (row === undefined) return undefined
+  const authority = toAuthority(row)
+  authorities.set(id, authority)
+  return authority
+}
+
+/** The authorities with one name and key, the newest first. */
+export async function listAuthorities(db: Database, issuer: string): Promise<readonly StoredAuthority[]> {
+  return (await db.all(ofIssuer, [issuer])).map(toAuthority)
+}
+
+/** Is this the key of an authority? @param keyHash see `hashPublicKey` */
+export async function isAuthorityKey(db: Database, keyHash: string): Promise<boolean> {
+  return (await db.get(withKey, [keyHash])) !== undefined
+}
+
+/** Is this the key of an authority with limits that another user owns? @param keyHash see `hashPublicKey` */
+export async function isLimitedByOthers(db: Database, keyHash: string, owner: string): Promise<boolean> {
+  return (await db.get(limitedOfOthers, [keyHash, owner])) !== undefined
+}
+
+/**
+ * A page of the authorities that the user owns or has a right on, in the order of ids.
+ * @param all authorities of all users
+ */
+export async function visibleAuthorities(
+  db: Database,
+  { user, all, after, limit }: { user: string; all: boolean; after: string; limit: number },
+): Promise<readonly StoredAuthority[]> {
+  return (await db.all(visible, [after, all ? 1 : 0, user, user, limit])).map(toAuthority)
+}
+
+/** The first authority of a name, as its `issuerId`. @param name see `hashName` */
+export async function findNameHolder(db: Database, name: string): Promise<string | undefined> {
+  return (await db.get(holderOfName, [name]))?.issuer
+}
+
+/** Remembers the first authority of a name. @param name see `hashName` */
+export function holdName(name: string, issuer: string): Change {
+  return change(insertHash, [name, issuer])
+}
+
+/** Takes a name that no authority has; the commit fails where another request took it meanwhile. */
+export function takeFreeName(name: string, issuer: string): Change {
+  return change(insertHash, [name, issuer], 1)
+}
+
+/** The issuer that a CertID means, with a version that grows when its authorities or its responder change. */
+export const issuerByHash = issuerOfHash
+
+/**
+ * Changes that make a certificate an authority. Its issuer is due for a CRL and a responder at once.
+ * @param hashes under which OCSP finds the issuer
+ */
+export function authorityChanges(
+  db: Database,
+  authority: StoredAuthority,
+  keyHash: string,
+  hashes: readonly string[],
+): Change[] {
+  const { id, issuer, keyId, certificate, chain, settings, createdAt } = authority
+  return [
+    change(insertIssuer, [issuer, createdAt, createdAt]),
+    change(
+      insertAuthority,
+      [
+        id,
+        issuer,
+        keyId,
+        keyHash,
+        certificate,
+        Buffer.concat(chain),
+        JSON.stringify(settings),
+        createdAt,
+        createdAt,
+      ],
+      1,
+    ),
+    ...hashes.map((hash) => change(insertHash, [hash, issuer])),
+    ...issuerChanges(db, issuer),
+  ]
+}
+
+/** Marks the issuer as changed, so that its OCSP responders read it again. */
+export function issuerChanges(db: Database, issuer: string): Change[] {
+  return [change(touchIssuer, [issuer], 1), db.changed(issuerTopic, issuer)]
+}
+
+function toAuthority(row: Row): StoredAuthority {
+  return {
+    id: row.certificate_id as ObjectId,
+    issuer: row.issuer,
+    keyId: row.key_id as ObjectId,
+    certificate: row.certificate,
+    chain: derElements(row.chain, 'The chain').map(({ whole }) => whole),
+    settings: JSON.parse(row.settings) as AuthoritySettings,
+    createdAt: row.created_at,
+  }
+}

@@ -1,0 +1,192 @@
+import { failure } from '@warder/base'
+import type { AlgorithmPolicy, BackendKey } from '@warder/keys'
+import {
+  findGrantedRights,
+  getChainId,
+  type Key,
+  type ManagedObject,
+  mayUse,
+  stateAt,
+  type UnitOfWork,
+  usage,
+  withheld,
+  withheldSentences,
+} from '@warder/keys'
+import {
+  type CertificateSigner,
+  type Issuer,
+  listIssuerKeys,
+  type ParsedCertificate,
+  parseCertificate,
+  readBasicConstraints,
+  readKeyIdentifier,
+  readKeyUsage,
+} from '@warder/pki'
+import type { Change, Database } from '@warder/storage'
+import {
+  authorityChanges,
+  holdName,
+  readAuthority,
+  type StoredAuthority,
+} from '../register/authority-store.ts'
+import { hashName, hashPublicKey, issuerId } from '../register/issuer-id.ts'
+import { parseOnce } from '../register/parsed.ts'
+import { findIssued, registerId } from '../register/register-store.ts'
+import { createSigner } from './signer.ts'
+
+/** KMIP 2.1 §12.1: Certificate Sign. A key that has it signs certificates, whether or not it signs anything else. */
+export const certificateSign = 0x1000
+
+/** An authority that may issue now. */
+export interface Authority extends StoredAuthority {
+  readonly parsed: ParsedCertificate
+  readonly key: Key
+  readonly signer: CertificateSigner
+}
+
+export interface AuthorityServices {
+  readonly db: Database
+  readonly policy: AlgorithmPolicy
+}
+
+/** The authority with this certificate, whether or not it may issue now. */
+export function findAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
+  return readAuthority(db, id)
+}
+
+/**
+ * Opens an authority to issue with it. Rights are the caller's to check: `certify` on its certificate.
+ * @throws Failure crypto_failure when it may not issue now: revoked, over, its key not usable, or one above it is so
+ */
+export async function openAuthority(
+  services: AuthorityServices,
+  objects: Pick<UnitOfWork, 'read' | 'key'>,
+  stored: StoredAuthority,
+  now: number,
+): Promise<Authority> {
+  const certificate = await objects.read(stored.id)
+  const parsed = parseOnce(stored.certificate)
+  requireIssuing(certificate, parsed, now)
+  await requireGood(services.db, stored, now)
+  const key = await objects.key(stored.keyId)
+  if (key === undefined)
+    throw failure('crypto_failure', 'The private key of the authority is not here any more.')
+  await requireAuthorityKey(services.db, certificate, key)
+  return { ...stored, parsed, key, signer: authoritySigner(key, parsed, services.policy, now) }
+}
+
+/**
+ * Requires that the owner of the authority owns its key, or still has the right to certify with it: an authority cannot
+ * sign any more once that right is revoked.
+ */
+async function requireAuthorityKey(
+  db: Database,
+  certificate: Pick<ManagedObject, 'owner'>,
+  { object }: Key,
+): Promise<void> {
+  if (object.owner === certificate.owner) return
+  const granted = await findGrantedRights(db, getChainId(object), certificate.owner)
+  if (granted?.has('certify') !== true)
+    throw failure('crypto_failure', 'The owner of the authority may not certify with its key any more.')
+}
+
+/**
+ * How the key of an authority signs now.
+ * @throws Failure crypto_failure when it may not, or is not that of the certificate
+ */
+export function authoritySigner(
+  key: Key,
+  { spki }: Pick<ParsedCertificate, 'spki'>,
+  policy: AlgorithmPolicy,
+  now: number,
+): CertificateSigner {
+  const { object } = key
+  const signs = (object.usageMask & certificateSign) !== 0 ? object.usageMask | usage.sign : object.usageMask
+  const verdict = mayUse({ ...object, usageMask: signs }, 'sign', now, policy)
+  if (!verdict.allowed) throw failure('crypto_failure', `The key of the authority: ${verdict.sentence}`)
+  const { spki: own, signer } = prepareKey(key, policy)
+  if (!own.equals(spki))
+    throw failure('crypto_failure', 'The key of the authority is not that of its certificate.')
+  return signer
+}
+
+interface Prepared {
+  readonly policy: AlgorithmPolicy
+  readonly spki: Buffer
+  readonly signer: CertificateSigner
+}
+
+/** Caches how a key signs, which does not change; whether it may sign is checked each time. */
+const preparedKeys = new WeakMap<BackendKey, Prepared>()
+
+function prepareKey({ held, object }: Key, policy: AlgorithmPolicy): Prepared {
+  const before = preparedKeys.get(held)
+  if (before?.policy === policy) return before
+  const signer = createSigner(held, policy, object.boundAlg)
+  const spki = held.publicKey?.export({ format: 'der', type: 'spki' }) ?? Buffer.alloc(0)
+  const made = { policy, spki, signer }
+  preparedKeys.set(held, made)
+  return made
+}
+
+function requireIssuing(
+  certificate: ManagedObject | undefined,
+  { notBefore, notAfter }: ParsedCertificate,
+  now: number,
+): asserts certificate is ManagedObject {
+  if (certificate === undefined)
+    throw failure('crypto_failure', 'The certificate of the authority is not here any more.')
+  const kept = withheld(certificate)
+  if (kept !== undefined)
+    throw failure('crypto_failure', `The certificate of the authority: ${withheldSentences[kept]}`)
+  const state = stateAt(certificate, now)
+  if (now < notBefore || now > notAfter)
+    throw failure('crypto_failure', 'The certificate of the authority is not valid now: it issues nothing.')
+  if (state !== 'Active')
+    throw failure('crypto_failure', `The certificate of the authority is ${state}: it issues nothing.`)
+}
+
+/** Neither the authority nor one above it that is known here was revoked, or is on hold. */
+async function requireGood(db: Database, stored: StoredAuthority, now: number): Promise<void> {
+  const path = [stored.certificate, ...stored.chain].map(parseOnce)
+  for (const [index, certificate] of path.entries()) {
+    const above = path[index + 1]
+    if (now > certificate.notAfter)
+      throw failure('crypto_failure', 'A certificate above the authority is over: it issues nothing.')
+    if (above === undefined) return
+    const issuer = issuerId({ name: above.subject, spki: above.spki })
+    const entry = await findIssued(db, registerId(issuer, certificate.serial))
+    if (entry?.revokedAt !== undefined)
+      throw failure('crypto_failure', 'The authority, or one above it, was revoked: it issues nothing.')
+  }
+}
+
+/** The issuer as which the authority signs. */
+export function toIssuer({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'>): Issuer {
+  const { subject, spki, extensions } = parsed
+  return { name: subject, key: signer, spki, keyIdentifier: readKeyIdentifier(extensions) }
+}
+
+/** @throws Failure bad_request for a certificate that is not one of an authority */
+function requireAuthorityCertificate({ extensions }: ParsedCertificate): void {
+  const uses = readKeyUsage(extensions)
+  if (!readBasicConstraints(extensions).authority || uses?.includes('keyCertSign') === false)
+    throw failure('bad_request', 'The certificate is not one of an authority.')
+}
+
+/**
+ * Registers the certificate object of an authority as an authority of this service. Committed with the object, or
+ * alone.
+ * @throws Failure bad_request, PkiError for other certificates
+ */
+export function newAuthority(
+  db: Database,
+  made: Omit<StoredAuthority, 'issuer'>,
+): { readonly authority: StoredAuthority; readonly changes: Change[] } {
+  const parsed = parseCertificate(made.certificate)
+  requireAuthorityCertificate(parsed)
+  const names = { name: parsed.subject, spki: parsed.spki }
+  const authority: StoredAuthority = { ...made, issuer: issuerId(names) }
+  const changes = authorityChanges(db, authority, hashPublicKey(parsed.spki), listIssuerKeys(names))
+  return { authority, changes: [...changes, holdName(hashName(parsed.subject), authority.issuer)] }
+}

@@ -1,0 +1,6 @@
+export { acmeClient } from '../acme/testing/client.ts'
+export { type DnsHost, dnsHost } from '../acme/testing/dns-host.ts'
+export { type HttpHost, httpHost } from '../acme/testing/http-host.ts'
+export { accountKey, signed } from '../acme/testing/signer.ts'
+export { startAcme } from '../acme/testing/start.ts'
+export { type TlsHost, tlsHost } from '../acme/testing/tls-host.ts'

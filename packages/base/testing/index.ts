@@ -1,0 +1,1 @@
+export { quietLog, strictLog } from '../telemetry/testing/quiet-log.ts'

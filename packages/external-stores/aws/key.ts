@@ -1,0 +1,223 @@
+import { andThen, Failure, type MaybePromise } from '@warder/base'
+import {
+  type AlgorithmPolicy,
+  aliasPrefix,
+  type CipherPlan,
+  CryptoFailure,
+  externalPrefix,
+  getChainId,
+  Key,
+  noParameters,
+  type ObjectId,
+  planCipher,
+  processingVersion,
+  protectingVersion,
+  type Right,
+  resolveKid,
+  type UseRefusal,
+} from '@warder/keys'
+import type { Access, OperationContext } from '@warder/server'
+import type { ExternalStoreServices } from '../scope/services.ts'
+import type { AccessKeys } from '../stores/aws/access-keys.ts'
+import { granteeInStore } from '../stores/aws/store-names.ts'
+import { requireGrantedKey } from '../stores/granted-key.ts'
+import { keyNamedIn } from './ciphertext-metadata.ts'
+import { type XksError, xksFailure } from './errors.ts'
+import { type RequestMetadata, recordMetadata } from './request.ts'
+import type { XksRoute } from './route.ts'
+
+/**
+ * The key in the path, if `right` on it was granted to the principal that AWS KMS names, in the key store of the access key
+ * that signs (docs/adr/cloud-key-stores.md). The path names a key by its id, or by an alias of the maker of that access
+ * key. Decryption takes the key that the ciphertext names, which may be another version of the key in the path, or the
+ * key for which the alias stood then.
+ */
+export function awsRight(
+  { accessKeys, store }: Pick<XksRoute, 'accessKeys' | 'store'>,
+  right: Right,
+  version: 'newest' | 'of the ciphertext',
+): Access<ExternalStoreServices> {
+  return {
+    name: `key right granted to aws: ${right}`,
+    check({ path, body }, context) {
+      const { requestMetadata, ciphertextMetadata } = body as {
+        readonly requestMetadata: RequestMetadata
+        readonly ciphertextMetadata?: string
+      }
+      const { services } = context
+      const { externalKeyId = '' } = path
+      recordMetadata(context, requestMetadata, {
+        object: externalKeyId,
+        ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
+      })
+      const grantee = granteeInStore(store, requestMetadata.awsPrincipalArn)
+      const requireGranted = (id: string): MaybePromise<Key> =>
+        requireGrantedKey(services, grantee, id, right)
+      const exactId = version === 'newest' ? undefined : keyNamedIn(ciphertextMetadata)
+      const keep = (found: Key): void => {
+        context.found = found
+      }
+      try {
+        const key = andThen(findNamedKey(accessKeys, context, externalKeyId), (named) => {
+          if (named !== externalKeyId) context.audit({ object: named })
+          return andThen(requireGranted(named), (found) =>
+            version === 'newest'
+              ? protectingVersion(services.keys, found)
+              : exactKey(services, found, {
+                  exactId,
+                  named,
+                  isAlias: named !== externalKeyId,
+                  granted: requireGranted,
+                }),
+          )
+        })
+        return andThen(key, keep, rethrowRefusal)
+      } catch (thrown) {
+        rethrowRefusal(thrown)
+      }
+    },
+  }
+}
+
+/** Ids come first: an alias cannot take the place of a key. */
+function findNamedKey(
+  accessKeys: AccessKeys,
+  { services, principal }: OperationContext<ExternalStoreServices>,
+  externalKeyId: string,
+): MaybePromise<string> {
+  return andThen(services.keys.get(externalKeyId as ObjectId), (known) => {
+    if (known !== undefined) return externalKeyId
+    const signer = accessKeys.get(principal?.name.slice(externalPrefix('aws').length) ?? '')
+    return andThen(signer, (accessKey) =>
+      accessKey?.createdBy === undefined
+        ? externalKeyId
+        : andThen(
+            resolveKid(services, accessKey.createdBy, `${aliasPrefix}${externalKeyId}`),
+            (id) => id ?? externalKeyId,
+          ),
+    )
+  })
+}
+
+interface Exact {
+  readonly exactId: string | undefined
+  readonly named: string
+  readonly isAlias: boolean
+  granted(id: string): MaybePromise<Key>
+}
+
+/** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key that the path does not mean */
+function exactKey(
+  { keys }: ExternalStoreServices,
+  key: Key,
+  { exactId, isAlias, granted }: Exact,
+): MaybePromise<Key> {
+  if (exactId === undefined || exactId === key.object.id) return processingVersion(keys, key)
+  return andThen(keys.get(exactId as ObjectId), (exact) => {
+    const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
+    if (exact === undefined) throw other()
+    const id = getChainId(exact.object)
+    if (id === getChainId(key.object)) return processingVersion(keys, exact)
+    if (!isAlias) throw other()
+    // The key that the alias named then must be granted, too.
+    return andThen(granted(id), () => processingVersion(keys, exact))
+  })
+}
+
+/** A path that leads nowhere is not found, too, and has another name at AWS. */
+export function rethrowRefusal(thrown: unknown): never {
+  if (thrown instanceof Failure && thrown.kind === 'not_found')
+    throw xksFailure('KeyNotFoundException', thrown.message)
+  // A version that is replaced, or too old.
+  if (thrown instanceof Failure && thrown.kind === 'crypto_failure')
+    throw xksFailure('InvalidStateException', thrown.message)
+  throw thrown
+}
+
+/** Key found by `awsRight`. */
+export function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
+  if (found instanceof Key) return found
+  throw xksFailure('InternalException', 'the access check did not run')
+}
+
+const refusals: Readonly<Record<UseRefusal, XksError>> = {
+  destroyed: 'KeyNotFoundException',
+  archived: 'InvalidStateException',
+  disabled: 'InvalidStateException',
+  'awaits destruction': 'InvalidStateException',
+  state: 'InvalidStateException',
+  'not yet': 'InvalidStateException',
+  'no longer': 'InvalidStateException',
+  'usage mask': 'InvalidKeyUsageException',
+  policy: 'InvalidKeyUsageException',
+}
+
+/**
+ * Whether AWS KMS may use the key in this way now. AWS KMS sees keys that are not Active as disabled, also for
+ * decryption, although other front ends still decrypt with a deactivated key.
+ */
+export function requireXksUse(
+  key: Key,
+  use: 'encrypt' | 'decrypt',
+  { services, principal }: OperationContext<ExternalStoreServices>,
+): void {
+  const now = services.clock.now()
+  const verdict = key.mayUse(use, now)
+  if (!verdict.allowed) throw xksFailure(refusals[verdict.why], verdict.sentence)
+  if (key.state !== 'Active')
+    throw xksFailure('InvalidStateException', `The key is ${key.state}: it is disabled for AWS KMS.`)
+  if (!isAes256Gcm(key))
+    throw xksFailure('InvalidKeyUsageException', 'AWS KMS uses AES keys of 256 bits that do AES-GCM.')
+  services.uses.note(getChainId(key.object), principal?.name ?? 'aws', now)
+}
+
+export function isAes256Gcm({ object }: Key): boolean {
+  const { type, algorithm, bits, boundAlg } = object
+  return (
+    type === 'SymmetricKey' &&
+    algorithm === 'AES' &&
+    bits === 256 &&
+    (boundAlg === undefined || boundAlg === 'A256GCM')
+  )
+}
+
+const plans = new WeakMap<AlgorithmPolicy, CipherPlan>()
+
+/**
+ * AES-256-GCM with an IV of 96 bits that is made here, and a tag of 128 bits.
+ * @throws xksFailure('InvalidKeyUsageException') where the policy of the server does not permit it
+ */
+export function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
+  const known = plans.get(policy)
+  if (known !== undefined) return known
+  try {
+    const plan = planCipher('AES', 32, noParameters, policy)
+    plans.set(policy, plan)
+    return plan
+  } catch (error) {
+    if (error instanceof CryptoFailure || error instanceof Failure)
+      throw xksFailure('InvalidKeyUsageException', error.message)
+    throw error
+  }
+}
+
+export function permitsGcm(policy: AlgorithmPolicy): boolean {
+  try {
+    return gcmPlan(policy) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The additional authenticated data: both parts with their lengths, so that bytes of one part cannot be moved to the
+ * other (XKS Proxy API, Encrypt, `ciphertextMetadata`).
+ */
+export function joinAuthenticatedData(aad: Uint8Array, metadata: Uint8Array): Buffer {
+  const data = Buffer.allocUnsafe(3 + aad.length + metadata.length)
+  data.writeUInt16BE(aad.length, 0)
+  data.set(aad, 2)
+  data[2 + aad.length] = metadata.length
+  data.set(metadata, 3 + aad.length)
+  return data
+}

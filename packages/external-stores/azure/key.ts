@@ -1,0 +1,94 @@
+import { andThen, type MaybePromise } from '@warder/base'
+import type { Right } from '@warder/keys'
+import { getChainId, Key, type UseRefusal, withheld, withheldSentences } from '@warder/keys'
+import type { Access, OperationContext } from '@warder/server'
+import type { Static } from 'typebox'
+import type { ExternalStoreServices } from '../scope/services.ts'
+import { granteeNamed, requireGrantedKey } from '../stores/granted-key.ts'
+import { type EkmError, ekmFailure } from './errors.ts'
+import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
+
+/** The key in the path, if `right` on it was granted to the pool of the certificate (docs/adr/cloud-key-stores.md). */
+export function azureRight(right: Right): Access<ExternalStoreServices> {
+  return {
+    name: `key right granted to azure: ${right}`,
+    check({ path, query, body }, context) {
+      requireApiVersion(query)
+      const { request_context } = body as { readonly request_context: Static<typeof RequestContext> }
+      const { key_name = '' } = path
+      const pool = recordContext(context, request_context)
+      context.audit({ object: key_name })
+      return andThen(
+        requireGrantedKey(context.services, granteeNamed('azure', pool), key_name, right),
+        (found) => {
+          context.found = found
+        },
+      )
+    },
+  }
+}
+
+/** Key found by `azureRight`. */
+export function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
+  if (found instanceof Key) return found
+  throw ekmFailure('InternalError', 'the access check did not run')
+}
+
+export type KeyType = 'oct' | 'RSA'
+
+/** Of keys that the API knows. @throws ekmFailure('OperationNotAllowed') */
+export function toKeyType({ object }: Key): KeyType {
+  const { type, algorithm, bits = 0 } = object
+  if (type === 'SymmetricKey' && algorithm === 'AES' && bits === 256) return 'oct'
+  if (type === 'PrivateKey' && algorithm === 'RSA' && [2048, 3072, 4096].includes(bits)) return 'RSA'
+  throw ekmFailure(
+    'OperationNotAllowed',
+    'Managed HSM uses AES keys of 256 bits, and private RSA keys of 2048, 3072 or 4096.',
+  )
+}
+
+const refusals: Readonly<Record<UseRefusal, EkmError>> = {
+  destroyed: 'KeyNotFound',
+  archived: 'KeyDisabled',
+  disabled: 'KeyDisabled',
+  'awaits destruction': 'KeyDisabled',
+  state: 'KeyDisabled',
+  'not yet': 'KeyDisabled',
+  'no longer': 'KeyDisabled',
+  'usage mask': 'OperationNotAllowed',
+  policy: 'OperationNotAllowed',
+}
+
+/** A key that is not Active is disabled for Managed HSM, for unwrapping, too. @throws ekmFailure */
+export function requireEnabled(key: Key): void {
+  const { state } = key
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw ekmFailure('KeyNotFound', `The key is ${state}.`)
+  if (state !== 'Active') throw ekmFailure('KeyDisabled', `The key is ${state}.`)
+  const kept = withheld(key.object)
+  if (kept !== undefined) throw ekmFailure('KeyDisabled', withheldSentences[kept])
+}
+
+/**
+ * Whether the pool may use the key in this way now. The public half wraps: if the private key permits only unwrapping,
+ * as in pairs that KMIP clients create, the public key must exist and permit wrapping.
+ */
+export function requireEkmUse(
+  key: Key,
+  use: 'wrapKey' | 'unwrapKey',
+  { services, principal }: OperationContext<ExternalStoreServices>,
+): MaybePromise<void> {
+  requireEnabled(key)
+  const now = services.clock.now()
+  const verdict = key.mayUse(use, now)
+  const noteUse = (): void => services.uses.note(getChainId(key.object), principal?.name ?? 'azure', now)
+  if (verdict.allowed) return noteUse()
+  const { linkedId, type } = key.object
+  const byPublicHalf = use === 'wrapKey' && verdict.why === 'usage mask' && type === 'PrivateKey'
+  if (!byPublicHalf || linkedId === undefined) throw ekmFailure(refusals[verdict.why], verdict.sentence)
+  return andThen(services.keys.get(linkedId), (half) => {
+    const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
+    if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
+    noteUse()
+  })
+}

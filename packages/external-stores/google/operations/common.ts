@@ -1,0 +1,92 @@
+import { failure } from '@warder/base'
+import type { Access, OperationInput } from '@warder/server'
+import Type from 'typebox'
+import type { ExternalStoreServices } from '../../scope/services.ts'
+import { requireAuthorization } from '../scope/callers.ts'
+import { googlePath } from '../scope/scope.ts'
+import type { Role } from '../tokens/issuers.ts'
+
+/** Two tokens of 16 KiB, a wrapped private key and what is around them. */
+const bodyLimit = 64 * 1024
+
+/** Members shared by the declarations of all operations; tag, error shape and CORS come from the scope. */
+export const common = { tag: 'Google Workspace CSE', bodyLimit, security: ['googleTokens'] } as const
+
+export const path = (operation: string): string => `${googlePath}/${operation}`
+
+/** Bytes (Google's reference). */
+export const limits = {
+  dataKey: 128,
+  reason: 1024,
+  resourceName: 128,
+  perimeterId: 128,
+  wrappedKey: 1024,
+  wrappedPrivateKey: 8192,
+  encryptedDataKey: 1024,
+  digest: 128,
+} as const
+
+export const members = {
+  authentication: Type.String({ description: 'A JWT of the identity provider: who the user is.' }),
+  authorization: Type.String({ description: "Google's JWT: what the user may do." }),
+  reason: Type.Optional(Type.String({ description: 'Recorded; 1 KB at most.' })),
+  key: Type.String({ description: 'The data key, base64; 128 bytes at most.' }),
+  wrappedKey: Type.String({ description: 'What `wrap` answered.' }),
+  wrappedPrivateKey: Type.String({ description: 'What `wrapprivatekey` answered.' }),
+} as const
+
+export const denied = {
+  403: 'The tokens do not allow this, or the wrapping key was not granted to this user.',
+  404: 'The wrapping key is not there, or was not given to Google.',
+  422: 'The key or the algorithm cannot be used for this.',
+} as const
+
+/** Roles of the authorization token that may call an operation. */
+export function roles(...allowed: readonly Role[]): Access<ExternalStoreServices> {
+  return {
+    name: `Google CSE role: ${allowed.join(', ')}`,
+    check(input, context) {
+      recordReason(input, context)
+      const { authorization } = requireAuthorization(context.request)
+      if (!allowed.includes(authorization.role))
+        throw failure('forbidden', `The role ${authorization.role} does not allow this.`)
+    },
+  }
+}
+
+/** The authenticator has asked who it is. */
+export const administrators: Access<ExternalStoreServices> = {
+  name: 'Google CSE administrators',
+  check: recordReason,
+}
+
+export const administratorsAndPeers: Access<ExternalStoreServices> = {
+  name: 'Google CSE administrators, key services',
+  check: recordReason,
+}
+
+type Check = NonNullable<Access<ExternalStoreServices>['check']>
+
+function recordReason(input: OperationInput, context: Parameters<Check>[1]): void {
+  const { reason } = input.body as { readonly reason?: string }
+  if (reason === undefined) return
+  requireShort(reason, 'reason', limits.reason)
+  context.audit({ details: { reason } })
+}
+
+/** @throws failure('bad_request') for a text that is longer than `maxLength` bytes */
+export function requireShort(text: string, member: string, maxLength: number): string {
+  if (Buffer.byteLength(text) > maxLength)
+    throw failure('bad_request', `${member}: is longer than ${maxLength} bytes.`)
+  return text
+}
+
+/**
+ * A secret that was wrapped in a perimeter opens in no other one, and not without one. One that was wrapped without opens
+ * in all: keys that were moved here have none (docs/adr/google-and-microsoft.md).
+ * @throws failure('forbidden')
+ */
+export function requirePerimeter(wrapped: string, allowed: string): void {
+  if (wrapped !== '' && wrapped !== allowed)
+    throw failure('forbidden', 'The key was wrapped in another perimeter.')
+}

@@ -1,0 +1,120 @@
+import { failure } from '@warder/base'
+import { OutboundError } from '@warder/outbound'
+import { type OperationContext, parseStrictObject, post } from '@warder/server'
+import Type from 'typebox'
+import { decodeBase64 } from '../../scope/base64.ts'
+import { define, type ExternalStoreServices } from '../../scope/services.ts'
+import { resourceKeyHash } from '../keys/resource-key-hash.ts'
+import { signClaims } from '../keys/signing-key.ts'
+import { wrapSecret } from '../keys/wrapping-key.ts'
+import { byAuthorization, requireAuthorization } from '../scope/callers.ts'
+import type { GoogleScope } from '../scope/scope.ts'
+import { migrationAudience } from '../tokens/issuers.ts'
+import { common, denied, limits, members, path, roles } from './common.ts'
+
+/** `POST /google_cse/rewrap`: moves a data key from another key service to this one. */
+export const rewrap = (scope: GoogleScope) =>
+  define({
+    ...common,
+    name: 'google_cse.rewrap',
+    route: post(path('rewrap')),
+    summary: 'Move a data key here from another key service',
+    authenticate: byAuthorization(scope),
+    access: roles('migrator'),
+    request: Type.Object({
+      authorization: members.authorization,
+      original_kacls_url: Type.String({ description: 'The other key service: one of the settings.' }),
+      reason: members.reason,
+      wrapped_key: Type.String({ description: 'What the other key service wrapped.' }),
+    }),
+    reply: Type.Object({ resource_key_hash: Type.String(), wrapped_key: Type.String() }),
+    errors: { ...denied, 503: 'The other key service did not answer.' },
+    async act({ body }, context) {
+      const { name, authorization } = requireAuthorization(context.request)
+      const { resourceName, perimeterId } = authorization
+      const original = body.original_kacls_url
+      context.audit({ details: { original_kacls_url: original.slice(0, 2048) } })
+      const peer = scope.peers.find((url) => original === url || original === `${url}/`)
+      if (peer === undefined)
+        throw failure('forbidden', 'original_kacls_url: keys may not be moved from this key service.')
+      decodeBase64(body.wrapped_key, 'wrapped_key', limits.wrappedKey)
+      const dataKey = await unwrapWithPeer(scope, context, peer, {
+        original,
+        resourceName,
+        wrappedKey: body.wrapped_key,
+        reason: body.reason,
+      })
+      try {
+        const binding = { kind: 'data key', resourceName, perimeterId } as const
+        const wrapped_key = await wrapSecret(context, scope.wrappingKey, name, binding, dataKey)
+        return { resource_key_hash: resourceKeyHash(dataKey, resourceName, perimeterId), wrapped_key }
+      } finally {
+        dataKey.fill(0)
+      }
+    },
+  })
+
+interface Moved {
+  /** The address as Google has it. */
+  readonly original: string
+  readonly resourceName: string
+  readonly wrappedKey: string
+  readonly reason: string | undefined
+}
+
+const tokenSeconds = 300
+
+/**
+ * Has the other key service open the key, over the bounded client: https, addresses that were resolved and checked, no
+ * redirects (`foundation/outbound`).
+ */
+async function unwrapWithPeer(
+  { kaclsUrl, signingKey, environment }: GoogleScope,
+  context: OperationContext<ExternalStoreServices>,
+  peer: string,
+  { original, resourceName, wrappedKey, reason }: Moved,
+): Promise<Buffer> {
+  const now = Math.floor(context.services.clock.now() / 1000)
+  const authentication = await signClaims(context, signingKey, {
+    iss: kaclsUrl,
+    aud: migrationAudience,
+    kacls_url: original,
+    resource_name: resourceName,
+    iat: now,
+    exp: now + tokenSeconds,
+  })
+  const request = {
+    authentication,
+    reason: reason ?? '',
+    resource_name: resourceName,
+    wrapped_key: wrappedKey,
+  }
+  const sent = Buffer.from(JSON.stringify(request))
+  const answer = await environment.outbound
+    .post(`${peer}/privilegedunwrap`, sent, {
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+    })
+    .catch((error: unknown) => {
+      throw notAsked(error)
+    })
+  if (answer.status !== 200)
+    throw failure('forbidden', 'The original key service did not give the key.', {
+      detail: `${peer} answered ${answer.status}`,
+    })
+  const key = parseStrictObject(answer.body)?.key
+  answer.body.fill(0)
+  if (typeof key !== 'string')
+    throw failure('overloaded', undefined, { cause: new Error(`${peer} answered without a key`) })
+  return decodeBase64(key, 'the key of the original key service', limits.dataKey)
+}
+
+function notAsked(error: unknown): Error {
+  if (!(error instanceof OutboundError)) return error as Error
+  const refused = error.reason === 'url' || error.reason === 'address' || error.reason === 'redirect'
+  if (refused)
+    return failure('forbidden', 'original_kacls_url: this key service may not be asked.', {
+      detail: error.message,
+      cause: error,
+    })
+  return failure('overloaded', undefined, { cause: error, retryAfterSeconds: 5 })
+}

@@ -1,0 +1,37 @@
+import { failure } from '@warder/base'
+import type { ExternalStore } from '../scope/store.ts'
+import { decrypt } from './decrypt.ts'
+import { microsoftErrors } from './error-shape.ts'
+import { publicKey } from './public-key.ts'
+import { createMicrosoftScope, parseNamedKeys, toServiceUrl } from './scope.ts'
+import type { MicrosoftConfig } from './settings.ts'
+import { versionName, versionOperation } from './version.ts'
+
+/** Double Key Encryption of Microsoft 365. */
+export const microsoft: ExternalStore<MicrosoftConfig> = {
+  name: 'microsoft',
+  title: 'Microsoft DKE',
+  enabled: (config) => config['ms_dke_config.ms_dke_enable'],
+  ratePerSecond: (config) => config['ms_dke_config.ms_dke_rate_limit_per_second'],
+  facts: (config, baseUrl) => {
+    const serviceUrl = toServiceUrl(config.kms_public_url ?? baseUrl)
+    const keys = parseNamedKeys(config)
+    return {
+      service_url: serviceUrl,
+      key_urls: [...keys.keys()].map((name) => `${serviceUrl}/${name}`),
+      keys: Object.fromEntries(keys),
+      trial_key: config['ms_dke_config.ms_dke_trial_key'],
+    }
+  },
+  securitySchemes: {
+    entraToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Of Microsoft Entra.' },
+  },
+  errorShape: microsoftErrors,
+  stopped: () =>
+    failure('forbidden', 'Double Key Encryption was stopped by the operator of the key service.'),
+  operations(environment) {
+    const scope = createMicrosoftScope(environment)
+    const own = scope.current.has(versionName) ? [] : [versionOperation]
+    return [...own, publicKey(scope), decrypt(scope)]
+  },
+}

@@ -1,0 +1,46 @@
+import { failure } from '@warder/base'
+import type { Key } from '@warder/keys'
+import { type ExternalStoreName, everyPrincipal } from '@warder/keys'
+import type { KeySet, VerificationKey } from '@warder/server'
+import { granteeNamed, requireGrantedKey } from '../stores/granted-key.ts'
+import type { ExternalStoreServices } from './services.ts'
+
+/** Tokens that this service signs for a store are of this algorithm. */
+export const ownAlgorithm = 'RS256'
+
+/**
+ * An RSA key of the settings that was granted to a store (`google:*`) to sign tokens of its own.
+ * @throws Failure while it may not
+ */
+export async function ownSigningKey(
+  services: ExternalStoreServices,
+  store: ExternalStoreName,
+  kid: string,
+): Promise<Key> {
+  const granted = await requireGrantedKey(services, granteeNamed(store, everyPrincipal), kid, 'sign')
+  const key = await services.namedKeys.require(granted)
+  const verdict = key.mayUse('sign', services.clock.now())
+  if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
+  const { object } = key.requireBoundTo(ownAlgorithm)
+  if (object.type !== 'PrivateKey' || object.algorithm !== 'RSA')
+    throw failure('crypto_failure', 'The signing key is not an RSA private key.')
+  return key
+}
+
+/** The name that `/v1/crypto/sign` gives the key, too. */
+export function toPublishedKid({ object }: Key): string {
+  return object.linkedId ?? object.id
+}
+
+/** The key set for tokens that such a key signed. No token is accepted while the key may not sign. */
+export function ownKeySet(services: ExternalStoreServices, store: ExternalStoreName, kid: string): KeySet {
+  return {
+    async find(wanted): Promise<readonly VerificationKey[]> {
+      const key = await ownSigningKey(services, store, kid).catch(() => undefined)
+      if (key === undefined) return []
+      const algorithms = [ownAlgorithm]
+      const published = { kid: toPublishedKid(key), key: key.publicMaterial.key, algorithms }
+      return wanted === undefined || wanted === published.kid ? [published] : []
+    },
+  }
+}

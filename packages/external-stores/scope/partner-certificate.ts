@@ -1,0 +1,43 @@
+import type { X509Certificate } from 'node:crypto'
+import type { ExternalStoreName } from '@warder/keys'
+import type { AuthenticationContext } from '@warder/server'
+import { readPeerCommonName } from '@warder/server'
+import { isBrowserRequest } from './browser.ts'
+import type { ExternalStoreServices } from './services.ts'
+
+/** The Common Name of a partner's client certificate, or why there is none that counts: for the log. */
+export type PartnerVerdict = { readonly name: string } | { readonly problem: string }
+
+interface Known {
+  readonly verdict: PartnerVerdict
+  /** Unix milliseconds. */
+  readonly validUntil: number
+}
+
+/**
+ * Reads the client certificate of a cloud: it has to be under the authorities of that cloud, within its dates, and have
+ * a Common Name of the list. One that a browser sends for a page does not count: it would be its user's.
+ */
+export function partnerNamed(store: ExternalStoreName, names: readonly string[]) {
+  const allowed = new Set(names)
+  const known = new WeakMap<X509Certificate, Known>()
+  return ({ request, services }: AuthenticationContext<ExternalStoreServices>): PartnerVerdict => {
+    if (isBrowserRequest(request)) return { problem: 'a browser sent the request' }
+    const certificate = request.partnerCertificate?.(store)
+    if (certificate === undefined)
+      return { problem: 'no client certificate under the authorities of the cloud' }
+    let found = known.get(certificate)
+    if (found === undefined) {
+      found = { verdict: verdictOn(certificate, allowed), validUntil: certificate.validToDate.getTime() }
+      known.set(certificate, found)
+    }
+    if (services.clock.now() > found.validUntil) return { problem: 'the client certificate has expired' }
+    return found.verdict
+  }
+}
+
+function verdictOn(certificate: X509Certificate, allowed: ReadonlySet<string>): PartnerVerdict {
+  const name = readPeerCommonName(certificate)
+  if (name !== undefined && allowed.has(name)) return { name }
+  return { problem: 'the Common Name of the client certificate is not in the settings' }
+}

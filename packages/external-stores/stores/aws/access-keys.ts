@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import { type Clock, Secret } from '@warder/base'
+import type { Seal } from '@warder/storage'
+import { createRowCache, type Database } from '@warder/storage'
+import { accessKeyTopic, accessKeyVersion, readAccessKey } from './access-key-store.ts'
+
+/** A credential of AWS KMS (XKS Proxy API, appendix A): its secret, region and path. */
+export interface AccessKey {
+  readonly id: string
+  /** Path before `/kms/xks/v1`; empty, or beginning with a slash. */
+  readonly uriPrefix: string
+  /** The AWS region of the key store. */
+  readonly region: string
+  readonly secret: Secret
+  /** The user who created it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
+  readonly createdBy?: string
+}
+
+/** Access keys by id: those of the database, read again when they change, and the one of the settings. */
+export interface AccessKeys {
+  get(id: string): Promise<AccessKey | undefined>
+}
+
+export interface AccessKeysOptions {
+  readonly db: Database
+  readonly seal: Seal
+  readonly clock: Clock
+  /** PostgreSQL only: see `createRowCache`. */
+  readonly leaseMs: number
+  /** The one of the settings. */
+  readonly configured?: AccessKey | undefined
+}
+
+/** 20 to 30 of A to Z and 2 to 7 (XKS Proxy API, appendix A). */
+const idForm = /^[A-Z2-7]{20,30}$/
+
+export function createAccessKeys(options: AccessKeysOptions): AccessKeys {
+  const { db, seal, clock, leaseMs, configured } = options
+  const rows = createRowCache<AccessKey>({
+    db,
+    clock,
+    leaseMs,
+    topic: accessKeyTopic,
+    version: accessKeyVersion,
+    capacity: 100,
+    async load(id) {
+      const row = await readAccessKey(db, seal, id)
+      if (row === undefined) return undefined
+      const { uri_prefix: uriPrefix, region, version, clear, created_by: createdBy } = row
+      return { version, value: { id, uriPrefix, region, secret: new Secret(clear), createdBy } }
+    },
+  })
+  return {
+    async get(id) {
+      if (!idForm.test(id)) return undefined
+      return (await rows.get(id)) ?? (configured?.id === id ? configured : undefined)
+    },
+  }
+}
+
+const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** A new id of 24 characters and a secret of 256 bits, each in the form that AWS KMS takes. */
+export function newAccessKey(): { readonly id: string; readonly secret: string } {
+  const id = Array.from(randomBytes(24), (byte) => base32[byte & 31]).join('')
+  return { id, secret: randomBytes(32).toString('base64') }
+}
+
+/** Why this cannot be the path before `/kms/xks/v1` (XKS Proxy API, API operations). */
+export function uriPrefixProblem(prefix: string): string | undefined {
+  const formed = prefix === '' || /^(?:\/[A-Za-z0-9_-]+)+$/.test(prefix)
+  // 128 with `/kms/xks/v1`.
+  if (formed && prefix.length <= 117) return undefined
+  return 'a path prefix is empty, or at most 117 letters, digits, slashes, dashes and underscores that begin with a slash and do not end with one'
+}
+
+/** Why this cannot be an AWS region. */
+export function regionProblem(region: string): string | undefined {
+  if (/^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/.test(region)) return undefined
+  return 'a region is written as AWS does: eu-west-1'
+}

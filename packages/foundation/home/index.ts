@@ -1,1 +1,0 @@
-export { findExposedFiles, inHome, openHome, requireUsableHome, restoreFolder, writeOnce } from './home.ts'

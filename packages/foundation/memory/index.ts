@@ -1,1 +1,0 @@
-export { factorJwkMembers, privateJwkMembers, publicJwkMembers, secretJwkMembers } from './jwk-members.ts'

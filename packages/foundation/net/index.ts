@@ -1,1 +1,0 @@
-export { addressSet, parseCidr } from './client-address.ts'

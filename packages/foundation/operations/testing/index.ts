@@ -1,1 +1,0 @@
-export { type HostileRequest, requestsWithText } from './text-walk.ts'

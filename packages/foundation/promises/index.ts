@@ -1,1 +1,0 @@
-export { andThen, type MaybePromise } from './and-then.ts'

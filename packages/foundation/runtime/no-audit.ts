@@ -1,9 +1,0 @@
-import type { AuditTrail } from '../audit/types.ts'
-
-/** `audit_enabled = false`: nothing is recorded, and nothing waits for a record. */
-export const noAudit: AuditTrail = {
-  mode: 'continue',
-  record() {},
-  async recordDurably() {},
-  async flush() {},
-}

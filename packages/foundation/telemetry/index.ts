@@ -1,6 +1,0 @@
-export { type Counters, runtimeCounters, startCounters } from './counters.ts'
-export { createLogger, type LoggerOptions, type LogLevel } from './logger.ts'
-export { memoizeFor } from './memoize-for.ts'
-export { createMetrics, mergeMetrics, type ThreadMetrics } from './metrics.ts'
-export { type OtlpOptions, type OtlpSource, startOtlpExport, toAttributes, toResource } from './otlp.ts'
-export type * from './types.ts'

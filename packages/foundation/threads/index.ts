@@ -1,2 +1,0 @@
-export { releaseMemoryWhenIdle } from './release-memory.ts'
-export { lowerThreadPriority } from './thread-priority.ts'

@@ -1,0 +1,2 @@
+export { clientCertificates } from '../client-certificate.ts'
+export { createEndedMemory } from '../revocations/ended-set.ts'

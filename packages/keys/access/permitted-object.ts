@@ -1,0 +1,123 @@
+import { andThen, type MaybePromise } from '@warder/base'
+import type { AuditFields } from '@warder/server'
+import type { Key } from '../objects/key-ring.ts'
+import type { ManagedObject } from '../objects/managed-object.ts'
+import { asObjectId, type ObjectId } from '../objects/object-id.ts'
+import { refusal, withheldRefusals } from '../objects/refusal.ts'
+import { withheld } from '../objects/state-machine.ts'
+import type { UnitOfWork } from '../objects/unit-of-work.ts'
+import { findKeyVersion } from '../objects/version-store.ts'
+import { isLaterVersion } from '../objects/version-use.ts'
+import { resolveKid } from './aliases.ts'
+import type { AccessServices } from './key-access.ts'
+import { officerAccess, reservedSentence, type Verdict, verdictOn } from './permission.ts'
+import { materialRights, type Right } from './right.ts'
+import { type VersionForm, versionForm } from './version-form.ts'
+
+/** A request that names objects. */
+export interface Requester {
+  readonly services: Pick<AccessServices, 'aliases' | 'db' | 'roles'>
+  readonly principal: { readonly name: string }
+  /** Objects as the request sees them, and where changes are staged. */
+  readonly objects: UnitOfWork
+  /** Adds to the audit record. Never secrets. */
+  audit(fields: AuditFields): void
+}
+
+/** Replaces invalid identifiers, which must not reach the database: PostgreSQL rejects NUL in text. */
+const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
+
+/** Rights of operations that choose a version of the key that they name. */
+const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
+
+/**
+ * Another object that the request names, if the requester has `right` on it.
+ * @throws Refusal ObjectNotFound for unknown objects and those on which the requester has no right at all;
+ *   PermissionDenied if the requester has other rights on it; ObjectArchived, WrongKeyLifecycleState if it is withheld
+ */
+export function requirePermittedObject(
+  requester: Requester,
+  id: string,
+  right: Right,
+): MaybePromise<ManagedObject> {
+  return andThen(resolveIdentifier(requester, id), (known) =>
+    andThen(requester.objects.read(known), (object) => judge(requester, known, object, object, right)),
+  )
+}
+
+/** As `requirePermittedObject`, but loads the key; synchronous for a cached key of the requester on SQLite. */
+export function openPermittedKey(requester: Requester, id: string, right: Right): MaybePromise<Key> {
+  return andThen(resolveIdentifier(requester, id), (known) =>
+    andThen(requester.objects.key(known), (key) => judge(requester, known, key?.object, key, right)),
+  )
+}
+
+/** Resolves an alias or a version; an invalid identifier is returned unchanged and will not be found. */
+export function resolveIdentifier(requester: Requester, id: string): MaybePromise<string> {
+  const form = versionForm(id)
+  if (form === undefined) return resolveAlias(requester, id)
+  return andThen(requester.objects.read(id), (own) =>
+    own === undefined ? findVersion(requester, form) : chooseOwnOrVersion(requester, own, form),
+  )
+}
+
+/**
+ * An object whose chosen identifier has this form takes precedence over a version. An object of another owner that is
+ * newer than the key does not, so that no object can shadow a version (docs/adr/key-life-cycle-and-versions.md).
+ */
+async function chooseOwnOrVersion(
+  requester: Requester,
+  own: ManagedObject,
+  form: VersionForm,
+): Promise<string> {
+  const key = await requester.objects.read(await resolveAlias(requester, form.name))
+  const isSquatter = key !== undefined && key.owner !== own.owner && own.createdAt > key.createdAt
+  return isSquatter ? findVersion(requester, form) : own.id
+}
+
+function resolveAlias({ services, principal }: Requester, id: string): MaybePromise<string> {
+  return andThen(resolveKid(services, principal.name, id), (known) => known ?? id)
+}
+
+/** A caller without rights on the key gets the reply for an unknown one: rights are checked on the resolved object. */
+async function findVersion(requester: Requester, { name, version }: VersionForm): Promise<string> {
+  const known = await resolveAlias(requester, name)
+  const key = await requester.objects.read(known)
+  if (key === undefined || isLaterVersion(key)) return `${name}@`
+  if (version === 'latest') return key.newestId ?? key.id
+  return (await findKeyVersion(requester.services.db, key, version))?.id ?? `${name}@`
+}
+
+/** An unknown object is handled like a forbidden one, so that both have the same timing and the same message. */
+function judge<Found>(
+  requester: Requester,
+  id: string,
+  object: ManagedObject | undefined,
+  found: Found | undefined,
+  right: Right,
+): MaybePromise<Found> {
+  const { db, roles } = requester.services
+  const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
+  const asOfficer = () => requester.audit(officerAccess)
+  const verdict = verdictOn(db, roles, about, requester.principal.name, right, asOfficer)
+  return andThen(verdict, (now) => requirePermitted(now, object, found, right))
+}
+
+function requirePermitted<Found>(
+  verdict: Verdict,
+  object: ManagedObject | undefined,
+  found: Found | undefined,
+  right: Right,
+): Found {
+  if (object === undefined || found === undefined || verdict === 'nothing')
+    throw refusal('ObjectNotFound', 'DENIED')
+  if (verdict === 'reserved') throw refusal('PermissionDenied', reservedSentence)
+  if (verdict !== 'allowed')
+    throw refusal('PermissionDenied', 'The caller has other rights on the object, not this one.')
+  // For destroyed objects the operation itself reports the destruction. In use, the first id of a key with versions
+  // names the whole key: whether the version that does the work is withheld is checked on that version (`mayUse`).
+  const isKey = object.newestId !== undefined && versionRights.has(right)
+  const kept = materialRights.has(right) && !isKey ? withheld(object) : undefined
+  if (kept !== undefined) throw refusal(...withheldRefusals[kept])
+  return found
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startKms } from '@warder/kms/testing'
+
+const key = { kty: 'oct', alg: 'A256GCM' }
+const pair = { kty: 'EC', crv: 'P-256' }
+
+test('one owner has no more objects than they may, however many they ask for at once; others are not in the way (K26)', async () => {
+  let now = 0
+  const clock = { now: () => Date.now(), monotonic: () => now }
+  const limit = 40
+  await using kms = await startKms({ clock, config: { max_objects_per_owner: limit } })
+  const alice = kms.user('alice')
+  const owned = async (who = alice): Promise<number> => (await who.get('/access/owned')).json.length
+  // A crowd, several times: each wave sees what the one before left.
+  for (let wave = 0; wave < 7; wave++) {
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => alice.post('/v1/crypto/keys', index % 3 === 0 ? pair : key)),
+    )
+    for (const { status, json } of answers) {
+      assert.ok(status === 200 || (status === 403 && json.error === 'forbidden'), String(status))
+    }
+    assert.ok((await owned()) <= limit + 1, String(await owned()))
+    now += 5000
+  }
+  assert.ok((await owned()) >= limit, String(await owned()))
+  const refused = await alice.post('/v1/crypto/keys', key)
+  assert.deepEqual(
+    [refused.status, refused.json.description],
+    [403, 'You own as many objects as one owner may have here.'],
+  )
+  assert.equal((await alice.get('/access/create')).json.has_create_permission, true)
+  assert.equal((await kms.user('bob').post('/v1/crypto/keys', key)).status, 200)
+
+  const [first, second] = (await alice.get('/access/owned')).json
+  for (const { object_id: id } of [first, second]) await alice.del(`/v1/crypto/keys/${id}`)
+  now += 5000
+  assert.equal((await alice.post('/v1/crypto/keys', key)).status, 200)
+})

@@ -1,0 +1,81 @@
+import { failure } from '@warder/base'
+
+interface RightRow {
+  /** The name of several rights that it is one of. */
+  readonly group?: 'Read' | 'UseKey' | 'Modify' | 'Destroy' | 'Authorize'
+  /**
+   * A crypto officer has it on objects of other users: to manage them and decide which users use them, but not to use
+   * them or export their material.
+   */
+  readonly officer?: true
+  /** Its use needs the material, which an archived object does not give (KMIP 2.1 §6.1.4). */
+  readonly material?: true
+}
+
+/**
+ * Rights on one object. They are the KMIP operation names in the spelling of the API, and `authorize`, which permits
+ * its holder to grant and revoke on the owner's behalf. No right implies another, and a use that has the effect of
+ * several operations requires the rights of all of them (docs/adr/rights-and-reach.md).
+ */
+const table = {
+  encrypt: { group: 'UseKey', material: true },
+  decrypt: { group: 'UseKey', material: true },
+  sign: { group: 'UseKey', material: true },
+  signatureverify: { group: 'UseKey', material: true },
+  mac: { group: 'UseKey', material: true },
+  hash: {},
+  derivekey: { group: 'UseKey', material: true },
+  get: { group: 'Read', material: true },
+  getattributes: { group: 'Read', officer: true },
+  export: { group: 'Read', material: true },
+  import: {},
+  locate: { group: 'Read', officer: true },
+  certify: { group: 'UseKey', material: true },
+  validate: { group: 'Read', officer: true },
+  rekey: { group: 'Modify', material: true },
+  activate: { group: 'Modify', officer: true },
+  revoke: { group: 'Destroy', officer: true },
+  destroy: { group: 'Destroy', officer: true },
+  addattribute: { group: 'Modify', officer: true },
+  modifyattribute: { group: 'Modify', officer: true },
+  setattribute: { group: 'Modify', officer: true },
+  deleteattribute: { group: 'Modify', officer: true },
+  authorize: { group: 'Authorize', officer: true },
+} as const satisfies Readonly<Record<string, RightRow>>
+export type Right = keyof typeof table
+
+const getRow = (right: Right): RightRow => table[right]
+export const rights = Object.keys(table) as readonly Right[]
+export const officerRights = rightsWith(({ officer }) => officer === true)
+export const materialRights = rightsWith(({ material }) => material === true)
+
+function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
+  return new Set(rights.filter((right) => holds(getRow(right))))
+}
+
+/** The right to create objects; it is on no object. */
+export const createRight = 'create'
+/** The right to manage external key stores: to stop one, and to create its credentials. Not on an object either. */
+export const externalRight = 'external'
+/** Rights that are on no object. */
+export type GeneralRight = typeof createRight | typeof externalRight
+/** Object of grants of `create` and `external`, and grantee that means every authenticated user. */
+export const anyObject = '*'
+export const everybody = '*'
+
+/** Names of several rights, in the order of the table. */
+export const rightGroups: ReadonlyMap<string, readonly Right[]> = Map.groupBy(
+  rights.filter((right) => getRow(right).group !== undefined),
+  (right) => String(getRow(right).group),
+)
+
+/** Reads one name of a grant: a group (`UseKey`), or an operation (`getattributes`, `get_attributes`, `Encrypt`). */
+export function parseRights(name: string): readonly (Right | GeneralRight)[] {
+  const group = rightGroups.get(name)
+  if (group !== undefined) return group
+  const plain = name.toLowerCase().replaceAll('_', '')
+  if (plain === createRight || plain === externalRight) return [plain]
+  const right = rights.find((known) => known === plain)
+  if (right === undefined) throw failure('bad_request', 'operation_types names an unknown right.')
+  return [right]
+}

@@ -1,0 +1,79 @@
+import type { KeyObject } from 'node:crypto'
+import type { MaybePromise } from '@warder/base'
+import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
+import type { OaepHash } from '../crypto/algorithms/rsa-encryptions.ts'
+import type { SignaturePlan } from '../crypto/algorithms/signatures.ts'
+import type { CipherPlan } from '../crypto/cipher/cipher-plan.ts'
+import type { CipherInput, CipherStream, Encrypted, PlainInput } from '../crypto/cipher/symmetric.ts'
+import type { Derivation } from '../crypto/derivation/derive-key.ts'
+import type { MacPlan } from '../crypto/mac/mac.ts'
+import type { MaterialKind } from '../crypto/material/material.ts'
+import type { KeyShape } from '../crypto/material/public-half.ts'
+import type { RsaPlan } from '../crypto/rsa/rsa-encryption.ts'
+import type { ToSign } from '../crypto/signature/sign.ts'
+
+/**
+ * Executes the operations of keys: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The only
+ * implementation keeps keys in the memory of this process (`software.ts`). One for a security module or another key
+ * management service would hold references and return promises (docs/adr/key-architecture.md).
+ */
+export interface KeyBackend {
+  /**
+   * Loads a key from the material in its row.
+   * @param material canonical bytes of the key, or the reference that this backend returned; the caller wipes them
+   * @throws Failure internal_error when it is neither
+   */
+  open(kind: MaterialKind, material: Uint8Array): MaybePromise<BackendKey>
+}
+
+/**
+ * A key, used by reference: nothing here gives its secret part away. Plans were made and permitted before; whether the
+ * key may be used was decided before. Every operation rejects with, or throws, a CryptoFailure or a Failure. One that
+ * the backend cannot do throws CryptoFailure unsupported.
+ */
+export interface BackendKey {
+  /** Facts that planning needs about the key. */
+  readonly shape: KeyShape
+  /** The public half, or the public key itself; undefined of a secret key. Operations with it need no backend. */
+  readonly publicKey: KeyObject | undefined
+  /** With a secret key. */
+  encrypt(plan: CipherPlan, input: PlainInput): MaybePromise<Encrypted>
+  /** With a secret key. */
+  decrypt(plan: CipherPlan, input: CipherInput): MaybePromise<Buffer>
+  /** With an RSA private key. */
+  decryptRsa(plan: RsaPlan, data: Uint8Array): MaybePromise<Buffer>
+  /**
+   * A content key of `bytes` bytes, with an RSA private key: the wrapped one, or another one for what does not open
+   * (implicit rejection, RFC 7516 §11.5).
+   */
+  unwrapContentKey(hash: OaepHash, wrapped: Uint8Array, bytes: number): MaybePromise<Buffer>
+  /** The shared secret of an encapsulation, with an ML-KEM private key. */
+  decapsulate(encapsulation: Uint8Array): MaybePromise<Buffer>
+  /** With a private key. */
+  sign(plan: SignaturePlan, what: ToSign): MaybePromise<Buffer>
+  /** With a secret key. */
+  mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
+  /**
+   * The HMAC key derived from a secret or private key, which reveals nothing about it (docs/adr/transit.md). It is held
+   * as long as this key.
+   */
+  openHmacKey(): MaybePromise<BackendKey>
+  /** New key material from a secret key. */
+  derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
+  /** The raw shared secret of this private key and another's public key, as the derivation wants it. */
+  agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
+  /** Ciphers that are fed part by part; undefined where a backend takes its data in one piece. */
+  readonly parts: CipherParts | undefined
+  /** The key itself, where it is in this process: for work that is handed to a thread. */
+  readonly local: KeyObject | undefined
+}
+
+export type DerivationFromKey = Omit<Derivation, 'secret' | 'agreement'>
+
+export interface CipherParts {
+  openEncryption(
+    plan: CipherPlan,
+    input: Omit<PlainInput, 'data'>,
+  ): CipherStream & { readonly iv: Buffer | undefined }
+  openDecryption(plan: CipherPlan, input: Omit<PlainInput, 'data'>): CipherStream
+}

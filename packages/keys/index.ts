@@ -1,0 +1,539 @@
+export { forgetsSecrets, formatAction, type RotationAction, readAction } from './abe/actions.ts'
+export { inFailures } from './abe/failure.ts'
+export {
+  abeAlgorithm,
+  abeBits,
+  abeForm,
+  abeMaterial,
+  issueUserKey,
+  requireAbe,
+  rotateMaster,
+} from './abe/managed-keys.ts'
+export { type NewAbeObjects, newMasterObjects, newUserObject } from './abe/new-objects.ts'
+export { countItems, readFraming, sealRequest } from './abe/request.ts'
+export { abeThread } from './abe/thread.ts'
+export { listUserKeys, userKeysWithout } from './abe/user-key-store.ts'
+export { type AliasName, fullForm, ownForm, parseAlias, readOwnAlias } from './access/alias-name.ts'
+export {
+  type Alias,
+  aliasCreation,
+  aliasesNamed,
+  aliasesOfKey,
+  aliasId,
+  aliasMove,
+  aliasRemoval,
+  countAliases,
+  findAlias,
+  listAliases,
+  ownAliasesOfMany,
+} from './access/alias-store.ts'
+export { createAliases, maxAliases, resolveKid } from './access/aliases.ts'
+export {
+  type ApprovableOnObject,
+  type ApprovalSettings,
+  type Askable,
+  approvable,
+  approvableOnObjects,
+  askable,
+  createApprovalPolicy,
+  defaultCredentialWaitSeconds,
+  toVoteRule,
+} from './access/approval-policy.ts'
+export {
+  type ApprovalRequest,
+  findRequest,
+  type Governance,
+  listRequests,
+  requestChange,
+  runningRequests,
+  stateChange,
+  sweepRequests,
+  type Vote,
+  voteChange,
+  votesOn,
+  type Wish,
+} from './access/approval-store.ts'
+export {
+  approvalNeeded,
+  approvalsAmong,
+  hashRequest,
+  isBeyondReach,
+  requireApproval,
+  requireApprovedCredential,
+  requireKeptTags,
+  requireNoApproval,
+  requirePartsMayGo,
+  requireVoteCredential,
+} from './access/approvals.ts'
+export { createAuditedItem, recordItems } from './access/audited-items.ts'
+export {
+  blockChanges,
+  countBlocks,
+  isBlocked,
+  listBlocks,
+  readBlocks,
+  unblockChanges,
+} from './access/block-store.ts'
+export { type Blocks, createBlocks, maxBlocks } from './access/blocks.ts'
+export { publicAccess, signedIn } from './access/callers.ts'
+export { activateByShares, beginCeremony, type CeremonyServices, type Share } from './access/ceremony.ts'
+export { createAccess, requireCreate } from './access/create-access.ts'
+export {
+  personalMethods,
+  readSetCredentials,
+  readWaitingCredentials,
+  requireCredentialWaited,
+} from './access/credential-wait-store.ts'
+export {
+  createDestructionPolicy,
+  type DestructionSettings,
+  daysProblem,
+  maxDays,
+  readDaysBy,
+} from './access/destruction-policy.ts'
+export { foldAscii, foldEmail } from './access/email.ts'
+export {
+  type ExternalStoreName,
+  everyPrincipal,
+  externalPrefix,
+  externalPrincipal,
+  externalStoreNames,
+  isEveryPrincipal,
+  isStoreItself,
+  normalizeName,
+  storeOfName,
+} from './access/external-names.ts'
+export {
+  adoptGovernance,
+  digestOfGovernance,
+  requireAdoptable,
+  rootKeyApproval,
+  toGovernance,
+} from './access/governance.ts'
+export { governor } from './access/governor.ts'
+export {
+  findGrantedRights,
+  findRightsForAny,
+  findRightsForEither,
+  grantChanges,
+  grantsOn,
+  hasGrantWithPrefix,
+  hasRoomForGrantee,
+  isGrantedToAny,
+  listObtainedObjects,
+  revokeChanges,
+} from './access/grant-store.ts'
+export {
+  type AccessServices,
+  keyRight,
+  type Resolved,
+  requirePermittedKey,
+  requirePrincipal,
+} from './access/key-access.ts'
+export { afterCountingUse, requireHmacKeyUse, requireKeyUse } from './access/key-use.ts'
+export { createNamedKeys, type NamedKeys } from './access/named-keys.ts'
+export { createNames, endedPrefix, endName, type Names, transfer } from './access/names.ts'
+export {
+  activationChange,
+  endActivationsChange,
+  findCeremony,
+  latestCeremony,
+  runningActivation,
+} from './access/officer-store.ts'
+export { createOfficers, type OfficerSettings } from './access/officers.ts'
+export {
+  countHoldings,
+  materialGrantedTo,
+  namesThatVote,
+  ownsAnything,
+  voidVotes,
+} from './access/ownership-store.ts'
+export {
+  hasCreateRight,
+  hasExternalRight,
+  keyNotFound,
+  mayCreate,
+  officerAccess,
+  type Roles,
+  requireAllowed,
+  type Verdict,
+  verdictOn,
+} from './access/permission.ts'
+export {
+  openPermittedKey,
+  type Requester,
+  requirePermittedObject,
+  resolveIdentifier,
+} from './access/permitted-object.ts'
+export { findUnrecordedReset, policyToReset, resetPolicy } from './access/policy-reset.ts'
+export { principalNamed, unauthorized } from './access/principal-named.ts'
+export { ownerQuota } from './access/quota.ts'
+export { holdRestored, releaseChanges } from './access/restore.ts'
+export { createRestoreGate, type RestoreGate } from './access/restore-gate.ts'
+export { findHold } from './access/restore-store.ts'
+export {
+  anyObject,
+  createRight,
+  everybody,
+  externalRight,
+  type GeneralRight,
+  materialRights,
+  parseRights,
+  type Right,
+} from './access/right.ts'
+export { findLiveSubject } from './access/subject-store.ts'
+export { versionForm } from './access/version-form.ts'
+export { requiresActivation, votersAmong, wasRevoked } from './access/voters.ts'
+export { type AttributeRule, attributeRules } from './attributes/attribute-table.ts'
+export {
+  certificateAttributes,
+  digestAttribute,
+  type PublicKeyKind,
+  publicKeyKind,
+} from './attributes/certificate-attributes.ts'
+export {
+  commonValue,
+  defaultLease,
+  indexDate,
+  indexValue,
+  memberIndexName,
+  toIndexText,
+  vendorIndexName,
+} from './attributes/index-value.ts'
+export {
+  defaultKeyFormat,
+  digestFormats,
+  domainMembers,
+  ellipticCurve,
+  type HalfType,
+  isEcKey,
+  type KeyFormat,
+  rsaMembers,
+  transparentTypes,
+  writeKeyMaterial,
+} from './attributes/key-material.ts'
+export {
+  type AlgorithmName,
+  byteKeysOf,
+  type CurveName,
+  curveByName,
+  findKeyColumns,
+  kmipKeyKind,
+  toKmipAlgorithm,
+  toStoredKeyKind,
+} from './attributes/key-names.ts'
+export { type IndexGaps, ObjectAttributes, toStoredValue } from './attributes/object-attributes.ts'
+export { attributesForReplacement, passesToReplacement } from './attributes/replacement.ts'
+export type { DescribedKey } from './backend/described-key.ts'
+export type { BackendKey, CipherParts, KeyBackend } from './backend/key-backend.ts'
+export { softwareBackend, softwareKey } from './backend/software.ts'
+export { bulkThread } from './bulk/bulk.ts'
+export { largeMember, openLarge, sealLarge } from './bulk/bulk-crypto.ts'
+export {
+  algorithmFor,
+  algorithmNames,
+  algorithms,
+  canonicalName,
+  optionalAlgorithms,
+  toKeyOps,
+} from './crypto/algorithms/algorithms.ts'
+export { isCipher } from './crypto/algorithms/ciphers.ts'
+export { CryptoFailure, refuse } from './crypto/algorithms/failure.ts'
+export { isFipsSymmetric } from './crypto/algorithms/fips-symmetric.ts'
+export { digest, type HashAlgorithm, type HashName, requireHash } from './crypto/algorithms/hashes.ts'
+export { keyTypes, type MaterialAlgorithm } from './crypto/algorithms/key-types.ts'
+export {
+  type CryptographicParameters,
+  noParameters,
+  type ParameterName,
+  spelling,
+} from './crypto/algorithms/parameters.ts'
+export {
+  type AlgorithmPolicy,
+  algorithmPolicy,
+  keyFacts,
+  type PolicyFacts,
+  type PolicyList,
+  plainName,
+  policyLists,
+  recommendedNames,
+  requirePermitted,
+} from './crypto/algorithms/policy.ts'
+export type { SignaturePlan } from './crypto/algorithms/signatures.ts'
+export { type CipherPlan, joseCipher, joseTagBytes, planCipher } from './crypto/cipher/cipher-plan.ts'
+export {
+  type EncryptionChoice,
+  whyDecryptionEncrypts,
+  whyEncryptionDecrypts,
+} from './crypto/cipher/inverse.ts'
+export { maximumStreamBytes } from './crypto/cipher/stream-limits.ts'
+export type { CipherStream, Encrypted } from './crypto/cipher/symmetric.ts'
+export {
+  type Derivation,
+  type DerivationMethod,
+  deriveKey,
+  joseDerivation,
+} from './crypto/derivation/derive-key.ts'
+export { encapsulateFor, isKemKey, requireKem } from './crypto/kem/kem.ts'
+export { sameTag } from './crypto/mac/hmac.ts'
+export { joseMac, type MacPlan, planMac } from './crypto/mac/mac.ts'
+export { generateKey, quantumSafeBits } from './crypto/material/generate-key.ts'
+export { countUnfinishedGenerations } from './crypto/material/generation-queue.ts'
+export {
+  type ImportMembers,
+  importKey,
+  type MaterialMember,
+  materialMembers,
+} from './crypto/material/import-jwk.ts'
+export { type KeyRequest, type KeySpec, toKeySpec } from './crypto/material/key-request.ts'
+export type { GeneratedKey, KeyMaterial } from './crypto/material/material.ts'
+export { type KeyShape, modulusBits } from './crypto/material/public-half.ts'
+export { encryptRsa, joseEncryption, oaepPlan, planRsa, type RsaPlan } from './crypto/rsa/rsa-encryption.ts'
+export { type ToSign, verifyOffLoop } from './crypto/signature/sign.ts'
+export { joseSignature, planSignature } from './crypto/signature/signature-plan.ts'
+export type { KeyPart, SplitKeyMethod } from './crypto/split/key-part.ts'
+export { joinParts, maximumParts, splitSecret } from './crypto/split/split-key.ts'
+export { ContentKeys } from './jose/content-keys.ts'
+export {
+  type ContentOpener,
+  type ContentSealer,
+  contentPlan,
+  type FlattenedJwe,
+  jweDecryptDirect,
+  jweDecryptOaep,
+  jweDecryptReceived,
+  jweEncryptDirect,
+  jweEncryptOaep,
+  jweEncryptSent,
+  openNow,
+  sealNow,
+} from './jose/jwe-flattened.ts'
+export { jwsSign, jwsVerify } from './jose/jws-detached.ts'
+export { isDirect, receiveContentKey, sendContentKey } from './jose/key-management/content-key.ts'
+export { readManagementParameters } from './jose/key-management/parameters.ts'
+export { jweHeader, readJweHeader, readJwsHeader, readUnprotected } from './jose/protected-header.ts'
+export { createSignature } from './jose/signature.ts'
+export { decodeBase64Url, encodeBase64Url } from './jose/text/base64url.ts'
+export { abePolicyAttribute, abeVendor, shortIdentifier } from './objects/attribute-index-store.ts'
+export {
+  type BudgetStep,
+  budgetStep,
+  isEnding,
+  type MessageLimit,
+  nextLook,
+  noticeFrom,
+} from './objects/budget-look.ts'
+export {
+  budgetMark,
+  budgetsToLookAt,
+  countEnding,
+  type DueBudget,
+  lookNoLaterThan,
+  useRetryMs,
+} from './objects/budget-look-store.ts'
+export { countByState } from './objects/count-by-state-store.ts'
+export { encrypts, type NewHalf, newKeyObjects, toUsageMask } from './objects/create.ts'
+export { applyCreationRules, stageNew } from './objects/creation/apply-rules.ts'
+export {
+  type AttributeSource,
+  checkValue,
+  dateOrder,
+  nameValue,
+  requireAttributeDateOrder,
+  requireRoomFor,
+} from './objects/creation/attribute-checks.ts'
+export { attributeRule, requireRule } from './objects/creation/attribute-rules.ts'
+export {
+  type CreationRules,
+  checkConstraints,
+  checkDefaults,
+  noRules,
+  withDefaults,
+} from './objects/creation/creation-rules.ts'
+export { readRules, replaceRules } from './objects/creation/creation-rules-store.ts'
+export {
+  buildNewObject,
+  type NewObjectRequest,
+  randomNumberGenerator,
+  readClientId,
+  stageNewObject,
+} from './objects/creation/new-object.ts'
+export { stageReplacementPair } from './objects/creation/replacement-pair.ts'
+export { requireSoftwareStorage } from './objects/creation/storage-protection.ts'
+export {
+  type AttributeMembers,
+  algorithmNode,
+  attributeMembers,
+  defaultAlgorithm,
+  isSameInstance,
+  isTyped,
+  linkNode,
+  readStoredAttributes,
+  readStoredWithTag,
+  toMembers,
+  typedMemberNames,
+  typeText,
+  withIndexGaps,
+  withStoredAttributes,
+  writeAttributes,
+} from './objects/creation/stored-attributes.ts'
+export {
+  isServerName,
+  isTagName,
+  ownVendor,
+  readTags,
+  readVendorName,
+  requireVendorName,
+  tagAttribute,
+  type VendorName,
+} from './objects/creation/vendor-name.ts'
+export { createGcmBudgets, type GcmBudgets } from './objects/gcm-budget.ts'
+export { findReservedInvocations, maxInvocations } from './objects/gcm-budget-store.ts'
+export { findObjectsByIds, inventoryPage, type Listed, tagsOfMany } from './objects/inventory-store.ts'
+export {
+  type InventoryCursor,
+  type InventoryFilter,
+  isWalk,
+  type Range,
+} from './objects/inventory-walk-store.ts'
+export { createKeyRing, Key, type KeyRing, openKey } from './objects/key-ring.ts'
+export { createLastUses, type LastUses } from './objects/last-use.ts'
+export { sweepUses, toDay, useNowChanges, usersSince } from './objects/last-use-store.ts'
+export {
+  type AbeForm,
+  type Extractability,
+  findLinkTarget,
+  getChainId,
+  type ManagedObject,
+  type MaterialForm,
+  type NewObject,
+  newObjectDefaults,
+  type ObjectLink,
+  objectTypes,
+} from './objects/managed-object.ts'
+export {
+  allows,
+  mayUse,
+  type Usage,
+  type UseRefusal,
+  unrestricted,
+  usage,
+  usageMask,
+} from './objects/may-use.ts'
+export {
+  addTagChanges,
+  findTags,
+  maxTags,
+  otherHalfIds,
+  removeTagChanges,
+} from './objects/name-link-tag-store.ts'
+export { aliasPrefix, asObjectId, isUuid, newObjectId, type ObjectId } from './objects/object-id.ts'
+export {
+  type ObjectRow,
+  objectColumns,
+  storedLinks,
+  storedNames,
+  toObject,
+} from './objects/object-row-store.ts'
+export {
+  findObject,
+  findWithMaterial,
+  isAnyWaiting,
+  lifeCycleChanges,
+  listOwnedObjects,
+  objectsAwaitingDestruction,
+  overdueObjects,
+  publicKeysWithTag,
+  requirePresent,
+  touchChanges,
+  updateChanges,
+  withholdingChanges,
+} from './objects/object-store.ts'
+export { findPrivateKeyId, otherHalf, wholeKey } from './objects/other-half.ts'
+export { type PairPlan, pairPlan } from './objects/pair-plan.ts'
+export { destroyAfterWait, isDestructionDue, restored, waiting } from './objects/pending-destruction.ts'
+export { newQuantumSafePair } from './objects/quantum-safe-pair.ts'
+export { Refusal, refusal, requireUse, takeUse } from './objects/refusal.ts'
+export { type Explanation, explain, reasonOfKind, toRefusal } from './objects/refusal-reasons.ts'
+export { forgetReservations, sweepReservations } from './objects/removed-id-store.ts'
+export { findLinkedHalf, hasVersions, linkReplacement, requireReplaceable } from './objects/replace-object.ts'
+export { dueRotations, listMisdatedRotations } from './objects/rotation-due-store.ts'
+export {
+  afterFailure,
+  isNoticeDue,
+  lookAfter,
+  planOf,
+  type RotationPlan,
+  waitsForRetry,
+} from './objects/rotation-plan.ts'
+export {
+  adoptPolicy,
+  findRotationPlan,
+  isLookDue,
+  keysToLookAt,
+  type LookedAt,
+  planAlone,
+  planChange,
+} from './objects/rotation-plan-store.ts'
+export {
+  createRotationPolicy,
+  maxInterval,
+  maxMessages,
+  minInterval,
+  type RotationPolicy,
+  readRotationRule,
+  resolveSchedule,
+} from './objects/rotation-policy.ts'
+export {
+  copySchedule,
+  hasOwnSchedule,
+  isScheduleChanged,
+  renewalDueAt,
+  renewalSettings,
+  scheduleIn,
+  withRenewal,
+  withRotation,
+} from './objects/rotation-schedule.ts'
+export { look, lookEveryMs, runningTime } from './objects/running-time-store.ts'
+export { requireDateOrder, settableDates, type WantedDates, withDates } from './objects/settable-dates.ts'
+export { stageUse } from './objects/stage-use.ts'
+export {
+  type LifeCycle,
+  type LifeCycleEvent,
+  type State,
+  stateAt,
+  states,
+  transition,
+  type Withholding,
+  withheld,
+  withheldSentences,
+} from './objects/state-machine.ts'
+export {
+  identifierTaken,
+  type ObjectChange,
+  UnitOfWork,
+  type UnitOfWorkServices,
+} from './objects/unit-of-work.ts'
+export {
+  firstRotation,
+  nextRotation,
+  replacementMembers,
+  rotatable,
+  stageRotation,
+} from './objects/version-rotate.ts'
+export {
+  findKeyVersion,
+  keyRemovalChanges,
+  listKeyVersions,
+  maxVersions,
+  withVersions,
+} from './objects/version-store.ts'
+export {
+  isLaterVersion,
+  type KeyReader,
+  newestVersion,
+  processingVersion,
+  protectingVersion,
+  versionNumber,
+  versionsToTry,
+} from './objects/version-use.ts'

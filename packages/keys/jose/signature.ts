@@ -1,0 +1,44 @@
+import type { MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
+import type { DescribedKey } from '../backend/described-key.ts'
+import type { SignatureAlgorithm } from '../crypto/algorithms/algorithms.ts'
+import type { KeyMaterial, MaterialDescriptor } from '../crypto/material/material.ts'
+import { verifyOffLoop } from '../crypto/signature/sign.ts'
+
+/**
+ * Signs with a private key, as JOSE has it.
+ * @throws failure('crypto_failure') when the key's type or curve is not the algorithm's
+ */
+export function createSignature(
+  algorithm: SignatureAlgorithm,
+  key: DescribedKey,
+  data: Uint8Array,
+): MaybePromise<Buffer> {
+  requireFit(algorithm, key, 'private')
+  return key.held.sign(algorithm.plan, { data })
+}
+
+/** true when the signature is right; any other bytes, of any length, are false. */
+export function checkSignature(
+  algorithm: SignatureAlgorithm,
+  material: KeyMaterial,
+  data: Uint8Array,
+  signature: Uint8Array,
+): MaybePromise<boolean> {
+  requireFit(algorithm, material, 'public')
+  const { plan, curve } = algorithm
+  // r and s, each as long as the field (RFC 7518 §3.4).
+  if (curve !== undefined && signature.length !== 2 * Math.ceil(material.bits / 8)) return false
+  const inPlace = material.curve === 'P-256' || material.algorithm === 'Ed25519'
+  return verifyOffLoop(material.key, plan, { data }, signature, inPlace)
+}
+
+function requireFit(
+  algorithm: SignatureAlgorithm,
+  key: MaterialDescriptor,
+  kind: MaterialDescriptor['kind'],
+): void {
+  const curveFits = algorithm.curve === undefined || algorithm.curve === key.curve
+  if (key.kind !== kind || key.algorithm !== algorithm.material || !curveFits)
+    throw failure('crypto_failure', 'The key is of another type than the algorithm needs.')
+}

@@ -1,0 +1,235 @@
+import {
+  type AttributeRule,
+  attributeRule,
+  attributeRules,
+  defaultAlgorithm,
+  defaultLease,
+  type ManagedObject,
+  readStoredAttributes,
+  shortIdentifier,
+  stateAt,
+} from '@warder/keys'
+import {
+  atLeast,
+  boolean,
+  byteString,
+  dateTime,
+  Enumeration,
+  enumeration,
+  integer,
+  interval,
+  type KmipVersion,
+  type StructureNode,
+  sameValue,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+  valueByName,
+} from '@warder/kmip-codec'
+import { keyFormatNumber } from '../key-blocks/key-format.ts'
+import { readShape } from '../key-blocks/object-shape.ts'
+import { abeAttributes } from '../stored/abe-attributes.ts'
+import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
+import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
+
+/** The sources of the attributes of an object. */
+export interface AttributeState {
+  readonly object: ManagedObject
+  /** Tags of the object, including internal ones of the service (`_…`). */
+  readonly tags: readonly string[]
+}
+
+/**
+ * Every attribute that the object has at `now`, as nodes of 2.x, in the order of `attributeRules`. Attributes with a
+ * column are read from it, the others are as stored. Attributes that the standard requires of every object are included
+ * even if they are not stored. Attributes that later versions removed are included only for clients of the older
+ * versions.
+ * @param now Unix milliseconds
+ */
+export function listAttributes(
+  state: AttributeState,
+  now: number,
+  version: KmipVersion = '2.1',
+): readonly TtlvNode[] {
+  const stored = groupByTag(readStoredAttributes(state.object))
+  return attributeRules.flatMap((rule) =>
+    rule.appliesTo.has(state.object.type) && !isGoneFrom(version, rule)
+      ? instances(state, rule.tag, stored.get(rule.tag) ?? [], now)
+      : [],
+  )
+}
+
+/** The instances of one attribute, in their order; as `listAttributes` has them. */
+export function attributeInstances(state: AttributeState, tag: number, now: number): readonly TtlvNode[] {
+  if (attributeRule(tag)?.appliesTo.has(state.object.type) !== true) return []
+  const stored = readStoredAttributes(state.object).filter((node) => node.tag === tag)
+  return instances(state, tag, stored, now)
+}
+
+function instances(
+  state: AttributeState,
+  tag: number,
+  stored: readonly TtlvNode[],
+  now: number,
+): readonly TtlvNode[] {
+  if (tag === Tag.Attribute) {
+    const tags = tagsNode(state.tags.filter((name) => !name.startsWith('_')))
+    const all = [
+      ...stored,
+      ...abeAttributes(state.object).filter((node) => node.tag === tag),
+      ...withholdingAttributes(state.object),
+    ]
+    return tags === undefined ? all : [...all, tags]
+  }
+  if (tag === Tag.Link) {
+    const other = linkToOtherHalf(state.object)
+    // First, so that its index in 1.x does not change when others are added (KMIP 1.4 §2.1.1).
+    return other === undefined || stored.some((node) => sameValue(node, other)) ? stored : [other, ...stored]
+  }
+  const column = fromColumns.get(tag)
+  if (column !== undefined) return toList(column(state.object, now))
+  return stored.length > 0 ? stored : toList(otherwise.get(tag)?.(state.object, now))
+}
+
+function toList(node: TtlvNode | undefined): readonly TtlvNode[] {
+  return node === undefined ? [] : [node]
+}
+
+function groupByTag(nodes: readonly TtlvNode[]): ReadonlyMap<number, readonly TtlvNode[]> {
+  const groups = new Map<number, TtlvNode[]>()
+  for (const node of nodes) {
+    const group = groups.get(node.tag)
+    if (group === undefined) groups.set(node.tag, [node])
+    else group.push(node)
+  }
+  return groups
+}
+
+type FromObject = (object: ManagedObject, now: number) => TtlvNode | undefined
+
+const date =
+  (tag: number, of: (object: ManagedObject) => number | undefined) =>
+  (object: ManagedObject): TtlvNode | undefined => {
+    const at = of(object)
+    return at === undefined ? undefined : dateTime(tag, Math.floor(at / 1000))
+  }
+
+/** Attributes that are columns of the row, and never stored elsewhere. */
+const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
+  [Tag.UniqueIdentifier, ({ id }) => textString(Tag.UniqueIdentifier, id)],
+  [Tag.ShortUniqueIdentifier, ({ id }) => byteString(Tag.ShortUniqueIdentifier, shortIdentifier(id))],
+  [Tag.ObjectType, ({ type }) => enumeration(Tag.ObjectType, Enumeration.ObjectType[type])],
+  [
+    Tag.CryptographicLength,
+    ({ bits }) => (bits === undefined ? undefined : integer(Tag.CryptographicLength, bits)),
+  ],
+  [Tag.CryptographicUsageMask, ({ usageMask }) => integer(Tag.CryptographicUsageMask, usageMask)],
+  [
+    Tag.State,
+    (object, now) =>
+      enumeration(Tag.State, valueByName('State', stateAt(object, now)) ?? Enumeration.State.PreActive),
+  ],
+  [Tag.InitialDate, date(Tag.InitialDate, ({ createdAt }) => createdAt)],
+  [Tag.LastChangeDate, date(Tag.LastChangeDate, ({ changedAt }) => changedAt)],
+  [Tag.ActivationDate, date(Tag.ActivationDate, ({ activationAt }) => activationAt)],
+  [Tag.DeactivationDate, date(Tag.DeactivationDate, ({ deactivationAt }) => deactivationAt)],
+  [Tag.CompromiseDate, date(Tag.CompromiseDate, ({ compromisedAt }) => compromisedAt)],
+  [Tag.DestroyDate, date(Tag.DestroyDate, ({ destroyedAt }) => destroyedAt)],
+  [Tag.ArchiveDate, date(Tag.ArchiveDate, ({ archivedAt }) => archivedAt)],
+  [Tag.RevocationReason, revocationReason],
+])
+
+/** Computed values of attributes that are not stored, such as those of keys created over REST. */
+const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
+  [Tag.CertificateIdentifier, certificateIdentifier],
+  [Tag.CertificateIssuer, certificateIssuer],
+  [Tag.CertificateSubject, certificateSubject],
+  [Tag.CryptographicAlgorithm, defaultAlgorithm],
+  [Tag.CryptographicDomainParameters, domainParameters],
+  [Tag.KeyFormatType, keyFormat],
+  [Tag.Digest, (object) => abeAttributes(object).find(({ tag }) => tag === Tag.Digest)],
+  [Tag.Fresh, () => boolean(Tag.Fresh, true)],
+  [Tag.LeaseTime, () => interval(Tag.LeaseTime, defaultLease)],
+  [
+    Tag.ProtectionStorageMask,
+    () => integer(Tag.ProtectionStorageMask, Enumeration.ProtectionStorageMask.Software),
+  ],
+  [Tag.Sensitive, () => boolean(Tag.Sensitive, false)],
+  [Tag.AlwaysSensitive, () => boolean(Tag.AlwaysSensitive, false)],
+  [Tag.Extractable, () => boolean(Tag.Extractable, true)],
+  [Tag.NeverExtractable, () => boolean(Tag.NeverExtractable, false)],
+  [
+    Tag.RotateName,
+    ({ chainId }) => (chainId === undefined ? undefined : textString(Tag.RotateName, chainId)),
+  ],
+  [
+    Tag.RotateGeneration,
+    ({ chainId, generation }) =>
+      chainId === undefined ? undefined : integer(Tag.RotateGeneration, generation),
+  ],
+  [
+    Tag.RotateLatest,
+    ({ chainId, supersededAt }) =>
+      chainId === undefined ? undefined : boolean(Tag.RotateLatest, supersededAt === undefined),
+  ],
+  [
+    Tag.RotateDate,
+    ({ generation, createdAt }) =>
+      generation === 0 ? undefined : dateTime(Tag.RotateDate, Math.floor(createdAt / 1000)),
+  ],
+])
+
+function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
+  const value = curve === undefined ? undefined : valueByName('RecommendedCurve', curve)
+  if (value === undefined) return undefined
+  return structure(Tag.CryptographicDomainParameters, [enumeration(Tag.RecommendedCurve, value)])
+}
+
+/** The default format of Get, if the request names none and none was registered (KMIP 2.1 §4.26). */
+function keyFormat(object: ManagedObject): TtlvNode | undefined {
+  const { keyFormat: format } = readShape(object)
+  return format === undefined ? undefined : enumeration(Tag.KeyFormatType, keyFormatNumber(format))
+}
+
+/**
+ * The link that clients see for the column that connects the halves of a key pair; undefined for an object that is not
+ * part of a pair, or whose link a client deleted.
+ */
+export function linkToOtherHalf({
+  type,
+  linkedId,
+}: Pick<ManagedObject, 'type' | 'linkedId'>): StructureNode | undefined {
+  if (linkedId === undefined) return undefined
+  const value = halfLink(type)
+  if (value === undefined) return undefined
+  return structure(Tag.Link, [
+    enumeration(Tag.LinkType, value),
+    textString(Tag.LinkedObjectIdentifier, linkedId),
+  ])
+}
+
+/** The type of the link that leads from one half of a pair to the other. */
+export function halfLink(type: ManagedObject['type']): number | undefined {
+  if (type === 'PrivateKey') return Enumeration.LinkType.PublicKeyLink
+  return type === 'PublicKey' ? Enumeration.LinkType.PrivateKeyLink : undefined
+}
+
+function revocationReason({
+  revocationReason: name,
+  revocationMessage,
+}: ManagedObject): TtlvNode | undefined {
+  if (name === undefined) return undefined
+  return structure(Tag.RevocationReason, [
+    enumeration(
+      Tag.RevocationReasonCode,
+      valueByName('RevocationReasonCode', name) ?? Enumeration.RevocationReasonCode.Unspecified,
+    ),
+    revocationMessage === undefined ? undefined : textString(Tag.RevocationMessage, revocationMessage),
+  ])
+}
+
+/** Is the attribute removed from this version? */
+export function isGoneFrom(version: KmipVersion, { until }: AttributeRule): boolean {
+  return until !== undefined && !atLeast(until, version)
+}

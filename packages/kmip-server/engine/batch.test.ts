@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { findObject, type ObjectId } from '@warder/keys'
+import type { ResponseItem } from '@warder/kmip-codec'
+import {
+  boolean,
+  dateTime,
+  Enumeration,
+  enumeration,
+  integer,
+  kmipVersions,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip-codec'
+import type { ResponseMessage } from '@warder/kmip-codec/testing'
+import { type Started, startKms } from '@warder/kms/testing'
+import { type Ask, type KmipClient, kmipClient, Payload } from '../testing/kmip-client.ts'
+import { aesAttributes, attributes, objectType, uid } from '../testing/nodes.ts'
+
+let kms: Started
+let alice: KmipClient
+before(async () => {
+  kms = await startKms()
+  alice = kmipClient(kms.user('alice'))
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const make: Ask = { operation: 'Create', payload: [objectType('SymmetricKey'), aesAttributes()] }
+const unknown: Ask = { operation: 'Get', payload: [uid('nothing')] }
+const statuses = ({ items }: ResponseMessage): readonly string[] => items.map(({ status }) => status)
+const idIn = (item: ResponseItem | undefined): string => new Payload(item?.payload).id
+const exists = async (id: string): Promise<boolean> =>
+  (await findObject(kms.environment.db, id as ObjectId)) !== undefined
+
+async function ownedBy(name: string): Promise<number> {
+  const { json } = await kms.user(name).get('/access/owned')
+  return (json as readonly unknown[]).length
+}
+
+test('with Continue what follows a failed item is done; with Stop, and when nothing is said, it is not', async () => {
+  const items = [make, unknown, make]
+  const on = await alice.send(items, { batchErrorContinuation: 'Continue' })
+  assert.deepEqual(statuses(on), ['Success', 'OperationFailed', 'Success'])
+  for (const header of [{ batchErrorContinuation: 'Stop' }, {}] as const) {
+    const stopped = await alice.send(items, header)
+    assert.deepEqual(statuses(stopped), ['Success', 'OperationFailed'])
+    assert.ok(await exists(idIn(stopped.items[0])))
+  }
+})
+
+test('with Undo everything before a failed item is taken back, and what follows is not begun', async () => {
+  const paul = kmipClient(kms.user('paul'))
+  const answer = await paul.send([make, { operation: 'Activate' }, make, unknown, make], {
+    batchErrorContinuation: 'Undo',
+  })
+  assert.deepEqual(statuses(answer), [
+    'OperationUndone',
+    'OperationUndone',
+    'OperationUndone',
+    'OperationFailed',
+  ])
+  assert.equal(await ownedBy('paul'), 0)
+})
+
+test('with Undo an existing key is as it was, and a batch that succeeds is stored as a whole', async () => {
+  const { id } = await alice.do('Create', make.payload)
+  await alice.send([{ operation: 'Activate', payload: [uid(id)] }, unknown], {
+    batchErrorContinuation: 'Undo',
+  })
+  const before = await findObject(kms.environment.db, id as ObjectId)
+  assert.equal(before?.state, 'PreActive')
+  const done = await alice.send(
+    [{ operation: 'Activate', payload: [uid(id)] }, make, { operation: 'Activate' }, { operation: 'Get' }],
+    {
+      batchErrorContinuation: 'Undo',
+    },
+  )
+  assert.deepEqual(statuses(done), ['Success', 'Success', 'Success', 'Success'])
+  assert.equal((await findObject(kms.environment.db, id as ObjectId))?.state, 'Active')
+  assert.equal((await findObject(kms.environment.db, idIn(done.items[1]) as ObjectId))?.state, 'Active')
+})
+
+test('an identifier may be left out, or mean an earlier answer of the batch', async () => {
+  const means = (name: keyof typeof Enumeration.UniqueIdentifier): Ask => ({
+    operation: 'Check',
+    payload: [enumeration(Tag.UniqueIdentifier, Enumeration.UniqueIdentifier[name])],
+  })
+  const nth = (place: number): Ask => ({
+    operation: 'Check',
+    payload: [integer(Tag.UniqueIdentifier, place)],
+  })
+  const { items } = await alice.send([
+    make,
+    { operation: 'Check' },
+    means('IDPlaceholder'),
+    means('Create'),
+    nth(0),
+    nth(-1),
+    make,
+    { operation: 'Check' },
+    nth(0),
+  ])
+  const [first, second] = [idIn(items[0]), idIn(items[6])]
+  assert.deepEqual(items.slice(1, 6).map(idIn), Array(5).fill(first))
+  assert.notEqual(first, second)
+  assert.deepEqual([idIn(items[7]), idIn(items[8])], [second, first])
+  const refused = await alice.send([means('Locate'), nth(7), { operation: 'Check' }], {
+    batchErrorContinuation: 'Continue',
+  })
+  assert.deepEqual(
+    refused.items.map(({ reason }) => reason),
+    ['ObjectNotFound', 'ObjectNotFound', 'ObjectNotFound'],
+  )
+  // The placeholder is the message's own.
+  await alice.fails('Get', [], 'ObjectNotFound')
+})
+
+test('a ServerCorrelationValue comes to clients that read it: of 2.1, or with a value of their own', async () => {
+  for (const version of kmipVersions) {
+    const old = kmipClient(kms.user('alice'), { version })
+    const query = [
+      {
+        operation: 'Query',
+        payload: [enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryOperations)],
+      },
+    ] as const
+    const unasked = (await old.send(query)).serverCorrelationValue
+    const asked = (await old.send(query, { clientCorrelationValue: 'mine' })).serverCorrelationValue
+    assert.equal(unasked !== undefined, version === '2.1', version)
+    assert.equal(asked !== undefined, version >= '1.4', version)
+  }
+})
+
+test('ids of items and correlation values come back; two items with one id are refused', async () => {
+  const [one, two] = [Buffer.from('01', 'hex'), Buffer.from('02', 'hex')]
+  const answer = await alice.send(
+    [
+      { ...make, id: one },
+      { ...unknown, id: two },
+    ],
+    { clientCorrelationValue: 'mine' },
+  )
+  assert.deepEqual(
+    answer.items.map(({ uniqueBatchItemId }) => Buffer.from(uniqueBatchItemId ?? []).toString('hex')),
+    ['01', '02'],
+  )
+  assert.equal(answer.clientCorrelationValue, 'mine')
+  assert.match(answer.serverCorrelationValue ?? '', /./)
+  const twins = await alice.send([
+    { ...make, id: one },
+    { ...make, id: one },
+  ])
+  assert.equal(twins.items.length, 1)
+  assert.deepEqual([twins.items[0]?.status, twins.items[0]?.reason], ['OperationFailed', 'InvalidMessage'])
+})
+
+test('an answer that would be too large for the client is not given, and what it was about has not happened', async () => {
+  const query: Ask = {
+    operation: 'Query',
+    payload: [enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryOperations)],
+  }
+  for (const encoding of ['ttlv', 'json', 'xml'] as const) {
+    const client = kmipClient(kms.user('quentin'), { encoding })
+    const [large] = (await client.send([query], { maximumResponseSize: 256 })).items
+    assert.deepEqual([large?.reason, large?.message], ['ResponseTooLarge', 'TOO_LARGE'])
+    const [fits] = (await client.send([query], { maximumResponseSize: 2048 })).items
+    assert.equal(fits?.status, 'Success')
+    await client.send([make], { maximumResponseSize: 150 })
+    await client.send([make], { maximumResponseSize: -1 })
+  }
+  assert.equal(await ownedBy('quentin'), 0)
+  const some = await alice.send([make, make, make], {
+    maximumResponseSize: 300,
+    batchErrorContinuation: 'Continue',
+  })
+  assert.deepEqual(statuses(some), ['Success', 'OperationFailed', 'OperationFailed'])
+})
+
+test('a critical extension that is not known fails its item; another is passed over', async () => {
+  const extension = (critical: boolean) =>
+    structure(Tag.MessageExtension, [
+      textString(Tag.VendorIdentification, 'acme'),
+      boolean(Tag.CriticalityIndicator, critical),
+      structure(Tag.VendorExtension, []),
+    ])
+  const answer = await alice.send(
+    [
+      { ...make, extensions: [extension(true)] },
+      { ...make, extensions: [extension(false)] },
+    ],
+    { batchErrorContinuation: 'Continue' },
+  )
+  assert.deepEqual(
+    answer.items.map(({ reason }) => reason),
+    ['UnknownMessageExtension', undefined],
+  )
+})
+
+test('credentials in the header that cannot be checked let nobody in', async () => {
+  const authentication = structure(Tag.Authentication, [
+    structure(Tag.Credential, [
+      enumeration(Tag.CredentialType, Enumeration.CredentialType.UsernameAndPassword),
+      structure(Tag.CredentialValue, [textString(Tag.Username, 'alice'), textString(Tag.Password, 'secret')]),
+    ]),
+  ])
+  const answer = await alice.send([make, make], { authentication })
+  assert.deepEqual(
+    answer.items.map(({ reason, operation }) => [operation, reason]),
+    [
+      ['Create', 'AuthenticationNotSuccessful'],
+      ['Create', 'AuthenticationNotSuccessful'],
+    ],
+  )
+  assert.ok(kms.log.every((line) => !line.includes('secret')))
+})
+
+test('of two who change one key at the same time each sees what the other did', async () => {
+  const { id } = await alice.do('Create', make.payload)
+  const answers = await Promise.all(Array.from({ length: 6 }, () => alice.ask('Activate', [uid(id)])))
+  assert.equal(answers.filter(({ status }) => status === 'Success').length, 1)
+  for (const { status, reason } of answers)
+    if (status !== 'Success') assert.equal(reason, 'WrongKeyLifecycleState')
+})
+
+test('an identifier that the client wants is given once', async () => {
+  const wanted = [
+    objectType('SymmetricKey'),
+    aesAttributes(256, textString(Tag.UniqueIdentifier, 'backup-key-1')),
+  ]
+  assert.equal((await alice.do('Create', wanted)).id, 'backup-key-1')
+  await alice.fails('Create', wanted, 'ObjectAlreadyExists')
+  await kmipClient(kms.user('mallory')).fails('Create', wanted, 'ObjectAlreadyExists')
+})
+
+test('a thousand items are a batch, one more is none', async () => {
+  const ping: Ask = { operation: 'Ping' }
+  assert.equal((await alice.send(Array(1000).fill(ping))).items.length, 1000)
+  const [refused, ...others] = (await alice.send(Array(1001).fill(ping))).items
+  assert.deepEqual([refused?.operation, refused?.reason, others.length], [undefined, 'InvalidMessage', 0])
+})
+
+test('attributes that cannot be given are refused before anything is stored', async () => {
+  const nina = kmipClient(kms.user('nina'))
+  const refused: readonly (readonly [TtlvNode, string])[] = [
+    [aesAttributes(256, enumeration(Tag.State, Enumeration.State.Active)), 'AttributeReadOnly'],
+    [aesAttributes(256, textString(Tag.Comment, 'a'), textString(Tag.Comment, 'b')), 'AttributeSingleValued'],
+    [aesAttributes(256, integer(Tag.Comment, 1)), 'InvalidAttributeValue'],
+    [aesAttributes(256, integer(Tag.BatchCount, 1)), 'InvalidAttribute'],
+    [aesAttributes(256, textString(Tag.UniqueIdentifier, '')), 'InvalidAttributeValue'],
+    [aesAttributes(256, textString(Tag.UniqueIdentifier, '*')), 'InvalidAttributeValue'],
+    [aesAttributes(257), 'InvalidField'],
+    [aesAttributes(-8), 'InvalidField'],
+    [attributes(), 'MissingData'],
+  ]
+  for (const [given, reason] of refused)
+    await nina.fails('Create', [objectType('SymmetricKey'), given], reason)
+  await nina.fails('Create', [aesAttributes()], 'MissingData')
+  await nina.fails('Create', [objectType('PublicKey'), aesAttributes()], 'InvalidField')
+  assert.equal(await ownedBy('nina'), 0)
+})
+
+test('what one item puts out the next takes in, and the client does not see what it calls ephemeral', async () => {
+  const { Data, BlockCipherMode } = Enumeration
+  const key = await alice.do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(256, dateTime(Tag.ActivationDate, 1)),
+  ])
+  const ecb = structure(Tag.CryptographicParameters, [
+    enumeration(Tag.BlockCipherMode, BlockCipherMode.ECB),
+    enumeration(Tag.PaddingMethod, Enumeration.PaddingMethod.None),
+  ])
+  const sha256 = structure(Tag.CryptographicParameters, [
+    enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm.SHA_256),
+  ])
+  const { items } = await alice.send([
+    { operation: 'RNGRetrieve', payload: [integer(Tag.DataLength, 32)], ephemeral: true },
+    { operation: 'Encrypt', payload: [uid(key.id), ecb, enumeration(Tag.Data, Data.RNGRetrieve)] },
+    { operation: 'Hash', payload: [sha256, enumeration(Tag.Data, Data.RNGRetrieve)] },
+    { operation: 'Hash', payload: [sha256, enumeration(Tag.Data, Data.Decrypt)] },
+  ])
+  assert.deepEqual(
+    items.map(({ status, reason }) => reason ?? status),
+    ['Success', 'Success', 'Success', 'InvalidField'],
+  )
+  assert.deepEqual(items[0]?.payload, [])
+  const sealed = items[1]?.payload?.find(({ tag }) => tag === Tag.Data)
+  assert.ok(sealed)
+  const opened = await alice.do('Decrypt', [uid(key.id), ecb, sealed])
+  const hash = items[2]?.payload?.find(({ tag }) => tag === Tag.Data)?.value
+  const random = createHash('sha256').update(opened.get(Tag.Data) as Uint8Array)
+  assert.deepEqual(Buffer.from(hash as Uint8Array), random.digest())
+})
+
+test('a batch that takes too long ends before its next item; with Undo nothing of it is kept', async () => {
+  let now = 0
+  // Each look at the clock takes a second.
+  const clock = { now: () => Date.now(), monotonic: () => (now += 1000) }
+  await using slow = await startKms({ clock })
+  const paula = kmipClient(slow.user('paula'))
+  const items = Array<Ask>(100).fill(make)
+  const answer = await paula.send(items)
+  assert.ok(answer.items.length < 100)
+  assert.equal(answer.items.at(-1)?.reason, 'ServerLimitExceeded')
+  const owned = async () => ((await slow.user('paula').get('/access/owned')).json as unknown[]).length
+  const kept = await owned()
+  assert.equal(kept, answer.items.length - 1)
+  const undone = await paula.send(items, { batchErrorContinuation: 'Undo' })
+  assert.equal(undone.items.at(-1)?.reason, 'ServerLimitExceeded')
+  assert.equal(await owned(), kept)
+})

@@ -1,0 +1,82 @@
+import { type OperationName, Tag, type TtlvNode, textString, valueName } from '@warder/kmip-codec'
+import { kmipFailure } from '../failure/failure.ts'
+import { field, type GivenPayload, payload, required } from '../payloads/payload.ts'
+
+/**
+ * Objects that earlier items of a batch created or found. Later items can use them without naming them (KMIP 2.1 §6.1,
+ * §11.58).
+ */
+export class BatchIdentifiers {
+  /** undefined = the ID placeholder is empty. */
+  placeholder: string | undefined
+  readonly #all: string[] = []
+  readonly #byOperation = new Map<string, string>()
+
+  /** Stores the identifiers of a successful answer. */
+  took(operation: OperationName, payload: readonly TtlvNode[]): void {
+    for (const { tag, value } of payload) {
+      if (typeof value !== 'string') continue
+      if (tag === Tag.UniqueIdentifier) this.#note(operation, value)
+      else if (tag === Tag.PrivateKeyUniqueIdentifier) {
+        this.#note(operation, value)
+        this.#byOperation.set(`${operation}PrivateKey`, value)
+      } else if (tag === Tag.PublicKeyUniqueIdentifier) {
+        this.#all.push(value)
+        this.#byOperation.set(`${operation}PublicKey`, value)
+      }
+    }
+  }
+
+  #note(operation: string, id: string): void {
+    this.#all.push(id)
+    this.#byOperation.set(operation, id)
+  }
+
+  /**
+   * Resolves a node to an identifier. Text: itself; absent or IDPlaceholder: the placeholder; another enumeration: the
+   * last result of that operation in this batch; a number: the result at that index, from the end if negative.
+   * @throws kmipFailure InvalidField, ObjectNotFound
+   */
+  resolve(node: TtlvNode | undefined): string {
+    const id = this.#meant(node)
+    if (id === undefined)
+      throw kmipFailure(
+        'ObjectNotFound',
+        'No identifier is given, and nothing before in this batch gives one.',
+      )
+    return id
+  }
+
+  #meant(node: TtlvNode | undefined): string | undefined {
+    switch (node?.type) {
+      case undefined:
+        return this.placeholder
+      case 'TextString':
+        return node.value
+      case 'Enumeration': {
+        const name = valueName('UniqueIdentifier', node.value)
+        return name === 'IDPlaceholder' ? this.placeholder : this.#byOperation.get(name ?? '')
+      }
+      case 'Integer':
+        return this.#all.at(node.value)
+      default:
+        throw kmipFailure('InvalidField', 'A unique identifier is text, an enumeration or a number.')
+    }
+  }
+}
+
+/** The object of a request; absent: that of the placeholder. */
+export const namedObject = field.identifier(Tag.UniqueIdentifier)
+
+/** A request of nothing but its object. */
+export const objectRequest = payload({ uniqueIdentifier: namedObject })
+
+/** A reply of nothing but the identifier of its object. */
+export const objectReply = payload({ uniqueIdentifier: required(namedObject) })
+
+export type ObjectReply = GivenPayload<typeof objectReply>
+
+/** UniqueIdentifier of a reply. */
+export function uniqueIdentifier(id: string): TtlvNode {
+  return textString(Tag.UniqueIdentifier, id)
+}

@@ -1,0 +1,38 @@
+import { andThen, type MaybePromise } from '@warder/base'
+import type { OperationName } from '@warder/kmip-codec'
+import type { Decoded, Fields, Given, Payload } from '../payloads/payload.ts'
+import { type KmipAccess, type KmipContext, type KmipOperation, WholeAnswer } from './types.ts'
+
+/** An operation as it is declared: the members of its request and of its reply, and the function between them. */
+export interface Declaration<Request extends Fields, Reply extends Fields> {
+  readonly name: OperationName
+  readonly access: KmipAccess
+  /** Members of the RequestPayload in the form of 2.x, in the order of the standard. */
+  readonly request: Payload<Request>
+  /** Members of the ResponsePayload in the form of 2.x, in the order of the standard. */
+  readonly reply: Payload<Reply>
+  /**
+   * Executes the operation. Changes are staged in `context.objects`, never committed. It may run again from its start
+   * after a concurrent change, so it must not keep state.
+   * @throws kmipFailure, any Failure of the registry, KmipDecodeError
+   */
+  handle(request: Decoded<Request>, context: KmipContext): MaybePromise<Given<Reply> | WholeAnswer>
+}
+
+/** A declared operation, of which `withNewest` and the like make another one. */
+export type DeclaredOperation<Request extends Fields, Reply extends Fields> = KmipOperation &
+  Declaration<Request, Reply>
+
+/** The row of a declared operation: decodes the request, handles it and encodes the reply. */
+export function operation<Request extends Fields, Reply extends Fields>(
+  declaration: Declaration<Request, Reply>,
+): DeclaredOperation<Request, Reply> {
+  const { request, reply } = declaration
+  const encode = (answer: Given<Reply> | WholeAnswer) =>
+    answer instanceof WholeAnswer ? answer : reply.encode(answer)
+  return {
+    ...declaration,
+    act: (payload, context) =>
+      andThen(declaration.handle(request.decode(payload, context.version), context), encode),
+  }
+}

@@ -1,0 +1,180 @@
+import {
+  byteKeysOf,
+  type CurveName,
+  curveByName,
+  ellipticCurve,
+  type HalfType,
+  isEcKey,
+  type KeyFormat,
+  transparentTypes,
+  writeKeyMaterial,
+} from '@warder/keys'
+import { optionalName, type StructureNode, Tag, type TtlvNode } from '@warder/kmip-codec'
+import {
+  bytePrivateFromRaw,
+  bytePublicFromRaw,
+  type Curve,
+  ecPrivateFromScalar,
+  ecPrivateFromSec1,
+  ecPublicFromPoint,
+  type KeyPolicy,
+  type PointForm,
+  privateFromPkcs8,
+  pssPrivateFromPkcs8,
+  pssPublicFromSpki,
+  publicFromSpki,
+  requireLoadable,
+  requireUsable,
+  rsaPrivateFromPkcs1,
+  rsaPublicFromPkcs1,
+} from '@warder/pki'
+
+import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
+import { materialBytes, materialStructure } from './key-format.ts'
+import { inKmipNames, type ParsedKey, type ReadKey } from './parsed-key.ts'
+import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
+import { readPoint, readScalar } from './transparent-ec.ts'
+import { finiteFieldFromTransparent } from './transparent-finite-field.ts'
+import { rsaPrivateFromTransparent, rsaPublicFromTransparent } from './transparent-rsa.ts'
+
+/** Facts from the attributes about a key whose bytes do not contain them. */
+export interface KeyHints {
+  readonly algorithm: CryptographicAlgorithm | undefined
+  readonly curve: CurveName | undefined
+}
+
+/**
+ * Reads the key from a KeyMaterial of this format; undefined for bytes that are stored uninterpreted (Opaque).
+ * @throws KeyFormatTypeNotSupported for a format that such a key does not have, InvalidField for an invalid key
+ */
+export function readHalf(
+  type: HalfType,
+  format: KeyFormat,
+  material: TtlvNode,
+  hints: KeyHints,
+  policy: KeyPolicy,
+): ParsedKey | undefined {
+  return withKmipReasons(() => {
+    const read = readForm(type, format, material, hints, policy)
+    if (read === undefined) return undefined
+    requireLoadable(type, read)
+    return inKmipNames(read)
+  })
+}
+
+function readForm(
+  type: HalfType,
+  format: KeyFormat,
+  material: TtlvNode,
+  hints: KeyHints,
+  policy: KeyPolicy,
+): ReadKey | undefined {
+  const isPrivate = type === 'PrivateKey'
+  switch (format) {
+    case 'PKCS_1':
+      return isPrivate
+        ? rsaPrivateFromPkcs1(materialBytes(material), policy)
+        : rsaPublicFromPkcs1(materialBytes(material), policy)
+    case 'PKCS_8':
+      return isPrivate
+        ? readPrivate(materialBytes(material), policy)
+        : readPublic(materialBytes(material), policy)
+    case 'X_509':
+      if (isPrivate) break
+      return readPublic(materialBytes(material), policy)
+    case 'ECPrivateKey': {
+      if (!isPrivate) break
+      const outer = hints.curve === undefined ? undefined : requireCurve(hints.curve, policy)
+      return ecPrivateFromSec1(materialBytes(material), outer, policy)
+    }
+    case 'Raw':
+      return rawHalf(type, materialBytes(material), hints, policy)
+    case 'Opaque':
+      materialBytes(material)
+      return undefined
+    default:
+      if (transparentTypes.get(format) === type)
+        return transparentHalf(type, format, materialStructure(material), policy)
+  }
+  throw unsupportedFormatError()
+}
+
+/** Keys of id-RSASSA-PSS are bound to the algorithm of their parameters. */
+const readPrivate = (pkcs8: Uint8Array, policy: KeyPolicy): ReadKey =>
+  pssPrivateFromPkcs8(pkcs8, policy) ?? privateFromPkcs8(pkcs8, policy)
+const readPublic = (spki: Uint8Array, policy: KeyPolicy): ReadKey =>
+  pssPublicFromSpki(spki, policy) ?? publicFromSpki(spki, policy)
+
+function transparentHalf(
+  type: HalfType,
+  format: KeyFormat,
+  material: StructureNode,
+  policy: KeyPolicy,
+): ReadKey {
+  const isPrivate = type === 'PrivateKey'
+  if (format.startsWith('TransparentRSA'))
+    return isPrivate
+      ? rsaPrivateFromTransparent(material, policy)
+      : rsaPublicFromTransparent(material, policy)
+  if (format.startsWith('TransparentDSA')) return finiteFieldFromTransparent(type, 'DSA', material, policy)
+  if (format.startsWith('TransparentDH')) return finiteFieldFromTransparent(type, 'DH', material, policy)
+  const name = optionalName(material, Tag.RecommendedCurve, 'RecommendedCurve')
+  const bytes = isPrivate ? readScalar(material) : readPoint(material)
+  const family = name === undefined ? undefined : byteKeysOf(undefined, name)
+  if (family !== undefined) {
+    // A number has lost its leading zero bytes, which belong to these keys.
+    const whole = Buffer.alloc(Math.max(bytes.length, family.publicBytes))
+    whole.set(bytes, whole.length - bytes.length)
+    return isPrivate ? bytePrivateFromRaw(whole, family, policy) : bytePublicFromRaw(whole, family, policy)
+  }
+  const curve = requireCurve(name, policy)
+  return isPrivate ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
+}
+
+function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: KeyPolicy): ReadKey {
+  const family = byteKeysOf(hints.algorithm, hints.curve)
+  if (family !== undefined)
+    return type === 'PrivateKey'
+      ? bytePrivateFromRaw(bytes, family, policy)
+      : bytePublicFromRaw(bytes, family, policy)
+  if (!isEcKey(hints.algorithm)) throw unsupportedFormatError()
+  const curve = requireCurve(hints.curve, policy)
+  return type === 'PrivateKey' ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
+}
+
+/** The curve with this KMIP name. @throws KmipFailure, PkiError */
+function requireCurve(name: CurveName | undefined, policy: KeyPolicy): Curve {
+  if (name === undefined) throw kmipFailure('InvalidField', 'The curve of the key is missing.')
+  return requireUsable(curveByName(name), policy)
+}
+
+const forms: Readonly<Record<PointCompression, PointForm>> = {
+  ECPublicKeyTypeUncompressed: 'uncompressed',
+  ECPublicKeyTypeX9_62CompressedPrime: 'compressed',
+  ECPublicKeyTypeX9_62CompressedChar2: 'compressed',
+  ECPublicKeyTypeX9_62Hybrid: 'hybrid',
+}
+
+/**
+ * KeyMaterial of a stored key in this format.
+ * @param compression how to write the point of an EC public key; as it was registered when undefined
+ * @throws KeyFormatTypeNotSupported, KeyCompressionTypeNotSupported
+ */
+export function writeHalf(
+  type: HalfType,
+  shape: StoredShape,
+  canonical: Uint8Array,
+  format: KeyFormat,
+  compression?: PointCompression,
+): TtlvNode {
+  if (compression !== undefined && (type === 'PrivateKey' || ellipticCurve(shape) === undefined))
+    throw kmipFailure('KeyCompressionTypeNotSupported', 'Only the points of EC public keys are compressed.')
+  const form = compression === undefined ? undefined : forms[compression]
+  const written = writeKeyMaterial(type, shape, canonical, format, form)
+  if (written === undefined) throw unsupportedFormatError()
+  return written
+}
+
+function unsupportedFormatError() {
+  return kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+}

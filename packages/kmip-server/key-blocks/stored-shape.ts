@@ -1,0 +1,37 @@
+import type { AbeForm, CurveName, KeyFormat } from '@warder/keys'
+import type { TagName, ValueName } from '@warder/kmip-codec'
+
+export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'User' | 'Group'>
+export type CryptographicAlgorithm = ValueName<'CryptographicAlgorithm'>
+export type PointCompression = ValueName<'KeyCompressionType'>
+
+/** Facts that are needed besides the bytes to return an object as it was registered. Contains no secrets. */
+export interface StoredShape {
+  readonly objectType: KmipObjectType
+  /**
+   * Form of the stored bytes. `canonical`: raw bytes of a secret, PKCS#8, SPKI, the certificate, the opaque data.
+   * `block`: the TTLV of the whole object as received, for objects without such a form: wrapped keys, parts of keys,
+   * PGP keys, templates.
+   */
+  readonly form: 'canonical' | 'block'
+  /** As registered; undefined for objects without a key block. */
+  readonly keyFormat: KeyFormat | undefined
+  readonly compression?: PointCompression
+  /** Members of a transparent key that were present, if some were omitted. */
+  readonly members?: readonly TagName[]
+  readonly algorithm?: CryptographicAlgorithm
+  /** The only JOSE algorithm of the key, if its encoding contains it. */
+  readonly boundAlg?: string
+  /** CryptographicLength, in bits. */
+  readonly bits?: number
+  readonly curve?: CurveName
+  readonly qLength?: number
+  readonly secretDataType?: number
+  readonly opaqueDataType?: number
+  readonly certificateType?: ValueName<'CertificateType'>
+  readonly certificateRequestType?: ValueName<'CertificateRequestType'>
+  /** Set for keys of attribute-based encryption. */
+  readonly abe?: AbeForm
+  /** true: wrapped by a client before registration, and stored so. */
+  readonly wrapped?: true
+}

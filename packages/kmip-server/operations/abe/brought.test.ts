@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { decodeMasterKey } from '@warder/covercrypt'
+import { listAttributes as allAttributes } from '@warder/covercrypt/testing'
+import {
+  boolean,
+  Enumeration,
+  enumeration,
+  integer,
+  membersWithin,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip-codec'
+import { type Started, startKms } from '@warder/kms/testing'
+import { AbeClient, coverCrypt, format, parent, vendor } from '../../testing/abe.ts'
+import { kmipClient } from '../../testing/kmip-client.ts'
+import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
+
+let kms: Started
+let alice: AbeClient
+let bob: AbeClient
+before(async () => {
+  kms = await startKms()
+  alice = new AbeClient(kmipClient(kms.user('alice')))
+  bob = new AbeClient(kmipClient(kms.user('bob')))
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const createPolicy = (policy: string) => vendor('cover_crypt_access_policy', policy)
+const tagged = (...tags: readonly string[]) =>
+  structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, 'cosmian'),
+    textString(Tag.AttributeName, 'tag'),
+    textString(Tag.AttributeValue, JSON.stringify(tags)),
+  ])
+const publicLink = (id: string) =>
+  structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.PublicKeyLink),
+    textString(Tag.LinkedObjectIdentifier, id),
+  ])
+
+/** Import under an identifier, in the place of what is there if that is said. */
+const placed = (id: string, replace: boolean, payload: readonly TtlvNode[]): readonly TtlvNode[] => [
+  uid(id),
+  ...payload.slice(1, 2),
+  boolean(Tag.ReplaceExisting, replace),
+  ...payload.slice(2),
+]
+
+/** Register takes what Import takes, without an identifier. */
+const registered = (payload: readonly TtlvNode[]): readonly TtlvNode[] => payload.slice(1)
+
+const found = (nodes: readonly TtlvNode[]) =>
+  nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
+
+/** A pair and two user keys of somebody, as bytes. */
+async function exported() {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Red'] })
+  const users = [await alice.user(master, 'Team::Blue'), await alice.user(master, 'Team::Blue')]
+  const [secret, open, one, other] = await Promise.all(
+    [master, publicKey, ...users].map((id) => alice.get(id)),
+  )
+  return { secret, open, one, other } as Record<'secret' | 'open' | 'one' | 'other', Buffer>
+}
+
+for (const way of ['Import', 'Register'] as const) {
+  const bring = async (client: AbeClient, payload: readonly TtlvNode[]) =>
+    (await client.kmip.do(way, way === 'Import' ? payload : registered(payload))).id
+
+  test(`${way}: user keys that are brought after their master key, or before it, are refreshed and revoked with it`, async () => {
+    const { secret, open, one, other } = await exported()
+    const publicKey = await bring(bob, bob.importing('PublicKey', open))
+    const masterId = `master brought by ${way}`
+    const early = await bring(
+      bob,
+      bob.importing('PrivateKey', one, createPolicy('Team::Blue'), parent(masterId)),
+    )
+    const strangers = await bring(alice, alice.importing('PrivateKey', one, parent(masterId)))
+    const master = (
+      await bob.kmip.do(
+        'Import',
+        placed(masterId, false, bob.importing('PrivateKey', secret, publicLink(publicKey))),
+      )
+    ).id
+    const late = await bring(
+      bob,
+      bob.importing('PrivateKey', other, createPolicy('Team::Blue'), parent(master)),
+    )
+    await bob.rotate(master, { RekeyAccessPolicy: 'Team::Blue' })
+    const sealed = await bob.encrypt(publicKey, 'Team::Blue', 'renewed')
+    assert.equal(await bob.decrypt(early, sealed), 'renewed')
+    assert.equal(await bob.decrypt(late, sealed), 'renewed')
+    assert.equal(await alice.decrypt(strangers, sealed), undefined, 'a copy that somebody else linked')
+    await bob.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
+    const readState = async (client: AbeClient, id: string) =>
+      (await attributesOf(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
+    assert.equal(await readState(bob, early), Enumeration.State.Deactivated)
+    assert.equal(await readState(bob, late), Enumeration.State.Deactivated)
+    assert.equal(await readState(alice, strangers), Enumeration.State.Active)
+  })
+}
+
+test('a master key that takes the place of itself goes on with its ids, and of another kind of key nothing takes it', async () => {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Green'] })
+  const blue = await alice.user(master, 'Team::Blue')
+  const all = await alice.user(master, '*')
+  await alice.rotate(master, { DeleteAttribute: ['Team::Blue'] })
+  // The newest attribute is gone: the bytes do not tell that its id was given.
+  const backup = await alice.get(master)
+  await alice.kmip.do(
+    'Import',
+    placed(master, true, alice.importing('PrivateKey', backup, publicLink(publicKey))),
+  )
+  await alice.rotate(master, { AddAttribute: [['Team::Grey', 'Classic', null]] })
+  const { structure: now } = decodeMasterKey(await alice.get(master))
+  assert.deepEqual(
+    allAttributes(now)
+      .map(({ name, id }) => [name, id])
+      .toSorted(),
+    [
+      ['Green', 0],
+      ['Grey', 2],
+    ].toSorted(),
+  )
+  const sealed = await alice.encrypt(publicKey, 'Team::Grey', 'grey')
+  for (const user of [blue, all]) assert.equal(await alice.decrypt(user, sealed), undefined)
+  const user = await alice.get(blue)
+  await alice.kmip.fails('Import', placed(master, true, alice.importing('PrivateKey', user)), 'InvalidField')
+  // A destroyed key keeps its place and its count.
+  await alice.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
+  await alice.kmip.do('Destroy', [uid(master)])
+  await alice.kmip.do(
+    'Import',
+    placed(master, true, alice.importing('PrivateKey', backup, publicLink(publicKey))),
+  )
+  await alice.rotate(master, { AddAttribute: [['Team::Black', 'Classic', null]] })
+  const ids = allAttributes(decodeMasterKey(await alice.get(master)).structure).map(({ id }) => id)
+  assert.ok(Math.max(...ids) >= 3, `${ids}`)
+})
+
+test('user keys are made and found with the tags of their master key, and found by the tag of their kind', async () => {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue'] }, tagged('ward', 'north'))
+  await alice.pair({ Team: ['Blue'] }, tagged('ward', 'south'))
+  const byTags = alice.wish('["ward","north"]', 'Team::Blue', tagged('nurses'))
+  const user = (await alice.kmip.do('Create', byTags)).id
+  assert.equal(await alice.decrypt(user, await alice.encrypt(publicKey, 'Team::Blue', 'text')), 'text')
+  assert.ok(
+    (await attributesOf(alice.kmip, user)).some(
+      (node) => JSON.stringify(node) === JSON.stringify(parent(master)),
+    ),
+  )
+  const locate = async (client: AbeClient, ...wanted: readonly TtlvNode[]) =>
+    found((await client.kmip.do('Locate', [attributes(...wanted)])).nodes)
+  const kind = [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey),
+    coverCrypt,
+    format('CoverCryptSecretKey'),
+  ]
+  assert.deepEqual(await locate(alice, parent('["north"]'), ...kind), [user])
+  assert.deepEqual(await locate(alice, parent('["_sk","north"]')), [user])
+  assert.deepEqual(await locate(alice, tagged('_uk', 'nurses')), [user])
+  assert.deepEqual(await locate(alice, tagged('_uk', 'north')), [])
+  assert.equal((await locate(alice, tagged('_sk', 'north')))[0], master)
+  // Several have the tag; nobody has it; somebody else has it.
+  await alice.kmip.fails('Create', alice.wish('["ward"]', 'Team::Blue'), 'InvalidField')
+  await alice.kmip.fails('Locate', [attributes(parent('["ward"]'))], 'InvalidField')
+  await alice.kmip.fails('Create', alice.wish('["nowhere"]', 'Team::Blue'), 'ObjectNotFound')
+  await bob.kmip.fails('Create', bob.wish('["north"]', 'Team::Blue'), 'ObjectNotFound')
+  await bob.kmip.fails('Locate', [attributes(parent('["north"]'))], 'ObjectNotFound')
+  for (const text of ['[', '[]', '[1]', `["${'x'.repeat(3000)}"]`])
+    await alice.kmip.fails(
+      'Create',
+      [objectType('PrivateKey'), attributes(coverCrypt, createPolicy('*'), parent(text))],
+      'ObjectNotFound',
+    )
+})
+
+test('the length of a key is told in bits, by some in bytes, and kept in bits', async () => {
+  const { open } = await exported()
+  const sized = (length: number) =>
+    alice
+      .importing('PublicKey', open)
+      .map((node) =>
+        node.tag === Tag.PublicKey && node.type === 'Structure'
+          ? structure(Tag.PublicKey, [
+              structure(Tag.KeyBlock, [
+                ...membersWithin(node, Tag.KeyBlock),
+                integer(Tag.CryptographicLength, length),
+              ]),
+            ])
+          : node,
+      )
+  for (const told of [8 * open.length, open.length]) {
+    const { id } = await alice.kmip.do('Import', sized(told))
+    const kept = (await attributesOf(alice.kmip, id)).find(({ tag }) => tag === Tag.CryptographicLength)
+    assert.equal(kept?.value, 8 * open.length)
+  }
+  for (const told of [8 * open.length + 8, open.length - 1, 1])
+    await alice.kmip.fails('Import', sized(told), 'InvalidField')
+})

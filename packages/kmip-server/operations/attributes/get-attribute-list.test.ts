@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { attributeIn, findAttribute, type KmipVersion, Tag } from '@warder/kmip-codec'
+import { type Started, startKms } from '@warder/kms/testing'
+import { activeSince } from '../../testing/keys.ts'
+import { kmipClient } from '../../testing/kmip-client.ts'
+import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms()
+})
+after(() => kms[Symbol.asyncDispose]())
+
+test('the list names no attribute that is newer than the version of the client', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince)])
+  const made = await alice.do('ReKey', [uid(id)])
+  const named = async (version: KmipVersion) => {
+    const { nodes } = await kmipClient(kms.user('alice'), { version }).do('GetAttributeList', [uid(made.id)])
+    return nodes.filter(({ tag }) => tag === Tag.AttributeReference).map(({ value }) => Number(value))
+  }
+  assert.ok((await named('2.1')).includes(Tag.RotateGeneration))
+  const known = await named('2.0')
+  assert.ok(known.includes(Tag.UniqueIdentifier))
+  const newer = known.filter((tag) => {
+    const row = findAttribute(tag)
+    return row === undefined || !attributeIn('2.0', row)
+  })
+  assert.deepEqual(newer, [])
+})

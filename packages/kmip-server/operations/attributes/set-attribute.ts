@@ -1,0 +1,24 @@
+import { Tag } from '@warder/kmip-codec'
+import { setAttribute as set } from '../../attributes/attribute-edit.ts'
+import { objectRight } from '../../engine/access.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { attributeState, readAttribute, stageEdit } from './attribute-request.ts'
+
+/** KMIP 2.1 §6.1.51: sets the value of an attribute, whether or not it had one. */
+export const setAttribute = operation({
+  name: 'SetAttribute',
+  access: objectRight('setattribute'),
+  request: payload({
+    uniqueIdentifier: namedObject,
+    newAttribute: required(field.attribute(Tag.NewAttribute)),
+  }),
+  reply: objectReply,
+  async handle({ newAttribute }, context) {
+    const node = readAttribute(newAttribute, context)
+    const before = await attributeState(context, node.tag === Tag.Attribute)
+    await stageEdit(context, before, set(before, node, context.now))
+    return { uniqueIdentifier: context.object.id }
+  },
+})

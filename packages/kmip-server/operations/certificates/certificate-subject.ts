@@ -1,0 +1,92 @@
+import { type CertificateSubject, findSubject, readSubject } from '@warder/authority'
+import { pairPlan } from '@warder/keys'
+import {
+  Enumeration,
+  enumeration,
+  findMember,
+  integer,
+  optional,
+  optionalName,
+  type StructureNode,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
+import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { stagePair } from '../objects/create-key-pair.ts'
+import { readHints } from '../objects/registered-object.ts'
+
+/**
+ * The CSR that the payload contains, or names as a stored object; undefined when it does neither.
+ * @throws InvalidCSR, FeatureNotSupported; InvalidField for both; ObjectNotFound, InvalidObjectType for the named
+ *   object
+ */
+export async function readRequestedSubject(
+  payload: StructureNode,
+  context: KmipContext,
+): Promise<CertificateSubject | undefined> {
+  // In 1.x CertificateRequest itself contains the bytes (KMIP 1.4 §4.7).
+  const value =
+    optional(payload, Tag.CertificateRequestValue, 'ByteString') ??
+    optional(payload, Tag.CertificateRequest, 'ByteString')
+  const type = optionalName(payload, Tag.CertificateRequestType, 'CertificateRequestType')
+  const kept = findMember(payload, Tag.CertificateRequestUniqueIdentifier)
+  if (kept === undefined) return value === undefined ? undefined : fromRequest(value, type)
+  if (value !== undefined)
+    throw kmipFailure('InvalidField', 'The request for a certificate is either sent or named.')
+  const object = await context.permitted(context.identifier(kept), 'certify')
+  if (object.type !== 'CertificateRequest')
+    throw kmipFailure(
+      'InvalidObjectType',
+      `An object of type ${object.type} is no request for a certificate.`,
+    )
+  return findSubject(context, object)
+}
+
+function fromRequest(value: Uint8Array, type: string | undefined): CertificateSubject {
+  if (type === 'CRMF')
+    throw kmipFailure('FeatureNotSupported', 'Certificate requests of type CRMF are not supported.')
+  return readSubject(value)
+}
+
+/** A new pair to certify, described by the attributes: Active, to sign and to verify. */
+export async function newPairSubject(
+  context: KmipContext,
+  attributes: readonly TtlvNode[],
+): Promise<CertificateSubject> {
+  const plan = pairPlan({
+    algorithm: requireAlgorithm(attributes),
+    bits: readLength(attributes),
+    curve: readHints(attributes).curve,
+  })
+  const { Sign, CertificateSign, CRLSign, Verify } = Enumeration.CryptographicUsageMask
+  const active = { tag: Tag.ActivationDate, type: 'DateTime', value: Math.floor(context.now / 1000) } as const
+  const algorithm = enumeration(
+    Tag.CryptographicAlgorithm,
+    Enumeration.CryptographicAlgorithm[plan.algorithm],
+  )
+  const half = (mask: number) => [algorithm, integer(Tag.CryptographicUsageMask, mask), active]
+  const ids = await stagePair(context, plan, half(Sign | CertificateSign | CRLSign), half(Verify))
+  const open = await context.objects.read(ids.publicId)
+  const spki = open === undefined ? undefined : await context.objects.material(open)
+  if (spki === undefined) throw kmipFailure('GeneralFailure', 'The new key is not there.')
+  return {
+    name: undefined,
+    spki,
+    extensions: [],
+    publicKey: ids.publicId,
+    privateKey: ids.privateId,
+    isPossessionShown: true,
+  }
+}
+
+/** The object that the payload names, if it names one. */
+export async function readNamedSubject(
+  payload: StructureNode,
+  context: KmipContext,
+): Promise<CertificateSubject | undefined> {
+  const node = findMember(payload, Tag.UniqueIdentifier)
+  if (node === undefined && context.placeholder === undefined) return undefined
+  return findSubject(context, await context.permitted(context.identifier(node), 'certify'))
+}

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import {
+  byteString,
+  Enumeration,
+  enumeration,
+  integer,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip-codec'
+import { type Authorities, makeAuthorities, outsider, type Started, startKms } from '@warder/kms/testing'
+import {
+  basicConstraints,
+  certificateSigner,
+  createExtendedKeyUsage,
+  type Extension,
+  generalName,
+  issueCertificate,
+  issueRequest,
+  keyPurposes,
+  keyUsage,
+  nameFromText,
+  readBasicConstraints,
+  readCertificateExtensions,
+  readExtendedKeyUsage,
+  readKeyUsage,
+  subjectAltName,
+} from '@warder/pki'
+import { ocspNoCheck } from '@warder/pki/testing'
+import { inside, keyOf, linked, mask } from '../../testing/keys.ts'
+import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { attributes, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { link } from '../objects/replacement.ts'
+
+let kms: Started
+let alice: KmipClient
+let bob: KmipClient
+/** Of alice: certificates of servers alone, for 30 days at most; bob may certify. */
+let limited: Authorities
+/** Of alice, without limits; bob may certify. */
+let free: Authorities
+before(async () => {
+  kms = await startKms({ config: { kms_public_url: 'https://kms.example' } })
+  alice = kmipClient(kms.user('alice'))
+  bob = kmipClient(kms.user('bob'))
+  limited = await makeAuthorities(kms.user('alice'), { profiles: ['server'], max_days: 30, path_length: 3 })
+  free = await makeAuthorities(kms.user('alice'), { subject: 'CN=Free, O=Acme', path_length: 3 })
+  for (const { issuing } of [limited, free]) await grant(issuing.id, 'certify')
+})
+after(() => kms[Symbol.asyncDispose]())
+
+async function grant(id: string, ...operations: readonly string[]): Promise<void> {
+  const body = { unique_identifier: id, user_id: 'bob', operation_types: operations }
+  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
+}
+
+const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
+const days = (count: number) =>
+  vendorAttribute('example', 'requested_validity_days', integer(Tag.AttributeValue, count))
+const text = (...lines: readonly string[]) =>
+  vendorAttribute('example', 'x509-extension', textString(Tag.AttributeValue, lines.join('\n')))
+const createCsr = (value: string) => byteString(Tag.CertificateRequestValue, Buffer.from(value))
+
+async function certificateOf(client: KmipClient, id: string): Promise<X509Certificate> {
+  const { nodes } = await client.do('Get', [uid(id)])
+  const value = inside(
+    nodes.find(({ tag }) => tag === Tag.Certificate),
+    Tag.CertificateValue,
+  )?.value
+  assert.ok(value instanceof Uint8Array)
+  return new X509Certificate(value)
+}
+
+async function attributesOf(client: KmipClient, id: string): Promise<readonly TtlvNode[]> {
+  const { nodes } = await client.do('GetAttributes', [uid(id)])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
+  return found?.type === 'Structure' ? found.value : []
+}
+
+const certify = (client: KmipClient, issuer: string, ...more: readonly TtlvNode[]) =>
+  client.do('Certify', [
+    attributes(...keyOf('ECDSA', 256), link('CertificateLink', issuer), days(10), ...more),
+  ])
+const refused = (client: KmipClient, issuer: string, ...more: readonly TtlvNode[]) =>
+  client.fails(
+    'Certify',
+    [attributes(...keyOf('ECDSA', 256), link('CertificateLink', issuer), days(10), ...more)],
+    'InvalidField',
+  )
+
+const server = 'subjectAltName=DNS:www.example'
+
+test('an authority for servers issues for servers alone over KMIP, too', async () => {
+  const { id } = limited.issuing
+  for (const lines of [
+    ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'],
+    [server, 'basicConstraints=critical,CA:TRUE'],
+    [server, 'extendedKeyUsage=clientAuth'],
+    [server, 'extendedKeyUsage=serverAuth,clientAuth'],
+    [server, 'extendedKeyUsage=serverAuth,1.2.3.4'],
+    ['subjectAltName=email:a@www.example', 'extendedKeyUsage=serverAuth'],
+    ['extendedKeyUsage=serverAuth'],
+    [server, 'crlDistributionPoints=URI:http://elsewhere.example/crl'],
+  ])
+    await refused(bob, id, named('x'), text(...lines))
+  // The common name of a server is one of its names.
+  await refused(bob, id, named('other.example'), text(server, 'extendedKeyUsage=serverAuth'))
+  for (const lines of [[server], [server, 'extendedKeyUsage=serverAuth']]) {
+    const made = await certify(bob, id, named('www.example'), text(...lines))
+    const extensions = readCertificateExtensions((await certificateOf(bob, made.id)).raw)
+    assert.deepEqual(readExtendedKeyUsage(extensions), [keyPurposes.serverAuth])
+  }
+  await bob.fails(
+    'Certify',
+    [attributes(...keyOf('ECDSA', 256), link('CertificateLink', id), days(31), named('x'), text(server))],
+    'InvalidField',
+  )
+})
+
+test('nobody is given a certificate that answers or signs lists for an authority', async () => {
+  for (const { issuing } of [limited, free])
+    for (const lines of [
+      ['extendedKeyUsage=OCSPSigning'],
+      ['extendedKeyUsage=1.3.6.1.5.5.7.3.9'],
+      ['extendedKeyUsage=2.5.29.37.0'],
+      ['extendedKeyUsage=serverAuth,OCSPSigning'],
+      ['basicConstraints=critical,CA:TRUE', 'extendedKeyUsage=OCSPSigning'],
+      ['keyUsage=critical,digitalSignature,cRLSign'],
+      ['keyUsage=keyCertSign'],
+      ['keyUsage=digitalSignature', 'keyUsage=cRLSign'],
+      ['extendedKeyUsage=serverAuth', 'extendedKeyUsage=OCSPSigning'],
+    ])
+      for (const client of [alice, bob]) await refused(client, issuing.id, named('x'), text(server, ...lines))
+  const { privateKey, publicKey } = pair()
+  const spki = publicKey.export({ format: 'der', type: 'spki' })
+  for (const extensions of [
+    [createExtendedKeyUsage([keyPurposes.OCSPSigning])],
+    [createExtendedKeyUsage([keyPurposes.serverAuth]), createExtendedKeyUsage([keyPurposes.OCSPSigning])],
+  ]) {
+    const value = await issueRequest(
+      {
+        subject: nameFromText('CN=x'),
+        spki,
+        extensions: [...extensions, subjectAltName([generalName('DNS:x')])],
+      },
+      certificateSigner(privateKey, spki),
+    )
+    const request = byteString(Tag.CertificateRequestValue, value)
+    for (const { issuing } of [limited, free]) {
+      const { status } = await bob.ask('Certify', [request, attributes(link('CertificateLink', issuing.id))])
+      assert.equal(status, 'OperationFailed')
+    }
+  }
+  // Another key in the name of the authority, in whatever case, could sign lists for it.
+  const authority = 'basicConstraints=critical,CA:TRUE'
+  for (const name of ['Issuing', 'ISSUING ', 'Root'])
+    await refused(
+      alice,
+      free.issuing.id,
+      textString(Tag.CertificateSubjectO, 'acme'),
+      named(name),
+      text(authority),
+    )
+})
+
+const pair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+
+/** A certificate of bob's own making, stored as an object. */
+async function registered(extensions: readonly Extension[]): Promise<string> {
+  const name = nameFromText('CN=own')
+  const { privateKey, publicKey } = pair()
+  const spki = publicKey.export({ format: 'der', type: 'spki' })
+  const now = Date.now()
+  const der = await issueCertificate(
+    { subject: name, spki, notBefore: now - 1000, notAfter: now + 86_400_000, extensions },
+    { name, key: privateKey, spki, keyIdentifier: undefined },
+  )
+  const { id } = await bob.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(mask()),
+    structure(Tag.Certificate, [
+      enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
+      byteString(Tag.CertificateValue, der),
+    ]),
+  ])
+  return id
+}
+
+test('ReCertify copies no extension that the issuer does not give', async () => {
+  const names = subjectAltName([generalName('DNS:www.example')])
+  const forms: readonly (readonly Extension[])[] = [
+    [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])],
+    [
+      basicConstraints(false),
+      keyUsage(['digitalSignature']),
+      createExtendedKeyUsage([keyPurposes.OCSPSigning]),
+      names,
+    ],
+    [basicConstraints(false), keyUsage(['digitalSignature', 'cRLSign']), names],
+    [basicConstraints(false), keyUsage(['digitalSignature']), ocspNoCheck, names],
+  ]
+  for (const extensions of forms) {
+    const id = await registered(extensions)
+    for (const operation of ['ReCertify', 'Certify'] as const) {
+      const wish = [uid(id), attributes(link('CertificateLink', limited.issuing.id), days(10))]
+      await bob.fails(operation, wish, 'InvalidField')
+    }
+  }
+})
+
+test('an authority is limited as before when its certificate is renewed or made again over KMIP', async () => {
+  const { id, kid } = limited.issuing
+  const renewed = await alice.do('ReCertify', [uid(id)])
+  await grant(renewed.id, 'certify')
+  await refused(bob, renewed.id, named('x'), text(server, 'extendedKeyUsage=clientAuth'))
+  await certify(bob, renewed.id, named('www.example'), text(server))
+  const shown = (await kms.user('alice').get(`/v1/pki/authorities/${renewed.id}`)).json
+  assert.deepEqual([shown.profiles, shown.max_days], [['server'], 30])
+
+  // Who may certify with the key is held to the limits of the authority as well: no second one has none.
+  await grant(kid, 'certify')
+  const open = String(linked(await attributesOf(alice, kid), 'PublicKeyLink'))
+  await grant(open, 'certify')
+  const { certificate, chain } = (await kms.user('alice').get(`/v1/pki/authorities/${id}`)).json
+  const asRoot = await kms.user('bob').post('/v1/pki/authorities', { kid, subject: 'CN=Issuing, O=Acme' })
+  const imported = await kms
+    .user('bob')
+    .post('/v1/pki/authorities', { kid, certificate: certificate + chain })
+  assert.deepEqual([asRoot.status, imported.status], [403, 403], asRoot.text)
+  await bob.fails(
+    'Certify',
+    [uid(open), attributes(named('Issuing'), text('basicConstraints=critical,CA:TRUE'))],
+    'PermissionDenied',
+  )
+  const copy = await bob.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(link('PrivateKeyLink', kid)),
+    structure(Tag.Certificate, [
+      enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
+      byteString(Tag.CertificateValue, new X509Certificate(certificate).raw),
+    ]),
+  ])
+  await bob.do('Activate', [uid(copy.id)])
+  await bob.fails(
+    'Certify',
+    [attributes(...keyOf('ECDSA', 256), named('x'), link('CertificateLink', copy.id))],
+    'PermissionDenied',
+  )
+})
+
+test('a certificate by an authority without limits has what its caller asks for, and the addresses of the service', async () => {
+  const made = await certify(
+    bob,
+    free.issuing.id,
+    named('mixed'),
+    text('extendedKeyUsage=clientAuth,emailProtection', 'subjectAltName=email:a@b.example'),
+  )
+  const certificate = await certificateOf(bob, made.id)
+  const extensions = readCertificateExtensions(certificate.raw)
+  assert.deepEqual(readExtendedKeyUsage(extensions), [keyPurposes.clientAuth, keyPurposes.emailProtection])
+  assert.equal(readBasicConstraints(extensions).authority, false)
+  assert.deepEqual(readKeyUsage(extensions), ['digitalSignature'])
+  assert.match(certificate.infoAccess ?? '', /kms\.example\/ocsp/)
+  const { csr } = await outsider('CN=www.example', ['DNS:www.example'])
+  const plain = await bob.do('Certify', [
+    createCsr(csr),
+    attributes(link('CertificateLink', limited.issuing.id), days(10)),
+  ])
+  assert.deepEqual(
+    readExtendedKeyUsage(readCertificateExtensions((await certificateOf(bob, plain.id)).raw)),
+    [keyPurposes.serverAuth],
+  )
+})

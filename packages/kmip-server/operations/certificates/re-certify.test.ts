@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import {
+  byteString,
+  dateTime,
+  Enumeration,
+  enumeration,
+  interval,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip-codec'
+import { type Started, startKms } from '@warder/kms/testing'
+import { p256Request } from '@warder/pki/testing'
+import { inside, keyOf, linked, mask } from '../../testing/keys.ts'
+import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { attributes, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { link } from '../objects/replacement.ts'
+
+let kms: Started
+let alice: KmipClient
+let bob: KmipClient
+let now = Date.now()
+before(async () => {
+  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
+  alice = kmipClient(kms.user('alice'))
+  bob = kmipClient(kms.user('bob'))
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
+
+const vendor = (name: string, value: string) =>
+  vendorAttribute('example', name, textString(Tag.AttributeValue, value))
+
+/** A certificate of a new pair: self-signed, or issued by an authority. */
+async function certified(name: string, ...more: readonly TtlvNode[]): Promise<string> {
+  return (await alice.do('Certify', [attributes(...keyOf('ECDSA', 256), named(name), ...more)])).id
+}
+
+const newAuthority = () =>
+  certified(
+    'root',
+    vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    vendor('requested_validity_days', '3650'),
+  )
+
+async function registeredRequest(): Promise<string> {
+  const { id } = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.CertificateRequest),
+    attributes(mask()),
+    structure(Tag.CertificateRequest, [
+      enumeration(Tag.CertificateRequestType, Enumeration.CertificateRequestType.PKCS_10),
+      byteString(Tag.CertificateRequestValue, p256Request),
+    ]),
+  ])
+  return id
+}
+
+async function certificateOf(id: string): Promise<X509Certificate> {
+  const { nodes } = await alice.do('Get', [uid(id)])
+  const value = inside(
+    nodes.find(({ tag }) => tag === Tag.Certificate),
+    Tag.CertificateValue,
+  )?.value
+  assert.ok(value instanceof Uint8Array)
+  return new X509Certificate(value)
+}
+
+async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
+  const { nodes } = await alice.do('GetAttributes', [uid(id)])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
+  return found?.type === 'Structure' ? found.value : []
+}
+
+/** Seconds from which on until when it is valid: as the object says, and as the certificate says. */
+async function listPeriods(id: string): Promise<readonly [attributes: unknown[], x509: number[]]> {
+  const held = await attributesOf(id)
+  const dates = [Tag.ActivationDate, Tag.DeactivationDate] as const
+  const { validFromDate, validToDate } = await certificateOf(id)
+  return [
+    dates.map((date) => held.find(({ tag }) => tag === date)?.value),
+    [validFromDate, validToDate].map((date) => date.getTime() / 1000),
+  ]
+}
+
+async function grant(id: string, ...operations: readonly string[]): Promise<void> {
+  const body = { unique_identifier: id, user_id: 'bob', operation_types: operations }
+  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
+}
+
+test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate its subject and key', async () => {
+  const issuer = link('CertificateLink', await newAuthority())
+  const kept = textString(Tag.CertificateRequestUniqueIdentifier, await registeredRequest())
+  const asked = await alice.do('Certify', [kept, attributes(issuer)])
+  const first = await certificateOf(asked.id)
+  const id = await certified('old', issuer)
+  const made = await alice.do('ReCertify', [uid(id), kept])
+  const renewed = await certificateOf(made.id)
+  for (const { subject, subjectAltName, publicKey } of [first, renewed]) {
+    assert.equal(subject, 'C=CH\nCN=request.example')
+    assert.equal(subjectAltName, 'DNS:request.example')
+    assert.ok(publicKey.equals(first.publicKey))
+  }
+  const both = [kept, byteString(Tag.CertificateRequestValue, p256Request), attributes(issuer)]
+  await alice.fails('Certify', both, 'InvalidField')
+  const other = [textString(Tag.CertificateRequestUniqueIdentifier, id), attributes(issuer)]
+  await alice.fails('Certify', other, 'InvalidObjectType')
+})
+
+test('a request is named by nobody who may not certify with it', async () => {
+  const ca = await newAuthority()
+  await grant(ca, 'certify')
+  const request = await registeredRequest()
+  const ask = [
+    textString(Tag.CertificateRequestUniqueIdentifier, request),
+    attributes(link('CertificateLink', ca)),
+  ]
+  await bob.fails('Certify', ask, 'ObjectNotFound')
+  await grant(request, 'certify')
+  await bob.do('Certify', ask)
+})
+
+test('the keys know the renewed certificate, whoever renews it: with rekey on it and certify on its issuer', async () => {
+  const id = await certified('renewed')
+  const held = await attributesOf(id)
+  const keys = [String(linked(held, 'PublicKeyLink')), String(linked(held, 'PrivateKeyLink'))]
+  for (const each of [id, ...keys]) await grant(each, 'certify', 'getattributes')
+  await bob.fails('ReCertify', [uid(id)], 'PermissionDenied')
+  await grant(id, 'rekey')
+  const made = await bob.do('ReCertify', [uid(id)])
+  for (const key of keys) assert.equal(linked(await attributesOf(key), 'CertificateLink'), made.id)
+  assert.equal(linked(await attributesOf(made.id), 'ReplacedObjectLink'), id)
+})
+
+test('who renews a certificate changes no key that knew another one', async () => {
+  const ca = await newAuthority()
+  const victim = await certified('of another key')
+  const other = String(linked(await attributesOf(victim), 'PublicKeyLink'))
+  const { nodes } = await alice.do('Get', [uid(await certified('lent', link('CertificateLink', ca)))])
+  const certificate = nodes.find(({ tag }) => tag === Tag.Certificate)
+  const { id } = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(mask(), link('PublicKeyLink', other), link('CertificateLink', ca)),
+    certificate,
+  ])
+  await grant(ca, 'certify')
+  await grant(id, 'rekey')
+  await bob.do('ReCertify', [uid(id)])
+  assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
+})
+
+test('who may renew changes neither issuer nor key nor contents; an authority keeps its issuer', async () => {
+  const ca = await newAuthority()
+  const id = await certified('www', link('CertificateLink', ca))
+  const key = String(linked(await attributesOf(id), 'PrivateKeyLink'))
+  await grant(id, 'rekey', 'certify')
+  await grant(ca, 'certify')
+  const own = await bob.do('Certify', [
+    attributes(
+      ...keyOf('ECDSA', 256),
+      named('Mallory'),
+      vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    ),
+  ])
+  const request = byteString(Tag.CertificateRequestValue, p256Request)
+  const wishes: readonly (readonly TtlvNode[])[] = [
+    [attributes(link('CertificateLink', own.id))],
+    [attributes(named('other'))],
+    [attributes(vendor('x509-extension', 'extendedKeyUsage=codeSigning'))],
+    [request],
+  ]
+  for (const wish of wishes) await bob.fails('ReCertify', [uid(id), ...wish], 'PermissionDenied')
+  assert.equal(linked(await attributesOf(key), 'CertificateLink'), id)
+  assert.equal(linked(await attributesOf(id), 'ReplacementObjectLink'), undefined)
+  // The owner may, but not of an authority.
+  const other = await newAuthority()
+  const below = await certified(
+    'below',
+    link('CertificateLink', ca),
+    vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+  )
+  for (const authority of [ca, below])
+    await alice.fails(
+      'ReCertify',
+      [uid(authority), attributes(link('CertificateLink', other), named('below another'))],
+      'InvalidField',
+    )
+  const moved = await alice.do('ReCertify', [uid(id), attributes(link('CertificateLink', other))])
+  assert.equal(linked(await attributesOf(key), 'CertificateLink'), moved.id)
+  assert.ok((await alice.do('ReCertify', [uid(below)])).id)
+  // Another certificate for the key of an authority is no other authority to those who name the key.
+  const root = String(linked(await attributesOf(other), 'PrivateKeyLink'))
+  const open = String(linked(await attributesOf(other), 'PublicKeyLink'))
+  await alice.do('Certify', [
+    uid(open),
+    attributes(
+      link('CertificateLink', ca),
+      named('cross'),
+      vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    ),
+  ])
+  for (const half of [root, open]) assert.equal(linked(await attributesOf(half), 'CertificateLink'), other)
+})
+
+test('links lead nobody to sign another key with a key that signs for itself', async () => {
+  const ca = await newAuthority()
+  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
+  await grant(key, 'certify')
+  const own = await bob.do('Certify', [attributes(...keyOf('ECDSA', 256), named('own'))])
+  const { nodes } = await bob.do('Get', [uid(own.id)])
+  const { id } = await bob.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(mask(), link('PrivateKeyLink', key)),
+    nodes.find(({ tag }) => tag === Tag.Certificate),
+  ])
+  const forged = vendor('x509-extension', 'basicConstraints=critical,CA:TRUE')
+  await bob.fails('Certify', [uid(id), attributes(named('root'), forged)], 'InvalidField')
+})
+
+test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certificate', async () => {
+  const begin = Math.floor(now / 1000)
+  const id = await certified('dated', vendor('requested_validity_days', '1'))
+  const end = begin + 86_400
+  now += 60_000
+  const copied = await alice.do('ReCertify', [uid(id)])
+  assert.deepEqual(await listPeriods(copied.id), [
+    [begin, end],
+    [begin, end],
+  ])
+  // The attribute is what is copied: the certificate says the same as it.
+  const sooner = dateTime(Tag.DeactivationDate, end - 3600)
+  await alice.do('SetAttribute', [uid(copied.id), structure(Tag.NewAttribute, [sooner])])
+  const changed = await alice.do('ReCertify', [uid(copied.id)])
+  assert.deepEqual(await listPeriods(changed.id), [
+    [begin, end - 3600],
+    [begin, end - 3600],
+  ])
+  const at = Math.floor(now / 1000)
+  const moved = await alice.do('ReCertify', [uid(changed.id), interval(Tag.Offset, 0)])
+  assert.deepEqual((await listPeriods(moved.id))[1], [at, at + 86_400 - 3600])
+})
+
+test('a certificate that is over is renewed from now on, and one for some days too', async () => {
+  const id = await certified('over', vendor('requested_validity_days', '1'))
+  await alice.do('Revoke', [
+    uid(id),
+    structure(Tag.RevocationReason, [
+      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.Superseded),
+    ]),
+  ])
+  now += 60_000
+  const at = Math.floor(now / 1000)
+  const made = await alice.do('ReCertify', [uid(id)])
+  assert.deepEqual((await listPeriods(made.id))[1], [at, at + 86_400])
+  const wish = attributes(vendor('requested_validity_days', '2'))
+  const longer = await alice.do('ReCertify', [uid(made.id), wish])
+  assert.deepEqual((await listPeriods(longer.id))[1], [at, at + 2 * 86_400])
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import {
+  boolean,
+  byteString,
+  Enumeration,
+  enumeration,
+  integer,
+  structure,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
+import { query } from '@warder/storage'
+import type { Ask, KmipClient } from '../../testing/kmip-client.ts'
+import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import {
+  algorithms,
+  bytesOf,
+  data,
+  key16,
+  mode,
+  oasisData,
+  parameters,
+  startCryptoWorld,
+  use,
+} from '../fixtures/crypto-world.ts'
+
+const world = await startCryptoWorld()
+after(() => world.kms[Symbol.asyncDispose]())
+
+const gcm = parameters(mode('GCM'), integer(Tag.TagLength, 16))
+const encrypt = (id: string, ...more: readonly TtlvNode[]): Ask => ({
+  operation: 'Encrypt',
+  payload: [uid(id), gcm, data(oasisData), ...more],
+})
+const make = (id: string): Ask => ({
+  operation: 'Create',
+  payload: [
+    objectType('SymmetricKey'),
+    attributes(
+      uid(id),
+      enumeration(Tag.CryptographicAlgorithm, algorithms.AES),
+      integer(Tag.CryptographicUsageMask, use.Encrypt | use.Decrypt | use.WrapKey),
+      world.past(),
+    ),
+  ],
+})
+const wrapped = (key: string, by: string): Ask => ({
+  operation: 'Get',
+  payload: [
+    uid(key),
+    structure(Tag.KeyWrappingSpecification, [
+      enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+      structure(Tag.EncryptionKeyInformation, [uid(by), gcm]),
+      enumeration(Tag.EncodingOption, Enumeration.EncodingOption.NoEncoding),
+    ]),
+  ],
+})
+async function undo(client: KmipClient, ...items: readonly Ask[]): Promise<readonly string[]> {
+  const answer = await client.send(items, { batchErrorContinuation: 'Undo' })
+  return answer.items.map(({ reason, status }) => reason ?? status)
+}
+
+const reserved = query<[id: string], { readonly reserved: number }>(
+  'SELECT reserved FROM gcm_budget WHERE object_id = ?',
+)
+const countReserved = async (id: string) => (await world.kms.environment.db.get(reserved, [id]))?.reserved
+
+test('a key encrypts with AES-GCM in the batch that makes it, and what it did there counts', async () => {
+  const other = await world.registered(key16, 'AES')
+  const outcome = await undo(
+    world.alice,
+    make('fresh'),
+    encrypt('fresh'),
+    encrypt('fresh', boolean(Tag.InitIndicator, true)),
+    wrapped(other, 'fresh'),
+  )
+  assert.deepEqual(outcome, ['Success', 'Success', 'Success', 'Success'])
+  assert.equal(await countReserved('fresh'), 3)
+  const sealed = await world.alice.do('Encrypt', [uid('fresh'), gcm, data(oasisData)])
+  assert.equal(bytesOf(sealed, Tag.Data).length, oasisData.length)
+  assert.equal(await countReserved('fresh'), 3 + 1024)
+})
+
+test('a batch that is undone leaves no trace on a later key with the same identifier, whoever makes it', async () => {
+  const unknown: Ask = { operation: 'Get', payload: [uid('nothing')] }
+  assert.deepEqual(await undo(world.alice, make('again'), encrypt('again'), unknown), [
+    'OperationUndone',
+    'OperationUndone',
+    'ObjectNotFound',
+  ])
+  assert.equal(await countReserved('again'), undefined)
+  await world.bob.do('Create', make('again').payload)
+  await world.bob.do('Encrypt', encrypt('again').payload)
+})
+
+test('nobody takes from the budget of a key of somebody else by asking for its identifier', async () => {
+  await world.bob.do('Create', make('of-bob').payload)
+  assert.deepEqual(await undo(world.alice, make('of-bob'), encrypt('of-bob')), ['ObjectAlreadyExists'])
+  assert.equal(await countReserved('of-bob'), 0)
+})
+
+test('an object that an Import makes an AES key is counted with the Import', async () => {
+  const bring = (algorithm: 'AES' | 'HMAC_SHA256', replace: boolean): Ask => ({
+    operation: 'Import',
+    payload: [
+      uid('brought'),
+      objectType('SymmetricKey'),
+      boolean(Tag.ReplaceExisting, replace),
+      attributes(
+        enumeration(Tag.CryptographicAlgorithm, algorithms[algorithm]),
+        integer(Tag.CryptographicUsageMask, use.Encrypt | use.MACGenerate),
+        enumeration(Tag.State, Enumeration.State.Active),
+        world.past(),
+      ),
+      structure(Tag.SymmetricKey, [
+        structure(Tag.KeyBlock, [
+          enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw),
+          structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, key16)]),
+        ]),
+      ]),
+    ],
+  })
+  await world.alice.do('Import', bring('HMAC_SHA256', false).payload)
+  assert.equal(await countReserved('brought'), undefined)
+  assert.deepEqual(await undo(world.alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
+  assert.equal(await countReserved('brought'), 1)
+  // From now on the budget is in the database, also for a batch that changes the key.
+  assert.deepEqual(await undo(world.alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
+  assert.equal(await countReserved('brought'), 1 + 1024)
+})

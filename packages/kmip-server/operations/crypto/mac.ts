@@ -1,0 +1,86 @@
+import { andThen, type MaybePromise } from '@warder/base'
+import type { BackendKey, Usage } from '@warder/keys'
+import { joseMac, type MacPlan, planMac, requireUse, sameTag, takeUse } from '@warder/keys'
+import { Tag } from '@warder/kmip-codec'
+import { keyUse } from '../../engine/access.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import {
+  type CryptographicRequest,
+  cryptographicRequest,
+  requireData,
+} from '../../streams/cryptographic-request.ts'
+import { collectParts } from './collected-parts.ts'
+import { algorithmInUse, findBackendKey, resolveParameters } from './key-use.ts'
+import { validityReply } from './signature-verify.ts'
+
+/** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
+export const mac = operation({
+  name: 'MAC',
+  access: keyUse('mac'),
+  request: cryptographicRequest,
+  reply: payload({
+    uniqueIdentifier: required(namedObject),
+    macData: field.bytes(Tag.MACData),
+    correlation: field.bytes(Tag.CorrelationValue),
+  }),
+  handle(asked, context) {
+    return withMac('macGenerate', asked, context, ({ key, plan, data }) => {
+      const { object } = context.key
+      takeUse(context, object, data.length, true)
+      return andThen(key.mac(plan, data), (macData) => ({ uniqueIdentifier: object.id, macData }))
+    })
+  },
+})
+
+/** MACVerify (KMIP 2.1 §6.1.33), in constant time. */
+export const macVerify = operation({
+  name: 'MACVerify',
+  access: keyUse('mac'),
+  request: cryptographicRequest,
+  reply: validityReply,
+  handle(asked, context) {
+    return withMac('macVerify', asked, context, ({ key, plan, data, request }) => {
+      if (request.macData === undefined) throw kmipFailure('MissingData', 'MACData is missing.')
+      const { macData } = request
+      return andThen(key.mac(plan, data), (made) => ({
+        uniqueIdentifier: context.key.object.id,
+        validity: sameTag(made, macData) ? ('Valid' as const) : ('Invalid' as const),
+      }))
+    })
+  },
+})
+
+interface Chosen {
+  readonly key: BackendKey
+  readonly plan: MacPlan
+  readonly data: Uint8Array
+  readonly request: CryptographicRequest
+}
+
+function withMac<Reply>(
+  use: Extract<Usage, 'macGenerate' | 'macVerify'>,
+  asked: CryptographicRequest,
+  context: KmipContext,
+  answer: (chosen: Chosen) => MaybePromise<Reply>,
+) {
+  const { object } = context.key
+  requireUse(context, object, use)
+  return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', asked, context, (request) =>
+    andThen(findBackendKey(context), (key) => {
+      const parameters = resolveParameters(object, request.parameters)
+      const plan = planMac(
+        { algorithm: algorithmInUse(object), key: key.shape },
+        parameters,
+        context.services.policy,
+      )
+      requireBinding(object, joseMac(plan))
+      context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
+      return answer({ key, plan, data: requireData(request), request })
+    }),
+  )
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { byteString, Enumeration, enumeration, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { type Started, startKms } from '@warder/kms/testing'
+import { kmipClient } from '../../testing/kmip-client.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms()
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const { C_Initialize, C_GetInfo, C_Finalize } = Enumeration.PKCS_11Function
+
+test('a PKCS#11 client begins, asks what this is and ends; whatever needs a token is not supported', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const call = (name: number, ...members: readonly TtlvNode[]) =>
+    alice.do('PKCS_11', [enumeration(Tag.PKCS_11Function, name), ...members])
+  const begun = await call(C_Initialize, byteString(Tag.PKCS_11InputParameters, Buffer.of(1)))
+  assert.equal(begun.get(Tag.PKCS_11ReturnCode), 0)
+  const correlation = byteString(Tag.CorrelationValue, begun.get(Tag.CorrelationValue) as Uint8Array)
+  const told = await call(C_GetInfo, correlation)
+  const info = Buffer.from(told.get(Tag.PKCS_11OutputParameters) as Uint8Array)
+  assert.deepEqual(
+    [info.length, info[0], info[1], info.toString('latin1', 2, 34).trim()],
+    [76, 2, 40, 'Warder'],
+  )
+  assert.equal((await call(C_GetInfo)).get(Tag.PKCS_11ReturnCode), 0x190)
+  assert.equal((await call(0x3c, correlation)).get(Tag.PKCS_11ReturnCode), 0x54)
+  assert.equal((await call(C_Finalize, correlation)).get(Tag.PKCS_11ReturnCode), 0)
+  await alice.fails('PKCS_11', [], 'MissingData')
+})

@@ -1,0 +1,48 @@
+import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { Enumeration, Tag } from '@warder/kmip-codec'
+import { signedIn } from '../../engine/access.ts'
+import { operation } from '../../engine/operation.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+
+/** Functions by their positions in CK_FUNCTION_LIST, and return values (PKCS#11 2.40 §5.1). */
+const { C_Initialize, C_Finalize, C_GetInfo } = Enumeration.PKCS_11Function
+const ok = 0x0
+const functionNotSupported = 0x54
+const notInitialized = 0x190
+
+/**
+ * PKCS_11 (KMIP 2.1 §6.1.37) for a server without a token: a client can initialize, get the library information and
+ * finalize. The answer to every other function is CKR_FUNCTION_NOT_SUPPORTED. There is no state: the correlation value
+ * only shows that a client has initialized.
+ */
+export const pkcs11 = operation({
+  name: 'PKCS_11',
+  access: signedIn,
+  request: payload({
+    called: required(field.code(Tag.PKCS_11Function)),
+    correlation: field.bytes(Tag.CorrelationValue),
+  }),
+  reply: payload({
+    called: required(field.code(Tag.PKCS_11Function)),
+    correlation: field.bytes(Tag.CorrelationValue),
+    output: field.bytes(Tag.PKCS_11OutputParameters),
+    code: required(field.code(Tag.PKCS_11ReturnCode)),
+  }),
+  handle({ called, correlation }, context) {
+    context.audit({ details: { function: called } })
+    if (called === C_Initialize) return { called, correlation: randomBytes(16), code: ok }
+    if (correlation === undefined) return { called, code: notInitialized }
+    if (called === C_GetInfo) return { called, output: info, code: ok }
+    return { called, code: called === C_Finalize ? ok : functionNotSupported }
+  },
+})
+
+/** CK_INFO (PKCS#11 2.40 §3.1): version 2.40, manufacturer, flags, description, version of the library. */
+const info = Buffer.concat([
+  Buffer.from([2, 40]),
+  Buffer.from('Warder'.padEnd(32)),
+  Buffer.alloc(8),
+  Buffer.from('Warder KMIP server, no token'.padEnd(32)),
+  Buffer.from([1, 0]),
+])

@@ -1,0 +1,49 @@
+import { andThen } from '@warder/base'
+import { planSignature, requireUse, verifyOffLoop } from '@warder/keys'
+import { Tag } from '@warder/kmip-codec'
+import { keyUse } from '../../engine/access.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { cryptographicRequest } from '../../streams/cryptographic-request.ts'
+import { collectParts } from './collected-parts.ts'
+import { findBackendKey, resolveParameters } from './key-use.ts'
+import { algorithmName, whatIsSigned } from './sign.ts'
+
+/** The reply of an operation that verifies. */
+export const validityReply = payload({
+  uniqueIdentifier: required(namedObject),
+  validity: field.named('ValidityIndicator'),
+  correlation: field.bytes(Tag.CorrelationValue),
+})
+
+/** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
+export const signatureVerify = operation({
+  name: 'SignatureVerify',
+  access: keyUse('signatureverify'),
+  request: cryptographicRequest,
+  reply: validityReply,
+  handle(asked, context) {
+    const { object } = context.key
+    requireUse(context, object, 'verify')
+    return collectParts('SignatureVerify', asked, context, (request) =>
+      andThen(findBackendKey(context), ({ shape, publicKey }) => {
+        if (publicKey === undefined)
+          throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
+        if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
+        const what = whatIsSigned(request)
+        const digestBytes = 'digest' in what ? what.digest.length : undefined
+        const parameters = resolveParameters(object, request.parameters)
+        const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
+        const plan = requireSignatureBinding(object, shape, chosen)
+        context.audit({ algorithm: algorithmName(plan, context) })
+        return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => ({
+          uniqueIdentifier: object.id,
+          validity: right ? ('Valid' as const) : ('Invalid' as const),
+        }))
+      }),
+    )
+  },
+})

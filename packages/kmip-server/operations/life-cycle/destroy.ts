@@ -1,0 +1,84 @@
+import { andThen, type MaybePromise } from '@warder/base'
+import {
+  approvalNeeded,
+  listUserKeys,
+  requireNoApproval,
+  runningTime,
+  stateAt,
+  transition,
+  waiting,
+} from '@warder/keys'
+import { objectRight } from '../../engine/access.ts'
+import { type ObjectReply, objectReply, objectRequest } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
+
+/**
+ * Destroy (KMIP 2.1 §6.1.15): deletes the material for good; the attributes stay. An Active object must be revoked
+ * first. Destroy also succeeds if destruction is delayed: the object cannot be used from then on, its vendor attribute
+ * `destruction-date` has the time when its material is deleted, and its State does not change until then
+ * (docs/adr/key-life-cycle-and-versions.md).
+ */
+export const destroy = operation({
+  name: 'Destroy',
+  access: objectRight('destroy'),
+  request: objectRequest,
+  reply: objectReply,
+  handle(_request, context) {
+    if (context.object.form.abe?.kind === 'master') return destroyMaster(context)
+    return andThen(context.services.roles.approvals.covers('destroy', context.object), (covered) => {
+      if (covered) throw approvalNeeded('destroy', context.services.roles.officers)
+      return andThen(context.services.roles.destructions.daysOf(context.object), (days) =>
+        scheduleDestruction(context, days),
+      )
+    })
+  },
+})
+
+/** User keys are destroyed with their master key, so the protection of a user key also applies to the master key. */
+async function destroyMaster(context: KmipContext): Promise<ObjectReply> {
+  const { db, roles } = context.services
+  const parts = [context.object, ...(await listUserKeys(db, context.object.id))]
+  const left = parts.filter(({ destroyedAt }) => destroyedAt === undefined)
+  await requireNoApproval(roles, 'destroy', left)
+  const days = await Promise.all(left.map((part) => roles.destructions.daysOf(part)))
+  return scheduleDestruction(context, Math.max(0, ...days))
+}
+
+function scheduleDestruction(context: KmipContext, days: number): MaybePromise<ObjectReply> {
+  requireDestroyable(context)
+  if (context.object.destructionAt !== undefined) return { uniqueIdentifier: context.object.id }
+  return days === 0 ? destroyNow(context) : waits(context, days)
+}
+
+function requireDestroyable({ object, now }: KmipContext): void {
+  const state = stateAt(object, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  if (state === 'Active' && object.type !== 'OpaqueObject')
+    throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+}
+
+function destroyNow(context: KmipContext): MaybePromise<ObjectReply> {
+  const { object, objects, now } = context
+  const state = stateAt(object, now)
+  const cycle =
+    state === 'Active'
+      ? { ...object, state: 'Destroyed' as const, destroyedAt: now }
+      : transition({ ...object, state }, 'destroy', now)
+  objects.update(object, { state: cycle.state, destroyedAt: cycle.destroyedAt }, null)
+  const answer = { uniqueIdentifier: object.id }
+  return object.form.abe === undefined ? answer : destroyUserKeys(context, object).then(() => answer)
+}
+
+async function waits(context: KmipContext, days: number): Promise<ObjectReply> {
+  const { object, objects, now, principal, services } = context
+  const ranMs = await runningTime(services.db)
+  const wanted = waiting({ days, by: principal.name, manner: 'destroy', now, ranMs })
+  objects.update(object, wanted)
+  if (object.form.abe !== undefined) await withholdUserKeys(context, object, wanted)
+  context.audit({ details: { destruction_at: new Date(now + days * 86_400_000).toISOString() } })
+  return { uniqueIdentifier: object.id }
+}

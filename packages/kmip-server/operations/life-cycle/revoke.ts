@@ -1,0 +1,161 @@
+import { stageCompromisedKey } from '@warder/authority'
+import type { MaybePromise } from '@warder/base'
+import { attributeMembers, type ManagedObject, readStoredAttributes, stateAt, transition } from '@warder/keys'
+import { dateTime, requireType, Tag, type TtlvNode, type ValueName, valueName } from '@warder/kmip-codec'
+import { objectRight } from '../../engine/access.ts'
+import { namedObject, type ObjectReply, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { revokeUserKeys } from '../abe/cascade.ts'
+import { registerRevocation } from './certificate-revocation.ts'
+
+const maxMessageBytes = 1024
+
+/**
+ * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised in any state; any other reason deactivates an
+ * object that is Active or Pre-Active (docs/adr/key-life-cycle-and-versions.md). Both store reason, message and date.
+ */
+export const revoke = operation({
+  name: 'Revoke',
+  access: objectRight('revoke'),
+  request: payload({
+    uniqueIdentifier: namedObject,
+    revocationReason: required(field.node(Tag.RevocationReason, 'Structure')),
+    compromiseOccurrenceDate: field.date(Tag.CompromiseOccurrenceDate),
+  }),
+  reply: objectReply,
+  handle({ revocationReason, compromiseOccurrenceDate: occurred }, context) {
+    const { object, now } = context
+    const reason = readReason(revocationReason)
+    if (reason.message !== undefined && reason.message.length > maxMessageBytes)
+      throw kmipFailure('InvalidField', `RevocationMessage has at most ${maxMessageBytes} characters.`)
+    if (!isCompromise(reason) && occurred !== undefined)
+      throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate is for compromises.')
+    if (object.type === 'Certificate') return revokeCertificate(context, reason, occurred)
+    if (isCertificateReason(reason))
+      throw kmipFailure('InvalidField', 'This reason of a revocation is for certificates.')
+    if (isCompromise(reason))
+      return stageCompromisedKey(context.objects, object, now).then(() =>
+        revokeObject(context, object, reason, occurred),
+      )
+    return revokeObject(context, object, reason, occurred)
+  },
+})
+
+function revokeObject(
+  context: KmipContext,
+  object: ManagedObject,
+  reason: Reason,
+  occurred: number | undefined,
+): MaybePromise<ObjectReply> {
+  const { objects, object: stored, now } = context
+  const compromise = isCompromise(reason)
+  const state = stateAt(object, now)
+  const allowed = compromise
+    ? state !== 'Compromised' && state !== 'Destroyed_Compromised'
+    : state === 'Active' || state === 'PreActive'
+  if (!allowed) throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+  // The state diagram has no transition from Pre-Active to Deactivated; the text of Revoke has (KMIP 2.1 §6.1.44).
+  const cycle =
+    state === 'PreActive' && !compromise
+      ? { ...object, state: 'Deactivated' as const, deactivationAt: now }
+      : transition({ ...object, state }, compromise ? 'compromise' : 'deactivate', now)
+  const kept = readStoredAttributes(object).filter(({ tag }) => tag !== Tag.CompromiseOccurrenceDate)
+  objects.update(stored, {
+    state: cycle.state,
+    activationAt: cycle.activationAt,
+    deactivationAt: cycle.deactivationAt,
+    compromisedAt: cycle.compromisedAt,
+    revocationReason: reason.code,
+    revocationMessage: reason.message,
+    ...(compromise &&
+      attributeMembers(
+        [...kept, dateTime(Tag.CompromiseOccurrenceDate, occurrence(occurred, object.createdAt, now))],
+        object,
+      )),
+  })
+  const answer = { uniqueIdentifier: object.id }
+  if (object.form.abe === undefined) return answer
+  const ending = { compromise, revocationReason: reason.code, revocationMessage: reason.message }
+  return revokeUserKeys(context, object, ending).then(() => answer)
+}
+
+function isCompromise({ code }: Reason): boolean {
+  return code === 'KeyCompromise' || code === 'CACompromise' || code === 'AACompromise'
+}
+
+interface Reason {
+  readonly code: ValueName<'RevocationReasonCode'> | CertificateReason
+  readonly message: string | undefined
+}
+
+const reasonMembers = payload({
+  code: required(field.code(Tag.RevocationReasonCode)),
+  message: field.text(Tag.RevocationMessage),
+})
+
+/**
+ * Reads RevocationReason as in the standard, or as cloudproof_kms_js sends it (`packages/kmip-codec/json/tolerances.ts`): the
+ * message alone, or the number of the code.
+ * @throws KmipDecodeError, InvalidField
+ */
+function readReason(node: TtlvNode): Reason {
+  if (node.type === 'TextString') return { code: 'Unspecified', message: withoutNul(node.value) }
+  if (node.type === 'Integer') {
+    const code = valueName('RevocationReasonCode', node.value)
+    if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has no such code.')
+    return { code, message: undefined }
+  }
+  const { code, message } = reasonMembers.decode(requireType(node, 'Structure'))
+  const name = certificateReasons.get(code >>> 0) ?? valueName('RevocationReasonCode', code)
+  if (name === undefined)
+    throw kmipFailure('InvalidField', 'RevocationReasonCode has a value that is not known here.')
+  return { code: name, message: withoutNul(message) }
+}
+
+function withoutNul<T extends string | undefined>(text: T): T | string {
+  return text === undefined ? text : text.replaceAll('\u0000', '\ufffd')
+}
+
+/** Reasons of RFC 5280 that the standard lacks, under the numbers of extensions that other servers use. */
+const certificateReasons: ReadonlyMap<number, CertificateReason> = new Map([
+  [0x80000001, 'CertificateHold'],
+  [0x80000002, 'RemoveFromCRL'],
+  [0x80000003, 'AACompromise'],
+])
+type CertificateReason = 'CertificateHold' | 'RemoveFromCRL' | 'AACompromise'
+
+function isCertificateReason({ code }: Reason): boolean {
+  return [...certificateReasons.values()].some((reason) => reason === code)
+}
+
+/**
+ * Also revokes the certificate in the register of the authority that issued it. The object of a certificate on hold
+ * stays as it is, so that the hold can be released: with RemoveFromCRL, by a caller with the right to revoke
+ * certificates of the authority.
+ */
+async function revokeCertificate(
+  context: KmipContext,
+  reason: Reason,
+  occurred: number | undefined,
+): Promise<ObjectReply> {
+  const { object, objects, now, services } = context
+  const requireAuthority = (id: string) => context.permitted(id, 'revoke')
+  const certificate = { object, objects, now, db: services.db, requireAuthority }
+  const done = await registerRevocation(certificate, reason.code, occurred)
+  if (done === 'object stays') return { uniqueIdentifier: object.id }
+  if (isCertificateReason(reason) && !isCompromise(reason))
+    throw kmipFailure(
+      'InvalidField',
+      'No authority of here has issued this certificate: it cannot be on hold.',
+    )
+  return revokeObject(context, object, reason, occurred)
+}
+
+/** In seconds; without a date in the request it is the InitialDate (KMIP 2.1 §6.1.44). */
+function occurrence(given: number | undefined, createdAt: number, now: number): number {
+  if (given === undefined) return Math.floor(createdAt / 1000)
+  return given === 0 ? Math.floor(now / 1000) : given
+}

@@ -1,0 +1,219 @@
+import type { KeyObject } from 'node:crypto'
+import type { KeyFormat } from '@warder/keys'
+import {
+  type AlgorithmName,
+  algorithmNode,
+  type CurveName,
+  defaultKeyFormat,
+  type NewObjectRequest,
+  newObjectId,
+  type ObjectId,
+  type PairPlan,
+  pairPlan,
+  readClientId,
+  stageNewObject,
+  toStoredKeyKind,
+  withDefaults,
+} from '@warder/keys'
+import {
+  Enumeration,
+  enumeration,
+  findAttribute,
+  membersWithin,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+  valueName,
+} from '@warder/kmip-codec'
+import { asksForAbe } from '../../attributes/abe-request.ts'
+import {
+  readFormat,
+  readLength,
+  requireAlgorithm,
+  requireQuantumSafe,
+  requireSoftwarePair,
+} from '../../attributes/wanted-key.ts'
+import { creates } from '../../engine/access.ts'
+import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
+import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
+import type { StoredShape } from '../../key-blocks/stored-shape.ts'
+import { createMaster } from '../abe/create-master.ts'
+
+/** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
+export const createKeyPair: KmipOperation = {
+  name: 'CreateKeyPair',
+  access: creates,
+  async act(payload, context) {
+    requireSoftwarePair(payload.value)
+    const common = membersWithin(payload, Tag.CommonAttributes)
+    const { rules } = context
+    const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>
+      withDefaults(rules, type, withoutHalfType(mergeAttributes(common, membersWithin(payload, tag))))
+    const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
+    const open = half('PublicKey', Tag.PublicKeyAttributes)
+    if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
+    const plan = pairPlan({ ...readPairRequest(secret, open), fips: context.services.fips })
+    for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
+    requireAlike(secret, open)
+    const ids = await stagePair(context, plan, secret, open)
+    context.audit({ object: ids.privateId, algorithm: plan.algorithm, details: { linked: ids.publicId } })
+    context.placeholder = ids.privateId
+    return [
+      textString(Tag.PrivateKeyUniqueIdentifier, ids.privateId),
+      textString(Tag.PublicKeyUniqueIdentifier, ids.publicId),
+    ]
+  },
+}
+
+/** Makes a pair and stages both halves. */
+export async function stagePair(
+  context: KmipContext,
+  plan: PairPlan,
+  secret: readonly TtlvNode[],
+  open: readonly TtlvNode[],
+): Promise<{ readonly privateId: string; readonly publicId: string }> {
+  const privateId = readClientId(secret) ?? newObjectId(context.now)
+  const publicId = readClientId(open) ?? newObjectId(context.now)
+  if (privateId === publicId)
+    throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+  for (const request of await makePair(plan, { privateId, publicId }, secret, open)) {
+    try {
+      stageNewObject(context, request)
+    } finally {
+      request.material?.fill(0)
+    }
+  }
+  return { privateId, publicId }
+}
+
+/** Makes a pair. @returns the private half, then the public one; the caller wipes their bytes */
+async function makePair(
+  plan: PairPlan,
+  { privateId, publicId }: { readonly privateId: ObjectId; readonly publicId: ObjectId },
+  secret: readonly TtlvNode[],
+  open: readonly TtlvNode[],
+): Promise<readonly [NewObjectRequest, NewObjectRequest]> {
+  const pair = await plan.make()
+  const halves = { PrivateKey: exportDer(pair.privateKey), PublicKey: exportDer(pair.publicKey) }
+  const half = (type: HalfType, attributes: readonly TtlvNode[]): NewObjectRequest => {
+    const material = halves[type]
+    const { algorithm, bits, curve } = plan
+    const kind = { algorithm, bits, ...(curve !== undefined && { curve }) }
+    const { keyFormat, digests } = inFormat(type, kind, halves, readFormat(attributes))
+    const given = [algorithmNode(algorithm), ...digests, keyFormatNode(keyFormat), ...domainParameters(plan)]
+    return {
+      type,
+      ...toStoredKeyKind({ algorithm, curve }),
+      bits,
+      material,
+      attributes,
+      given,
+      id: type === 'PrivateKey' ? privateId : publicId,
+      linkedId: type === 'PrivateKey' ? publicId : privateId,
+      generated: true,
+    }
+  }
+  return [half('PrivateKey', secret), half('PublicKey', open)]
+}
+
+/** Algorithms on elliptic curves, of which some have no ECPrivateKey (RFC 5915). */
+const elliptic: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>([
+  'EC',
+  'ECDSA',
+  'ECDH',
+  'Ed25519',
+  'Ed448',
+])
+
+type HalfType = 'PrivateKey' | 'PublicKey'
+type Halves = Readonly<Record<HalfType, Uint8Array>>
+
+/**
+ * The format of a half, with its digests. Clients name one format for the pair, mostly that of the private key, in
+ * CommonAttributes or for both halves: it applies to the half that it fits, and the other one has its default.
+ * @throws KeyFormatTypeNotSupported for a format that neither half has
+ */
+function inFormat(
+  type: HalfType,
+  kind: Pick<StoredShape, 'algorithm' | 'bits' | 'curve'>,
+  halves: Halves,
+  asked: KeyFormat | undefined,
+): { readonly keyFormat: KeyFormat; readonly digests: readonly TtlvNode[] } {
+  const formatHalf = (half: HalfType, keyFormat: KeyFormat) => ({
+    keyFormat,
+    digests: digestAttributes({ ...kind, objectType: half, form: 'canonical', keyFormat }, halves[half]),
+  })
+  const defaultHalf = () => formatHalf(type, defaultKeyFormat(type, kind))
+  // PKCS#8 is a format of private keys (RFC 5208), although Get gives a public one under that name as well.
+  if (asked === undefined || (asked === 'PKCS_8' && type === 'PublicKey')) return defaultHalf()
+  try {
+    return formatHalf(type, asked)
+  } catch (error) {
+    if (!(error instanceof KmipFailure) || error.reason !== 'KeyFormatTypeNotSupported') throw error
+    const hasFamily = asked === 'ECPrivateKey' && kind.algorithm !== undefined && elliptic.has(kind.algorithm)
+    // Throws if the format does not fit the other half either.
+    if (!hasFamily) formatHalf(type === 'PrivateKey' ? 'PublicKey' : 'PrivateKey', asked)
+    return defaultHalf()
+  }
+}
+
+/** Removes an ObjectType of either half: clients name one half for the pair (PrivateKey in CommonAttributes). */
+function withoutHalfType(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  const { PrivateKey, PublicKey } = Enumeration.ObjectType
+  return attributes.filter(
+    ({ tag, value }) => tag !== Tag.ObjectType || (value !== PrivateKey && value !== PublicKey),
+  )
+}
+
+/** The stored form of keys: PKCS#8 or SubjectPublicKeyInfo. */
+function exportDer(key: KeyObject): Buffer {
+  return key.type === 'private'
+    ? key.export({ format: 'der', type: 'pkcs8' })
+    : key.export({ format: 'der', type: 'spki' })
+}
+
+function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
+  if (curve === undefined) return []
+  return [
+    structure(Tag.CryptographicDomainParameters, [
+      enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
+    ]),
+  ]
+}
+
+/** Attributes of one half replace those of both (KMIP 2.1 §6.1.9). */
+export function mergeAttributes(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
+  const tags = new Set(own.map(({ tag }) => tag))
+  return [...common.filter(({ tag }) => findAttribute(tag)?.multiple === true || !tags.has(tag)), ...own]
+}
+
+function readPairRequest(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
+  const all = [...secret, ...open]
+  return { algorithm: requireAlgorithm(all), bits: readLength(all), curve: readCurve(all) }
+}
+
+/** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.9). */
+function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): void {
+  const [one, other] = [secret, open].map((half) => ({
+    algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,
+    bits: readLength(half),
+    curve: readCurve(half),
+  }))
+  for (const name of ['algorithm', 'bits', 'curve'] as const) {
+    const [here, there] = [one?.[name], other?.[name]]
+    if (here !== undefined && there !== undefined && here !== there)
+      throw kmipFailure('InvalidField', `The halves of a pair cannot differ in ${name}.`)
+  }
+}
+
+function readCurve(attributes: readonly TtlvNode[]): CurveName | undefined {
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  if (domain?.type !== 'Structure') return undefined
+  const node = domain.value.find(({ tag }) => tag === Tag.RecommendedCurve)
+  if (node === undefined) return undefined
+  const curve = node.type === 'Enumeration' ? valueName('RecommendedCurve', node.value) : undefined
+  if (curve === undefined) throw kmipFailure('InvalidField', 'RecommendedCurve is not known here.')
+  return curve
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import {
+  algorithmNode,
+  isFipsSymmetric,
+  type NewObjectRequest,
+  requireSoftwareStorage,
+  stageNewObject,
+  toStoredKeyKind,
+  withDefaults,
+} from '@warder/keys'
+import { Enumeration, enumeration, membersWithin, requireName, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { asksForAbe } from '../../attributes/abe-request.ts'
+import {
+  defaultUsageMask,
+  readFormat,
+  readLength,
+  requireAlgorithm,
+  requireQuantumSafe,
+} from '../../attributes/wanted-key.ts'
+import { creates } from '../../engine/access.ts'
+import { uniqueIdentifier } from '../../engine/identifiers.ts'
+import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
+import { createUserKey } from '../abe/create-user-key.ts'
+import { minFipsHmacBits, symmetricKinds } from './symmetric-kinds.ts'
+
+/** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
+export const create: KmipOperation = {
+  name: 'Create',
+  access: creates,
+  act(payload, context) {
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+    if (type === 'PrivateKey') {
+      const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
+      if (asksForAbe(attributes)) return createUserKey(context, attributes)
+    }
+    if (type !== 'SymmetricKey' && type !== 'SecretData')
+      throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
+    requireSoftwareStorage(payload.value)
+    const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
+    const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
+    try {
+      const object = stageNewObject(context, { ...request, defaultMask: defaultMaskFor(request) })
+      context.audit({
+        object: object.id,
+        ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
+      })
+      context.placeholder = object.id
+      return [enumeration(Tag.ObjectType, Enumeration.ObjectType[type]), uniqueIdentifier(object.id)]
+    } finally {
+      request.material?.fill(0)
+    }
+  },
+}
+
+/**
+ * Without a CryptographicUsageMask in the request, a key gets every use that its type supports, like a registered one.
+ */
+function defaultMaskFor({ type, attributes }: NewObjectRequest): number {
+  return type === 'SymmetricKey'
+    ? defaultUsageMask({ objectType: type, algorithm: requireAlgorithm(attributes) })
+    : 0
+}
+
+/** The bytes and description of a new key with the requested algorithm and length. */
+export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipContext): NewObjectRequest {
+  const algorithm = requireAlgorithm(attributes)
+  const kind = symmetricKinds[algorithm]
+  const { fips } = context.services
+  if (kind === undefined || (fips && !isFipsSymmetric(algorithm)))
+    throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
+  const bits = readLength(attributes) ?? kind.defaultBits
+  const minBits = fips && algorithm.startsWith('HMAC') ? minFipsHmacBits : (kind.minBits ?? 0)
+  const fits =
+    kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= minBits && bits <= (kind.maxBits ?? 0))
+  if (!fits) throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
+  const format = readFormat(attributes) ?? 'Raw'
+  if (format !== 'Raw' && format !== 'TransparentSymmetricKey')
+    throw kmipFailure('KeyFormatTypeNotSupported', `A symmetric key has no format ${format}.`)
+  requireQuantumSafe(attributes, algorithm, bits)
+  const material = randomBytes(kind.bytes?.(bits) ?? bits / 8)
+  return {
+    type: 'SymmetricKey',
+    ...toStoredKeyKind({ algorithm }),
+    bits,
+    material,
+    attributes,
+    given: [
+      algorithmNode(algorithm),
+      ...digestAttributes({ objectType: 'SymmetricKey', form: 'canonical', keyFormat: format }, material),
+      keyFormatNode(format),
+    ],
+    generated: true,
+  }
+}
+
+const defaultSecretBits = 256
+const maxSecretBits = 32_768
+
+function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
+  const bits = readLength(attributes) ?? defaultSecretBits
+  if (bits % 8 !== 0 || bits < 8 || bits > maxSecretBits)
+    throw kmipFailure('InvalidField', `Secret data has 8 to ${maxSecretBits} bits, in whole bytes.`)
+  requireQuantumSafe(attributes, 'SecretData', bits)
+  const material = randomBytes(bits / 8)
+  return {
+    type: 'SecretData',
+    bits,
+    material,
+    attributes,
+    given: [digestNode(material, 'Raw'), keyFormatNode('Raw')],
+    form: { secretDataType: 'Seed' },
+    generated: true,
+  }
+}

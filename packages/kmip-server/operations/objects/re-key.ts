@@ -1,0 +1,81 @@
+import {
+  linkReplacement,
+  type ManagedObject,
+  type NewObjectRequest,
+  requireReplaceable,
+  requireSoftwareStorage,
+  stageNewObject,
+} from '@warder/keys'
+import { encodeTtlv, membersWithin, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { objectRight } from '../../engine/access.ts'
+import { uniqueIdentifier } from '../../engine/identifiers.ts'
+import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { readKeyBlock } from '../../key-blocks/key-block.ts'
+import { writeWrappingData } from '../../key-blocks/key-wrapping.ts'
+import { readShape } from '../../key-blocks/object-shape.ts'
+import { readManagedObject } from '../../key-blocks/read-object.ts'
+import type { StoredShape } from '../../key-blocks/stored-shape.ts'
+import { wrapKeyValue } from '../../key-blocks/wrap.ts'
+import { keyInForm, keyObject, toStoredBlock } from '../../key-blocks/write-object.ts'
+import { newSymmetricKey } from './create.ts'
+import { newBrought } from './registered-object.ts'
+import { copyAttributes, readOffset } from './replacement.ts'
+import { wrappingKeys } from './wrapping-keys.ts'
+
+/** ReKey (KMIP 2.1 §6.1.46): a new symmetric key replaces an existing one, with its name and dates. */
+export const reKey: KmipOperation = {
+  name: 'ReKey',
+  access: objectRight('rekey', { creates: true }),
+  async act(payload, context) {
+    const { object } = context
+    if (object.type !== 'SymmetricKey')
+      throw kmipFailure('InvalidObjectType', `ReKey is not for objects of type ${object.type}.`)
+    requireReplaceable(context, object)
+    requireSoftwareStorage(payload.value)
+    const requested = membersWithin(payload, Tag.Attributes)
+    const attributes = await copyAttributes(context, object, requested, readOffset(payload))
+    const request = newSymmetricKey(attributes, context)
+    try {
+      const made = await stageReplacement(context, object, request, attributes)
+      await linkReplacement(context, object, made)
+      context.audit({ object: object.id, details: { replacement: made.id } })
+      context.placeholder = made.id
+      return [uniqueIdentifier(made.id)]
+    } finally {
+      request.material?.fill(0)
+    }
+  },
+}
+
+async function stageReplacement(
+  context: KmipContext,
+  object: ManagedObject,
+  request: NewObjectRequest,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  const shape = readShape(object)
+  if (shape.wrapped !== true || request.material === undefined) return stageNewObject(context, request)
+  return wrapAlike(context, object, shape, request.material, attributes)
+}
+
+/** The replacement of a wrapped key is wrapped in the same way, by the same key. */
+async function wrapAlike(
+  context: KmipContext,
+  object: ManagedObject,
+  shape: StoredShape,
+  key: Uint8Array,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  const stored = await context.objects.material(object)
+  const wrapping = stored === undefined ? undefined : readKeyBlock(toStoredBlock(stored)).wrapping
+  if (wrapping === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  const { policy, fips } = context.services
+  const keys = await wrappingKeys(context, wrapping, { wrap: true, bytes: key.length })
+  const clear = { ...shape, form: 'canonical' as const }
+  const form = keyInForm(clear, key)
+  const { value, data } = await wrapKeyValue(form.material, [], { ...wrapping, attributes: [] }, keys, policy)
+  const node = keyObject(clear, form, value, writeWrappingData(data, keys.identifiers))
+  const brought = await readManagedObject('SymmetricKey', node, {}, { fips })
+  return context.objects.create(newBrought(context, { ...brought, material: encodeTtlv(node) }, attributes))
+}

@@ -1,0 +1,95 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Enumeration, Tag, valueByName } from '@warder/kmip-codec'
+import { findPending, listPending, type PendingSummary } from '../../asynchronous/pending-store.ts'
+import { maxPerUser } from '../../asynchronous/put-off.ts'
+import { correlationValue, parseCorrelation, readSubmissionTime } from '../../asynchronous/result.ts'
+import { signedIn } from '../../engine/access.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { field, noMembers, payload, repeated, required } from '../../payloads/payload.ts'
+import { pendingRequest, requirePending } from './poll.ts'
+
+/** Number and interval of checks whether another worker is done: 30 seconds in all. */
+const rounds = 1200
+const roundMilliseconds = 25
+
+/**
+ * Process (KMIP 2.1 §6.1.39): executes a deferred request now, with the items before it in its batch. The answer is
+ * sent when it is done, so that the next Poll returns the result.
+ */
+export const process = operation({
+  name: 'Process',
+  access: signedIn,
+  request: pendingRequest,
+  reply: noMembers,
+  async handle(request, context) {
+    const { id, result } = await requirePending(request, context)
+    if (result !== null) return {}
+    const hurried = context.jobs.hurry(id)
+    if (hurried === 'already')
+      throw kmipFailure('DuplicateProcessRequest', 'The request is being processed already: poll for it.')
+    await (hurried ?? executeElsewhere(id, context))
+    return {}
+  },
+})
+
+/** Waits for the worker that has the request in its queue. @throws kmipFailure when it is not done in time */
+async function executeElsewhere(id: string, { services, principal }: KmipContext): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const row = await findPending(services.db, id, principal.name, services.clock.now())
+    // The request was cancelled meanwhile, or is done.
+    if (row === undefined || row.result !== null) return
+    await wait(roundMilliseconds)
+  }
+  throw kmipFailure('GeneralFailure', 'The request is not done yet: poll for it.')
+}
+
+/** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): the deferred requests of the caller, and their states. */
+export const queryAsynchronousRequests = operation({
+  name: 'QueryAsynchronousRequests',
+  access: signedIn,
+  request: payload({
+    correlations: field.group(Tag.AsynchronousCorrelationValues, {
+      values: repeated(field.bytes(Tag.AsynchronousCorrelationValue)),
+    }),
+    operations: field.group(Tag.Operations, { codes: repeated(field.code(Tag.Operation)) }),
+  }),
+  reply: payload({
+    requests: repeated(
+      field.group(Tag.AsynchronousRequest, {
+        correlation: required(field.bytes(Tag.AsynchronousCorrelationValue)),
+        operation: required(field.code(Tag.Operation)),
+        submissionDate: required(field.date(Tag.SubmissionDate)),
+        stage: required(field.named('ProcessingStage')),
+      }),
+    ),
+  }),
+  async handle(asked, { services, principal, jobs, now }) {
+    // undefined: all.
+    const ids = asked.correlations && new Set(asked.correlations.values.map(parseCorrelation))
+    const operations = asked.operations && listNames(asked.operations.codes)
+    // Concurrent batches of a user may exceed the limit.
+    const rows = await listPending(services.db, principal.name, now, maxPerUser * 2)
+    const requests = rows
+      .filter(({ id, operation: name }) => ids?.has(id) !== false && operations?.has(name) !== false)
+      .map((row) => describePending(row, jobs.stageOf(row.id) === 'running'))
+    return { requests }
+  },
+})
+
+function listNames(codes: readonly number[]): ReadonlySet<string> {
+  return new Set(
+    Object.entries(Enumeration.Operation).flatMap(([name, code]) => (codes.includes(code) ? [name] : [])),
+  )
+}
+
+function describePending({ id, operation: name, done }: PendingSummary, isRunning: boolean) {
+  const ongoing = isRunning ? 'InProcess' : 'Submitted'
+  return {
+    correlation: correlationValue(id),
+    operation: valueByName('Operation', name) ?? 0,
+    submissionDate: readSubmissionTime(id),
+    stage: Number(done) === 1 ? 'Completed' : ongoing,
+  } as const
+}

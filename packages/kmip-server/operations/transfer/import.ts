@@ -1,0 +1,126 @@
+import { asObjectId, identifierTaken, type ObjectId, requireNoApproval } from '@warder/keys'
+import {
+  findMember,
+  membersWithin,
+  optional,
+  optionalName,
+  requireName,
+  Tag,
+  textString,
+} from '@warder/kmip-codec'
+import { creates } from '../../engine/access.ts'
+import { waitsForDestruction } from '../../engine/approval.ts'
+import { uniqueIdentifier } from '../../engine/identifiers.ts'
+import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { readKeyBlock } from '../../key-blocks/key-block.ts'
+import type { StoredObject } from '../../key-blocks/read-object.ts'
+import { unwrapObject } from '../../key-blocks/wrap.ts'
+import { adoptUserKeys, withFormerIds, withMaster } from '../abe/brought.ts'
+import { withoutEncodedLength } from '../crypto/encoded-length.ts'
+import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
+import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
+import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
+import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
+
+/**
+ * Import (KMIP 2.1 §6.1.25): an object with its identifier and all its attributes from another server. It may replace
+ * an object of the caller, never that of another user.
+ */
+export const importObject: KmipOperation = {
+  name: 'Import',
+  access: creates,
+  async act(given, context) {
+    const payload = withoutEncodedLength(given)
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
+    const id = readRequestedId(findMember(payload, Tag.UniqueIdentifier)?.value)
+    const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
+    const attributes = sortImported(membersWithin(payload, Tag.Attributes))
+    let node = objectNode(payload, type)
+    if (
+      optionalName(payload, Tag.KeyWrapType, 'KeyWrapType') === 'NotWrapped' &&
+      findMember(node, Tag.KeyBlock)
+    )
+      node = await inClear(context, node)
+    const wish: Placement = { attributes, id, replace }
+    const file = type === 'PrivateKey' ? fileIn(node) : undefined
+    const stored =
+      file === undefined
+        ? await place(context, await readBrought(type, node, attributes.ordinary, context), wish)
+        : await placeFile(context, await readFile(file, attributes.ordinary, context), wish)
+    context.placeholder = stored
+    return [uniqueIdentifier(stored)]
+  },
+}
+
+/** Identifier and columns of an imported object. */
+interface Placement {
+  readonly attributes: SortedAttributes
+  readonly id: ObjectId | undefined
+  readonly replace: boolean
+}
+
+/** An empty identifier requests a new one. @throws InvalidField */
+function readRequestedId(value: unknown): ObjectId | undefined {
+  if (value === undefined || value === '') return undefined
+  const id = typeof value === 'string' && value !== '*' ? asObjectId(value) : undefined
+  if (id === undefined) throw kmipFailure('InvalidField', 'UniqueIdentifier cannot be that of an object.')
+  return id
+}
+
+async function inClear(context: KmipContext, node: ReturnType<typeof objectNode>) {
+  const { wrapping } = readKeyBlock(node)
+  if (wrapping === undefined) return node
+  return unwrapObject(node, await wrappingKeys(context, wrapping, toUnwrap), context.services.policy)
+}
+
+/** The key of a PKCS#12 file; its certificates become objects of their own. */
+async function placeFile(context: KmipContext, file: BroughtFile, wish: Placement): Promise<ObjectId> {
+  const staged = await stageCertificates(context, file)
+  const ordinary = [...wish.attributes.ordinary, ...file.attributes, ...staged.links]
+  const id = await place(context, file.key, { ...wish, attributes: { ...wish.attributes, ordinary } })
+  linkToKey(context, staged, id)
+  return id
+}
+
+/** Stages the object, new or as the replacement of the caller's object, and wipes the imported bytes. */
+async function place(context: KmipContext, brought: StoredObject, wish: Placement): Promise<ObjectId> {
+  const { attributes, id, replace } = wish
+  const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
+  const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
+  try {
+    const own = newBrought(context, brought, ordinary, 'server')
+    const fresh = asImported(await withMaster(context, own), attributes, context.now)
+    const before = id === undefined ? undefined : await context.objects.read(id)
+    if (before === undefined) {
+      // The object keeps its identifier from the other server, which may use the same form of identifiers (KMIP 2.1
+      // §6.1.25).
+      const chosenId = { by: context.principal.name, isMoved: true }
+      const object = context.objects.create(id === undefined ? fresh : { ...fresh, chosenId })
+      await adoptUserKeys(context, object)
+      return object.id
+    }
+    // Another user's object is never replaced, and an object of the caller only if the request says so.
+    if (!replace || before.owner !== context.principal.name) throw identifierTaken()
+    if (before.chainId !== undefined)
+      throw kmipFailure(
+        'InvalidField',
+        'The object that is there is a key with versions: it is not replaced.',
+      )
+    if (before.type !== fresh.object.type)
+      throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+    const created = withFormerIds(fresh, before)
+    await requireNoApproval(context.services.roles, 'destroy', [before])
+    if (before.destroyedAt === undefined && (await waitsForDestruction(context, before)))
+      throw kmipFailure('PermissionDenied', 'The destruction of this object waits: it is not replaced.')
+    const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
+    // A replacement does not enable a disabled object.
+    const { disabledAt } = before
+    context.objects.update(before, { ...columns, disabledAt }, created.material ?? null)
+    context.objects.retag(before, created.tags)
+    return before.id
+  } finally {
+    brought.material?.fill(0)
+  }
+}

@@ -1,0 +1,222 @@
+import { findPrivateKeyId, getChainId, type ManagedObject, readStoredWithTag, stateAt } from '@warder/keys'
+import {
+  optionalName,
+  optionalStructure,
+  type StructureNode,
+  structure,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
+import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { readKeyBlock } from '../../key-blocks/key-block.ts'
+import { readKeyFormat } from '../../key-blocks/key-format.ts'
+import {
+  readWrappingSpecification,
+  type WrappingSpecification,
+  writeWrappingData,
+} from '../../key-blocks/key-wrapping.ts'
+import { readShape } from '../../key-blocks/object-shape.ts'
+import { readManagedObject } from '../../key-blocks/read-object.ts'
+import type { StoredShape } from '../../key-blocks/stored-shape.ts'
+import { unwrapObject, wrapKeyValue } from '../../key-blocks/wrap.ts'
+import {
+  keyInForm,
+  keyObject,
+  objectWithoutValue,
+  toStoredBlock,
+  writeManagedObject,
+} from '../../key-blocks/write-object.ts'
+import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
+import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
+import type { WantedObject } from './wanted-object.ts'
+import { listWrappedAttributes } from './wrapped-attributes.ts'
+
+/** Result of Get and Export. */
+export interface GivenObject {
+  /** The requested object; for a certificate as a PKCS#12 file its private key. */
+  readonly object: ManagedObject
+  readonly node: StructureNode
+}
+
+/** @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
+export function readWanted(payload: StructureNode): WantedObject {
+  const specification = optionalStructure(payload, Tag.KeyWrappingSpecification)
+  return {
+    format: readKeyFormat(payload),
+    compression: optionalName(payload, Tag.KeyCompressionType, 'KeyCompressionType'),
+    wrapType: optionalName(payload, Tag.KeyWrapType, 'KeyWrapType'),
+    specification: specification && readWrappingSpecification(specification),
+  }
+}
+
+/**
+ * Returns the object of the row in the requested form, wrapped on request. A certificate as a PKCS#12 file includes its
+ * private key, on which the caller needs the same right.
+ *
+ * A Sensitive object is returned only wrapped, by the server or as it was registered; an object that is not Extractable
+ * is never returned (KMIP 2.1 §4.55, §4.23).
+ * @throws ObjectDestroyed, Sensitive, NotExtractable, KeyValueNotPresent, KeyFormatTypeNotSupported …
+ */
+export async function objectInForm(
+  context: KmipContext,
+  wanted: WantedObject,
+  right: 'get' | 'export',
+): Promise<GivenObject> {
+  const object = isPkcs12(wanted.format) ? await findFileKey(context, right) : context.object
+  return { object, node: await inForm(context, object, wanted) }
+}
+
+/** The private key of the row's certificate, if it has one that the caller may get; else the row's object. */
+async function findFileKey(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
+  const { object } = context
+  const id = object.type === 'Certificate' ? findPrivateKeyId(object) : undefined
+  if (id === undefined) return object
+  const key = await context.permitted(id, right)
+  context.audit({ details: { private_key: key.id } })
+  return key
+}
+
+async function inForm(
+  context: KmipContext,
+  object: ManagedObject,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { objects, now } = context
+  const state = stateAt(object, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  requireExtractable(object)
+  const shape = readShape(object)
+  if (wanted.specification !== undefined && !wrappable.has(shape.objectType))
+    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
+  const asFile = isPkcs12(wanted.format)
+  const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign' && !asFile
+  const staysWrapped =
+    shape.wrapped === true && wanted.wrapType !== 'NotWrapped' && wanted.specification === undefined
+  if (readFlag(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
+    throw kmipFailure('Sensitive', 'DENIED')
+  const encryption = encrypts ? wanted.specification?.encryption : undefined
+  await requireExportApproval(
+    context,
+    object,
+    async () => encryption && wrappingKeyNamed(context, encryption),
+  )
+  context.services.uses.note(getChainId(object), context.principal.name, now)
+  const material = await objects.material(object)
+  if (material === undefined) return withoutValue(shape, wanted)
+  try {
+    if (asFile) return await writeFile(context, object, material, wanted)
+    if (wanted.format === 'PKCS_7' && shape.certificateType === 'X_509')
+      return await writeChain(context, material)
+    return shape.wrapped === true
+      ? await wrapInForm(context, shape, material, wanted)
+      : await clearInForm(context, shape, material, wanted)
+  } catch (error) {
+    material.fill(0)
+    throw error
+  }
+}
+
+/** For a key of which only the attributes are stored, the key block without its value (KMIP 2.1 §4.28). */
+function withoutValue(shape: StoredShape, wanted: WantedObject): StructureNode {
+  const asIs = wanted.format === undefined || wanted.format === shape.keyFormat
+  if (!asIs || wanted.compression !== undefined || wanted.specification !== undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return objectWithoutValue(shape)
+}
+
+const wrappable: ReadonlySet<string> = new Set([
+  'SymmetricKey',
+  'PrivateKey',
+  'PublicKey',
+  'SecretData',
+  'SplitKey',
+  'PGPKey',
+])
+
+function readFlag(object: ManagedObject, tag: number): boolean | undefined {
+  const [node] = readStoredWithTag(object, tag)
+  return node?.type === 'Boolean' ? node.value : undefined
+}
+
+async function clearInForm(
+  context: KmipContext,
+  shape: StoredShape,
+  material: Uint8Array,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { specification } = wanted
+  if (specification === undefined) return writeManagedObject(shape, material, wanted)
+  const { policy } = context.services
+  const keys = await wrappingKeys(context, specification, { wrap: true, bytes: material.length })
+  if (keys.identifiers.encryption === context.object.id)
+    throw kmipFailure('InvalidField', 'A key does not wrap itself.')
+  const attributes = await listWrappedAttributes(context, specification)
+  if (shape.form === 'block') {
+    const node = writeManagedObject(shape, material, wanted)
+    return wrapBlock(node, attributes, specification, keys, context)
+  }
+  const key = keyInForm(shape, material, wanted)
+  const { value, data } = await wrapKeyValue(key.material, attributes, specification, keys, policy)
+  return keyObject(shape, key, value, writeWrappingData(data, keys.identifiers))
+}
+
+/** Wraps the key in an object that is stored as received; the rest of the object is unchanged. */
+async function wrapBlock(
+  object: StructureNode,
+  attributes: readonly TtlvNode[],
+  specification: WrappingSpecification,
+  keys: Awaited<ReturnType<typeof wrappingKeys>>,
+  context: KmipContext,
+): Promise<StructureNode> {
+  const { value: plain } = readKeyBlock(object)
+  if (plain === undefined || plain instanceof Uint8Array)
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  const { value, data } = await wrapKeyValue(
+    plain.material,
+    attributes,
+    specification,
+    keys,
+    context.services.policy,
+  )
+  const wrapping = writeWrappingData(data, keys.identifiers)
+  const members = object.value.map((member) =>
+    member.tag === Tag.KeyBlock && member.type === 'Structure'
+      ? structure(Tag.KeyBlock, [
+          ...member.value.map((inner) => (inner.tag === Tag.KeyValue ? value : inner)),
+          wrapping,
+        ])
+      : member,
+  )
+  return { ...object, value: members }
+}
+
+/**
+ * An object that was registered wrapped. It is returned unchanged if the request names no other form; otherwise it is
+ * unwrapped with the wrapping key, if that is stored here and the caller may use it, converted to the requested form,
+ * and wrapped again in the same way.
+ */
+async function wrapInForm(
+  context: KmipContext,
+  shape: StoredShape,
+  material: Uint8Array,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const stored = toStoredBlock(material)
+  const same =
+    (wanted.format === undefined || wanted.format === shape.keyFormat) &&
+    (wanted.compression === undefined || wanted.compression === shape.compression)
+  if (same && wanted.specification === undefined && wanted.wrapType !== 'NotWrapped') return stored
+  const { wrapping } = readKeyBlock(stored)
+  if (wrapping === undefined) throw kmipFailure('GeneralFailure', 'The stored object cannot be read.')
+  const { policy, fips } = context.services
+  const opened = await unwrapObject(stored, await wrappingKeys(context, wrapping, toUnwrap), policy)
+  const { algorithm, bits, curve } = shape
+  const clear = await readManagedObject(shape.objectType, opened, { algorithm, bits, curve }, { fips })
+  if (clear.material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  const again =
+    wanted.specification ?? (wanted.wrapType === 'NotWrapped' ? undefined : { ...wrapping, attributes: [] })
+  return clearInForm(context, clear.shape, clear.material, { ...wanted, specification: again })
+}

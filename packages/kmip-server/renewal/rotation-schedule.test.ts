@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import {
+  boolean,
+  Enumeration,
+  enumeration,
+  integer,
+  interval,
+  structure,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
+import { kmsService } from '@warder/kms'
+import { type Started, startKms } from '@warder/kms/testing'
+import { activeSince, mask } from '../testing/keys.ts'
+import { kmipClient } from '../testing/kmip-client.ts'
+import { aesAttributes, objectType, uid } from '../testing/nodes.ts'
+
+const hour = 3_600_000
+let now = Date.UTC(2026, 5, 1)
+let kms: Started
+before(async () => {
+  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
+})
+after(() => kms[Symbol.asyncDispose]())
+
+// A token of now: the clock moves.
+const rest = () => kms.user('alice')
+const alice = () => kmipClient(rest())
+
+async function look(): Promise<void> {
+  const job = kmsService.periodic.find(({ name }) => name === 'kms rotations of keys')
+  if (await job?.due?.(kms.environment)) await job?.run(kms.environment)
+}
+
+const set = (id: string, node: TtlvNode) =>
+  alice().do('SetAttribute', [uid(id), structure(Tag.NewAttribute, [node])])
+const rotation = async (id: string) => (await rest().get(`/v1/crypto/keys/${id}/rotation`)).json
+const attributesOf = async (id: string) => {
+  const { nodes } = await alice().do('GetAttributes', [uid(id)])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
+  const all = found?.type === 'Structure' ? found.value : []
+  return (tag: number) => all.find((node) => node.tag === tag)?.value
+}
+const create = async (...more: readonly TtlvNode[]): Promise<string> => {
+  const { id } = await alice().do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(256, activeSince, ...more),
+  ])
+  return id
+}
+
+test('RotateInterval of a key is its schedule: the service rotates it, and REST says the same', async () => {
+  const id = await create()
+  await set(id, interval(Tag.RotateInterval, 7200))
+  assert.equal((await attributesOf(id))(Tag.RotateAutomatic), true)
+  const said = await rotation(id)
+  assert.deepEqual([said.rotate_every, said.rotates_at], [7200, new Date(now + 2 * hour).toISOString()])
+  now += 2 * hour
+  for (let turn = 0; turn < 2; turn += 1) await look()
+  const { version, rotates_at } = await rotation(id)
+  assert.deepEqual([version, rotates_at], [2, new Date(now + 2 * hour).toISOString()])
+  // The newest version says it, too, and what is said of it is said of the key.
+  const { version_kid } = (await rest().get(`/v1/crypto/keys/${id}`)).json
+  assert.equal((await attributesOf(version_kid))(Tag.RotateInterval), 7200)
+  await set(version_kid, boolean(Tag.RotateAutomatic, false))
+  assert.equal((await attributesOf(id))(Tag.RotateAutomatic), false)
+  assert.equal((await rotation(id)).rotate_every, undefined)
+  now += 10 * hour
+  await look()
+  assert.equal((await rotation(id)).version, 2)
+  // Back over REST, and read over KMIP from both.
+  const put = await rest().call('PUT', `/v1/crypto/keys/${id}/rotation`, { json: { rotate_every: 86_400 } })
+  assert.equal(put.status, 200, put.text)
+  for (const one of [id, version_kid]) {
+    const of = await attributesOf(one)
+    assert.deepEqual([of(Tag.RotateInterval), of(Tag.RotateAutomatic)], [86_400, true])
+  }
+})
+
+test('a key is made with its schedule; RotateOffset comes before the first interval, and no clock is blamed for it', async () => {
+  const id = await create(interval(Tag.RotateInterval, 60), interval(Tag.RotateOffset, 100 * 3600))
+  const plain = await create(interval(Tag.RotateInterval, 7200), boolean(Tag.RotateAutomatic, false))
+  assert.equal((await rotation(plain)).rotate_every, undefined)
+  const { rotate_every, rotates_at } = await rotation(id)
+  assert.deepEqual([rotate_every, rotates_at], [3600, new Date(now + 101 * hour).toISOString()])
+  await look()
+  now += 100 * hour
+  await look()
+  assert.equal((await rotation(id)).version, 1)
+  now += hour
+  await look()
+  assert.equal((await rotation(id)).version, 2)
+  // A ReKey takes the schedule along, counted anew; deleting the interval ends it.
+  const { version_kid } = (await rest().get(`/v1/crypto/keys/${id}`)).json
+  const { id: third } = await alice().do('ReKey', [uid(version_kid)])
+  assert.equal((await rotation(id)).rotates_at, new Date(now + hour).toISOString())
+  await alice().do('DeleteAttribute', [uid(third), enumeration(Tag.AttributeReference, Tag.RotateInterval)])
+  assert.equal((await rotation(id)).rotate_every, undefined)
+})
+
+test('a pair is rotated as a pair by the attributes of its private key', async () => {
+  const pair = await alice().do('CreateKeyPair', [
+    structure(Tag.CommonAttributes, [
+      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.ECDSA),
+      integer(Tag.CryptographicLength, 256),
+    ]),
+    structure(Tag.PrivateKeyAttributes, [mask('Sign'), activeSince, interval(Tag.RotateInterval, 3600)]),
+    structure(Tag.PublicKeyAttributes, [mask('Verify'), activeSince]),
+  ])
+  const id = String(pair.get(Tag.PrivateKeyUniqueIdentifier))
+  const open = String(pair.get(Tag.PublicKeyUniqueIdentifier))
+  now += hour
+  await look()
+  for (const half of [id, open]) assert.equal((await rotation(half)).version, 2)
+  assert.equal((await rotation(open)).rotate_every, undefined)
+})

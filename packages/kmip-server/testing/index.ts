@@ -1,0 +1,20 @@
+export { readCriteria } from '../locate/locate-criteria.ts'
+export { search } from '../locate/locate-search.ts'
+export {
+  bytesOf,
+  CryptoWorld,
+  data,
+  hashing,
+  iv,
+  key16,
+  mode,
+  oasisData,
+  parameters,
+  startCryptoWorld,
+} from '../operations/fixtures/crypto-world.ts'
+export { link } from '../operations/objects/replacement.ts'
+export { AbeClient } from './abe.ts'
+export { activeSince, aesKey, inside, keyBlock, keyOf, mask, wrappingSpecification } from './keys.ts'
+export { type KmipClient, kmipClient } from './kmip-client.ts'
+export { aesAttributes, attributes, objectType, uid, vendorAttribute } from './nodes.ts'
+export { onPostgresql } from './on-postgresql.ts'

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { Duplex } from 'node:stream'
+import { type TestContext, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { systemClock } from '@warder/base'
+import { strictLog } from '@warder/base/testing'
+import { byteString, encodeTtlv, structure, Tag } from '@warder/kmip-codec'
+import { RequestBatcher } from '@warder/server'
+import { KmipConnection } from './connection.ts'
+import { defaultSocketLimits } from './limits.ts'
+import type { ReadBudget } from './message-reader.ts'
+
+const message = Buffer.from(
+  encodeTtlv(structure(Tag.RequestMessage, [byteString(Tag.Data, Buffer.alloc(4096))])),
+)
+const turns = async (): Promise<void> => {
+  for (let count = 0; count < 5; count++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** A connection on which one message has come; no token is left until `allow`. */
+async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.POSITIVE_INFINITY) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const state = { allowed: false, answered: 0, now: 0 }
+  const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+  const socket = Object.assign(stream, { setTimeout: () => stream }) as unknown as TLSSocket
+  new KmipConnection(
+    socket,
+    { principal: () => undefined, validUntil, problem: () => undefined },
+    '192.0.2.1',
+    {
+      engine: {
+        answer() {
+          state.answered++
+          assert.equal(budget.used, message.length)
+          return new Uint8Array(8)
+        },
+      },
+      clock: { ...systemClock, now: () => state.now },
+      log: strictLog,
+      limits: defaultSocketLimits,
+      budget,
+      rateLimiter: { take: () => ({ allowed: state.allowed, retryAfterSeconds: 1 }) },
+      stages: new RequestBatcher(),
+    },
+  )
+  socket.push(message)
+  await turns()
+  const tick = async (): Promise<void> => {
+    t.mock.timers.tick(1000)
+    await turns()
+  }
+  return { state, socket, tick }
+}
+
+test('A message that waits for its token counts against what all connections may hold, once', async (t) => {
+  const budget = { limit: 1 << 20, used: 0 }
+  const { state, tick } = await waiting(t, budget)
+  assert.deepEqual([budget.used, state.answered], [message.length, 0])
+  await tick()
+  assert.deepEqual([budget.used, state.answered], [message.length, 0])
+  state.allowed = true
+  await tick()
+  assert.deepEqual([budget.used, state.answered], [0, 1])
+})
+
+test('What a message held while it waited is given back when its client goes, or may no longer ask', async (t) => {
+  const budget = { limit: 1 << 20, used: 0 }
+  const gone = await waiting(t, budget)
+  assert.equal(budget.used, message.length)
+  gone.socket.destroy()
+  await turns()
+  assert.equal(budget.used, 0)
+  t.mock.timers.reset()
+  const late = await waiting(t, budget, 1000)
+  assert.equal(budget.used, message.length)
+  Object.assign(late.state, { allowed: true, now: 1000 })
+  await late.tick()
+  assert.deepEqual([budget.used, gone.state.answered, late.state.answered], [0, 0, 0])
+})
+
+test('A message is answered before its connection ends because what comes behind it cannot be kept', async (t) => {
+  const budget = { limit: message.length + 2000, used: 0 }
+  const { state, socket, tick } = await waiting(t, budget)
+  socket.push(message.subarray(0, 1000))
+  await turns()
+  socket.push(message.subarray(1000, 4000))
+  await turns()
+  assert.deepEqual([budget.used, state.answered, socket.writableEnded], [message.length, 0, false])
+  state.allowed = true
+  await tick()
+  assert.deepEqual([budget.used, state.answered, socket.writableEnded], [0, 1, true])
+})

@@ -1,6 +1,0 @@
-export { type AcmeClient, acmeClient, base, type Credential } from './client.ts'
-export { type DnsHost, dnsHost } from './dns-host.ts'
-export { type HttpHost, httpHost } from './http-host.ts'
-export { type AccountKey, accountKey, externalBinding, signed } from './signer.ts'
-export { type StartedAcme, startAcme } from './start.ts'
-export { type TlsHost, tlsHost } from './tls-host.ts'

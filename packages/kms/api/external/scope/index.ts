@@ -1,7 +1,0 @@
-export { decodeBase64 } from './base64.ts'
-export { issuerKeys } from './issuer-keys.ts'
-export { ownAlgorithm, ownKeySet, ownSigningKey, toPublishedKid } from './own-keys.ts'
-export { type PartnerVerdict, partnerNamed } from './partner-certificate.ts'
-export { operationsInScope } from './scope.ts'
-export type { CommonConfig, ExternalEnvironment, ExternalStore } from './store.ts'
-export { recordVendor, type VendorRequest } from './vendor-audit.ts'

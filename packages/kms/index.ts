@@ -1,0 +1,2 @@
+export { tryKeys } from './drill/drill.ts'
+export { kmsService } from './service/service.ts'

@@ -1,0 +1,117 @@
+import { failure } from '@warder/base'
+import {
+  type ApprovalRequest,
+  approvalsAmong,
+  askable,
+  findRequest,
+  hashRequest,
+  requirePrincipal,
+  votersAmong,
+  votesOn,
+} from '@warder/keys'
+import type { OperationContext } from '@warder/server'
+import Type, { type Static } from 'typebox'
+import type { OfficerServices } from './services.ts'
+import { formatSettings, Settings } from './settings-shape.ts'
+
+export type Context = OperationContext<OfficerServices>
+export const tag = 'Approvals'
+export const attempts = 10
+
+/** A request for approval, as it is returned. */
+export const Request = Type.Object({
+  id: Type.String(),
+  hash: Type.String({
+    description: 'SHA-256 of exactly what is asked for: officers name it when they approve.',
+  }),
+  operation: Type.Enum([...askable]),
+  key: Type.String({
+    description:
+      'The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup.',
+  }),
+  settings: Type.Optional(Settings),
+  user_id: Type.Optional(Type.String()),
+  operation_types: Type.Optional(Type.Array(Type.String())),
+  wrapping_key: Type.Optional(
+    Type.String({
+      description: 'Of an export: the key that wraps the material. Absent: it leaves in any form.',
+    }),
+  ),
+  uri_prefix: Type.Optional(Type.String({ description: 'For an access key: the path of its key store.' })),
+  region: Type.Optional(Type.String({ description: 'For an access key: its AWS region.' })),
+  restore: Type.Optional(
+    Type.Object(
+      { made_at: Type.String(), restored_at: Type.String() },
+      { description: 'Of a restored backup.' },
+    ),
+  ),
+  requester: Type.String({ description: 'A user; `.` is a start of the service.' }),
+  state: Type.String({ description: 'open, approved, done, refused, withdrawn, void or expired.' }),
+  needed: Type.Integer({ description: 'Approvals that it takes.' }),
+  approved_by: Type.Array(Type.String()),
+  refused_by: Type.Array(Type.String()),
+  created_at: Type.String(),
+  until: Type.String(),
+})
+
+export async function formatRequest(
+  context: Context,
+  request: ApprovalRequest,
+): Promise<Static<typeof Request>> {
+  const { db, seal, roles, clock } = context.services
+  const { wish, state } = request
+  const votes = await votesOn(db, seal, wish.id)
+  const voters = await votersAmong(db, roles.officers, clock.now())
+  const running = state === 'open' || state === 'approved'
+  return {
+    id: wish.id,
+    hash: hashRequest(wish),
+    operation: wish.operation,
+    key: wish.object,
+    ...(wish.settings !== undefined && { settings: formatSettings(wish.settings) }),
+    ...(wish.user !== undefined && { user_id: wish.user }),
+    ...(wish.rights !== undefined && { operation_types: [...wish.rights] }),
+    ...(wish.wrappedBy !== undefined && { wrapping_key: wish.wrappedBy }),
+    ...(wish.credential !== undefined && {
+      uri_prefix: wish.credential.uriPrefix,
+      region: wish.credential.region,
+    }),
+    ...(wish.restore !== undefined && {
+      restore: {
+        made_at: new Date(wish.restore.madeAt).toISOString(),
+        restored_at: new Date(wish.restore.restoredAt).toISOString(),
+      },
+    }),
+    requester: wish.requester,
+    state: running && wish.until <= clock.now() ? 'expired' : state,
+    needed: roles.officers.quorum,
+    approved_by: [...approvalsAmong(votes, wish, voters, roles.approvals)],
+    refused_by: votes.filter(({ approves }) => !approves).map(({ user }) => user),
+    created_at: new Date(wish.createdAt).toISOString(),
+    until: new Date(wish.until).toISOString(),
+  }
+}
+
+export const PathId = Type.Object({ id: Type.String({ maxLength: 64 }) })
+
+/** A request that the caller may see. @throws failure('not_found') */
+export async function visible(context: Context, id: string): Promise<ApprovalRequest> {
+  const { db, seal, roles } = context.services
+  const { name } = requirePrincipal(context)
+  const request = await findRequest(db, seal, id)
+  if (request === undefined || (request.wish.requester !== name && !roles.officers.listed.has(name)))
+    throw failure('not_found', 'There is no such request.')
+  context.audit({ object: request.wish.object, details: { request: id, operation: request.wish.operation } })
+  return request
+}
+
+/** Returns the request after a step and notifies the operator's webhook of it. */
+export async function notifyOfficers(
+  context: Context,
+  event: string,
+  request: ApprovalRequest,
+): Promise<Static<typeof Request>> {
+  const after = await formatRequest(context, request)
+  context.services.notices?.tell(event, { by: requirePrincipal(context).name, request: after })
+  return after
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import {
+  basicConstraints,
+  issueCertificate,
+  type KeyUsageName,
+  keyUsage,
+  nameFromText,
+  readCertificate,
+  readCertificateExtensions,
+  readCrl,
+} from '@warder/pki'
+import { type Started, startKms } from '../testing/start.ts'
+import { certificatePem } from './pem.ts'
+import { outsider, runSigning, toDer } from './testing/pki-scene.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms({ config: { pki_public_url: 'http://pki.example' } })
+})
+after(() => kms[Symbol.asyncDispose]())
+
+async function outside(uses: readonly KeyUsageName[] | undefined) {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const spki = publicKey.export({ format: 'der', type: 'spki' })
+  const name = nameFromText(`CN=Outside ${uses?.join(' ')}`)
+  const now = Math.floor(Date.now() / 1000) * 1000
+  const extensions = [basicConstraints(true), ...(uses === undefined ? [] : [keyUsage(uses)])]
+  const der = await issueCertificate(
+    { subject: name, spki, notBefore: now - 60_000, notAfter: now + 30 * 86_400_000, extensions },
+    { name, key: privateKey, spki, keyIdentifier: undefined },
+  )
+  return { certificate: certificatePem(der), key: privateKey.export({ format: 'jwk' }) }
+}
+
+const alice = () => kms.user('alice')
+const create = (json: object) => alice().post('/v1/pki/authorities', json)
+const owned = async () => (await alice().get('/access/owned')).json.length
+
+test('an authority without cRLSign serves no revocation list and says so', async () => {
+  const made = await create(await outside(['keyCertSign', 'digitalSignature']))
+  assert.equal(made.status, 200, made.text)
+  assert.deepEqual([made.json.signs_crl, made.json.crl_url], [false, undefined])
+  assert.equal(made.json.ocsp_url, 'http://pki.example/ocsp')
+  const { id } = made.json
+  const shown = (await alice().get(`/v1/pki/authorities/${id}`)).json
+  assert.deepEqual([shown.signs_crl, shown.crl], [false, undefined])
+  const path = `/v1/pki/authorities/${id}/certificates`
+  const leaf = await alice().post(path, { alg: 'ES256', names: ['a.example'], days: 5 })
+  assert.equal(leaf.status, 200, leaf.text)
+  const identifiers = readCertificateExtensions(toDer(leaf.json.certificate)).map(
+    ({ identifier }) => identifier,
+  )
+  assert.deepEqual(
+    ['2.5.29.31', '1.3.6.1.5.5.7.1.1'].map((each) => identifiers.includes(each)),
+    [false, true],
+  )
+  assert.ok(readCertificate(toDer(leaf.json.certificate)))
+  assert.equal((await alice().post(`/v1/pki/certificates/${leaf.json.id}/revoke`, {})).status, 200)
+  await runSigning(kms)
+  await runSigning(kms)
+  const list = await kms.with({}).get(`/public/certificates/${id}/crl`)
+  assert.equal(list.status, 404)
+  assert.match(list.json.description, /cRLSign, RFC 5280 §6\.3\.3/)
+  assert.equal(kms.log.filter((line) => line.includes('cannot be signed now')).length, 0)
+})
+
+test('an authority with cRLSign, or without any key usage, serves its list', async () => {
+  for (const uses of [['keyCertSign', 'cRLSign'], undefined] as const) {
+    const made = await create(await outside(uses))
+    assert.deepEqual([made.status, made.json.signs_crl], [200, true], made.text)
+    const list = await kms.with({}).get(`/public/certificates/${made.json.id}/crl`)
+    assert.ok(readCrl(list.bytes))
+  }
+})
+
+test('the certificate of an import is read as DER in base64, too', async () => {
+  const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
+  const made = await create({ certificate: toDer(certificate).toString('base64'), key })
+  assert.equal(made.status, 200, made.text)
+  assert.deepEqual(toDer(made.json.certificate), toDer(certificate))
+})
+
+test('an import that fails leaves nothing behind, its key neither', async () => {
+  const count = await owned()
+  const [one, other] = [await outside(['keyCertSign', 'cRLSign']), await outside(['keyCertSign', 'cRLSign'])]
+  for (const json of [
+    { certificate: one.certificate, key: other.key },
+    { certificate: 'none', key: one.key },
+    { key: one.key },
+    { certificate: one.certificate, key: one.key, kid: 'x' },
+    { certificate: one.certificate },
+    { certificate: one.certificate, key: { kty: 'oct', alg: 'A256GCM', k: 'A'.repeat(43) } },
+    { certificate: one.certificate, key: { kty: 'EC', crv: 'P-256', alg: 'ES256' } },
+    { certificate: one.certificate, key: { kty: 'ABE', access_structure: {} } },
+    { ...one, subject: 'CN=x' },
+  ]) {
+    const refused = await create(json)
+    assert.equal(refused.status, 400, refused.text)
+    assert.equal(await owned(), count)
+  }
+  assert.equal((await create(one)).status, 200)
+  assert.equal(await owned(), count + 2)
+})
+
+test('certificates and requests are read behind a byte order mark, with text before them and CRLF', async () => {
+  const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
+  const { csr, publicKey } = await outsider('CN=a.example', ['DNS:a.example'])
+  const forms = [
+    (pem: string) => `\ufeff${pem}`,
+    (pem: string) => `subject=CN=x\nissuer=CN=y\n${pem}`,
+    (pem: string) => `\ufeff# a note\r\n${pem.replaceAll('\n', '\r\n')}\r\n`,
+  ]
+  for (const form of forms) {
+    const made = await create({ certificate: form(certificate), key })
+    assert.equal(made.status, 200, made.text)
+    const path = `/v1/pki/authorities/${made.json.id}/certificates`
+    for (const json of [{ csr: form(csr) }, { public_key: form(publicKey), names: ['a.example'] }]) {
+      const issued = await alice().post(path, { ...json, days: 5 })
+      assert.equal(issued.status, 200, issued.text)
+    }
+  }
+})

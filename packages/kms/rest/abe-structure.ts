@@ -1,0 +1,92 @@
+import { abeMaterial, abeThread, inFailures, keyRight, listUserKeys, stateAt, UnitOfWork } from '@warder/keys'
+import { get } from '@warder/server'
+import Type from 'typebox'
+import { findPublicKey, PublicDigest } from './abe-pair.ts'
+import { define, type RestServices } from './services.ts'
+
+/** Max user keys in one response. */
+const maxShown = 1000
+
+const reading = keyRight<RestServices, { readonly kid: string; readonly policy: string | undefined }>(
+  'getattributes',
+  {
+    read: ({ path: { kid }, query }) => ({ kid: kid ?? '', policy: query.policy }),
+    kid: ({ kid }) => kid,
+  },
+)
+
+/** `GET /v1/crypto/keys/{kid}/structure`: the attributes of a master key, and who has which policy. Nothing secret. */
+export const getStructure = define({
+  name: 'crypto.keys.structure',
+  route: get('/v1/crypto/keys/{kid}/structure'),
+  summary: 'The access structure of an attribute-based master key, and its user keys',
+  tag: 'Keys',
+  access: reading,
+  pathParameters: Type.Object({ kid: Type.String() }),
+  queryParameters: Type.Object({ policy: Type.Optional(Type.String()) }),
+  reply: Type.Object({
+    kid: Type.String(),
+    kid_public: Type.String(),
+    digest: PublicDigest,
+    dimensions: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        ordered: Type.Boolean({ description: 'A hierarchy; its attributes are listed from the lowest.' }),
+        attributes: Type.Array(
+          Type.Object({ name: Type.String(), mode: Type.String(), enabled: Type.Boolean() }),
+        ),
+      }),
+    ),
+    user_keys: Type.Array(
+      Type.Object({
+        kid: Type.String(),
+        owner: Type.String(),
+        state: Type.String(),
+        policy: Type.Optional(Type.String({ description: 'What it was made for.' })),
+        reads: Type.Array(Type.String(), {
+          description: 'Attributes for each of which alone something may be encrypted that it opens.',
+        }),
+        opens: Type.Optional(
+          Type.Boolean({ description: 'Whether it opens what is encrypted for `policy`.' }),
+        ),
+      }),
+    ),
+  }),
+  errors: {
+    403: 'No right to read attributes of both keys.',
+    404: 'No such key.',
+    422: 'The key is no master key.',
+  },
+  async act(_input, context) {
+    const { key, request } = reading.resolved(context)
+    const { services } = context
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const publicKey = await findPublicKey(objects, key.object, 'getattributes', context)
+    const material = await abeMaterial(objects, publicKey)
+    const found = (await listUserKeys(services.db, key.object.id)).filter(
+      (user) => user.destroyedAt === undefined,
+    )
+    const users = found.slice(0, maxShown)
+    const secrets: Uint8Array[] = []
+    for (const user of users) secrets.push(await abeMaterial(objects, user))
+    const job = { type: 'describe', publicKey: material, users: secrets, policy: request.policy } as const
+    const described = await inFailures(abeThread.run(job)).finally(() => {
+      for (const secret of secrets) secret.fill(0)
+    })
+    return {
+      kid: key.object.id,
+      kid_public: publicKey.id,
+      digest: publicKey.form.abe?.digest ?? '',
+      dimensions: described.dimensions.map((one) => ({ ...one, attributes: [...one.attributes] })),
+      user_keys: users.map((user, index) => ({
+        kid: user.id,
+        owner: user.owner,
+        state: stateAt(user, now),
+        ...(user.form.abe?.policy !== undefined && { policy: user.form.abe.policy }),
+        reads: [...(described.users[index]?.reads ?? [])],
+        ...(request.policy !== undefined && { opens: described.users[index]?.opens === true }),
+      })),
+    }
+  },
+})

@@ -1,0 +1,233 @@
+import { failure } from '@warder/base'
+import {
+  type Alias,
+  type AliasName,
+  aliasCreation,
+  aliasesOfKey,
+  aliasId,
+  aliasMove,
+  aliasPrefix,
+  aliasRemoval,
+  asObjectId,
+  countAliases,
+  findAlias,
+  findObject,
+  fullForm,
+  keyNotFound,
+  listAliases,
+  type ManagedObject,
+  maxAliases,
+  ownForm,
+  parseAlias,
+  readOwnAlias,
+  requirePresent,
+  requirePrincipal,
+  resolveKid,
+  signedIn,
+  verdictOn,
+} from '@warder/keys'
+import { del, get, type Operation, type OperationContext, pageReply, post, put } from '@warder/server'
+import { retryOnGuard, UniqueViolation } from '@warder/storage'
+import Type, { type Static } from 'typebox'
+import { define, type RestServices } from './services.ts'
+
+type Context = OperationContext<RestServices>
+
+const path = '/v1/crypto/aliases'
+const tag = 'Keys'
+const attempts = 10
+const maxTextLength = 1024
+
+const AliasReply = Type.Object({
+  alias: Type.String({ description: 'As its owner writes it.' }),
+  full_alias: Type.String({ description: 'As everybody else writes it.' }),
+  kid: Type.String({ description: 'The key that it stands for.' }),
+  created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  changed_at: Type.String(),
+})
+const Named = Type.String({ maxLength: maxTextLength, description: '`alias/invoices`, or `invoices`.' })
+const AliasPath = Type.Object({ alias: Named })
+const Kid = Type.String({ description: 'The key, by its id or another alias.' })
+
+function formatAlias(alias: Alias): Static<typeof AliasReply> {
+  return {
+    alias: ownForm(alias),
+    full_alias: fullForm(alias),
+    kid: alias.keyId,
+    created_at: new Date(alias.createdAt).toISOString(),
+    changed_at: new Date(alias.changedAt).toISOString(),
+  }
+}
+
+/** The target key of an alias: any key on which the caller has a right. @throws failure('not_found') */
+async function findTarget(context: Context, kid: string): Promise<ManagedObject> {
+  const { services } = context
+  const { name } = requirePrincipal(context)
+  const id = await resolveKid(services, name, kid)
+  const object = id === undefined ? undefined : await findObject(services.db, id)
+  if (object === undefined) throw keyNotFound()
+  if ((await verdictOn(services.db, services.roles, object, name, 'getattributes')) === 'nothing')
+    throw keyNotFound()
+  return object
+}
+
+/** @throws failure('not_found') */
+async function ownAlias({ services }: Context, wanted: AliasName): Promise<Alias> {
+  const alias = await findAlias(services.db, aliasId(wanted))
+  if (alias === undefined) throw failure('not_found', `You have no alias \`${ownForm(wanted)}\`.`)
+  return alias
+}
+
+const create = define({
+  name: 'crypto.aliases.create',
+  route: post(path),
+  summary: 'Give a key a name of your own',
+  description:
+    'An alias is its owner’s: `alias/invoices` means the one of whoever asks, `alias/invoices@alice` that of alice. It gives no right.',
+  tag,
+  access: signedIn,
+  request: Type.Object({ alias: Named, kid: Kid }),
+  reply: AliasReply,
+  errors: {
+    404: 'No such key, or the caller has no right on it.',
+    409: 'The caller has an alias of this name, or as many as one user may have.',
+  },
+  async act({ body }, context) {
+    const { db, clock } = context.services
+    const { name: caller } = requirePrincipal(context)
+    const wanted = readOwnAlias(body.alias, caller)
+    const alias = ownForm(wanted)
+    if ((await countAliases(db, caller)) >= maxAliases)
+      throw failure('conflict', `You have ${maxAliases} aliases, which is as many as one user may have.`)
+    // Objects of clients of KMIP could be called so before there were aliases: one text never means both.
+    for (const text of [alias, fullForm(wanted)]) {
+      const id = asObjectId(text)
+      if (id !== undefined && (await findObject(db, id)) !== undefined)
+        throw failure('conflict', `There is an object whose identifier is \`${text}\`.`)
+    }
+    return await retryOnGuard(attempts, async () => {
+      const object = await findTarget(context, body.kid)
+      context.audit({ object: object.id, details: { alias } })
+      const now = clock.now()
+      try {
+        await context.commit([requirePresent(object.id), ...aliasCreation(db, wanted, object.id, now)])
+      } catch (error) {
+        if (!(error instanceof UniqueViolation)) throw error
+        throw failure('conflict', `You have an alias \`${alias}\` already: move it, or delete it first.`)
+      }
+      return formatAlias({ ...wanted, keyId: object.id, createdAt: now, changedAt: now, version: 0 })
+    })
+  },
+})
+
+const list = define({
+  name: 'crypto.aliases.list',
+  route: get(path),
+  summary: 'The aliases of the caller, by name, in pages',
+  tag,
+  access: signedIn,
+  queryParameters: Type.Object({
+    kid: Type.Optional(Type.String({ description: 'Only those that stand for this key.' })),
+    after: Type.Optional(
+      Type.String({ maxLength: maxTextLength, description: 'Last alias of the page before.' }),
+    ),
+  }),
+  paged: true,
+  reply: Type.Array(AliasReply),
+  async act({ query }, context) {
+    const { db } = context.services
+    const { name: caller } = requirePrincipal(context)
+    if (query.kid !== undefined) {
+      const id = await resolveKid(context.services, caller, query.kid)
+      return id === undefined ? [] : (await aliasesOfKey(db, caller, id, maxAliases)).map(formatAlias)
+    }
+    const after = query.after === undefined ? '' : readOwnAlias(query.after, caller).name
+    const page = (await listAliases(db, caller, after, maxAliases)).map(formatAlias)
+    return pageReply(page, page.length < maxAliases ? undefined : page.at(-1)?.alias)
+  },
+})
+
+const read = define({
+  name: 'crypto.aliases.get',
+  route: get(`${path}/{alias}`),
+  summary: 'What an alias stands for: one of the caller’s own, or of a key on which the caller has a right',
+  tag,
+  access: signedIn,
+  pathParameters: AliasPath,
+  reply: AliasReply,
+  errors: { 404: 'No such alias.' },
+  async act(input, context) {
+    const { db, roles } = context.services
+    const { name: caller } = requirePrincipal(context)
+    const text = input.path.alias
+    const full = text.startsWith(aliasPrefix) ? text : `${aliasPrefix}${text}`
+    const wanted = full.includes('@') ? parseAlias(full, caller) : readOwnAlias(text, caller)
+    if (wanted === undefined || wanted.owner === caller)
+      return formatAlias(await ownAlias(context, wanted ?? readOwnAlias(text, caller)))
+    const alias = await findAlias(db, aliasId(wanted))
+    const object = alias === undefined ? undefined : await findObject(db, alias.keyId)
+    if (alias === undefined || object === undefined) throw keyNotFound()
+    if ((await verdictOn(db, roles, object, caller, 'getattributes')) === 'nothing') throw keyNotFound()
+    context.audit({ object: object.id })
+    return formatAlias(alias)
+  },
+})
+
+const move = define({
+  name: 'crypto.aliases.move',
+  route: put(`${path}/{alias}`),
+  summary: 'Let an alias stand for another key, from one moment to the next',
+  tag,
+  access: signedIn,
+  pathParameters: AliasPath,
+  request: Type.Object({
+    kid: Kid,
+    from: Type.Optional(
+      Type.String({ description: 'The key that it has to stand for now; another one is 409.' }),
+    ),
+  }),
+  reply: AliasReply,
+  errors: {
+    404: 'No such alias, or no such key.',
+    409: 'It stands for another key than `from`, or was changed by others at the same time.',
+  },
+  async act({ body, path: { alias } }, context) {
+    const { db, clock } = context.services
+    const wanted = readOwnAlias(alias, requirePrincipal(context).name)
+    context.audit({ details: { alias: ownForm(wanted) } })
+    return await retryOnGuard(attempts, async () => {
+      const before = await ownAlias(context, wanted)
+      const object = await findTarget(context, body.kid)
+      context.audit({ object: object.id, details: { from: before.keyId } })
+      if (body.from !== undefined && body.from !== before.keyId)
+        throw failure('conflict', `\`${ownForm(wanted)}\` stands for ${before.keyId} now.`)
+      const now = clock.now()
+      await context.commit([requirePresent(object.id), ...aliasMove(db, before, object.id, now)])
+      return formatAlias({ ...before, keyId: object.id, changedAt: now })
+    })
+  },
+})
+
+const remove = define({
+  name: 'crypto.aliases.delete',
+  route: del(`${path}/{alias}`),
+  summary: 'Take an alias away; the key stays',
+  tag,
+  access: signedIn,
+  pathParameters: AliasPath,
+  status: 204,
+  errors: { 404: 'No such alias.', 409: 'Changed by others at the same time.' },
+  async act({ path: { alias } }, context) {
+    const { db } = context.services
+    const wanted = readOwnAlias(alias, requirePrincipal(context).name)
+    context.audit({ details: { alias: ownForm(wanted) } })
+    await retryOnGuard(attempts, async () => {
+      const before = await ownAlias(context, wanted)
+      context.audit({ object: before.keyId })
+      await context.commit(aliasRemoval(db, before))
+    })
+  },
+})
+
+/** Aliases of keys (docs/adr/identifiers-and-aliases.md). */
+export const aliasOperations: readonly Operation<RestServices>[] = [create, list, read, move, remove]

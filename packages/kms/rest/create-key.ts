@@ -1,0 +1,214 @@
+import { failure } from '@warder/base'
+import {
+  createAccess,
+  decodeBase64Url,
+  type Extractability,
+  encrypts,
+  type GeneratedKey,
+  generateKey,
+  type ImportMembers,
+  importKey,
+  type KeyMaterial,
+  type KeySpec,
+  keyFacts,
+  type MaterialMember,
+  materialMembers,
+  maxTags,
+  type NewHalf,
+  newKeyObjects,
+  requirePermitted,
+  requirePrincipal,
+  stageNew,
+  toKeySpec,
+  toUsageMask,
+  UnitOfWork,
+} from '@warder/keys'
+import { type OperationContext, post } from '@warder/server'
+import Type, { type Static } from 'typebox'
+import { abe, abeMembers, createAbeKey } from './abe-keys.ts'
+import { Ext, toExtractability } from './extractable.ts'
+import { jwkNameMembers, jwkUseMembers, requireNoJwkMembers, toUsageLimit } from './jwk-uses.ts'
+import { jwksTag } from './jwks.ts'
+import { KeyReply, opsWithin, toCrv, toKty } from './key-shape.ts'
+import { Tags, userTags } from './key-tags.ts'
+import { define, type RestServices } from './services.ts'
+
+const maxMemberLength = 16_384
+/** A mask that takes no use away. */
+const unlimited = -1
+const Member = Type.Optional(Type.String({ maxLength: maxMemberLength, description: 'base64url' }))
+
+/** One of them makes the request an import. */
+const materialProperties = Object.fromEntries(materialMembers.map((name) => [name, Member])) as Readonly<
+  Record<MaterialMember, typeof Member>
+>
+
+export const KeyRequest = Type.Object({
+  kty: Type.String({ description: 'oct, RSA, EC, OKP, AKP or ABE' }),
+  alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
+  crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521, Ed25519 or X25519' })),
+  bits: Type.Optional(
+    Type.Integer({
+      description: 'RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has.',
+    }),
+  ),
+  tags: Type.Optional(Tags),
+  ext: Ext,
+  ...jwkUseMembers,
+  ...jwkNameMembers,
+  ...materialProperties,
+  ...abeMembers,
+})
+export type KeyRequest = Static<typeof KeyRequest>
+
+/**
+ * The key material of an import, as bytes; undefined when the request brings none: then a key is generated. Public
+ * members alone are an import too, of a key that lacks its private half, and are refused as such: a new key in place
+ * of the caller's own would be worse than an error.
+ */
+function readMembers(body: KeyRequest): ImportMembers | undefined {
+  const given = materialMembers.filter((name) => body[name] !== undefined)
+  if (given.length === 0) return undefined
+  const members: Record<string, Uint8Array> = {}
+  for (const name of given) members[name] = decodeBase64Url(body[name] ?? '', name)
+  return members
+}
+
+/** Attribute-based keys are imported over KMIP. @throws failure('bad_request') */
+function requireNoMaterial(body: KeyRequest): void {
+  const given =
+    materialMembers.find((name) => body[name] !== undefined) ?? (body.crv === undefined ? undefined : 'crv')
+  if (given !== undefined) throw failure('bad_request', `${given}: has no meaning for a key of kty ABE.`)
+}
+
+/** @throws failure('bad_request') for members of attribute-based keys */
+function requireNotAbe(body: KeyRequest): void {
+  for (const name of ['access_structure', 'master', 'policy'] as const)
+    if (body[name] !== undefined) throw failure('bad_request', `${name}: is for keys of kty ABE.`)
+}
+
+/** Refuses `bits` that do not match: the caller is wrong about the key's strength. @throws failure('bad_request') */
+function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
+  if (bits === undefined || toKty(material.algorithm) === 'AKP' || bits === material.bits) return
+  throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)
+}
+
+function listHalves(
+  made: GeneratedKey | KeyMaterial,
+  alg: string | undefined,
+  tags: readonly string[],
+  publicTags: readonly string[],
+  secret: Extractability | undefined,
+  limit: number,
+): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
+  const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
+    material,
+    usageMask: toUsageMask(material, alg) & limit,
+    tags: [...new Set([...tags, ...more])],
+    ...(material.kind !== 'public' && secret !== undefined && { extractability: secret }),
+  })
+  if ('kind' in made) return [half(made, [])]
+  if ('secret' in made) return [half(made.secret, [])]
+  return [half(made.private, []), half(made.public, publicTags)]
+}
+
+/** Generated signing pairs are published, unless configured otherwise. */
+function readPublicTags(spec: KeySpec, services: StageKeyServices): readonly string[] {
+  return services.tagSigningPairs && !encrypts(spec.algorithm, spec.alg) ? [jwksTag] : []
+}
+
+async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedKey | KeyMaterial> {
+  const members = readMembers(body)
+  if (members === undefined) return generateKey(spec)
+  try {
+    return importKey(spec, members)
+  } finally {
+    for (const bytes of Object.values(members)) bytes?.fill(0)
+  }
+}
+
+type StageKeyServices = Pick<RestServices, 'db' | 'policy' | 'tagSigningPairs'>
+
+/** Stages the key of a request, which is not one of attribute-based encryption: the caller commits. @throws Failure */
+export async function stageKey(
+  body: KeyRequest,
+  context: OperationContext<StageKeyServices>,
+  objects: UnitOfWork,
+  now: number,
+) {
+  const { services } = context
+  if (body.kty === abe)
+    throw failure('bad_request', 'kty: a key of attribute-based encryption is not for this.')
+  requireNotAbe(body)
+  if (Object.hasOwn(body, 'oth'))
+    throw failure('bad_request', 'oth: RSA keys of more than two primes are not supported.')
+  const spec = toKeySpec(body, services.policy)
+  const tags = userTags(body.tags ?? [])
+  const made = await makeMaterial(spec, body)
+  if (!('kind' in made)) requireNoJwkMembers(body)
+  const limit = 'kind' in made ? toUsageLimit(body, made, spec.alg) : unlimited
+  const extractability = toExtractability(body.ext)
+  const halves = listHalves(made, spec.alg, tags, readPublicTags(spec, services), extractability, limit)
+  if (halves.some((half) => half.tags.length > maxTags))
+    throw failure(
+      'bad_request',
+      `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
+    )
+  const [{ material, usageMask }] = halves
+  requireBits(body, material)
+  requirePermitted(services.policy, keyFacts(material))
+  const key = { owner: requirePrincipal(context).name, boundAlg: spec.alg, now }
+  const created = await stageNew(objects, services, key, newKeyObjects(key, halves))
+  return { spec, made, material, usageMask, created }
+}
+
+/** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
+export const createKey = define({
+  name: 'crypto.keys.create',
+  route: post('/v1/crypto/keys'),
+  summary: 'Generate a key, or import one',
+  description: 'Key material members make it an import. Only the private key of an imported pair is stored.',
+  tag: 'Keys',
+  access: createAccess<RestServices>(),
+  request: KeyRequest,
+  reply: KeyReply,
+  errors: {
+    403: 'The caller may not create keys, or make user keys of this master key.',
+    404: 'No such master key.',
+    409: 'The master key was changed by others at the same time.',
+    422: 'The algorithm is not supported, or the key is no master key.',
+  },
+  async act({ body }, context) {
+    const { services } = context
+    if (body.kty === abe) {
+      requireNoMaterial(body)
+      requireNoJwkMembers(body)
+      const wanted = { tags: userTags(body.tags ?? []), extractability: toExtractability(body.ext) }
+      return createAbeKey(body, wanted, context)
+    }
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const { spec, made, material, usageMask, created } = await stageKey(body, context, objects, now)
+    const [kid, kidPublic] = created.map(({ id }) => id)
+    context.audit({
+      ...(kid !== undefined && { object: kid }),
+      algorithm: spec.alg ?? material.algorithm,
+      details: {
+        origin: 'kind' in made ? 'imported' : 'generated',
+        ...(body.ext === false && { ext: false }),
+        ...(kidPublic !== undefined && { linked: kidPublic }),
+      },
+    })
+    await objects.commit(context.commit)
+    const crv = toCrv(material)
+    return {
+      kid,
+      ...(material.kind !== 'secret' && { kid_public: kidPublic ?? null }),
+      kty: body.kty === 'OKP' ? 'OKP' : toKty(material.algorithm),
+      ...(body.alg !== undefined && { alg: body.alg }),
+      ...(crv !== undefined && { crv }),
+      key_ops: opsWithin(spec.algorithm, spec.alg, usageMask),
+      ...(body.ext !== undefined && { ext: body.ext }),
+    }
+  },
+})

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bothEngines, startTwoNodes } from '../testing/engines.ts'
+import { startKms } from '../testing/start.ts'
+
+const path = '/v1/external-stores'
+
+test('without officers the default user looks after external key stores, and nobody else', async () => {
+  await using kms = await startKms()
+  const admin = kms.user('admin')
+  const { json } = await admin.get(path)
+  assert.deepEqual(
+    json.map(({ name, enabled, stopped }: Record<string, unknown>) => [name, enabled, stopped]),
+    ['aws', 'google', 'microsoft', 'azure'].map((name) => [name, false, null]),
+  )
+  const alice = kms.user('alice')
+  for (const { status, json } of [
+    await alice.get(path),
+    await alice.post(`${path}/aws/stop`, {}),
+    await alice.post(`${path}/aws/start`, {}),
+  ])
+    assert.deepEqual([status, json.error], [403, 'forbidden'])
+  assert.equal((await kms.with({}).get(path)).status, 401)
+  assert.equal((await admin.post(`${path}/oracle/stop`, {})).status, 404)
+  const stopped = (await admin.post(`${path}/aws/stop`, {})).json
+  assert.equal(stopped.stopped.by, 'admin')
+  // Whoever stops it again leaves the first stop as it is.
+  assert.deepEqual((await admin.post(`${path}/aws/stop`, {})).json.stopped, stopped.stopped)
+  assert.equal((await admin.post(`${path}/aws/start`, {})).json.stopped, null)
+  const recorded = kms.audit.filter(
+    ({ operation, outcome }) => operation === 'external.stop' && outcome === 'success',
+  )
+  assert.deepEqual(
+    recorded.map(({ object, principal }) => [object, principal]),
+    [
+      ['aws', 'admin'],
+      ['aws', 'admin'],
+    ],
+  )
+})
+
+test('with officers they do, and whom they granted `external` by name', async () => {
+  await using kms = await startKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
+  const [olga, bob, admin] = [kms.user('olga'), kms.user('bob'), kms.user('admin')]
+  const grant = { user_id: 'bob', operation_types: ['external'] }
+  assert.equal((await admin.get(path)).status, 403)
+  assert.equal((await admin.post('/access/grant', grant)).status, 403)
+  assert.equal((await bob.post(`${path}/azure/stop`, {})).status, 403)
+  assert.equal((await olga.post('/access/grant', { ...grant, user_id: '*' })).status, 400)
+  assert.equal((await olga.post('/access/grant', grant)).status, 200)
+  assert.equal((await bob.post(`${path}/azure/stop`, {})).json.stopped.by, 'bob')
+  assert.equal((await olga.post('/access/revoke', grant)).status, 200)
+  assert.equal((await bob.post(`${path}/azure/start`, {})).status, 403)
+  assert.equal((await olga.post(`${path}/azure/start`, {})).json.stopped, null)
+  // The right to look after them is no right to create.
+  assert.equal((await bob.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).status, 403)
+})
+
+for (const engine of await bothEngines()) {
+  test(`two nodes on ${engine.name}: both know at once which store is stopped, and one of two stops counts`, {
+    skip: engine.skip,
+  }, async () => {
+    await using nodes = await startTwoNodes(engine)
+    const [near, far] = [nodes.near.user('admin'), nodes.onFar('admin')]
+    const state = async (caller: typeof near) =>
+      (await caller.get(path)).json.map(({ stopped }: { stopped: object | null }) => stopped !== null)
+    assert.deepEqual(await state(far), [false, false, false, false])
+    const answers = await Promise.all([near, far].map((caller) => caller.post(`${path}/google/stop`, {})))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200],
+    )
+    assert.deepEqual(await state(near), [false, true, false, false])
+    assert.deepEqual(await state(far), [false, true, false, false])
+    assert.equal((await far.post(`${path}/google/start`, {})).json.stopped, null)
+    assert.deepEqual(await state(near), [false, false, false, false])
+  })
+}

@@ -1,0 +1,119 @@
+import { failure } from '@warder/base'
+import { stopChanges } from '@warder/external-stores'
+import {
+  approvalNeeded,
+  type ExternalStoreName,
+  externalStoreNames,
+  hasExternalRight,
+  requirePrincipal,
+} from '@warder/keys'
+import { type Access, get, type Operation, type OperationContext, post } from '@warder/server'
+import { retryOnGuard } from '@warder/storage'
+import Type, { type Static } from 'typebox'
+import { define, type RestServices } from './services.ts'
+
+/** Requires a user who manages the external key stores; see `hasExternalRight`. */
+export const externalAccess: Access<RestServices> = {
+  name: 'external key stores',
+  async check(_input, context) {
+    const { db, roles, defaultUsername } = context.services
+    const { name } = requirePrincipal(context)
+    if (!(await hasExternalRight(db, roles, defaultUsername, name))) throw failure('forbidden')
+  },
+}
+
+const Store = Type.Object(
+  {
+    name: Type.String(),
+    enabled: Type.Boolean({ description: 'Whether the settings of this node switch it on.' }),
+    public_url: Type.String({
+      description: 'Where clouds reach this service: `kms_public_url`, if it is set.',
+    }),
+    stopped: Type.Union([
+      Type.Null(),
+      Type.Object({ at: Type.String({ format: 'date-time' }), by: Type.String() }),
+    ]),
+  },
+  { additionalProperties: true },
+)
+
+const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
+
+async function formatStore(
+  name: ExternalStoreName,
+  { external }: RestServices,
+): Promise<Static<typeof Store>> {
+  const { stopped_at: at, stopped_by: by } = await external.stopSwitch.state(name)
+  const enabled = external.enabled.find((store) => store.name === name)
+  const stopped = at === null ? null : { at: new Date(at).toISOString(), by: by ?? '' }
+  return { ...enabled, name, enabled: enabled !== undefined, public_url: external.publicUrl, stopped }
+}
+
+const list = define({
+  name: 'external.list',
+  route: get('/v1/external-stores'),
+  summary: 'The external key stores, and which of them are stopped',
+  tag: 'External key stores',
+  access: externalAccess,
+  reply: Type.Array(Store),
+  errors: { 403: 'The caller does not look after external key stores.' },
+  act: (_input, { services }) => Promise.all(externalStoreNames.map((name) => formatStore(name, services))),
+})
+
+/** @throws failure('not_found') */
+export function storeNamed(wanted: string | undefined): ExternalStoreName {
+  const name = externalStoreNames.find((known) => known === wanted)
+  if (name !== undefined) return name
+  const names = externalStoreNames.join(', ')
+  throw failure('not_found', `There is no external key store of that name: ${names}.`)
+}
+
+async function setStopped(
+  context: OperationContext<RestServices>,
+  wanted: string,
+  stop: boolean,
+): Promise<Static<typeof Store>> {
+  const { services } = context
+  const name = storeNamed(wanted)
+  const operation = stop ? 'stop_store' : 'start_store'
+  const by = requirePrincipal(context).name
+  context.audit({ object: name })
+  await retryOnGuard(10, async () => {
+    const { stopped_at, version } = await services.external.stopSwitch.state(name)
+    if ((stopped_at !== null) === stop) return
+    const { approvals, officers } = services.roles
+    if (approvals.takes(operation)) throw approvalNeeded(operation, officers)
+    const stopped = stop ? { at: services.clock.now(), by } : undefined
+    await context.commit(stopChanges(services.db, name, version, stopped))
+  })
+  return formatStore(name, services)
+}
+
+const common = {
+  tag: 'External key stores',
+  access: externalAccess,
+  pathParameters: NamePath,
+  reply: Store,
+  errors: {
+    403: 'The caller does not look after external key stores, or it takes approvals.',
+    404: 'No such store.',
+  },
+}
+
+const stop = define({
+  ...common,
+  name: 'external.stop',
+  route: post('/v1/external-stores/{name}/stop'),
+  summary: 'Refuse every request of a cloud from now on, on every node',
+  act: ({ path }, context) => setStopped(context, path.name, true),
+})
+
+const start = define({
+  ...common,
+  name: 'external.start',
+  route: post('/v1/external-stores/{name}/start'),
+  summary: 'Let a cloud that was stopped use its keys again',
+  act: ({ path }, context) => setStopped(context, path.name, false),
+})
+
+export const externalStoreOperations: readonly Operation<RestServices>[] = [list, stop, start]

@@ -1,0 +1,120 @@
+import {
+  getChainId,
+  isLaterVersion,
+  type Key,
+  keyRight,
+  type ManagedObject,
+  newestVersion,
+  versionNumber,
+} from '@warder/keys'
+import { get } from '@warder/server'
+import { StorageUnavailable } from '@warder/storage'
+import Type from 'typebox'
+import { toExt } from './extractable.ts'
+import { formatOps, toCrv, toKty } from './key-shape.ts'
+import { formatTags } from './key-tags.ts'
+import { formatDates, lifeMembers } from './life-shape.ts'
+import { toPublicJwk } from './public-jwk.ts'
+import { define, type RestServices } from './services.ts'
+
+const access = keyRight<RestServices, string>('getattributes', {
+  read: ({ path: { kid } }) => kid ?? '',
+  kid: (kid) => kid,
+})
+
+const KeyDescription = Type.Object({
+  kid: Type.String(),
+  object_type: Type.String(),
+  kty: Type.String(),
+  alg: Type.Optional(Type.String()),
+  crv: Type.Optional(Type.String()),
+  bits: Type.Optional(Type.Integer()),
+  key_ops: Type.Array(Type.String()),
+  ext: Type.Optional(
+    Type.Boolean({
+      description: 'Of a secret or private key. false: nobody gets its bytes in clear, over KMIP either.',
+    }),
+  ),
+  state: Type.String(),
+  owner: Type.String(),
+  linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
+  version: Type.Integer({
+    description: 'The version that protects, or the one that was named; 1 = never rotated.',
+  }),
+  version_kid: Type.Optional(Type.String({ description: 'Its own id, where the key was rotated.' })),
+  version_of: Type.Optional(Type.String({ description: 'Where a version was named: its key.' })),
+  rotated_at: Type.Optional(Type.String({ description: 'When that version was made; RFC 3339, UTC.' })),
+  tags: Type.Array(Type.String()),
+  created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  ...lifeMembers,
+  public_jwk: Type.Optional(Type.Record(Type.String(), Type.String())),
+  abe: Type.Optional(
+    Type.Object({
+      kind: Type.String({ description: 'master, public or user' }),
+      digest: Type.String({ description: 'SHA-256 of the key, base64url.' }),
+      policy: Type.Optional(Type.String({ description: 'Of a user key: what it reads.' })),
+      master: Type.Optional(Type.String({ description: 'Of a user key that was made here.' })),
+    }),
+  ),
+})
+
+/** Facts about an attribute-based key; the id of its next attribute stays inside the service. */
+function formatAbe({ form }: ManagedObject) {
+  if (form.abe === undefined) return {}
+  const { nextAttributeId: _ours, formerNames: _names, ...abe } = form.abe
+  return { abe }
+}
+
+/** `GET /v1/crypto/keys/{kid}`: what is known about a key, and its public half. Never anything secret. */
+export const getKey = define({
+  name: 'crypto.keys.get',
+  route: get('/v1/crypto/keys/{kid}'),
+  summary: 'What is known about a key, and its public half',
+  tag: 'Keys',
+  access,
+  pathParameters: Type.Object({ kid: Type.String() }),
+  reply: KeyDescription,
+  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  async act(_input, context) {
+    const { key: named } = access.resolved(context)
+    const { object: whole } = named
+    // Of a key that was rotated, what protects now: its state, its public half.
+    const key = await newestVersion(context.services.keys, named)
+    const { object } = key
+    const crv = toCrv(object)
+    const ext = toExt(object)
+    const jwk = formatJwk(key)
+    return {
+      kid: whole.id,
+      object_type: object.type,
+      kty: toKty(object.algorithm),
+      ...(object.boundAlg !== undefined && { alg: object.boundAlg }),
+      ...(crv !== undefined && { crv }),
+      ...(object.bits !== undefined && { bits: object.bits }),
+      key_ops: [...formatOps(object)],
+      ...(ext !== undefined && { ext }),
+      state: key.state,
+      owner: object.owner,
+      ...(whole.linkedId !== undefined && { linked_kid: whole.linkedId }),
+      version: versionNumber(object),
+      ...(object.chainId !== undefined && { version_kid: object.id }),
+      ...(isLaterVersion(whole) && { version_of: whole.chainId }),
+      ...(object.generation > 0 && { rotated_at: new Date(object.createdAt).toISOString() }),
+      tags: await formatTags(context.services, getChainId(object)),
+      created_at: new Date(whole.createdAt).toISOString(),
+      ...formatDates(object),
+      ...(jwk !== undefined && { public_jwk: jwk }),
+      ...formatAbe(object),
+    }
+  },
+})
+
+/** undefined also for a public half without a JOSE format or that cannot be loaded; the rest is still returned. */
+function formatJwk(key: Key) {
+  try {
+    return toPublicJwk(key, 'any')
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error
+    return undefined
+  }
+}

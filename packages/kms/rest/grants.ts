@@ -1,0 +1,346 @@
+import { failure } from '@warder/base'
+import { readStorePath } from '@warder/external-stores'
+import {
+  anyObject,
+  approvalNeeded,
+  createRight,
+  everybody,
+  externalRight,
+  findCeremony,
+  findLinkTarget,
+  findObject,
+  type GeneralRight,
+  grantChanges,
+  hasRoomForGrantee,
+  keyNotFound,
+  type ManagedObject,
+  materialRights,
+  normalizeName,
+  officerAccess,
+  parseRights,
+  type Right,
+  type Roles,
+  requireAllowed,
+  requirePrincipal,
+  requireVoteCredential,
+  resolveKid,
+  revokeChanges,
+  signedIn,
+  storeOfName,
+  touchChanges,
+  type Verdict,
+  verdictOn,
+} from '@warder/keys'
+import { type Operation, type OperationContext, post } from '@warder/server'
+import { type Change, retryOnGuard } from '@warder/storage'
+import Type, { type Static } from 'typebox'
+import { xksPaths } from './aws-access-keys.ts'
+import { isKnownName, requireGrantee, resolveGrantedName } from './grantee.ts'
+import { define, type RestServices } from './services.ts'
+
+const GrantRequest = Type.Object({
+  unique_identifier: Type.Optional(
+    Type.String({ description: 'The key. May be left out when only `create` or `external` is named.' }),
+  ),
+  user_id: Type.String({
+    description:
+      'A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`.',
+  }),
+  operation_types: Type.Array(Type.String({ maxLength: 64 }), {
+    minItems: 1,
+    maxItems: 64,
+    description: 'KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize.',
+  }),
+  known: Type.Optional(
+    Type.Boolean({
+      description:
+        'true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name.',
+    }),
+  ),
+})
+const GrantReply = Type.Object({
+  success: Type.String(),
+  user_id: Type.String({ description: 'Whose rights were changed.' }),
+  known: Type.Optional(
+    Type.Boolean({ description: 'Of a grant: whether anybody has this name. Absent where nobody can tell.' }),
+  ),
+})
+const attempts = 10
+
+/** Whether rights are granted or revoked, and the statements that do it. */
+interface Direction {
+  readonly gives: boolean
+  readonly changes: (id: string, user: string, operations: readonly string[]) => Change[]
+}
+const giving: Direction = { gives: true, changes: grantChanges }
+const takingBack: Direction = { gives: false, changes: revokeChanges }
+
+const generalRights: readonly GeneralRight[] = [createRight, externalRight]
+
+function isGeneral(name: Right | GeneralRight): name is GeneralRight {
+  return name === createRight || name === externalRight
+}
+
+interface Wanted {
+  /** In the form in which names are compared. */
+  readonly user: string
+  /** The name as it was written: grants made before names were normalized are revoked under it. */
+  readonly written?: string
+  /** Those on no object. */
+  readonly general: readonly GeneralRight[]
+  readonly rights: readonly Right[]
+}
+
+/** @throws failure('bad_request') */
+export function readWanted(
+  body: Pick<Static<typeof GrantRequest>, 'user_id' | 'operation_types'>,
+  caller: string,
+): Wanted {
+  const written = body.user_id
+  const isName =
+    written.length > 0 &&
+    written.length <= 256 &&
+    written === written.trim() &&
+    !/[\p{Cc}\p{Cf}]/u.test(written)
+  if (!isName || !written.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
+  const user = normalizeName(written)
+  if (user === caller) throw failure('bad_request', 'Rights of oneself cannot be changed.')
+  const names = new Set(body.operation_types.flatMap(parseRights))
+  const general = generalRights.filter((name) => names.has(name))
+  if (user === everybody && general.includes(externalRight))
+    throw failure('bad_request', 'The right `external` is granted to users by their names, not to everybody.')
+  if (storeOfName(user) !== undefined && general.length > 0)
+    throw failure('bad_request', `${general.join(' and ')} is for users of this service, not for clouds.`)
+  return { user, written, general, rights: [...names].filter((name) => !isGeneral(name)) }
+}
+
+/**
+ * Changes rights once: authorizes the caller, plans the change and commits it; the object's new version notifies every
+ * process.
+ * @returns the user whose rights changed
+ */
+async function changeRights(
+  context: OperationContext<RestServices>,
+  body: Static<typeof GrantRequest>,
+  direction: Direction,
+): Promise<string> {
+  const caller = requirePrincipal(context).name
+  const { unique_identifier: kid } = body
+  const named = readWanted(body, caller)
+  const wanted = body.known === true ? await withKnownUser(context, named, kid, direction) : named
+  context.audit({
+    ...(kid !== undefined && { object: kid }),
+    details: { user: wanted.user, operations: [...wanted.rights, ...wanted.general] },
+  })
+  const generalChanges =
+    wanted.general.length === 0 ? [] : await planGeneralChanges(context, caller, wanted, direction)
+  if (wanted.rights.length === 0) {
+    if (generalChanges.length > 0) await context.commit(generalChanges)
+    return wanted.user
+  }
+  if (kid === undefined) throw failure('bad_request', 'unique_identifier is missing.')
+  await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, generalChanges))
+  return wanted.user
+}
+
+/**
+ * Resolves the user that the name refers to. A caller who may not grant on the key learns nothing about names.
+ * @throws failure('bad_request') when no user or machine has the name
+ */
+async function withKnownUser(
+  context: OperationContext<RestServices>,
+  wanted: Wanted,
+  kid: string | undefined,
+  direction: Direction,
+): Promise<Wanted> {
+  const { services } = context
+  const caller = requirePrincipal(context).name
+  const object = kid ?? anyObject
+  context.audit({ object, details: { user: wanted.user } })
+  if (wanted.general.length > 0) await planGeneralChanges(context, caller, wanted, direction)
+  if (kid !== undefined && wanted.rights.length > 0)
+    await rightsChange(services, kid, caller, wanted, direction)
+  const user = direction.gives
+    ? await requireGrantee(services, wanted.user)
+    : await resolveGrantedName(services, object, wanted.user)
+  return { ...wanted, user }
+}
+
+/**
+ * Only officers decide who else may create and look after external key stores; without officers that is settled, and
+ * there is nothing to change.
+ */
+async function planGeneralChanges(
+  { services }: OperationContext<RestServices>,
+  caller: string,
+  { user, general }: Wanted,
+  { changes }: Direction,
+): Promise<Change[]> {
+  const { officers } = services.roles
+  if (officers.listed.size === 0) return []
+  if (!(await officers.isActive(caller))) throw failure('forbidden')
+  if (officers.listed.has(user))
+    throw failure('bad_request', 'A crypto officer has this right by configuration.')
+  return changes(anyObject, user, general)
+}
+
+async function changeOnObject(
+  context: OperationContext<RestServices>,
+  kid: string,
+  caller: string,
+  wanted: Wanted,
+  direction: Direction,
+  more: readonly Change[],
+): Promise<void> {
+  const { services } = context
+  const asOfficer = () => context.audit(officerAccess)
+  const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, asOfficer)
+  if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
+  const { approvals, officers } = services.roles
+  if (direction.gives && (await isCeremonyShare(services, object)))
+    await requireVoteCredential(services.db, approvals, requirePrincipal(context), services.clock.now())
+  if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
+    if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
+  await context.commit([...changes, ...more])
+}
+
+/** In a ceremony, each owner grants another officer the right to get the share. */
+async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject): Promise<boolean> {
+  const source = object.type === 'SplitKey' ? findLinkTarget(object, 'ParentLink') : undefined
+  return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
+}
+
+/** Rights with which material leaves the service. */
+const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
+
+/** Whether a grant requires approval: export of material, and use by a cloud, because that happens elsewhere. */
+function takesApproval(user: string, right: Right): boolean {
+  return givesMaterial.has(right) || (storeOfName(user) !== undefined && materialRights.has(right))
+}
+
+/**
+ * Changes that grant rights on a key to a user, if the caller may grant them now.
+ * @throws failure('not_found' | 'forbidden' | 'bad_request')
+ */
+export function toGrant(
+  services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
+  kid: string,
+  caller: string,
+  wanted: Pick<Wanted, 'user' | 'rights'>,
+) {
+  return rightsChange(services, kid, caller, wanted, giving)
+}
+
+async function rightsChange(
+  services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
+  kid: string,
+  caller: string,
+  { user, written, rights }: Pick<Wanted, 'user' | 'written' | 'rights'>,
+  direction: Direction,
+  asOfficer?: () => void,
+): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
+  const { db, roles, clock, aliases } = services
+  if (direction.gives) requireServedStore(services, user)
+  const id = await resolveKid({ aliases }, caller, kid)
+  const named = id === undefined ? undefined : await findObject(db, id)
+  // Rights are on keys: who names a version means its key.
+  const object = named?.chainId === undefined ? named : await findObject(db, named.chainId)
+  if (object === undefined) throw keyNotFound()
+  requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', asOfficer))
+  if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
+  if (object.owner !== caller && (await isBoundToOwnRights(roles, caller, user, direction))) {
+    for (const right of rights)
+      requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
+  }
+  if (direction.gives && object.owner !== caller && !(await hasRoomForGrantee(db, object.id, user)))
+    throw failure(
+      'forbidden',
+      'This key has the maximum number of grants on behalf of its owner: only the owner can grant more.',
+    )
+  const names = direction.gives || written === undefined ? [user] : new Set([user, written])
+  const changes = [
+    ...touchChanges(db, object, clock.now()),
+    ...[...names].flatMap((name) => direction.changes(object.id, name, rights)),
+  ]
+  return { object, changes }
+}
+
+/**
+ * A user who grants on the owner's behalf can grant and revoke only rights that they have themselves. Officers decide
+ * which other users use a key, but cannot grant its use to themselves: not through a grant to all users, not to one
+ * another, and not through a cloud, where they may have an account or create the credential.
+ */
+async function isBoundToOwnRights(
+  { officers }: Roles,
+  caller: string,
+  user: string,
+  { gives }: Direction,
+): Promise<boolean> {
+  if (!(await officers.isActive(caller))) return true
+  return gives && (user === everybody || officers.listed.has(user) || storeOfName(user) !== undefined)
+}
+
+/** @throws failure('forbidden') that names the right that the caller lacks */
+function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
+  if (verdict === 'lacks_this_right' && storeOfName(user) !== undefined)
+    throw failure(
+      'forbidden',
+      `A grant to a cloud is a use of the key: it requires the right ${right} on the key, also from officers. The owner of the key can grant it.`,
+    )
+  if (verdict !== 'reserved') requireAllowed(verdict)
+}
+
+/** A grant to a key store that is not served would have no effect. @throws failure('bad_request') */
+function requireServedStore({ external }: Pick<RestServices, 'external'>, user: string): void {
+  const path = readStorePath(user)
+  const paths = xksPaths(external)
+  if (path === undefined || paths === undefined || paths.includes(path)) return
+  throw failure('bad_request', `user_id: this server has the key stores ${paths.join(', ')} for AWS.`)
+}
+
+const errors = {
+  403: 'The caller may not grant or revoke this.',
+  404: 'No such key, or the caller has no right on it.',
+  409: 'Changed by others at the same time.',
+}
+
+const grant = define({
+  name: 'access.grant',
+  route: post('/access/grant'),
+  summary: 'Grant rights on a key',
+  tag: 'Access',
+  access: signedIn,
+  request: GrantRequest,
+  reply: GrantReply,
+  errors: { ...errors, 503: 'With `known`: it cannot be found out now whether anybody has the name.' },
+  async act({ body }, context) {
+    const user = await changeRights(context, body, giving)
+    const known = await isKnownName(context.services, user)
+    return {
+      success: `Access for ${formatUser(user)} successfully added`,
+      user_id: user,
+      ...(known !== undefined && { known }),
+    }
+  },
+})
+
+const revoke = define({
+  name: 'access.revoke',
+  route: post('/access/revoke'),
+  summary: 'Take rights on a key back',
+  tag: 'Access',
+  access: signedIn,
+  request: GrantRequest,
+  reply: GrantReply,
+  errors,
+  async act({ body }, context) {
+    const user = await changeRights(context, body, takingBack)
+    return { success: `Access for ${formatUser(user)} successfully deleted`, user_id: user }
+  },
+})
+
+function formatUser(user: string): string {
+  return user === everybody ? 'everybody' : user
+}
+
+export const grantOperations: readonly Operation<RestServices>[] = [grant, revoke]

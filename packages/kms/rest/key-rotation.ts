@@ -1,0 +1,226 @@
+import { failure } from '@warder/base'
+import {
+  findReservedInvocations,
+  findRotationPlan,
+  getChainId,
+  isLaterVersion,
+  keyNotFound,
+  keyRight,
+  type ManagedObject,
+  maxInterval,
+  maxMessages,
+  minInterval,
+  type ObjectChange,
+  type ObjectId,
+  planOf,
+  requireAllowed,
+  requirePrincipal,
+  resolveSchedule,
+  UnitOfWork,
+  verdictOn,
+  versionNumber,
+  withRotation,
+} from '@warder/keys'
+import { get, type Operation, type OperationContext, put } from '@warder/server'
+import { retryOnGuard } from '@warder/storage'
+import Type, { type Static } from 'typebox'
+import { define, type RestServices } from './services.ts'
+
+type Context = OperationContext<RestServices>
+
+const attempts = 10
+const path = '/v1/crypto/keys/{kid}/rotation'
+const KidPath = Type.Object({ kid: Type.String() })
+
+const RotationSettings = Type.Object({
+  min_decrypt_version: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Versions below it decrypt, verify and unwrap nothing any more. It may be lowered again.',
+    }),
+  ),
+  rotate_every: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: maxInterval,
+      description: 'Seconds between rotations by the service, 3600 or more; 0 = none by time.',
+    }),
+  ),
+  rotate_after_messages: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: maxMessages,
+      description:
+        'AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = none by use. A key encrypts 2^32 at most.',
+    }),
+  ),
+})
+
+const RotationReply = Type.Object({
+  kid: Type.String(),
+  version: Type.Integer({ description: 'The newest.' }),
+  min_decrypt_version: Type.Integer(),
+  rotate_every: Type.Optional(Type.Integer({ description: 'Seconds.' })),
+  rotates_at: Type.Optional(
+    Type.String({ description: 'When it is rotated next, by itself or by the policy: RFC 3339, UTC.' }),
+  ),
+  rotate_after_messages: Type.Optional(Type.Integer()),
+  messages: Type.Optional(
+    Type.Integer({
+      description:
+        'AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more.',
+    }),
+  ),
+  policy: Type.Optional(
+    Type.Object(
+      {
+        rotate_every: Type.Optional(Type.Integer({ description: 'Seconds.' })),
+        rotate_after_messages: Type.Optional(Type.Integer()),
+      },
+      {
+        description:
+          'What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win.',
+      },
+    ),
+  ),
+})
+
+async function reply(
+  { db, clock, rotation }: RestServices,
+  objects: UnitOfWork,
+  key: ManagedObject,
+): Promise<Static<typeof RotationReply>> {
+  const newest = (key.newestId === undefined ? undefined : await objects.read(key.newestId)) ?? key
+  const rotates = key.type === 'SymmetricKey' || key.type === 'PrivateKey'
+  const { every, afterMessages } = rotation.of(
+    rotates ? key.algorithm : undefined,
+    rotates ? await objects.tags(key) : [],
+  )
+  const schedule = resolveSchedule(key, { every, afterMessages })
+  const { at } = planOf({ key, newest, schedule }, await findRotationPlan(db, key.id), clock.now())
+  const messages = newest.algorithm === 'AES' ? await findReservedInvocations(db, newest.id) : undefined
+  return {
+    kid: key.id,
+    version: versionNumber(newest),
+    min_decrypt_version: key.minGeneration + 1,
+    ...(key.rotateEvery !== undefined && { rotate_every: key.rotateEvery }),
+    ...(at !== undefined && { rotates_at: new Date(at).toISOString() }),
+    ...(key.rotateAfter !== undefined && { rotate_after_messages: key.rotateAfter }),
+    ...(messages !== undefined && { messages }),
+    ...((every !== undefined || afterMessages !== undefined) && {
+      policy: {
+        ...(every !== undefined && { rotate_every: every }),
+        ...(afterMessages !== undefined && { rotate_after_messages: afterMessages }),
+      },
+    }),
+  }
+}
+
+const readAccess = keyRight<RestServices, string>('getattributes', {
+  read: ({ path: { kid } }) => kid ?? '',
+  kid: (kid) => kid,
+})
+
+const getRotation = define({
+  name: 'crypto.keys.rotation.get',
+  route: get(path),
+  summary: 'How a key is rotated, and which of its versions it still uses',
+  tag: 'Keys',
+  access: readAccess,
+  pathParameters: KidPath,
+  reply: RotationReply,
+  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  act(_input, context) {
+    const { services } = context
+    const { object } = readAccess.resolved(context).key
+    return reply(services, new UnitOfWork(services, services.clock.now()), object)
+  },
+})
+
+const setAccess = keyRight<RestServices, string>('setattribute', {
+  read: ({ path: { kid } }) => kid ?? '',
+  kid: (kid) => kid,
+})
+
+/** `PUT /v1/crypto/keys/{kid}/rotation`: absent members stay unchanged. For a pair it applies to both halves. */
+export const setRotation = define({
+  name: 'crypto.keys.rotation.set',
+  route: put(path),
+  summary: 'Say how a key is rotated, and which of its versions it still uses',
+  tag: 'Keys',
+  access: setAccess,
+  pathParameters: KidPath,
+  request: RotationSettings,
+  reply: RotationReply,
+  errors: {
+    403: 'No right to set attributes.',
+    404: 'No such key.',
+    409: 'Changed by others at the same time.',
+    422: 'It is a version of a key.',
+  },
+  act({ body }, context) {
+    const { id } = setAccess.resolved(context).key.object
+    context.audit({ details: body })
+    return retryOnGuard(attempts, () => changeRotation(context, id, body))
+  },
+})
+
+async function changeRotation(context: Context, id: ObjectId, body: Static<typeof RotationSettings>) {
+  const { services } = context
+  const objects = new UnitOfWork(services, services.clock.now())
+  try {
+    const key = await objects.read(id)
+    if (key === undefined) throw keyNotFound()
+    requireAllowed(
+      await verdictOn(services.db, services.roles, key, requirePrincipal(context).name, 'setattribute'),
+    )
+    if (isLaterVersion(key))
+      throw failure('crypto_failure', `This is a version: name its key, ${getChainId(key)}.`)
+    const newest = key.newestId === undefined ? key : await objects.read(key.newestId)
+    const { min_decrypt_version: min } = body
+    if (min !== undefined && newest !== undefined && min > versionNumber(newest))
+      throw failure('bad_request', `min_decrypt_version: the newest version is ${versionNumber(newest)}.`)
+    const schedule = ownSchedule(key, newest ?? key, body)
+    if (Object.keys(schedule).length > 0) objects.update(key, schedule)
+    if (body.rotate_every !== undefined)
+      for (const part of newest === undefined || newest.id === key.id ? [key] : [key, newest])
+        objects.update(part, withRotation(part, schedule.rotateEvery))
+    for (const half of await findHalves(objects, key))
+      objects.update(half, min === undefined ? {} : { minGeneration: min - 1 })
+    const answer = await reply(services, objects, (await objects.read(id)) ?? key)
+    await objects.commit(context.commit)
+    return answer
+  } finally {
+    objects.clear()
+  }
+}
+
+/** @throws failure('bad_request' | 'crypto_failure') */
+function ownSchedule(
+  key: ManagedObject,
+  newest: ManagedObject,
+  { rotate_every: every, rotate_after_messages: after }: Static<typeof RotationSettings>,
+): ObjectChange {
+  if (every !== undefined && every !== 0 && every < minInterval)
+    throw failure('bad_request', `rotate_every: ${minInterval} seconds or more, or 0.`)
+  const rotates = (every ?? 0) > 0 || (after ?? 0) > 0
+  if (rotates && key.type !== 'SymmetricKey' && key.type !== 'PrivateKey')
+    throw failure('crypto_failure', 'Only symmetric keys, and pairs by their private key, are rotated.')
+  if ((after ?? 0) > 0 && key.algorithm !== 'AES')
+    throw failure('crypto_failure', 'Only the messages of AES keys are counted.')
+  return {
+    ...(every !== undefined && {
+      rotateEvery: every === 0 ? undefined : every,
+      rotateAt: every === 0 ? undefined : newest.createdAt + every * 1000,
+      rotateOffset: undefined,
+    }),
+    ...(after !== undefined && { rotateAfter: after === 0 ? undefined : after }),
+  }
+}
+
+async function findHalves(objects: UnitOfWork, key: ManagedObject): Promise<readonly ManagedObject[]> {
+  const other = key.linkedId === undefined ? undefined : await objects.read(key.linkedId)
+  return other?.linkedId === key.id && other.owner === key.owner ? [key, other] : [key]
+}
+
+export const rotationOperations: readonly Operation<RestServices>[] = [getRotation, setRotation]

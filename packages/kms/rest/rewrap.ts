@@ -1,0 +1,86 @@
+import { andThen, failure, type MaybePromise } from '@warder/base'
+import {
+  afterCountingUse,
+  type Key,
+  keyNotFound,
+  keyRight,
+  openNow,
+  protectingVersion,
+  readJweHeader,
+  requireKeyUse,
+  sealNow,
+} from '@warder/keys'
+import { type OperationContext, post } from '@warder/server'
+import Type, { type Static } from 'typebox'
+import { abe } from './abe-keys.ts'
+import { openSealed, readSealed, sealedMembers } from './decrypt.ts'
+import { FlattenedJwe, sealFor } from './encrypt.ts'
+import { define, type RestServices } from './services.ts'
+
+/** It is opened and closed in one turn: larger data is wrapped by a key of its own. */
+const bodyLimit = 8 * 1024 * 1024
+
+const RewrapRequest = Type.Object(sealedMembers)
+
+const access = keyRight<RestServices, ReturnType<typeof read>>('encrypt', {
+  read: (input, { services }) => read(input.body as Static<typeof RewrapRequest>, services),
+  kid: ({ kid }) => kid,
+  use: 'private half',
+  version: 'process',
+  algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
+})
+
+function read(body: Static<typeof RewrapRequest>, { policy }: RestServices) {
+  if (readJweHeader(body.protected).alg === abe)
+    throw failure('unsupported_algorithm', 'What was encrypted for a policy is renewed by its master key.')
+  return readSealed(body, policy)
+}
+
+/**
+ * `POST /v1/crypto/rewrap`: re-encrypts a ciphertext of any version of a key with its newest version. The plaintext
+ * does not leave the service, so the caller needs only the right to encrypt, also for ciphertexts of other users.
+ */
+export const rewrap = define({
+  name: 'crypto.rewrap',
+  route: post('/v1/crypto/rewrap'),
+  summary: 'Encrypt a flattened JWE anew with the newest version of its key',
+  description:
+    'Takes what /v1/crypto/encrypt gave, and gives the same for the newest version. The plaintext stays in the service.',
+  tag: 'Crypto',
+  access,
+  bodyLimit,
+  request: RewrapRequest,
+  reply: FlattenedJwe,
+  errors: {
+    403: 'No right to encrypt with it.',
+    404: 'No such key.',
+    422: 'It does not open, or the key cannot do it.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    requireKeyUse(key, 'decrypt', context)
+    return andThen(findNewest(key, context), (newest) => {
+      requireKeyUse(newest, 'encrypt', context)
+      context.audit({ details: { version: newest.object.generation + 1 } })
+      return andThen(openSealed(openNow, key, request, context), (data) => {
+        const bytes = data.length
+        const wanted = { ...request, data, aad: request.sealed.aad }
+        const made = andThen(sealFor(sealNow, newest, wanted, context), (jwe) => {
+          data.fill(0)
+          return jwe
+        })
+        return afterCountingUse(context, newest, bytes, made)
+      })
+    })
+  },
+})
+
+/** The newest version of the key that a version belongs to. */
+function findNewest(version: Key, { services: { keys } }: OperationContext<RestServices>): MaybePromise<Key> {
+  const { chainId } = version.object
+  if (chainId === undefined) return version
+  return andThen(keys.get(chainId), (first) => {
+    if (first === undefined) throw keyNotFound()
+    return protectingVersion(keys, first)
+  })
+}

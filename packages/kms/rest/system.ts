@@ -1,0 +1,73 @@
+import { getFips } from 'node:crypto'
+import { version } from '@warder/base'
+import type { ExternalServices } from '@warder/external-stores'
+import { publicAccess, requirePrincipal, signedIn } from '@warder/keys'
+import type { Operation } from '@warder/server'
+import { fromProbes, get } from '@warder/server'
+import Type from 'typebox'
+import { define, type RestServices } from './services.ts'
+
+/** `GET /version`: one JSON string, as clients of the reference read it. */
+const versionOperation = define({
+  name: 'version',
+  route: get('/version'),
+  summary: 'Version of the service and of its cryptographic library',
+  tag: 'Diagnostics',
+  access: publicAccess,
+  foreignParameters: fromProbes,
+  reply: Type.String(),
+  audited: false,
+  act: (_input, { services }) =>
+    `${version} (OpenSSL ${process.versions.openssl}-${services.fips ? 'FIPS' : 'non-FIPS'})`,
+})
+
+const ServerInfo = Type.Object({
+  version: Type.String(),
+  fips_mode: Type.Boolean({ description: 'Only algorithms of FIPS builds are accepted.' }),
+  fips_provider: Type.Boolean({ description: 'The FIPS provider of OpenSSL does the cryptography.' }),
+  hsm_instances: Type.Array(Type.Unknown()),
+  default_username: Type.String(),
+  external_stores: Type.Array(
+    Type.Object(
+      { name: Type.String(), stopped: Type.Boolean() },
+      { additionalProperties: true, description: 'A cloud that may use keys of this service.' },
+    ),
+  ),
+})
+
+const serverInfo = define({
+  name: 'server.info',
+  route: get('/server-info'),
+  summary: 'What this server is and can do',
+  tag: 'Diagnostics',
+  access: signedIn,
+  reply: ServerInfo,
+  act: async (_input, { services }) => ({
+    version,
+    fips_mode: services.fips,
+    fips_provider: getFips() === 1,
+    hsm_instances: [],
+    default_username: services.defaultUsername,
+    external_stores: await Promise.all(services.external.enabled.map((store) => withState(store, services))),
+  }),
+})
+
+async function withState(
+  store: ExternalServices['enabled'][number],
+  { external }: RestServices,
+): Promise<Readonly<Record<string, unknown>> & { readonly name: string; readonly stopped: boolean }> {
+  const { stopped_at } = await external.stopSwitch.state(store.name)
+  return { ...store, stopped: stopped_at !== null }
+}
+
+const whoAmI = define({
+  name: 'server.me',
+  route: get('/me'),
+  summary: 'Who the caller is to this service',
+  tag: 'Diagnostics',
+  access: signedIn,
+  reply: Type.Object({ user: Type.String() }),
+  act: (_input, context) => ({ user: requirePrincipal(context).name }),
+})
+
+export const systemOperations: readonly Operation<RestServices>[] = [versionOperation, serverInfo, whoAmI]

@@ -1,0 +1,78 @@
+import { failure } from '@warder/base'
+import { endedSamlCookie, samlCallbackPath, samlCookieName, sessionCookie } from '@warder/identity'
+import { publicAccess } from '@warder/keys'
+import { get, type Operation, rawReply } from '@warder/server'
+import Type from 'typebox'
+import { define, type RestServices } from './services.ts'
+import { pagePath } from './ui-page.ts'
+
+const tag = 'Web page'
+
+function requireSaml({ samlLogin }: RestServices) {
+  if (samlLogin === undefined)
+    throw failure('not_found', 'Logins at an identity provider are not configured.')
+  return samlLogin
+}
+
+/** `GET /ui/login_saml`: to the identity provider of a realm, by way of the authentication service. */
+const begin = define({
+  name: 'ui.login_saml',
+  route: get('/ui/login_saml'),
+  summary: 'Log in for the web page at the identity provider of a realm',
+  description:
+    'For browsers. The authentication service sends them to the identity provider, and back here with a code that only ' +
+    'this service can redeem, for the browser that began.',
+  tag,
+  access: publicAccess,
+  queryParameters: Type.Object({ realm: Type.String({ minLength: 1, maxLength: 64 }) }),
+  status: 302,
+  errors: {
+    404: 'Logins are not configured, or people of the realm do not log in here so.',
+    503: 'The authentication service does not answer.',
+  },
+  async act({ query }, { services, request }) {
+    const { location, cookie } = await requireSaml(services).begin(query.realm, request.clientAddress)
+    return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
+  },
+})
+
+/** `GET /ui/saml_callback`: only the browser that began the login can finish it. */
+const callback = define({
+  name: 'ui.saml_callback',
+  route: get(samlCallbackPath),
+  summary: 'The end of a login at the identity provider of a realm',
+  tag,
+  access: publicAccess,
+  queryParameters: Type.Object({ code: Type.Optional(Type.String()), state: Type.Optional(Type.String()) }),
+  status: 302,
+  errors: {
+    401: 'The login did not succeed.',
+    404: 'Logins are not configured.',
+    503: 'The authentication service does not answer.',
+  },
+  async act(_input, context) {
+    const { services, request } = context
+    const { seal, clock, ended, names } = services
+    const saml = requireSaml(services)
+    // Before the session is fetched: what ends from now on ends the one here, too.
+    const position = ended?.position()
+    const cookies = request.cookies(samlCookieName)
+    const user = await saml.finish(request.query, cookies, request.clientAddress)
+    const { name, realm, username, subjectId, sessionId, logoutHandle, until } = user
+    context.audit({ principal: name, auth_method: 'session', realm, details: { session: sessionId } })
+    if (subjectId !== undefined) await names.claim(name, subjectId)
+    const known = {
+      sessionId,
+      logoutHandle,
+      ...(subjectId !== undefined && { subjectId }),
+      ...(position !== undefined && { position }),
+    }
+    const cookie = sessionCookie(seal, clock, { name, realm, username, ...known }, until)
+    return rawReply({
+      status: 302,
+      headers: { Location: pagePath, 'Set-Cookie': [cookie, endedSamlCookie] },
+    })
+  },
+})
+
+export const samlOperations: readonly Operation<RestServices>[] = [begin, callback]

@@ -1,0 +1,148 @@
+import { failure } from '@warder/base'
+import {
+  endedLoginCookie,
+  endedSessionCookie,
+  loginCookieName,
+  openSessions,
+  sessionCookie,
+  sessionCookieName,
+} from '@warder/identity'
+import { publicAccess } from '@warder/keys'
+import { get, type Operation, post, rawReply } from '@warder/server'
+import Type from 'typebox'
+import { define, type RestServices } from './services.ts'
+import { loginPage } from './ui-login-page.ts'
+import { pagePath, uiPage } from './ui-page.ts'
+import { samlOperations } from './ui-saml.ts'
+
+const LoginRequest = Type.Object({
+  username: Type.String({ maxLength: 256 }),
+  password: Type.String({ maxLength: 1024 }),
+  totp_code: Type.Optional(Type.String({ maxLength: 16 })),
+})
+
+/** `POST /ui/login`: the credentials are checked at the authentication service; the session is a sealed cookie. */
+const login = define({
+  name: 'ui.login',
+  route: post('/ui/login'),
+  summary: 'Log in for the web page',
+  tag: 'Web page',
+  access: publicAccess,
+  request: LoginRequest,
+  bodyLimit: 16 * 1024,
+  reply: Type.Object({ next_step: Type.String() }),
+  errors: {
+    401: 'The credentials are wrong.',
+    404: 'Logins are not configured.',
+    503: 'Cannot be checked now.',
+  },
+  async act({ body }, context) {
+    const { passwordLogin, seal, clock, ended } = context.services
+    if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
+    // The authentication service knows names in this form only: another spelling must not become another user here.
+    const user = passwordLogin.user(body.username.normalize('NFC'))
+    // Before the login: what ends from now on ends its session, too.
+    const position = ended?.position()
+    const { clientAddress } = context.request
+    const { nextStep, subjectId } = await passwordLogin.check(
+      user,
+      body.password,
+      body.totp_code,
+      clientAddress,
+    )
+    const { name, realm } = user
+    context.audit({ principal: name, auth_method: 'session', realm, details: { next_step: nextStep } })
+    if (nextStep !== 'Authenticated') return { next_step: nextStep }
+    if (subjectId !== undefined) await context.services.names.claim(name, subjectId)
+    const known = {
+      ...(subjectId !== undefined && { subjectId }),
+      ...(position !== undefined && { position }),
+    }
+    const cookie = sessionCookie(seal, clock, { ...user, ...known })
+    return rawReply({ json: { next_step: nextStep }, headers: { 'Set-Cookie': cookie } })
+  },
+})
+
+const logout = define({
+  name: 'ui.logout',
+  route: post('/ui/logout'),
+  summary: 'End the session of the web page',
+  description:
+    'A session that began at the identity provider of a realm ends at the authentication service, too. 503: here it has ' +
+    'ended, and the authentication service does not answer; the same request ends it there later.',
+  tag: 'Web page',
+  access: publicAccess,
+  status: 204,
+  errors: { 503: 'The session has ended here; the authentication service does not answer.' },
+  async act(_input, context) {
+    const { services, request } = context
+    const sessions = await openSessions(services, request.cookies(sessionCookieName))
+    if (sessions.length > 0) await context.commit(sessions.map(({ end }) => end))
+    for (const { realm, logoutHandle } of sessions) {
+      if (logoutHandle !== undefined)
+        await services.samlLogin?.end({ realm, logoutHandle }, request.clientAddress)
+    }
+    return rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } })
+  },
+})
+
+function requireOidc({ oidcLogin }: RestServices) {
+  if (oidcLogin === undefined) throw failure('not_found', 'Logins at an OpenID provider are not configured.')
+  return oidcLogin
+}
+
+/** `GET /ui/login_flow`: to the OpenID provider, with PKCE S256, state and nonce. */
+const loginFlow = define({
+  name: 'ui.login_flow',
+  route: get('/ui/login_flow'),
+  summary: 'Log in for the web page at the OpenID provider',
+  tag: 'Web page',
+  access: publicAccess,
+  status: 302,
+  errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
+  async act(_input, { services, request }) {
+    const { location, cookie } = await requireOidc(services).begin(request.clientAddress)
+    return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
+  },
+})
+
+/** `GET /ui/callback`: the provider sends the browser back; only the one that began the login can finish it. */
+const callback = define({
+  name: 'ui.callback',
+  route: get('/ui/callback'),
+  summary: 'The end of a login at the OpenID provider',
+  foreignParameters: {
+    names: 'any',
+    because:
+      'The provider sends the browser here; `code`, `state` and `error` are read (RFC 6749 §4.1.2), and it may add others.',
+  },
+  tag: 'Web page',
+  access: publicAccess,
+  status: 302,
+  errors: {
+    401: 'The login did not succeed.',
+    404: 'Logins are not configured.',
+    503: 'The provider does not answer.',
+  },
+  async act(_input, context) {
+    const { services, request } = context
+    const oidc = requireOidc(services)
+    const name = await oidc.finish(request.query, request.cookies(loginCookieName), request.clientAddress)
+    context.audit({ principal: name, auth_method: 'session', realm: oidc.issuer })
+    const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })
+    return rawReply({
+      status: 302,
+      headers: { Location: pagePath, 'Set-Cookie': [cookie, endedLoginCookie] },
+    })
+  },
+})
+
+export const uiOperations: readonly Operation<RestServices>[] = [
+  uiPage,
+  loginPage,
+  login,
+  loginFlow,
+  callback,
+  ...samlOperations,
+  logout,
+]

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { kmsSettings } from '@warder/kms/settings'
+import { loadConfig, toEnvName } from '@warder/runtime/settings'
+
+const load = (key: keyof typeof kmsSettings, value: string) =>
+  loadConfig({
+    service: 'kms',
+    table: kmsSettings,
+    file: '/nowhere/kms.toml',
+    env: { [toEnvName('kms', key, kmsSettings[key])]: value },
+    args: [],
+  }).values[key]
+
+test('addresses that cannot work are refused where the settings are read, by the name of the setting', () => {
+  const rows: [keyof typeof kmsSettings, string, RegExp][] = [
+    [
+      'jwt_auth_provider',
+      'http://a.example',
+      /has the key set http:\/\/a\.example\/\.well-known\/jwks\.json, /,
+    ],
+    ['jwt_auth_provider', 'https://a.example,http://a.example/keys', /has the key set http:/],
+    ['jwt_auth_provider', 'https://a.example;,https://b.example', /must begin each entry with an issuer/],
+    ['jwt_auth_provider', 'spiffe://a.example,file:keys.json', /must give spiffe:\/\/a\.example an audience/],
+    ['jwt_auth_provider', 'spiffe://a.example,,warder', /must give spiffe:\/\/a\.example a key set/],
+    ['auth_verifier_jwks', 'http://a.example/keys', /must be an https address or file:/],
+    ['auth_verifier_jwks', 'keys.json', /must be an https address or file:/],
+    ['auth_verifier_url', 'http://a.example', /must begin with https:/],
+    ['vault_auth_verifier_url', 'a.example', /must begin with https:/],
+    ['kms_public_url', 'http://a.example', /must begin with https:/],
+    ['ui_config.ui_oidc_auth.ui_oidc_issuer_url', 'https://', /must begin with https:/],
+  ]
+  for (const [key, value, line] of rows) {
+    assert.throws(
+      () => load(key, value),
+      (error: Error) => {
+        assert.equal(error.name, 'StartupError')
+        assert.ok(error.message.includes(toEnvName('kms', key, kmsSettings[key])), error.message)
+        assert.match(error.message, line)
+        return true
+      },
+    )
+  }
+})
+
+test('addresses that can work are read as they are', () => {
+  assert.equal(load('auth_verifier_jwks', 'file:jwks.json'), 'file:jwks.json')
+  assert.equal(load('auth_verifier_url', 'https://a.example/'), 'https://a.example/')
+  assert.deepEqual(load('jwt_auth_provider', 'a name,file:/keys.json;spiffe://b,https://b/keys,warder'), [
+    'a name,file:/keys.json',
+    'spiffe://b,https://b/keys,warder',
+  ])
+})

@@ -1,1 +1,0 @@
-export { derInBase64, type PemLabel, pemText, privateKeyText, withoutByteOrderMark } from './pem-text.ts'

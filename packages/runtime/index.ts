@@ -1,0 +1,26 @@
+export {
+  type CopiedSchema,
+  type DatabaseRestore,
+  openSnapshot,
+  restoreDatabase,
+} from './lifecycle/copy-database.ts'
+export { type DatabaseLocation, openSealedDatabase, toDatabaseLocation } from './lifecycle/database.ts'
+export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'
+export { readableDatabase } from './lifecycle/health-parts.ts'
+export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './lifecycle/launch.ts'
+export { readRememberedSeq } from './lifecycle/lost-audit.ts'
+export { startMetricsListener } from './lifecycle/metrics-listener.ts'
+export { writeNote } from './lifecycle/notes.ts'
+export type { RunningService } from './lifecycle/primary.ts'
+export { readSealed } from './lifecycle/read-sealed.ts'
+export type {
+  PeriodicWork,
+  ServiceDefinition,
+  ServiceEnvironment,
+  ServiceInstance,
+} from './lifecycle/service.ts'
+export { checkSettings, runService } from './lifecycle/service-start.ts'
+export { inspectDatabase } from './lifecycle/usable-database.ts'
+export { createLogger } from './telemetry/logger.ts'
+export { createMetrics } from './telemetry/metrics.ts'
+export { lowerThreadPriority } from './threads/thread-priority.ts'

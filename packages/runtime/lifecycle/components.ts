@@ -1,0 +1,48 @@
+import { preparedCommitMigrations } from '@warder/audit'
+import type { Database, Migration } from '@warder/storage'
+import {
+  commitCountMigrations,
+  leaseMigrations,
+  type MigrationPlan,
+  planMigration,
+  requireUsable,
+  schemaMigrations,
+  sealMigrations,
+} from '@warder/storage'
+
+/** The components that own tables in a service's database, by name, in the order in which a start migrates them. */
+export type Components = ReadonlyMap<string, readonly Migration[]>
+
+export function listComponents(definition: {
+  readonly name: string
+  readonly migrations: readonly Migration[]
+}): Components {
+  return new Map([
+    ['schema', schemaMigrations],
+    ['commit count', commitCountMigrations],
+    ['seal', sealMigrations],
+    ['lease', leaseMigrations],
+    [definition.name, definition.migrations],
+    ['audit', preparedCommitMigrations],
+  ])
+}
+
+/**
+ * Compares the migrations of each component with those that the program knows; changes nothing.
+ * @throws StartupError when a released migration was changed
+ */
+export async function planMigrations(
+  db: Database,
+  components: Components,
+): Promise<ReadonlyMap<string, MigrationPlan>> {
+  const plans = new Map<string, MigrationPlan>()
+  for (const [component, migrations] of components)
+    plans.set(component, await planMigration(db, component, migrations))
+  return plans
+}
+
+/** @throws StartupError when a newer program made an incompatible migration */
+export function requireUsablePlans(components: Components, plans: ReadonlyMap<string, MigrationPlan>): void {
+  for (const [component, plan] of plans)
+    requireUsable(component, components.get(component)?.length ?? 0, plan)
+}

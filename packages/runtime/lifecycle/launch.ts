@@ -1,0 +1,112 @@
+import type { AuditFailureMode } from '@warder/audit'
+import type { LocalCertificate } from '@warder/server'
+import type { RootKey, RootKeySource } from '@warder/storage'
+
+/** The common settings that the runtime itself reads (see `foundationSettings`). */
+export interface RuntimeConfig {
+  readonly host: string
+  readonly port: number
+  readonly workers: number
+  readonly plaintext_http: boolean
+  readonly tls_cert_file: string | undefined
+  readonly tls_key_file: string | undefined
+  /** Of services that listen beside HTTPS. */
+  readonly socket_server_rsa_cert_file?: string | undefined
+  readonly socket_server_rsa_key_file?: string | undefined
+  readonly tls_cipher_suites: string | undefined
+  readonly clients_ca_cert_file: string | undefined
+  readonly clients_crl_files: readonly string[]
+  readonly clients_crl_failure_mode: 'continue' | 'reject'
+  readonly database_url: string | undefined
+  readonly database_password_file: string | undefined
+  readonly database_read_connections: number
+  readonly database_write_connections: number
+  readonly database_connect_timeout_ms: number | undefined
+  readonly database_statement_timeout_ms: number
+  readonly database_migration_timeout_ms: number
+  readonly database_wait_ms: number | undefined
+  readonly root_key_source: 'file' | 'environment' | 'passphrase'
+  readonly root_key_file: string
+  readonly rate_limit_per_second: number | undefined
+  readonly body_limit_bytes: number
+  readonly headers_timeout_ms: number
+  readonly request_timeout_ms: number
+  readonly keep_alive_timeout_ms: number
+  readonly list_verb_enabled: boolean
+  readonly drain_timeout_ms: number
+  readonly watchdog_seconds: number
+  readonly cors_allowed_origins: readonly string[]
+  readonly audit_enabled: boolean
+  readonly audit_failure_mode: AuditFailureMode
+  readonly audit_trusted_proxy_cidrs: readonly string[]
+  readonly audit_rotate_bytes: number
+  readonly audit_rotate_days: number
+  readonly audit_encryption: boolean
+  readonly audit_syslog: string | undefined
+  readonly audit_timestamp_url: string | undefined
+  readonly audit_timestamp_ca_file: string | undefined
+  readonly audit_collector_url: string | undefined
+  readonly audit_collector_token_file: string | undefined
+  readonly log_level: 'debug' | 'info' | 'warn' | 'error'
+  readonly metrics_port: number | undefined
+  readonly otlp_endpoint: string | undefined
+  readonly otlp_trace_percent: number
+  readonly outbound_allow_private_networks: boolean
+  readonly outbound_ca_file: string | undefined
+  readonly cache_lease_ms: number
+  readonly node_name: string | undefined
+}
+
+/** Everything needed to run one service. */
+export interface ServiceLaunch {
+  /** URL of the module and the name under which it exports its `ServiceDefinition`: workers load it themselves. */
+  readonly module: string
+  readonly exportName: string
+  readonly config: RuntimeConfig & Readonly<Record<string, unknown>>
+  readonly home: string
+  readonly version: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Ports that the starter of this process claimed for it (`claimPort`) and releases once it serves. */
+  readonly heldPorts?: readonly number[]
+  /** The operator accepts, for this start, a database that is missing or behind the audit log. */
+  readonly acceptRollback?: boolean
+  /** Certificates that the local authority of the home issues; undefined = one, named after the service. */
+  readonly localCertificates?: readonly LocalCertificate[]
+  /** Secret by which the services of an installation recognise each other (`WARDER_PEER_SECRET`). */
+  readonly peerSecret?: string | undefined
+  /**
+   * Called when the program can use the database, before it is changed; the start continues when the promise
+   * resolves.
+   */
+  readonly beforeMigrating?: ((pending: boolean) => Promise<void>) | undefined
+  /** Called when the service replies on its port that its database is unreachable. */
+  readonly onWaiting?: (() => void) | undefined
+}
+
+export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string) => string): RootKeySource {
+  switch (config.root_key_source) {
+    case 'file':
+      return { kind: 'file', path: resolvePath(config.root_key_file) }
+    case 'environment':
+      return { kind: 'environment', variable: 'WARDER_ROOT_KEY' }
+    case 'passphrase':
+      return { kind: 'passphrase', variable: 'WARDER_ROOT_KEY_PASSPHRASE' }
+  }
+}
+
+/** A root key in the form that is passed to a worker thread; never written or logged. */
+export interface PlainRootKey {
+  readonly kind: RootKey['kind']
+  readonly from: string
+  readonly bytes: Uint8Array
+}
+
+export function toPlain(key: RootKey): PlainRootKey {
+  const secret = key.kind === 'key' ? key.key : key.passphrase
+  return { kind: key.kind, from: key.from, bytes: secret.use((bytes) => Uint8Array.from(bytes)) }
+}
+
+/** Buckets of the rate limit, whatever the number of peers: 512 KiB. */
+export const rateLimitSlots = 65_536
+/** Number of the token buckets of `ServiceEnvironment.rateMemory`. */
+export const sharedRateSlots = 4096

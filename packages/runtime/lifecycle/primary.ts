@@ -1,0 +1,192 @@
+import type { AuditLog } from '@warder/audit'
+import type { Logger } from '@warder/base'
+import { findExposedFiles, inHome, Secret, StartupError } from '@warder/base'
+import { createOutbound } from '@warder/outbound'
+import { findRestored, holdLease } from '@warder/storage'
+import { releaseMemoryWhenIdle } from '../threads/release-memory.ts'
+import { watchClock } from './clock-watch.ts'
+import { listComponents } from './components.ts'
+import type { ServiceLaunch } from './launch.ts'
+import { noAudit } from './no-audit.ts'
+import { operatorMetrics } from './operator-metrics.ts'
+import { boundTo, startPeriodic } from './periodic.ts'
+import { openAudit, recordRun, rememberAtStop, startForwarding } from './primary-audit.ts'
+import { openCertificates, type PrimaryCertificates } from './primary-certificates.ts'
+import { startMeasurements } from './primary-measurements.ts'
+import { beginStart, type Start } from './primary-start.ts'
+import { openStorage, type Storage } from './primary-storage.ts'
+import { claimEndpoints, startWorkers } from './primary-workers.ts'
+import { recordRestored } from './restored.ts'
+import { watchSchema } from './schema-watch.ts'
+import type { ServiceEnvironment, SocketEndpoint } from './service.ts'
+import { probeOthers, validateSettings } from './validate-settings.ts'
+import { WorkerStartFailed } from './worker.ts'
+
+/** The process counts as hung after so many times the limit of a worker. */
+const hungProcessChecks = 3
+
+/** A running service, controlled by signals of its process. */
+export interface RunningService {
+  readonly url: string
+  readonly metricsPort: number | undefined
+  /** The listener beside HTTPS, as bound. */
+  readonly socket: SocketEndpoint | undefined
+  /** Lines to show once, e.g. where the first administrator's password is. */
+  readonly notices: readonly string[]
+  /** Reads the certificates again; the previous ones stay when the files cannot be used. */
+  reloadTls(): void
+  /** Stops accepting, finishes what is in flight, flushes the audit log. */
+  stop(): Promise<void>
+  /** The supervisor kills the process when it sends no heartbeat for this time; 0 = never. */
+  readonly aliveWithinMs: number
+  /** Resolves with a reason when the service cannot continue. */
+  readonly failed: Promise<string>
+}
+
+/**
+ * Starts a service: one main thread (this one: audit log, periodic work), one writer thread for SQLite, N workers.
+ * Order matters: the root key is checked before anything is written, the database is up to date before any worker
+ * reads it, and the port is claimed last, so that a start that fails has not served.
+ * @throws StartupError with one line for the person at the terminal
+ */
+export async function runService(launch: ServiceLaunch): Promise<RunningService> {
+  const opened = new AsyncDisposableStack()
+  try {
+    return await startService(await beginStart(launch, opened))
+  } catch (error) {
+    await opened.disposeAsync()
+    if (error instanceof WorkerStartFailed && error.startup) throw new StartupError(error.message)
+    throw error
+  }
+}
+
+/** Resources that a start opens before it serves. */
+interface PreparedService {
+  readonly certificates: PrimaryCertificates
+  readonly storage: Storage
+  readonly audit: AuditLog | undefined
+  readonly environment: ServiceEnvironment<unknown>
+  readonly notices: readonly string[]
+}
+
+/**
+ * The part of a start in which settings, files and the database can be refused. Nothing is listened on.
+ * @throws StartupError
+ */
+export async function prepareService(start: Start): Promise<PreparedService> {
+  const { launch, definition, clock, log, metrics, opened } = start
+  const { config, home } = launch
+  await validateSettings(start)
+  const certificates = await openCertificates(start)
+  warnOfExposedFiles(home, log)
+  const storage = await openStorage(start, certificates)
+  const audit = await openAudit(start, storage)
+  const environment = await createEnvironment(start, storage, audit)
+  if (audit !== undefined) startForwarding(start, storage, audit, environment)
+  operatorMetrics(metrics, home, audit)
+  definition.measure?.(environment)
+  opened.defer(watchClock({ clock, log, metrics, record: (event) => audit?.trail.record(event) }))
+  const { db, seal } = storage
+  const { env } = launch
+  await definition.checkStored?.({ config, env, now: clock.now(), database: { db, seal } })
+  const { notices } = await definition.prepare(environment)
+  if (environment.restored !== undefined) await recordRestored(environment, environment.restored)
+  return { certificates, storage, audit, environment, notices }
+}
+
+async function startService(start: Start): Promise<RunningService> {
+  const { launch, definition, log, opened } = start
+  const { config } = launch
+  const { promise: failed, resolve: giveUp } = Promise.withResolvers<string>()
+  const { certificates, storage, audit, environment, notices } = await prepareService(start)
+  const endpoints = await claimEndpoints(start, storage)
+  const { url, socket } = endpoints
+  storage.writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
+  storage.writer?.onProblem((problem) => log.error({ problem }, 'the database cannot be written any more'))
+  const pool = await startWorkers(start, { certificates, storage, audit, endpoints, giveUp })
+  const listener = await startMeasurements(start, environment, pool, certificates.current().https)
+  const serving = { ...environment, baseUrl: url }
+  startPeriodicWork(start, storage, serving)
+  certificates.watch((tls) => {
+    pool.setTls(tls)
+    listener?.setTls(tls.https)
+  })
+  if (storage.location.kind === 'postgresql')
+    opened.defer(watchSchema({ db: storage.db, components: listComponents(definition), log, giveUp }))
+  const background = await definition.background?.(serving)
+  if (background !== undefined) opened.defer(() => background.stop())
+  opened.defer(releaseMemoryWhenIdle())
+  void probeOthers(launch, definition).then((problems) => {
+    for (const problem of problems) log.warn({}, problem)
+  })
+
+  recordRun(start, audit, 'start')
+  const { kind: database } = storage.location
+  log.info({ url, socket, workers: pool.size(), database, metrics_port: listener?.port }, 'serving')
+  return {
+    url,
+    metricsPort: listener?.port,
+    socket,
+    notices,
+    aliveWithinMs: hungProcessChecks * config.watchdog_seconds * 1000,
+    reloadTls: () => void certificates.reload(),
+    async stop() {
+      await rememberAtStop(start, storage, audit)
+      recordRun(start, audit, 'stop')
+      await opened.disposeAsync()
+    },
+    failed,
+  }
+}
+
+function warnOfExposedFiles(home: string, log: Logger): void {
+  const files = findExposedFiles(home)
+  if (files.length > 0)
+    log.warn(
+      { home, files },
+      'secret files of the home can be read by other users of this machine: run chmod 700 on the home, chmod 600 on the files, and replace what may have been read',
+    )
+}
+
+/** The service's environment in this thread; its URL is known once it serves. */
+async function createEnvironment(
+  { launch, log, metrics, clock, node }: Start,
+  { db, seal }: Storage,
+  audit: AuditLog | undefined,
+): Promise<ServiceEnvironment<unknown>> {
+  const { config, home, peerSecret } = launch
+  const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: caFile } = config
+  return {
+    config,
+    home,
+    baseUrl: '',
+    db,
+    seal,
+    audit: audit?.trail ?? noAudit,
+    outbound: createOutbound({
+      allowPrivateNetworks,
+      caFile: caFile === undefined ? undefined : inHome(home, caFile),
+    }),
+    log,
+    metrics,
+    clock,
+    node,
+    peerSecret: peerSecret === undefined ? undefined : Secret.fromText(peerSecret),
+    restored: await findRestored(db),
+  }
+}
+
+/** Each job on one node at a time, until the service stops. */
+function startPeriodicWork(
+  { definition, node, clock, log, opened }: Start,
+  { db }: Storage,
+  environment: ServiceEnvironment<unknown>,
+): void {
+  const { name, periodic } = definition
+  const running = startPeriodic(
+    periodic.map((job) => boundTo(job, environment)),
+    (job, seconds) => holdLease(db, `${name}:${job}`, `${node}:${process.pid}`, seconds, clock),
+    log,
+  )
+  opened.defer(() => running.stop())
+}

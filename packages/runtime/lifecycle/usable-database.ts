@@ -1,0 +1,175 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type KnownCommits, openLogKeys, readKnownCommits } from '@warder/audit'
+import { inHome, StartupError } from '@warder/base'
+import type { Database } from '@warder/storage'
+import {
+  createWrongRootKeyError,
+  isEmptyDatabase,
+  isRestoreUnderWay,
+  isUnsealed,
+  loadRootKeys,
+  type MigrationPlan,
+  openSealToRead,
+} from '@warder/storage'
+import { type Components, listComponents, planMigrations, requireUsablePlans } from './components.ts'
+import { connect, type DatabaseLocation } from './database.ts'
+import { rootKeySource, type ServiceLaunch } from './launch.ts'
+import { loadDefinition } from './load-definition.ts'
+import { requireWholeAudit } from './lost-audit.ts'
+import { findMissingFile, findRollback, type Rollback, refuseRollback } from './rollback.ts'
+import type { ServiceDefinition } from './service.ts'
+
+interface UsableDatabase {
+  readonly launch: Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'acceptRollback'>
+  readonly definition: ServiceDefinition<unknown, unknown>
+  readonly location: DatabaseLocation
+  readonly db: Database
+  /** As the audit log tells it. */
+  readonly known: KnownCommits
+}
+
+/** @throws StartupError for a database that was used and is not there */
+export function requireDatabaseFile(options: Omit<UsableDatabase, 'db'>): void {
+  requireAccepted(options, findMissingFile(options.location, options.known))
+}
+
+/**
+ * Refuses a database that a start cannot use: an unfinished restore, a database older than its audit log, or the schema of a
+ * newer program. Changes nothing. Every start and `warder check` call it.
+ * @returns what is left to migrate, and the loss that the operator accepted
+ * @throws StartupError
+ */
+export async function requireUsableDatabase(options: UsableDatabase): Promise<{
+  readonly components: Components
+  readonly plans: ReadonlyMap<string, MigrationPlan>
+  readonly rollback: Rollback | undefined
+}> {
+  const { launch, definition, db } = options
+  if (await isRestoreUnderWay(db))
+    throw new StartupError(
+      `${definition.name}: a restore into this database was interrupted: run warder restore again, which starts from the beginning`,
+    )
+  const isReadWithKeys = options.known.unread && !(await isEmptyDatabase(db))
+  const known = isReadWithKeys
+    ? await readKnownCommitsWithKeys(options, db, getAuditFolder(launch, definition))
+    : options.known
+  const rollback = await findRollback(db, known)
+  requireAccepted(options, rollback)
+  const components = listComponents(definition)
+  const plans = await planMigrations(db, components)
+  requireUsablePlans(components, plans)
+  return { components, plans, rollback }
+}
+
+/** The database of a service as a start would find it. */
+export interface InspectedDatabase {
+  /** By component; undefined: there is no database yet, or it was not read. */
+  readonly plans: ReadonlyMap<string, MigrationPlan> | undefined
+  /** Why a start would be refused. */
+  readonly refusal: string | undefined
+}
+
+/** Makes the checks of a start on a database without changing anything. */
+export async function inspectDatabase(
+  launch: ServiceLaunch,
+  location: DatabaseLocation,
+  now: number,
+): Promise<InspectedDatabase> {
+  let plans: InspectedDatabase['plans']
+  try {
+    const definition = await loadDefinition(launch)
+    const folder = getAuditFolder(launch, definition)
+    const known = await readKnownCommits(folder)
+    const { config, env } = launch
+    requireDatabaseFile({ launch, definition, location, known })
+    // Opening would create it.
+    const db = isAbsent(location) ? undefined : await connect(location, undefined)
+    try {
+      if (db !== undefined && !(await isEmptyDatabase(db))) {
+        const usable = await requireUsableDatabase({ launch, definition, location, db, known })
+        plans = usable.plans
+        const isSealed = (plans.get('seal')?.done ?? 0) > 0
+        const seal = isSealed ? await requireRootKey(launch, definition.name, db) : undefined
+        await requireWholeAudit(launch, definition.name, folder, { db, location, seal })
+        // Only tables of this version of the schema can be read.
+        const isCurrent = [...plans.values()].every(({ pending }) => pending.length === 0)
+        if (isCurrent && seal !== undefined)
+          await definition.checkStored?.({ config, env, now, database: { db, seal } })
+      } else {
+        if (db !== undefined) await requireUsableDatabase({ launch, definition, location, db, known })
+        await definition.checkStored?.({ config, env, now, database: undefined })
+      }
+    } finally {
+      await db?.close()
+    }
+    return { plans, refusal: undefined }
+  } catch (error) {
+    if (error instanceof StartupError) return { plans, refusal: error.message }
+    throw error
+  }
+}
+
+function isAbsent(location: DatabaseLocation): boolean {
+  return location.kind === 'sqlite' && !existsSync(location.path)
+}
+
+function getAuditFolder(
+  { home }: Pick<ServiceLaunch, 'home'>,
+  { name }: ServiceDefinition<unknown, unknown>,
+): string {
+  return join(home, 'audit', name)
+}
+
+function requireAccepted(
+  { launch, definition, location }: Omit<UsableDatabase, 'db'>,
+  rollback: Rollback | undefined,
+): void {
+  if (rollback !== undefined && !launch.acceptRollback)
+    refuseRollback(definition.name, getAuditFolder(launch, definition), location, rollback)
+}
+
+/**
+ * @returns undefined: nothing was sealed yet
+ * @throws StartupError for a root key that does not open the database
+ */
+async function requireRootKey({ config, env, home }: ServiceLaunch, service: string, db: Database) {
+  if (await isUnsealed(db)) return undefined
+  const rootKeys = loadRootKeys(
+    rootKeySource(config, (path) => inHome(home, path)),
+    env,
+    { create: false },
+  )
+  const seal = await openSealToRead({ db, rootKeys, service })
+  if (seal !== undefined) return seal
+  throw createWrongRootKeyError({ service, rootKeys })
+}
+
+/**
+ * Reads an encrypted log with the keys that this database and the root key open. A log that they cannot open does not
+ * belong to this database.
+ * @throws StartupError
+ */
+async function readKnownCommitsWithKeys(
+  { launch, definition }: Pick<UsableDatabase, 'launch' | 'definition'>,
+  db: Database,
+  folder: string,
+): Promise<KnownCommits> {
+  const { config, env, home, acceptRollback } = launch
+  const rootKeys = loadRootKeys(
+    rootKeySource(config, (path) => inHome(home, path)),
+    env,
+    { create: false },
+  )
+  const seal = await openSealToRead({ db, rootKeys, service: definition.name })
+  if (seal === undefined)
+    throw new StartupError(
+      `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database of ${definition.name}, whose audit log is encrypted; restore the right one (nothing was changed)`,
+    )
+  const known = await readKnownCommits(folder, await openLogKeys(folder, seal))
+  if (known.unread && acceptRollback !== true)
+    throw new StartupError(
+      `${definition.name}: the audit log in ${folder} is encrypted with a key that this database does not contain, so the log belongs to another database. Restore that database, or move the log away, or start once with --accept-rollback, which sets the log aside and begins a new one`,
+    )
+  return known
+}

@@ -1,0 +1,133 @@
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Logger } from '@warder/base'
+import { describeWriteError, inHome, StartupError, systemClock } from '@warder/base'
+import { createOutbound } from '@warder/outbound'
+import {
+  checkSuites,
+  chooseCiphers,
+  isLocalAuthorityComplete,
+  readAuthorities,
+  readPair,
+} from '@warder/server'
+import { loadRootKeys } from '@warder/storage'
+import { createAuditTimestamps } from './audit-time-stamps.ts'
+import { openClientCrls } from './client-crls.ts'
+import { checkDatabaseFiles, toDatabaseLocation } from './database.ts'
+import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
+import { loadDefinition } from './load-definition.ts'
+import { formatUrl, getLocalAuthorityOptions, type Start } from './primary-start.ts'
+import type { ServiceDefinition } from './service.ts'
+import { canRequireCertificates, createTlsReader, usesLocalAuthority } from './tls-material.ts'
+import { createMaterialsReader } from './tls-materials.ts'
+
+/** The parts of a start with which its settings are checked. */
+export type SettingsCheck = Pick<Start, 'launch' | 'definition' | 'clock' | 'log'>
+
+/**
+ * Refuses settings with which the service cannot serve, and unusable files and variables that they name. It opens, writes
+ * and listens on nothing. Every start begins with it; `warder check` calls it alone.
+ * @throws StartupError
+ */
+export async function validateSettings(check: SettingsCheck): Promise<void> {
+  const { launch, definition, clock, log } = check
+  const { config, home } = launch
+  checkDatabaseFiles(toDatabaseLocation(config, home, definition.name))
+  validateTls(check)
+  requireAuthorities('outbound_ca_file', config, home)
+  if (config.audit_enabled) createAuditTimestamps(config, home)
+  requireRootKey(check)
+  const baseUrl = formatUrl(check, config.port)
+  await definition.check?.({ config, home, baseUrl, clock, log })
+}
+
+/**
+ * `validateSettings` without a start, and the systems of others that a start asks once it serves.
+ * @returns a sentence for each of those that cannot be used now
+ * @throws StartupError
+ */
+export async function checkLaunch(launch: ServiceLaunch): Promise<readonly string[]> {
+  const definition = await loadDefinition(launch)
+  await validateSettings({ launch, definition, clock: systemClock, log: quiet })
+  return probeOthers(launch, definition)
+}
+
+const ignore = (): void => undefined
+/** What a start logs about settings that it accepts is for its log. */
+const quiet: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
+
+/** @returns a sentence for each system of others that the settings name and that cannot be used now */
+export async function probeOthers(
+  { config, home }: Pick<ServiceLaunch, 'config' | 'home'>,
+  definition: ServiceDefinition<unknown, unknown>,
+): Promise<readonly string[]> {
+  if (definition.probe === undefined) return []
+  const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: caFile } = config
+  const file = caFile === undefined ? undefined : inHome(home, caFile)
+  // The first start makes it, and nothing else is trusted by it.
+  const known = file !== undefined && existsSync(file) ? file : undefined
+  return definition.probe({ config, outbound: createOutbound({ allowPrivateNetworks, caFile: known }) })
+}
+
+/** Certificates, keys and CRLs, as far as the start does not make them itself. */
+function validateTls(check: SettingsCheck): void {
+  const { launch, definition, clock, log } = check
+  const { config, home } = launch
+  const crls = openClientCrls(config, home, clock, log)
+  if (config.plaintext_http) return
+  const suites = chooseCiphers(config.tls_cipher_suites)
+  if (!usesLocalAuthority(config, home) || isLocalAuthorityComplete(getLocalAuthorityOptions(check))) {
+    createMaterialsReader(definition, config, home)()
+    crls.read()
+    return
+  }
+  requireAuthorities('clients_ca_cert_file', config, home)
+  if (config.tls_cert_file === undefined) checkSuites(suites, ['ec'])
+  else createTlsReader({ ...config, clients_ca_cert_file: undefined }, home, definition.name)()
+  const { socket_server_rsa_cert_file: rsaCert, socket_server_rsa_key_file: rsaKey } = config
+  const listensBeside = canRequireCertificates(config) && definition.socket?.(config) !== undefined
+  if (listensBeside && rsaCert !== undefined && rsaKey !== undefined)
+    readPair({
+      certFile: inHome(home, rsaCert),
+      keyFile: inHome(home, rsaKey),
+      certSetting: 'socket_server_rsa_cert_file',
+      keySetting: 'socket_server_rsa_key_file',
+    })
+  for (const { file, setting } of Object.values(definition.partners?.(config) ?? {}))
+    readAuthorities(inHome(home, file), setting)
+  if (config.clients_ca_cert_file === undefined) return
+  if (existsSync(inHome(home, config.clients_ca_cert_file))) crls.read()
+  else if (config.clients_crl_files.length > 0)
+    throw new StartupError(
+      'clients_crl_files: the authority in clients_ca_cert_file is created by the first start and has no CRL yet: remove this setting',
+    )
+}
+
+/** @throws StartupError for a file that is not there, unless it is that of the local authority, which a start makes */
+function requireAuthorities(
+  setting: 'clients_ca_cert_file' | 'outbound_ca_file',
+  config: RuntimeConfig,
+  home: string,
+): void {
+  const path = config[setting]
+  if (path === undefined) return
+  const file = inHome(home, path)
+  const isMade = file === join(home, 'tls', 'ca.crt') && usesLocalAuthority(config, home)
+  if (!isMade || existsSync(file)) readAuthorities(file, setting)
+}
+
+/** @throws StartupError for a root key that cannot be read, or, where a start makes it, not be written */
+function requireRootKey({ launch: { config, env, home } }: SettingsCheck): void {
+  const source = rootKeySource(config, (path) => inHome(home, path))
+  if (source.kind !== 'file' || existsSync(source.path)) {
+    loadRootKeys(source, env, { create: false })
+    return
+  }
+  try {
+    accessSync(dirname(source.path), constants.W_OK)
+  } catch (error) {
+    throw new StartupError(
+      `cannot write the root key ${source.path}: ${describeWriteError(error as Error, source.path)}`,
+    )
+  }
+}

@@ -1,0 +1,244 @@
+// A worker: builds the service on its own connections and serves until it is drained.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import type { AuditTrail } from '@warder/audit'
+import { createAuditClient, createPreparedCommits } from '@warder/audit'
+import { inHome, Pulse, Secret, StartupError, systemClock } from '@warder/base'
+import { createOutbound } from '@warder/outbound'
+import {
+  createClientRevocation,
+  createServiceServer,
+  createTokenBuckets,
+  documentationOperations,
+  healthOperation,
+  openApiDocument,
+  type ServiceServer,
+  startTracing,
+  type TokenBuckets,
+  traceDatabase,
+} from '@warder/server'
+import { openSeal } from '@warder/storage'
+import { createLogger } from '../telemetry/logger.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { releaseMemoryWhenIdle } from '../threads/release-memory.ts'
+import { connect } from './database.ts'
+import { databaseMetrics } from './database-metrics.ts'
+import { createHealthParts } from './health-parts.ts'
+import { rateLimitSlots } from './launch.ts'
+import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
+import { noAudit } from './no-audit.ts'
+import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
+import { createTlsInForce } from './tls-in-force.ts'
+
+const start = workerData as WorkerStart
+const { launch } = start
+const { config } = launch
+const clock = systemClock
+const pulse = new Pulse(start.pulse)
+const send = (message: FromWorker): void => parentPort?.postMessage(message)
+const metrics = createMetrics()
+const tls = createTlsInForce({
+  https: start.tls,
+  socket: start.socket?.tls,
+  clientAuthorities: start.clientAuthorities,
+  revoked: start.revoked,
+})
+const revocation = createClientRevocation(clock, start.revoked)
+tls.follow(({ revoked }) => revocation.set(revoked))
+
+interface Running {
+  readonly server: ServiceServer
+  readonly socket: ServiceSocket | undefined
+  stop(): Promise<void>
+}
+
+async function run(): Promise<Running> {
+  const module = (await import(launch.module)) as Record<string, ServiceDefinition<unknown, unknown>>
+  const definition = module[launch.exportName]
+  if (definition === undefined) throw new Error(`${launch.module} exports no ${launch.exportName}`)
+  const log = createLogger({
+    level: config.log_level,
+    service: definition.name,
+    onLost: () => metrics.count('log_lines_lost_total'),
+  }).child({ worker: start.index })
+  const outbound = createOutbound({
+    allowPrivateNetworks: config.outbound_allow_private_networks,
+    caFile: config.outbound_ca_file === undefined ? undefined : inHome(launch.home, config.outbound_ca_file),
+  })
+  const tracing = startTracing({
+    endpoint: config.otlp_endpoint,
+    percent: config.otlp_trace_percent,
+    // The primary's metrics are those of thread 0, a worker's those behind it.
+    ...{ service: definition.name, version: launch.version, node: start.node, thread: start.index + 1 },
+    ...{ outbound, clock, log, metrics },
+  })
+  const connected = await connect(start.database, start.writer, log)
+  const db = tracing === undefined ? connected : traceDatabase(connected)
+  databaseMetrics(metrics, db)
+  const rootKeys = start.rootKeys.map((key) =>
+    key.kind === 'key'
+      ? ({ kind: 'key', from: key.from, key: new Secret(key.bytes) } as const)
+      : ({ kind: 'passphrase', from: key.from, passphrase: new Secret(key.bytes) } as const),
+  )
+  const seal = await openSeal({ db, rootKeys, service: definition.name, clock })
+  const commits = config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined
+  const audit: AuditTrail & { close?(): void } =
+    start.audit === undefined ? noAudit : createAuditClient(start.audit, config.audit_failure_mode, commits)
+  const environment: ServiceEnvironment<unknown> = {
+    config,
+    home: launch.home,
+    baseUrl: start.baseUrl,
+    db,
+    seal,
+    audit,
+    outbound,
+    log,
+    metrics,
+    tracer: tracing?.tracer,
+    clock,
+    node: start.node,
+    health: createHealthParts(db, audit, clock),
+    peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
+    rateMemory: start.rateMemory,
+  }
+  const service = await definition.build(environment)
+  const rateLimiter = createRateLimiter()
+  const operations = withDiagnostics(service, definition.name, environment)
+  const operationIndexes = new Map(operations.map(({ name }, place) => [name, place]))
+  const server = createServiceServer<unknown>({
+    operations,
+    onBegin: (name) => pulse.recordOperation(operationIndexes.get(name) ?? -1),
+    services: service.services,
+    authenticate: service.authenticate,
+    admit: service.admit,
+    audit,
+    commit: db.commit,
+    log,
+    metrics,
+    tracer: tracing?.tracer,
+    clock,
+    serviceName: definition.name,
+    tls: tls.current().https,
+    clientAuthorities: tls.current().clientAuthorities,
+    partnerHosts: service.partnerHosts,
+    clientRevocation: revocation,
+    corsAllowedOrigins: config.cors_allowed_origins,
+    trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
+    peerSecret: launch.peerSecret,
+    rateLimiter,
+    listVerb: config.list_verb_enabled,
+    limits: {
+      bodyBytes: config.body_limit_bytes,
+      headersTimeoutMs: config.headers_timeout_ms,
+      requestTimeoutMs: config.request_timeout_ms,
+      keepAliveTimeoutMs: config.keep_alive_timeout_ms,
+    },
+    baseUrl: start.baseUrl,
+  })
+  tls.follow(({ https, clientAuthorities }) => {
+    if (https !== undefined) server.setTls(https, clientAuthorities)
+  })
+  metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
+  const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
+  const socket = await listenBeside(service, rateLimiter)
+  const names = operations.map(({ name }) => name)
+  if (config.watchdog_seconds > 0) pulse.start(config.watchdog_seconds * 1000)
+  releaseMemoryWhenIdle()
+  send({ type: 'listening', port, operations: names })
+  return {
+    server,
+    socket,
+    async stop() {
+      await service.close?.()
+      await tracing?.stop()
+      await audit.flush()
+      audit.close?.()
+      await db.close()
+    },
+  }
+}
+
+/** The buckets that all workers and both listeners share; undefined = no limit. */
+function createRateLimiter(): TokenBuckets | undefined {
+  const { rate_limit_per_second: ratePerSecond } = config
+  if (ratePerSecond === undefined || start.buckets === undefined) return undefined
+  const burst = ratePerSecond * 3
+  return createTokenBuckets({ ratePerSecond, burst, clock, slots: rateLimitSlots, memory: start.buckets })
+}
+
+/** Opens the listener beside HTTPS, where there is one. */
+async function listenBeside(
+  service: ServiceInstance<unknown>,
+  rateLimiter: TokenBuckets | undefined,
+): Promise<ServiceSocket | undefined> {
+  if (start.socket === undefined || service.socket === undefined) return undefined
+  const { host, port } = start.socket
+  const socket = service.socket({
+    tls: tls.current().socket ?? start.socket.tls,
+    rateLimiter,
+    clientRevocation: revocation,
+  })
+  tls.follow(({ socket: next }) => {
+    if (next !== undefined) socket.setTls(next)
+  })
+  await socket.listen({ host, port, reusePort: start.sharePort })
+  return socket
+}
+
+/** Adds /health and the API description to a service that does not declare them. */
+function withDiagnostics(
+  service: ServiceInstance<unknown>,
+  name: string,
+  { health = [] }: ServiceEnvironment<unknown>,
+): ServiceInstance<unknown>['operations'] {
+  const documented = service.operations.some((operation) => operation.route.path === '/openapi.yaml')
+  const answersHealth = service.operations.some((operation) => operation.route.path === '/health')
+  const operations = answersHealth
+    ? service.operations
+    : [...service.operations, healthOperation<unknown>({ parts: health, clock })]
+  if (documented) return operations
+  const document = openApiDocument({
+    title: `Warder ${name}`,
+    version: launch.version,
+    serverUrl: start.baseUrl,
+    operations,
+    ...(service.credentials !== undefined && { credentials: service.credentials }),
+  })
+  return [...operations, ...documentationOperations<unknown>({ document })]
+}
+
+let running: Running | undefined
+
+parentPort?.on('message', (message: ToWorker) => {
+  switch (message.type) {
+    case 'tls':
+      tls.set(message.tls)
+      break
+    case 'metrics':
+      void metrics.snapshot().then((snapshot) => send({ type: 'metrics', id: message.id, metrics: snapshot }))
+      break
+    case 'spread':
+      running?.server.spread(message.share)
+      break
+    case 'drain':
+      void drain(message.timeoutMs)
+  }
+})
+
+async function drain(timeoutMs: number): Promise<void> {
+  try {
+    await Promise.all([running?.server.drain(timeoutMs), running?.socket?.drain(timeoutMs)])
+    await running?.stop()
+  } finally {
+    send({ type: 'drained' })
+  }
+}
+
+try {
+  running = await run()
+} catch (error) {
+  const startup = error instanceof StartupError
+  const message =
+    error instanceof Error ? (startup ? error.message : (error.stack ?? error.message)) : String(error)
+  send({ type: 'failed', message, startup })
+}

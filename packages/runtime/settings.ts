@@ -1,0 +1,17 @@
+export { formatDefaultToml, formatSettingsHelp } from './config/documents.ts'
+export type { ForeignSettings } from './config/foreign-settings.ts'
+export { foundationSettings, type ServiceDefaults } from './config/foundation-settings.ts'
+export { type LoadedConfig, loadConfig, readSettingsFile, toEnvName } from './config/load.ts'
+export {
+  boolean,
+  choice,
+  integer,
+  list,
+  optionalInteger,
+  optionalText,
+  type Setting,
+  type SettingsTable,
+  type SettingValues,
+  text,
+} from './config/setting.ts'
+export { formatSettingsToml } from './config/settings-toml.ts'

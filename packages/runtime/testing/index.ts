@@ -1,0 +1,7 @@
+export { formatForeignReference, formatSettingsReference } from '../config/documents.ts'
+export { createGate, gateMemory } from '../lifecycle/fixtures/gated-service.ts'
+export { loadDefinition } from '../lifecycle/load-definition.ts'
+export { prepareService, runService } from '../lifecycle/primary.ts'
+export { beginStart } from '../lifecycle/primary-start.ts'
+export { watchSchema } from '../lifecycle/schema-watch.ts'
+export { mergeMetrics } from '../telemetry/metrics.ts'

@@ -1,0 +1,123 @@
+import type { Failure } from '@warder/base'
+import { errorBody } from '../operations/error-body.ts'
+import type { ErrorShape, IncomingRequest, RawReply } from '../operations/types.ts'
+
+/**
+ * A reply that is not plain JSON. It is a class, so that no JSON object can be mistaken for it.
+ */
+class BrandedReply implements RawReply {
+  readonly #brand = true
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  readonly raw?: Uint8Array | string
+  readonly contentType?: string
+  readonly json?: unknown
+
+  constructor(reply: RawReply) {
+    Object.assign(this, reply)
+  }
+
+  static is(value: unknown): value is BrandedReply {
+    return typeof value === 'object' && value !== null && #brand in value && value.#brand
+  }
+}
+
+/**
+ * A reply with its own status, headers or bytes, returned by `act`:
+ * `rawReply({ status: 302, headers: { Location: url } })`.
+ */
+export function rawReply(reply: RawReply): BrandedReply {
+  return new BrandedReply(reply)
+}
+
+/**
+ * A page of a list, of an operation that is `paged`.
+ * @param next what `after` of the next page has to be; undefined: nothing follows
+ */
+export function pageReply(json: unknown, next: string | undefined): unknown {
+  if (next === undefined) return json
+  return rawReply({ json, headers: { 'X-Next-After': encodeURIComponent(next) } })
+}
+
+/** A reply for the wire, without the headers that every response carries. */
+export interface PreparedReply {
+  readonly status: number
+  readonly body: string | Uint8Array | undefined
+  readonly contentType: string | undefined
+  readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined
+  /** Kind of the failure that it tells, for the audit record. */
+  readonly reason?: string
+}
+
+export const jsonType = 'application/json'
+
+/** Turns what `act` returned into a reply; `status` is the operation's. `undefined` and 204 send no body. */
+export function prepareReply(
+  result: unknown,
+  status: number,
+  replyContentType: string | undefined,
+): PreparedReply {
+  if (BrandedReply.is(result)) return prepareRaw(result, status, replyContentType)
+  if (status === 204 || result === undefined) {
+    return { status, body: undefined, contentType: undefined, headers: undefined }
+  }
+  return {
+    status,
+    body: JSON.stringify(result),
+    contentType: replyContentType ?? jsonType,
+    headers: undefined,
+  }
+}
+
+function prepareRaw(reply: RawReply, status: number, replyContentType: string | undefined): PreparedReply {
+  const isJson = reply.raw === undefined && reply.json !== undefined
+  const body = isJson ? JSON.stringify(reply.json) : reply.raw
+  const usual = isJson ? jsonType : (replyContentType ?? 'application/octet-stream')
+  return {
+    status: reply.status ?? status,
+    body,
+    contentType: body === undefined ? undefined : (reply.contentType ?? usual),
+    headers: reply.headers,
+  }
+}
+
+/** The default reply to a failure: a JSON body with `error` and `description`. */
+export function prepareFailure(failed: Failure, requestId: string): PreparedReply {
+  return {
+    status: failed.status,
+    body: JSON.stringify(errorBody(failed, requestId)),
+    contentType: jsonType,
+    headers: failureHeaders(failed, failed.status, undefined),
+    reason: failed.kind,
+  }
+}
+
+/** The reply to a failure in another shape. @throws what the shape throws, and when its status is not an error */
+export function prepareFailureInShape(
+  failed: Failure,
+  shape: ErrorShape,
+  request: IncomingRequest,
+): PreparedReply {
+  const reply = prepareRaw(shape.reply(failed, request), failed.status, undefined)
+  if (reply.status < 400) throw new Error(`the error shape tells ${failed.kind} with status ${reply.status}`)
+  return { ...reply, headers: failureHeaders(failed, reply.status, reply.headers), reason: failed.kind }
+}
+
+/** Those of the failure and of its status (RFC 9110 §11.6.1, RFC 6585 §4), unless the reply has its own of that name. */
+function failureHeaders(
+  failed: Failure,
+  status: number,
+  own: PreparedReply['headers'],
+): NonNullable<PreparedReply['headers']> {
+  const headers: Record<string, string> = { ...failed.headers }
+  if (status === 401) headers['WWW-Authenticate'] ??= 'Bearer'
+  if (failed.retryAfterSeconds !== undefined) {
+    const seconds = String(Math.max(1, Math.ceil(failed.retryAfterSeconds)))
+    headers['Retry-After'] = seconds
+    if (status === 429) headers['X-RateLimit-After'] = seconds
+  }
+  if (own === undefined) return headers
+  const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()))
+  const added = Object.entries(headers).filter(([name]) => !taken.has(name.toLowerCase()))
+  return { ...own, ...Object.fromEntries(added) }
+}

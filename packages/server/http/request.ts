@@ -1,0 +1,137 @@
+import { X509Certificate } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { TLSSocket } from 'node:tls'
+import { failure } from '@warder/base'
+import type { ClientAddress } from '../net/client-address.ts'
+import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
+import { getVerifiedPeerCertificate, hasUnverifiedCertificate } from '../tls/peer.ts'
+import { type ClientRevocation, listPresentedChain } from '../tls/revocation/client-revocation.ts'
+import type { Connection } from './connections.ts'
+import { readTarget } from './request-target.ts'
+
+export const emptyBody: Uint8Array = new Uint8Array(0)
+
+/** A request over HTTP. Query, cookies and certificate are read on first use. */
+export class HttpRequest implements IncomingRequest {
+  readonly id: string
+  readonly method: HttpMethod
+  readonly path: string
+  /** Text after `?`, or empty. */
+  readonly rawQuery: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly clientAddress: string
+  readonly isAddressKnown: boolean
+  readonly peerAddress: string
+  readonly connection: Connection
+  /** Scheme of an absolute target, in lower case; undefined for a path. */
+  readonly targetScheme: string | undefined
+  readonly #message: IncomingMessage
+  readonly #revocation: ClientRevocation | undefined
+  /** Why the certificate of the client was refused; undefined: it was not. */
+  certificateProblem: string | undefined
+  #query: URLSearchParams | undefined
+  body: Uint8Array = emptyBody
+
+  constructor(
+    id: string,
+    message: IncomingMessage,
+    connection: Connection,
+    client: ClientAddress,
+    revocation?: ClientRevocation,
+  ) {
+    const { path, rawQuery, absolute } = readTarget(message.url ?? '/', message.method ?? '')
+    this.id = id
+    this.method = message.method as HttpMethod
+    this.path = path
+    this.rawQuery = rawQuery
+    this.targetScheme = absolute?.scheme
+    // RFC 9112 §3.2.2: the target names the host, and whatever Host says is ignored.
+    if (absolute !== undefined) message.headers.host = absolute.authority
+    // node joins repeated headers to one text; only Set-Cookie is a list, which requests do not have.
+    this.headers = message.headers as Readonly<Record<string, string | undefined>>
+    this.clientAddress = client.address
+    this.isAddressKnown = client.isKnown
+    this.peerAddress = connection.peerAddress
+    this.#message = message
+    this.#revocation = revocation
+    this.connection = connection
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.rawQuery)
+    return this.#query
+  }
+
+  cookies(name: string): readonly string[] {
+    const header = this.headers.cookie
+    if (header === undefined) return []
+    const values: string[] = []
+    // Reads all of them, since a second one is refused. The size of the head limits their number.
+    let equals = -1
+    for (let start = 0; start < header.length; ) {
+      const semicolon = header.indexOf(';', start)
+      const end = semicolon === -1 ? header.length : semicolon
+      if (equals < start) equals = header.indexOf('=', start)
+      // Behind the last `=` no cookie has a value.
+      if (equals === -1) break
+      if (equals < end && header.slice(start, equals).trim() === name)
+        values.push(unquote(header.slice(equals + 1, end).trim()))
+      start = end + 1
+    }
+    return values
+  }
+
+  /** Bound to its object, since authenticators receive it as a function. */
+  readonly peerCertificate = (): X509Certificate | undefined => {
+    const { connection } = this
+    if (connection.certificate === null) this.#readCertificate()
+    const problem = connection.chain && this.#revocation?.problem(connection.chain)
+    if (problem !== undefined) this.#refuseCertificate(problem)
+    return connection.certificate ?? undefined
+  }
+
+  #refuseCertificate(problem: string): never {
+    this.certificateProblem = problem
+    throw failure('unauthorized', undefined, { detail: problem })
+  }
+
+  #readCertificate(): void {
+    const { connection } = this
+    const { socket } = this.#message
+    const tls = socket instanceof TLSSocket ? socket : undefined
+    const refused = tls && findCertificateProblem(tls, connection)
+    if (refused !== undefined) this.#refuseCertificate(refused)
+    const certificate = tls && getVerifiedPeerCertificate(tls)
+    if (certificate !== undefined && this.#revocation !== undefined)
+      connection.chain = listPresentedChain(certificate)
+    // A copy: the certificate of the socket keeps the whole session alive.
+    connection.certificate = certificate && new X509Certificate(certificate.raw)
+  }
+
+  /** The certificate of a partner, which counts only for the partner's interface. */
+  readonly partnerCertificate = (partner: string): X509Certificate | undefined => {
+    const { partnerCertificates, issuedUnder } = this.connection
+    if (partnerCertificates.has(partner)) return partnerCertificates.get(partner)
+    const { socket } = this.#message
+    const found = socket instanceof TLSSocket ? getVerifiedPeerCertificate(socket) : undefined
+    const isPartner = found !== undefined && issuedUnder?.partner(found, partner) === true
+    const certificate = isPartner ? new X509Certificate(found.raw) : undefined
+    partnerCertificates.set(partner, certificate)
+    return certificate
+  }
+}
+
+/** A caller whose certificate does not verify must not be treated as anonymous. */
+function findCertificateProblem(socket: TLSSocket, { issuedUnder }: Connection): string | undefined {
+  if (hasUnverifiedCertificate(socket))
+    return `the client certificate did not verify: ${socket.authorizationError}`
+  const certificate = issuedUnder && getVerifiedPeerCertificate(socket)
+  return certificate !== undefined && issuedUnder?.users(certificate) === false
+    ? 'the client certificate is not one of a user'
+    : undefined
+}
+
+/** RFC 6265 §4.1.1: a cookie value may be enclosed in double quotes. */
+function unquote(value: string): string {
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+}

@@ -1,0 +1,150 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '@warder/base'
+import { StartupError } from '@warder/base'
+
+/** How the names of all local authorities begin. */
+export const authorityName = 'Warder local authority of '
+const day = 24 * 60 * 60 * 1000
+/** An authority with less than this left is replaced. Not earlier, since clients must be given the new certificate. */
+const renewAuthorityBeforeDays = 30
+
+/** The authority as its files tell it. */
+export interface StoredAuthority {
+  readonly certificate: X509Certificate
+  readonly certificatePem: string
+  /** undefined when it is kept elsewhere: then nothing can be issued. */
+  readonly privateKey: KeyObject | undefined
+}
+
+/**
+ * @returns undefined when there is none, or when it runs out soon and a new one is to be made
+ * @throws StartupError when what is there cannot be used and must not be overwritten either
+ */
+export function readStoredAuthority(folder: string, clock: Clock): StoredAuthority | undefined {
+  const [file, keyFile] = getPairFiles(folder, 'ca')
+  const certificate = readCertificate(file)
+  if (certificate === undefined) return undefined
+  const privateKey = readKey(keyFile, file)
+  if (!certificate.ca)
+    throw new StartupError(`${file} is not the certificate of an authority; ${formatRemedy(file)}`)
+  if (privateKey !== undefined && !certificate.checkPrivateKey(privateKey)) {
+    throw new StartupError(
+      `${keyFile} is not the key of ${file}; put the right one there, or ${formatRemedy(file)}`,
+    )
+  }
+  if (getRemainingMs(certificate, clock) > renewAuthorityBeforeDays * day)
+    return { certificate, certificatePem: readFileSync(file, 'utf8'), privateKey }
+  if (certificate.subject.startsWith(`CN=${authorityName}`)) return undefined
+  throw new StartupError(
+    `${file} runs out on ${certificate.validTo}; put a new one there, or ${formatRemedy(file)}`,
+  )
+}
+
+/**
+ * Whether the pair is there, belongs together, was issued by the authority, is valid now and does not run out soon. One
+ * that begins later was issued while a clock was ahead.
+ * @throws StartupError when what is there is broken, or no local authority made it: that is not overwritten
+ */
+export function isFresh(folder: string, name: string, authority: StoredAuthority, clock: Clock): boolean {
+  const [file, keyFile] = getPairFiles(folder, name)
+  const certificate = readCertificate(file)
+  if (certificate === undefined) return false
+  const issuer = authority.certificate
+  const issued = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
+  if (!issued && !certificate.issuer.startsWith(`CN=${authorityName}`)) {
+    throw new StartupError(
+      `${file} was not issued by ${join(folder, 'ca.crt')}; name a certificate of your own with tls_cert_file ` +
+        `and tls_key_file, and ${formatRemedy(file)}`,
+    )
+  }
+  const key = readKey(keyFile, file)
+  const isValid = certificate.validFromDate.getTime() <= clock.now() && !runsOut(certificate, clock)
+  return issued && key !== undefined && certificate.checkPrivateKey(key) && isValid
+}
+
+/**
+ * The key first: a certificate without its key never stands there. Nothing is replaced before both are on disk, so that a
+ * full one leaves the pair before.
+ */
+export function writePair(folder: string, name: string, certificatePem: string, keyPem: string): void {
+  const [file, keyFile] = getPairFiles(folder, name)
+  stage(keyFile, keyPem)
+  stage(file, certificatePem)
+  rmSync(file, { force: true })
+  renameSync(`${keyFile}.new`, keyFile)
+  renameSync(`${file}.new`, file)
+}
+
+function getPairFiles(folder: string, name: string): readonly [certificate: string, key: string] {
+  return [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
+}
+
+/** A third of its life is left. */
+function runsOut(certificate: X509Certificate, clock: Clock): boolean {
+  const life = certificate.validToDate.getTime() - certificate.validFromDate.getTime()
+  return getRemainingMs(certificate, clock) <= life / 3
+}
+
+function getRemainingMs(certificate: X509Certificate, clock: Clock): number {
+  return certificate.validToDate.getTime() - clock.now()
+}
+
+function formatRemedy(file: string): string {
+  return `remove ${file} and start again to have it made anew`
+}
+
+function readCertificate(file: string): X509Certificate | undefined {
+  if (!existsSync(file)) return undefined
+  try {
+    return new X509Certificate(readFileSync(file))
+  } catch (error) {
+    throw new StartupError(
+      `${file} cannot be read as a certificate (${getErrorMessage(error)}); ${formatRemedy(file)}`,
+    )
+  }
+}
+
+function readKey(file: string, certificate: string): KeyObject | undefined {
+  if (!existsSync(file)) return undefined
+  try {
+    return createPrivateKey(readFileSync(file))
+  } catch (error) {
+    throw new StartupError(
+      `${file} cannot be read as a private key (${getErrorMessage(error)}); ${formatRemedy(certificate)}`,
+    )
+  }
+}
+
+function getErrorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+export function writeWhole(path: string, text: string): void {
+  stage(path, text)
+  renameSync(`${path}.new`, path)
+}
+
+/** Writes `PATH.new`, which only its owner reads. */
+function stage(path: string, text: string): void {
+  const mode = 0o600
+  const file = openSync(`${path}.new`, 'w', mode)
+  try {
+    writeFileSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  chmodSync(`${path}.new`, mode)
+}

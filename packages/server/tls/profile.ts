@@ -1,0 +1,197 @@
+import {
+  constants,
+  createHash,
+  createPrivateKey,
+  type KeyObject,
+  randomBytes,
+  X509Certificate,
+} from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createSecureContext, type TlsOptions } from 'node:tls'
+import { StartupError } from '@warder/base'
+import { pemText, privateKeyText } from '@warder/pki'
+import { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
+
+/** A certificate and its key, with the settings that name them. */
+interface Pair {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly certSetting: string
+  readonly keySetting: string
+}
+
+/** A file of authorities, and the setting that names it. */
+export interface AuthoritiesFile {
+  readonly file: string
+  readonly setting: string
+}
+
+export interface TlsFiles {
+  /** PEM: the server's certificate, then its intermediates. */
+  readonly certFile: string
+  readonly keyFile: string
+  /** A second certificate with a key of another kind, for clients that know that kind alone. */
+  readonly second?: Pair | undefined
+  /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
+  readonly clientsCaFile?: string | undefined
+  /** PEM: authorities of partners, beside those (`ClientAuthorities`). */
+  readonly partnersCaFiles?: readonly AuthoritiesFile[] | undefined
+  readonly cipherSuites?: string | undefined
+  /** true: a connection without a verified client certificate is closed in the handshake (a listener beside HTTPS). */
+  readonly requireClientCertificate?: boolean
+  /** 48 bytes shared by all workers, so that a session resumes on any of them. */
+  readonly ticketKeys?: Buffer | undefined
+}
+
+/** Options of `node:tls` as plain data: they can be handed to worker threads. */
+export type TlsProfile = Readonly<TlsOptions>
+
+/**
+ * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange where the client can.
+ * A client certificate that does not verify does not end the handshake (`getVerifiedPeerCertificate` then finds none).
+ * @throws StartupError with one line that names the file and what is wrong with it
+ */
+export function tlsProfile(files: TlsFiles): TlsProfile {
+  const choice = chooseCiphers(files.cipherSuites)
+  const { certFile, keyFile, second } = files
+  const first = readPair({ certFile, keyFile, certSetting: 'tls_cert_file', keySetting: 'tls_key_file' })
+  const pairs = second === undefined ? [first] : [first, readPair(second)]
+  checkSuites(
+    choice,
+    pairs.map(({ privateKey }) => privateKey.asymmetricKeyType),
+  )
+  if (files.requireClientCertificate === true && files.clientsCaFile === undefined) {
+    throw new StartupError(
+      'clients_ca_cert_file is not set: client certificates cannot be required without it',
+    )
+  }
+  const ca = joinPem([
+    ...(files.clientsCaFile === undefined
+      ? []
+      : [readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')]),
+    ...(files.partnersCaFiles ?? []).map(({ file, setting }) => readAuthorities(file, setting)),
+  ])
+  return {
+    cert: second === undefined ? first.cert : pairs.map(({ cert }) => cert),
+    key: second === undefined ? first.key : pairs.map(({ key }) => key),
+    ...(ca === undefined ? {} : { ca }),
+    requestCert: ca !== undefined,
+    rejectUnauthorized: files.requireClientCertificate === true,
+    ...choice,
+    // Without parameters OpenSSL leaves DHE out. A client can make the server work hard with it at little cost of its
+    // own (CVE-2002-20001), so only those who name it get it.
+    ...(files.cipherSuites !== undefined && /(^|:)DHE-/.test(choice.ciphers) ? { dhparam: 'auto' } : {}),
+    honorCipherOrder: false,
+    // RFC 9325 §3.5: a client that renegotiates makes the server repeat its private key operation (CVE-2011-1473).
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    // Both are served; a client that names one of them alone must not be turned away (RFC 7301 §3.2).
+    ALPNProtocols: ['http/1.1', 'http/1.0'],
+    handshakeTimeout: 10_000,
+    ...(files.ticketKeys === undefined ? {} : { ticketKeys: files.ticketKeys }),
+    sessionIdContext: trustContext(ca, files.requireClientCertificate === true),
+  }
+}
+
+function joinPem(authorities: readonly Buffer[]): Buffer | undefined {
+  if (authorities.length < 2) return authorities[0]
+  return Buffer.concat(authorities.flatMap((pem) => [pem, Buffer.from('\n')]))
+}
+
+/**
+ * A session resumes only where the same client authorities are trusted in the same way: without this a ticket made
+ * under one authority would carry its identity past the removal of that authority.
+ */
+function trustContext(ca: Buffer | undefined, required: boolean): string {
+  const digest = createHash('sha256')
+    .update(ca ?? 'no client authority')
+    .update(required ? 'required' : 'optional')
+  return digest.digest('hex').slice(0, 32)
+}
+
+/** The profile whose sessions do not resume under other CRLs: a resumed session does not show its whole chain. */
+export function underCrls<Profile extends { readonly sessionIdContext?: unknown }>(
+  profile: Profile,
+  version: string,
+): Profile {
+  const context = createHash('sha256').update(String(profile.sessionIdContext)).update(version)
+  return { ...profile, sessionIdContext: context.digest('hex').slice(0, 32) }
+}
+
+/** Ticket keys for the workers of one service. */
+export function newTicketKeys(): Buffer {
+  return randomBytes(48)
+}
+
+/**
+ * Certificates of authorities, PEM.
+ * @param setting begins the sentence of the error
+ * @throws StartupError with one line that names the file and what is wrong with it
+ */
+export function readAuthorities(file: string, setting: string): Buffer {
+  const pem = readPem(file, setting)
+  parseCertificate(pem, file, setting)
+  return pem
+}
+
+function readPem(
+  file: string,
+  setting: string,
+  toText = (bytes: Uint8Array): string => pemText(bytes, 'CERTIFICATE'),
+): Buffer {
+  try {
+    return Buffer.from(toText(readFileSync(file)))
+  } catch (error) {
+    throw new StartupError(`${setting}: cannot read ${file}: ${getErrorMessage(error)}`)
+  }
+}
+
+function parseCertificate(pem: Buffer, file: string, setting: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (error) {
+    throw new StartupError(`${setting}: ${file} holds no certificate in PEM: ${getErrorMessage(error)}`)
+  }
+}
+
+/** @throws StartupError that names the setting and the file that cannot be used */
+export function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
+  const cert = readPem(certFile, certSetting)
+  const key = readPem(keyFile, keySetting, privateKeyText)
+  const certificate = parseCertificate(cert, certFile, certSetting)
+  let privateKey: KeyObject
+  try {
+    privateKey = createPrivateKey(key)
+  } catch (error) {
+    throw new StartupError(`${keySetting}: ${keyFile} holds no private key in PEM: ${getErrorMessage(error)}`)
+  }
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new StartupError(`${keySetting}: ${keyFile} is not the key of ${certFile}`)
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    throw new StartupError(`${certSetting}: ${certFile} cannot be used: ${getErrorMessage(error)}`)
+  }
+  return { cert, key, privateKey }
+}
+
+/**
+ * With TLS 1.2 alone and suites of another kind of key no handshake would ever succeed (RFC 8422 §2.1, §2.2).
+ * @param keyTypes as node:crypto names them
+ * @throws StartupError
+ */
+export function checkSuites(
+  { ciphers, maxVersion }: CipherChoice,
+  keyTypes: readonly (string | undefined)[],
+): void {
+  if (maxVersion !== 'TLSv1.2') return
+  const areRsa = keyTypes.map((type) => type?.startsWith('rsa') === true)
+  if (ciphers.split(':').some((suite) => areRsa.includes(suite.includes('-RSA-')))) return
+  const [needed, given] = areRsa[0] === true ? ['ECDSA', 'RSA'] : ['RSA', keyTypes[0]]
+  throw new StartupError(
+    `tls_cipher_suites: ${ciphers} needs an ${needed} key, and tls_key_file is of type ${given}`,
+  )
+}
+
+function getErrorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,199 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import type {
+  ActiveTrace,
+  SpanAttributes,
+  SpanHead,
+  TracedCall,
+  TracedWork,
+} from '@warder/outbound/http-client'
+import { formatContextHeaders, readTraceContext, type TraceContext } from './trace-context.ts'
+
+/** A finished span. */
+export interface Span extends SpanHead {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  /** Unix milliseconds, with fractions. */
+  readonly startMs: number
+  readonly endMs: number
+  readonly failed: boolean
+}
+
+/** Facts about an answered request. */
+export interface AnsweredRequest {
+  readonly operation: string
+  readonly method: string
+  /** As declared: `/v1/crypto/keys/{kid}`; undefined = no operation answers there. */
+  readonly route: string | undefined
+  readonly status: number
+  readonly requestId: string
+  readonly durationMs: number
+}
+
+export interface RequestTrace extends ActiveTrace {
+  readonly traceId: string
+  end(answered: AnsweredRequest): void
+}
+
+export interface Tracer {
+  /** @returns undefined where nothing is recorded and nothing has to be passed on */
+  begin(headers: Readonly<Record<string, string | undefined>>): RequestTrace | undefined
+  /** For requests of a protocol that has no place for a context. @returns undefined where it is not recorded */
+  beginWork(head: SpanHead): TracedWork | undefined
+  /** Takes finished spans out, at most so many. */
+  take(max: number): readonly Span[]
+}
+
+export interface TracerOptions {
+  /** Of the requests whose caller does not say whether it records the trace, so many of a hundred are recorded. */
+  readonly percent: number
+  /** Unix milliseconds. */
+  readonly now: () => number
+  /** Called for each span that is thrown away because too many wait. */
+  readonly onDropped: () => void
+}
+
+/** Spans that wait for the collector. */
+export const maxWaitingSpans = 8192
+/** Spans of one request, besides its own: a batch of thousands does not push out what others recorded. */
+export const maxSpansPerRequest = 256
+const hundred = 100
+
+/** Where spans go, and how many more one request may have. */
+interface Recorder {
+  readonly now: () => number
+  add(span: Span): void
+}
+
+/** The span below which others begin. */
+interface Parent {
+  readonly context: TraceContext
+  /** Shared by all spans of a request. */
+  readonly room: { left: number }
+}
+
+/** Records requests as spans. A caller's `traceparent` decides whether its trace is recorded (OpenTelemetry: ParentBased). */
+export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer {
+  let waiting: Span[] = []
+  const recorder: Recorder = {
+    now,
+    add(span) {
+      if (waiting.length < maxWaitingSpans) waiting.push(span)
+      else onDropped()
+    },
+  }
+  const isChosen = (): boolean => randomInt(hundred) < percent
+  return {
+    begin(headers) {
+      const parent = readTraceContext(headers)
+      const sampled = parent?.sampled ?? isChosen()
+      if (!sampled && parent === undefined) return undefined
+      const { traceId, state } = parent ?? { traceId: newTraceId(), state: undefined }
+      const context: TraceContext = { traceId, spanId: newSpanId(), sampled, state }
+      return {
+        traceId,
+        ...createActiveTrace(recorder, { context, room: { left: maxSpansPerRequest } }),
+        end(answered) {
+          if (!sampled) return
+          const endMs = now()
+          const times = { startMs: endMs - answered.durationMs, endMs }
+          recorder.add({
+            ...describeRequest(answered),
+            ...times,
+            ...{ traceId, spanId: context.spanId, parentSpanId: parent?.spanId },
+          })
+        },
+      }
+    },
+    beginWork(head) {
+      if (!isChosen()) return undefined
+      const root = { traceId: newTraceId(), spanId: undefined, sampled: true, state: undefined }
+      return beginWork(recorder, root, { left: maxSpansPerRequest }, head)
+    },
+    take(max) {
+      const taken = waiting.slice(0, max)
+      waiting = waiting.slice(max)
+      return taken
+    },
+  }
+}
+
+function createActiveTrace(recorder: Recorder, { context, room }: Parent): ActiveTrace {
+  return {
+    call: (method, url) => beginCall(recorder, context, method, url),
+    begin(head) {
+      if (!context.sampled || room.left === 0) return undefined
+      room.left -= 1
+      return beginWork(recorder, context, room, head)
+    },
+  }
+}
+
+function beginWork(
+  recorder: Recorder,
+  parent: Omit<TraceContext, 'spanId'> & { readonly spanId: string | undefined },
+  room: Parent['room'],
+  head: SpanHead,
+): TracedWork {
+  const spanId = newSpanId()
+  const startMs = recorder.now()
+  return {
+    ...createActiveTrace(recorder, { context: { ...parent, spanId }, room }),
+    end(failed: boolean, more?: SpanAttributes) {
+      recorder.add({
+        ...head,
+        attributes: { ...head.attributes, ...more },
+        ...{ traceId: parent.traceId, spanId, parentSpanId: parent.spanId },
+        ...{ startMs, endMs: recorder.now(), failed },
+      })
+    },
+  }
+}
+
+const newTraceId = (): string => randomBytes(16).toString('hex')
+const newSpanId = (): string => randomBytes(8).toString('hex')
+
+function describeRequest({ operation, method, route, status, requestId }: AnsweredRequest) {
+  return {
+    name: operation,
+    kind: 'server',
+    attributes: {
+      'http.request.method': method,
+      ...(route !== undefined && { 'http.route': route }),
+      'http.response.status_code': status,
+      'warder.request_id': requestId,
+    },
+    failed: status >= 500,
+  } as const
+}
+
+function beginCall({ now, add }: Recorder, context: TraceContext, method: string, url: URL): TracedCall {
+  const spanId = newSpanId()
+  const startMs = now()
+  return {
+    headers: formatContextHeaders({ ...context, spanId }),
+    end(outcome) {
+      if (!context.sampled) return
+      const result =
+        typeof outcome === 'number'
+          ? { 'http.response.status_code': outcome }
+          : { 'error.type': (outcome as NodeJS.ErrnoException).code ?? outcome.name }
+      add({
+        name: method,
+        kind: 'client',
+        traceId: context.traceId,
+        spanId,
+        parentSpanId: context.spanId,
+        startMs,
+        endMs: now(),
+        attributes: {
+          'http.request.method': method,
+          'server.address': url.hostname,
+          'server.port': Number(url.port || (url.protocol === 'http:' ? 80 : 443)),
+          ...result,
+        },
+        failed: typeof outcome !== 'number' || outcome >= 400,
+      })
+    },
+  }
+}

@@ -1,0 +1,71 @@
+export { isPostgresUrl, parsePostgresUrl } from './postgres/address.ts'
+export { readPassword } from './postgres/password.ts'
+export { PrimaryMemory } from './postgres/primary-memory.ts'
+export { readTls } from './postgres/tls.ts'
+export { UnknownDataKey } from './seal/errors.ts'
+export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'
+export {
+  type RotateOptions,
+  requireRootKeyFile,
+  rotateRootKey,
+  rotateRootKeyFile,
+  type SealedDatabase,
+} from './seal/rotate.ts'
+export { createWrongRootKeyError, isUnsealed, openSeal } from './seal/seal.ts'
+export { sealMigrations } from './seal/seal-store.ts'
+export { openSealToRead } from './seal/seal-to-read.ts'
+export type { Seal, SealContext } from './seal/types.ts'
+export { createRowCache } from './sql/cache.ts'
+export {
+  commitCountMigrations,
+  hasTable,
+  isEmptyDatabase,
+  raiseCommitCount,
+  readCommitCount,
+} from './sql/commit-count-store.ts'
+export { readConnectionLimit } from './sql/connection-room-store.ts'
+export { findUnsafeSettings } from './sql/durability-store.ts'
+export {
+  DatabaseUnreachable,
+  GuardFailed,
+  OutcomeUnknown,
+  StorageUnavailable,
+  UniqueViolation,
+} from './sql/errors.ts'
+export { holdLease, leaseMigrations, writeProbe } from './sql/lease.ts'
+export {
+  beginRestore,
+  type CopiedRow,
+  type CopiedTable,
+  createInsertion,
+  type DatabaseSnapshot,
+  deleteAllRows,
+  dropRestoreMarker,
+  isRestoreUnderWay,
+  openSqliteSnapshot,
+  readSchema,
+} from './sql/logical-copy-store.ts'
+export { type MigrationPlan, migrate, planMigration, requireUsable } from './sql/migrate.ts'
+export { schemaMigrations } from './sql/older-programs-store.ts'
+export { lockForRestore, openPostgres, openPostgresSnapshot } from './sql/open-database.ts'
+export type { PostgresOptions } from './sql/postgres.ts'
+export { change, insertInto, query } from './sql/query.ts'
+export { readOne } from './sql/read.ts'
+export { findRestored, forgetRestored, insertRestored } from './sql/restored-store.ts'
+export { retryOnGuard } from './sql/retry.ts'
+export { openSqlite } from './sql/sqlite.ts'
+export { getDatabaseBytes } from './sql/sqlite-files.ts'
+export { fillSqlite } from './sql/sqlite-filling-store.ts'
+export { type SqliteWriter, startSqliteWriter } from './sql/sqlite-writer.ts'
+export type {
+  Change,
+  ChangeResult,
+  Commit,
+  Database,
+  Migration,
+  Query,
+  RestoredBackup,
+  RowCache,
+  SqlValue,
+} from './sql/types.ts'
+export { createUnchangedRows, type UnchangedRows } from './sql/unchanged.ts'

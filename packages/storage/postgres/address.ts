@@ -1,0 +1,159 @@
+import { StartupError } from '@warder/base'
+import { parseSslSettings, type SslSettings } from './ssl-settings.ts'
+
+/** undefined = the client library's default: PGHOST and PGPORT, else localhost and 5432. */
+export interface PostgresHost {
+  /** A name, an address, or the folder of a Unix socket. */
+  readonly host: string | undefined
+  readonly port: number | undefined
+}
+
+/** Which of the hosts is connected to: any that answers, one that takes writes, or one that is no standby. */
+export type SessionTarget = 'any' | 'read-write' | 'primary'
+
+/** The parts of `database_url`, read as libpq reads them (PostgreSQL 18 §32.1.1.2). */
+export interface PostgresAddress {
+  /** At least one, in the order in which they are tried. */
+  readonly hosts: readonly PostgresHost[]
+  readonly user: string | undefined
+  readonly password: string | undefined
+  readonly database: string | undefined
+  readonly target: SessionTarget
+  readonly ssl: SslSettings
+  readonly passfile: string | undefined
+  /** For each host; undefined = the default of the client. */
+  readonly connectTimeoutMs: number | undefined
+  readonly options: string | undefined
+  readonly applicationName: string | undefined
+}
+
+/** Parameters behind the `?`; others are refused, so that a misspelt `sslmode` is noticed. */
+const parameters = [
+  'application_name',
+  'connect_timeout',
+  'dbname',
+  'host',
+  'options',
+  'passfile',
+  'password',
+  'port',
+  'ssl',
+  'sslcert',
+  'sslkey',
+  'sslmode',
+  'sslnegotiation',
+  'sslrootcert',
+  'target_session_attrs',
+  'user',
+] as const
+type Parameters = Readonly<Partial<Record<(typeof parameters)[number], string>>>
+
+const maxHosts = 16
+const form =
+  /^postgres(?:ql)?:\/\/(?:(?<user>[^/?#]*)@)?(?<hosts>[^/?#]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>[^#]*))?$/
+
+/** Whether this is the address of a PostgreSQL. */
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url)
+}
+
+/**
+ * @param url `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=verify-full&…`
+ * @throws StartupError that states the error without quoting the address, which may hold a password
+ */
+export function parsePostgresUrl(url: string): PostgresAddress {
+  const parts = form.exec(url)?.groups
+  if (parts === undefined) return refuse('must be postgresql://USER@HOST:PORT/DATABASE')
+  const query = parseParameters(parts.query ?? '')
+  const [user, ...password] = (parts.user ?? '').split(':')
+  const hosts = parseHosts(parts.hosts ?? '', query)
+  return {
+    hosts,
+    user: query.user ?? decodeText(user),
+    password: query.password ?? decodeText(password.join(':')),
+    database: query.dbname ?? decodeText(parts.database),
+    target: parseTarget(query.target_session_attrs, hosts.length),
+    ssl: parseSslSettings(query),
+    passfile: query.passfile,
+    connectTimeoutMs: parseTimeout(query.connect_timeout),
+    options: query.options,
+    applicationName: query.application_name,
+  }
+}
+
+function refuse(problem: string): never {
+  throw new StartupError(`database_url: ${problem}`)
+}
+
+/** Percent-decoded; undefined when there is nothing. */
+function decodeText(encoded: string | undefined): string | undefined {
+  if (encoded === undefined || encoded === '') return undefined
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    return refuse('has a % that does not begin two hexadecimal digits')
+  }
+}
+
+function parseParameters(query: string): Parameters {
+  const found = new Map<string, string>()
+  for (const pair of query.split('&').filter(Boolean)) {
+    const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(pair) ?? []
+    if (!(parameters as readonly string[]).includes(name))
+      refuse(`has an unknown parameter '${name}'; these are known: ${parameters.join(', ')}`)
+    if (found.has(name)) refuse(`says ${name} twice`)
+    found.set(name, decodeText(value) ?? '')
+  }
+  return Object.fromEntries(found) as Parameters
+}
+
+function parseHosts(authority: string, { host, port }: Parameters): readonly PostgresHost[] {
+  if (host !== undefined && authority !== '') refuse('names hosts before and behind the ?')
+  const named =
+    host !== undefined || port !== undefined
+      ? parseHostLists(host ?? '', port ?? '')
+      : authority.split(',').map(parseHostAndPort)
+  if (named.length > maxHosts) refuse(`names more than ${maxHosts} hosts`)
+  if (named.length > 1 && named.some((one) => one.host === undefined)) refuse('has a host without a name')
+  return named
+}
+
+/** `host=a,b&port=1,2`: a port for each host, or one for all of them. */
+function parseHostLists(hosts: string, ports: string): readonly PostgresHost[] {
+  const names = hosts.split(',')
+  const numbers = ports.split(',')
+  if (numbers.length !== 1 && numbers.length !== names.length)
+    refuse(`names ${names.length} hosts and ${numbers.length} ports`)
+  return names.map((name, index) => ({
+    host: name === '' ? undefined : name,
+    port: parsePort(numbers.length === 1 ? numbers[0] : numbers[index]),
+  }))
+}
+
+function parseHostAndPort(one: string): PostgresHost {
+  const parts = /^(?:\[(?<address>[^\]]+)\]|(?<name>[^:]*))(?::(?<port>.*))?$/.exec(one)?.groups
+  if (parts === undefined) return refuse('has a host that is not HOST:PORT (an IPv6 address stands in [])')
+  return { host: parts.address ?? decodeText(parts.name), port: parsePort(parts.port) }
+}
+
+function parsePort(port: string | undefined): number | undefined {
+  if (port === undefined || port === '') return undefined
+  const number = Number(port)
+  if (!/^\d{1,5}$/.test(port) || number < 1 || number > 65_535)
+    return refuse('has a port that is not a number from 1 to 65535')
+  return number
+}
+
+function parseTarget(target: string | undefined, hosts: number): SessionTarget {
+  // Only one of several hosts accepts writes: a standby would refuse them.
+  if (target === undefined) return hosts > 1 ? 'read-write' : 'any'
+  if (target === 'any' || target === 'read-write' || target === 'primary') return target
+  return refuse('target_session_attrs must be read-write, primary or any: Warder writes')
+}
+
+function parseTimeout(seconds: string | undefined): number | undefined {
+  if (seconds === undefined) return undefined
+  if (!/^\d{1,3}$/.test(seconds) || Number(seconds) === 0)
+    return refuse('connect_timeout must be a number of seconds from 1 to 999')
+  return Number(seconds) * 1000
+}

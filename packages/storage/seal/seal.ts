@@ -1,0 +1,135 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { Clock } from '@warder/base'
+import { StartupError } from '@warder/base'
+import { UniqueViolation } from '../sql/errors.ts'
+import type { Database } from '../sql/types.ts'
+import { makeCheckValue, noId, opensCheckValue } from './check-value.ts'
+import { openDataKeys, toDataKeyContext } from './data-keys.ts'
+import { encodeContext, openWith, readDataKeyId, sealWith } from './envelope.ts'
+import { UnknownDataKey } from './errors.ts'
+import { deriveServiceKey, type RootKey } from './root-key.ts'
+import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
+import type { Seal } from './types.ts'
+
+export interface OpenSealOptions {
+  readonly db: Database
+  /** Tried in order; the first whose check value matches is the one. */
+  readonly rootKeys: readonly RootKey[]
+  /** Keeps the services' keys apart. */
+  readonly service: string
+  readonly clock: Clock
+  /** Values that one data key seals before the next one is made; see `openDataKeys`. */
+  readonly sealsPerKey?: number
+}
+
+const keyBytes = 32
+
+/** A root key that fits the database, and the service key that came of it. */
+export interface MatchingRootKey {
+  readonly root: RootKey
+  readonly key: KeyObject
+  readonly version: number
+}
+
+/** Whether nothing was sealed in this database yet (its first run). */
+export async function isUnsealed(db: Database): Promise<boolean> {
+  return (await db.get(readRootKeyRow, rootKeyParameters)) === undefined
+}
+
+/** Finds which of the root keys the database was sealed with; undefined when none fits. */
+export async function findMatchingRootKey(
+  options: Pick<OpenSealOptions, 'db' | 'rootKeys' | 'service'>,
+): Promise<MatchingRootKey | 'empty' | undefined> {
+  const row = await options.db.get(readRootKeyRow, rootKeyParameters)
+  if (row === undefined) return 'empty'
+  for (const root of options.rootKeys) {
+    const key = await createServiceKey(root, row.salt, options.service)
+    if (opensCheckValue(key, options.service, row.check_value)) return { root, key, version: row.version }
+  }
+  return undefined
+}
+
+/** The check value and the wrapping of data keys under a root key, for the first run and for rotation. */
+export async function wrapUnder(root: RootKey, salt: Uint8Array, service: string) {
+  const key = await createServiceKey(root, salt, service)
+  return {
+    checkValue: makeCheckValue(key, service),
+    wrap: (id: string, dataKey: Uint8Array) =>
+      sealWith(key, noId, encodeContext(service, toDataKeyContext(id)), dataKey),
+  }
+}
+
+async function createServiceKey(root: RootKey, salt: Uint8Array, service: string): Promise<KeyObject> {
+  const secret = await deriveServiceKey(root, salt, service)
+  const key = secret.use((bytes) => createSecretKey(bytes))
+  secret.wipe()
+  return key
+}
+
+/**
+ * Opens the envelope encryption of a service's database; on an empty database makes the check value and the first
+ * data key in one commit. Nothing is written when the root key is wrong.
+ * @throws StartupError naming the source of a root key that does not fit
+ */
+export async function openSeal(options: OpenSealOptions): Promise<Seal> {
+  let matching = await findMatchingRootKey(options)
+  if (matching === 'empty') {
+    await firstRun(options)
+    matching = await findMatchingRootKey(options)
+  }
+  if (matching === undefined || matching === 'empty') {
+    throw createWrongRootKeyError(options)
+  }
+  return createSeal(options, matching)
+}
+
+/** The refusal of root keys that do not fit a database. */
+export function createWrongRootKeyError({
+  rootKeys,
+  service,
+}: Pick<OpenSealOptions, 'rootKeys' | 'service'>): StartupError {
+  const sources = rootKeys.map(({ from }) => from).join(', ')
+  return new StartupError(
+    `wrong root key: ${sources} is not the one that the ${service} database was sealed with; ` +
+      'restore the right one (nothing was changed)',
+  )
+}
+
+async function firstRun(options: OpenSealOptions): Promise<void> {
+  const [root] = options.rootKeys
+  if (root === undefined) throw new StartupError('there is no root key')
+  const salt = randomBytes(16)
+  const { checkValue, wrap } = await wrapUnder(root, salt, options.service)
+  const id = randomBytes(16).toString('hex')
+  const dataKey = randomBytes(keyBytes)
+  const now = options.clock.now()
+  try {
+    await options.db.commit([addRootKey(salt, checkValue, now), addDataKey(id, wrap(id, dataKey), now)])
+  } catch (error) {
+    // Another process had its first run at the same moment: what it made is read instead.
+    if (!(error instanceof UniqueViolation)) throw error
+  } finally {
+    dataKey.fill(0)
+  }
+}
+
+async function createSeal(options: OpenSealOptions, matching: MatchingRootKey): Promise<Seal> {
+  const { service } = options
+  const keys = await openDataKeys({ ...options, wrapping: matching.key, version: matching.version })
+  return {
+    seal(context, bytes) {
+      const { id, key } = keys.forSealing()
+      return sealWith(key, id, encodeContext(service, context), bytes)
+    },
+    async open(context, sealed) {
+      const id = readDataKeyId(sealed)
+      if (id === undefined)
+        throw new Error(`what ${context.table}.${context.column} holds was not sealed by Warder`)
+      const aad = encodeContext(service, context)
+      const key = keys.get(id) ?? (await keys.find(id))
+      if (key === undefined)
+        throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
+      return openWith(key, aad, sealed)
+    },
+  }
+}

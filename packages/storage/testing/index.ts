@@ -1,0 +1,5 @@
+export { isTransientError } from '../postgres/connection-errors.ts'
+export type { Components } from '../sql/testing/databases.ts'
+export { startTestPair } from '../sql/testing/pair.ts'
+export { startTestPostgres, type TestPostgres } from '../sql/testing/postgres.ts'
+export { writeServerFile } from '../sql/testing/server.ts'

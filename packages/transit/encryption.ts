@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto'
+import { andThen, failure, type MaybePromise } from '@warder/base'
+import type { Key } from '@warder/keys'
+import { methods, type Operation } from '@warder/server'
+import Type from 'typebox'
+import { batchable, each, PartialFailureCode } from './batch.ts'
+import { decryptWith, encryptWith } from './cipher.ts'
+import {
+  type Context,
+  commonByUse,
+  NamePath,
+  newestToProtect,
+  requireNotDerived,
+  transitRight,
+  versionAt,
+  writing,
+} from './row.ts'
+import { define, type TransitServices } from './services.ts'
+import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
+
+const Text = Type.Optional(Type.String())
+/** Vault answers 400 where some items of a batch failed, or the status that the client wants then. */
+const readPartialStatus = (body: { readonly partial_failure_response_code?: number }): number =>
+  body.partial_failure_response_code ?? 400
+
+const about = { associated_data: Text, context: Text, nonce: Text, reference: Text }
+interface About {
+  readonly associated_data?: string
+  readonly context?: string
+  readonly nonce?: string
+}
+
+/** @throws failure('bad_request') for what derived keys and convergent encryption would need */
+function readAad(item: About): Buffer | undefined {
+  requireNotDerived(item)
+  const { associated_data: aad } = item
+  return aad === undefined || aad === '' ? undefined : decodeBase64(aad, 'associated_data')
+}
+
+/** Encrypts under the newest version, or the one of this number. */
+function encryptItem(context: Context, key: Key, plaintext: Buffer, item: About, number?: number | string) {
+  const aad = readAad(item)
+  return andThen(newestToProtect(context, key, number), (version) =>
+    andThen(encryptWith(version, plaintext, aad, context), (ciphertext) => ({
+      ciphertext,
+      key_version: version.number,
+    })),
+  )
+}
+
+const encryptAccess = transitRight('encrypt')
+const encrypt = define({
+  ...commonByUse,
+  name: 'transit.encrypt',
+  route: methods(writing, '/v1/transit/encrypt/{name}'),
+  summary: 'Encrypt with a key, in the forms of Vault’s transit engine',
+  access: encryptAccess,
+  pathParameters: NamePath,
+  request: Type.Object({
+    ...batchable({ plaintext: Text, key_version: VersionNumber, ...about }).properties,
+    ...PartialFailureCode,
+  }),
+  act({ body }, whole) {
+    const { key } = encryptAccess.resolved(whole)
+    return each(body, whole, {
+      name: 'transit.encrypt',
+      key,
+      partialStatus: readPartialStatus(body),
+      act(item, context) {
+        if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
+        return encryptItem(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
+      },
+    })
+  },
+})
+
+function decryptItem(
+  context: Context,
+  key: Key,
+  ciphertext: string | undefined,
+  item: About,
+): MaybePromise<Buffer> {
+  if (ciphertext === undefined) throw failure('bad_request', 'missing ciphertext to decrypt')
+  const { version, text } = readVersioned(ciphertext, 'ciphertext')
+  const aad = readAad(item)
+  return andThen(versionAt(context, key, version), (found) => decryptWith(found, text, aad, context))
+}
+
+const decryptAccess = transitRight('decrypt')
+const decrypt = define({
+  ...commonByUse,
+  name: 'transit.decrypt',
+  route: methods(writing, '/v1/transit/decrypt/{name}'),
+  summary: 'Decrypt `vault:vN:…` with version N of a key',
+  access: decryptAccess,
+  pathParameters: NamePath,
+  request: Type.Object({ ...batchable({ ciphertext: Text, ...about }).properties, ...PartialFailureCode }),
+  foreignMembers: {
+    names: ['name', 'key_version'],
+    because:
+      'Clients of Vault repeat the name of the key and pass on what `encrypt` answered; the path names the key, the ciphertext its version.',
+  },
+  act({ body }, whole) {
+    const { key } = decryptAccess.resolved(whole)
+    return each(body, whole, {
+      name: 'transit.decrypt',
+      key,
+      partialStatus: readPartialStatus(body),
+      act: (item, context) =>
+        andThen(decryptItem(context, key, item.ciphertext, item), (bytes) => {
+          const plaintext = bytes.toString('base64')
+          bytes.fill(0)
+          return { plaintext }
+        }),
+    })
+  },
+})
+
+/** The right to encrypt suffices to rewrap a ciphertext with the newest version: no plaintext is returned. */
+const rewrapAccess = transitRight('encrypt')
+const rewrap = define({
+  ...commonByUse,
+  name: 'transit.rewrap',
+  route: methods(writing, '/v1/transit/rewrap/{name}'),
+  summary: 'Encrypt anew, under the newest version, what an older one encrypted',
+  access: rewrapAccess,
+  pathParameters: NamePath,
+  request: Type.Object({
+    ...batchable({ ciphertext: Text, key_version: VersionNumber, ...about }).properties,
+    ...PartialFailureCode,
+  }),
+  act({ body }, whole) {
+    const { key } = rewrapAccess.resolved(whole)
+    return each(body, whole, {
+      name: 'transit.rewrap',
+      key,
+      partialStatus: readPartialStatus(body),
+      async act(item, context) {
+        const plaintext = await decryptItem(context, key, item.ciphertext, item)
+        try {
+          return await encryptItem(context, key, plaintext, item, item.key_version)
+        } finally {
+          plaintext.fill(0)
+        }
+      },
+    })
+  },
+})
+
+const dataKeyBits = [128, 256, 512]
+const dataKeyAccess = transitRight('encrypt')
+const dataKey = define({
+  ...commonByUse,
+  name: 'transit.datakey',
+  route: methods(writing, '/v1/transit/datakey/{form}/{name}'),
+  summary: 'Make a data key: `plaintext` and wrapped, or `wrapped` alone',
+  access: dataKeyAccess,
+  pathParameters: Type.Object({ form: Type.String(), name: Type.String() }),
+  bodyOptional: true,
+  request: Type.Object({ bits: Type.Optional(Type.Integer()), ...about }),
+  async act({ body, path: { form } }, context) {
+    if (form !== 'plaintext' && form !== 'wrapped')
+      throw failure('bad_request', 'Invalid path, must be "plaintext" or "wrapped"')
+    const { bits = 256, ...rest } = body ?? {}
+    if (!dataKeyBits.includes(bits)) throw failure('bad_request', 'invalid bit length: 128, 256 or 512')
+    const { key } = dataKeyAccess.resolved(context)
+    const fresh = randomBytes(bits / 8)
+    try {
+      const wrapped = await encryptItem(context, key, fresh, rest)
+      return answer(form === 'wrapped' ? wrapped : { ...wrapped, plaintext: fresh.toString('base64') })
+    } finally {
+      fresh.fill(0)
+    }
+  },
+})
+
+export const encryptionRows: readonly Operation<TransitServices>[] = [encrypt, decrypt, rewrap, dataKey]

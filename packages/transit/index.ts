@@ -1,0 +1,2 @@
+export type { TransitServices } from './services.ts'
+export { transitOperations } from './transit-operations.ts'

@@ -1,0 +1,130 @@
+import { andThen, failure, type MaybePromise } from '@warder/base'
+import type { BackendKey, Key } from '@warder/keys'
+import {
+  afterCountingUse,
+  algorithmFor,
+  type MacPlan,
+  planMac,
+  requireHmacKeyUse,
+  requireKeyUse,
+  sameTag,
+} from '@warder/keys'
+import { methods, type Operation } from '@warder/server'
+import Type from 'typebox'
+import { batchable, each } from './batch.ts'
+import { hmacHashes, readHmacHash } from './hash-name.ts'
+import { findKeyType, typeNames } from './key-type.ts'
+import { type Context, commonByUse, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import { define, type TransitServices } from './services.ts'
+import { decodeBase64, readVersioned, VersionNumber, withVersion } from './text.ts'
+
+/** The hash where a request names none, as in Vault. */
+const defaultHash = 'sha2-256'
+
+/** An HMAC key, and how it computes. */
+interface HmacUse {
+  readonly held: BackendKey
+  readonly plan: MacPlan
+}
+
+/**
+ * The HMAC key of a version: a key of type hmac is used itself, with its one hash; every other type has an HMAC key
+ * beside it, which is used with the requested hash (docs/adr/transit.md).
+ * @throws failure('bad_request'); failure('crypto_failure'); failure('unsupported_algorithm')
+ */
+function planHmac(
+  key: Key,
+  use: 'macGenerate' | 'macVerify',
+  hash: string | undefined,
+  context: Context,
+): MaybePromise<HmacUse> {
+  const { policy } = context.services
+  const type = findKeyType(key.object)
+  if (type === undefined || key.object.type === 'PublicKey')
+    throw failure(
+      'bad_request',
+      `hmac is for secret and private keys of the types ${typeNames.join(', ')}: make the key with one of them`,
+    )
+  if (type.name === 'hmac') {
+    const alg = key.object.boundAlg ?? ''
+    if (hash !== undefined && hash !== hmacHashes[alg])
+      throw failure(
+        'bad_request',
+        `algorithm: this key of type hmac computes HMACs with ${hmacHashes[alg]} alone: name this hash or none`,
+      )
+    requireKeyUse(key, use, context)
+    return { held: key.described.held, plan: algorithmFor('mac', alg, policy).plan }
+  }
+  const hashingAlgorithm = readHmacHash(hash ?? defaultHash)
+  // A key has one purpose there (SP 800-57 part 1 §5.2).
+  if (policy.fips)
+    throw failure(
+      'unsupported_algorithm',
+      'hmac is for keys of type hmac in FIPS mode: make a key of this type',
+    )
+  requireHmacKeyUse(key, use, context)
+  return andThen(key.held.openHmacKey(), (held) => ({
+    held,
+    plan: planMac({ algorithm: 'HMAC', key: held.shape }, { hashingAlgorithm }, policy),
+  }))
+}
+
+/** Whether an HMAC is right; any other bytes are false. */
+export function verifyMac(
+  context: Context,
+  key: Key,
+  input: Buffer,
+  text: string,
+  hash: string | undefined,
+): MaybePromise<{ readonly valid: boolean }> {
+  const { version, text: encoded } = readVersioned(text, 'signature')
+  const given = decodeBase64(encoded, 'hmac')
+  return andThen(versionAt(context, key, version), ({ key: own }) => {
+    const found = planHmac(own, 'macVerify', hash, context)
+    const made = andThen(found, ({ held, plan }) => held.mac(plan, input))
+    return andThen(made, (right) => ({ valid: sameTag(right, given) }))
+  })
+}
+
+const access = transitRight('mac')
+const Text = Type.Optional(Type.String())
+const request = batchable(
+  { input: Text, reference: Text },
+  { algorithm: Text, hash_algorithm: Text, key_version: VersionNumber },
+)
+
+const rows = (
+  [
+    ['', '', Type.Object({ name: Type.String() })],
+    ['.hash', '/{hash}', Type.Object({ name: Type.String(), hash: Type.String() })],
+  ] as const
+).map(([suffix, more, pathParameters]) =>
+  define({
+    ...commonByUse,
+    name: `transit.hmac${suffix}`,
+    route: methods(writing, `/v1/transit/hmac/{name}${more}`),
+    summary: 'Compute an HMAC',
+    access,
+    pathParameters,
+    request,
+    act({ body, path }, whole) {
+      const { key } = access.resolved(whole)
+      const named = 'hash' in path ? path.hash : (body.hash_algorithm ?? body.algorithm)
+      const act = (item: { readonly input?: string }, context: Context) => {
+        if (item.input === undefined) throw failure('bad_request', 'missing input for HMAC')
+        const input = decodeBase64(item.input, 'input')
+        return andThen(newestToProtect(context, key, body.key_version), (version) => {
+          const found = planHmac(version.key, 'macGenerate', named, context)
+          const tag = andThen(found, ({ held, plan }) => held.mac(plan, input))
+          const made = andThen(tag, (bytes) => ({
+            hmac: withVersion(version.number, bytes.toString('base64')),
+          }))
+          return afterCountingUse(context, version.key, input.length, made)
+        })
+      }
+      return each(body, whole, { name: `transit.hmac${suffix}`, key, act })
+    },
+  }),
+)
+
+export const macRows: readonly Operation<TransitServices>[] = rows

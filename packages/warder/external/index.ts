@@ -1,1 +1,0 @@
-export { type AwsCredential, signAwsRequest } from './aws-signing.ts'
