@@ -5,7 +5,9 @@ const files = globSync(['packages/**/*.ts', 'bench/**/*.ts', 'conformance/**/*.t
   .filter((file) => !file.includes('node_modules'))
   .map((file) => ({ file, lines: readFileSync(file, 'utf8').split('\n').length - 1 }))
 
-const logic = files.filter(({ file }) => !/\.test\.ts$|\.gen\.ts$|\/index\.ts$|\/tables\/|\/testing\//.test(file))
+const logic = files.filter(
+  ({ file }) => !/\.test\.ts$|\.gen\.ts$|\/index\.ts$|\/tables\/|\/testing\//.test(file),
+)
 const sorted = logic.map(({ lines }) => lines).sort((a, b) => a - b)
 const median = sorted[Math.floor(sorted.length / 2)] ?? 0
 process.stdout.write(`${logic.length} files of logic, median ${median} lines\n`)
