@@ -220,7 +220,7 @@ async function writeArchived(
     const full = describeFullDisk(error, archived)
     if (full === undefined) throw error
     throw new StartupError(
-      `${archived} cannot be written: ${full}; ${path} stays as it is. Make room, or name a folder on another disk with --to, and run it again: it goes on from there`,
+      `${archived} cannot be written: ${full}; ${path} is unchanged. Free disk space, or name a folder on another disk with --to, and run the command again; it resumes from there`,
       { cause: error },
     )
   }
@@ -242,7 +242,7 @@ async function requireSame(archived: string, { signed }: Closed, keys: LogKeys |
   const { bytes, sha256 } = await computeDigest(archived, keys).catch(() => ({ bytes: 0, sha256: '' }))
   if (bytes === signed.checkpoint.bytes && sha256 === signed.checkpoint.sha256) return
   throw new StartupError(
-    `${archived} does not hold what ${signed.checkpoint.file} held when it was closed; nothing was removed. Run warder audit verify; remove ${basename(archived)} to have it written again`,
+    `the content of ${archived} differs from that of ${signed.checkpoint.file} when it was closed; nothing was removed. Run warder audit verify; remove ${basename(archived)} to write it again`,
   )
 }
 

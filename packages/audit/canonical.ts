@@ -5,12 +5,12 @@
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new TypeError('JSON has no such number')
+    if (!Number.isFinite(value)) throw new TypeError('the number is not representable in JSON')
     return JSON.stringify(value)
   }
   if (typeof value === 'string') return JSON.stringify(value.toWellFormed())
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`
-  if (typeof value !== 'object') throw new TypeError(`JSON has no ${typeof value}`)
+  if (typeof value !== 'object') throw new TypeError(`a ${typeof value} is not representable in JSON`)
   const members = Object.entries(value)
     .filter(([, member]) => member !== undefined)
     .map(([name, member]) => [name.toWellFormed(), member] as const)

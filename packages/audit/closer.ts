@@ -81,7 +81,7 @@ export function startCloser(options: CloserOptions): SegmentCloser {
     running ??= run()
       .catch((error: unknown) => {
         if (stopped) return
-        log.error({ error, folder }, 'closed audit files cannot be tended; it is tried again')
+        log.error({ error, folder }, 'the maintenance of closed audit files failed and will be repeated')
         // On a full disk no checkpoint can be written, and without one no file can be archived to make room.
         retry = setTimeout(tend, retryMs).unref()
       })
@@ -172,7 +172,7 @@ class Closing {
     this.#seen.add(firstSeq)
     log.info(
       { file: formatSegmentName(segment), records: found.records },
-      'an audit file is closed and signed',
+      'an audit file was closed and signed',
     )
     await this.#stamp(signed)
     return head
@@ -187,7 +187,7 @@ class Closing {
     } catch (error) {
       log.warn(
         { error, file: signed.checkpoint.file },
-        'a checkpoint of the audit log has no time stamp: the authority gave none that holds; it is asked again',
+        'a checkpoint of the audit log has no time stamp, because the authority returned no valid one; the request will be repeated',
       )
     }
   }
@@ -240,7 +240,7 @@ class Closing {
     if (said.by === unknownRemover)
       log.error(
         { file: checkpoint.file },
-        'a closed audit file is gone, and its removal is not signed with the key of the log',
+        'a closed audit file is missing, and its removal is not signed with the key of the log',
       )
     const { file, first_seq, last_seq, sha256 } = checkpoint
     const claimed = removal === undefined ? signed.removal?.by : undefined

@@ -63,7 +63,7 @@ export class CurrentFile {
     const next = openFile(path)
     if (next.size > 0) {
       next.close()
-      throw new Error(`${path} exists already, and was not written by this service`)
+      throw new Error(`${path} already exists and was not written by this service`)
     }
     this.#file.close()
     this.#file = next

@@ -66,7 +66,7 @@ export function beginFileCipher({ id, key }: LogKey): FileCipher {
 export function readFileCipher(path: string, keys: LogKeys): FileCipher {
   const header = readHeader(path)
   if (header === undefined)
-    throw new DamagedFile(`${path} does not begin as an encrypted file of the log does`)
+    throw new DamagedFile(`${path} does not have the header of an encrypted audit file`)
   return createFileCipher(header, requireLogKey(path, header, keys))
 }
 
@@ -271,7 +271,7 @@ function requireLogKey(path: string, header: Buffer, keys: LogKeys): KeyObject {
 export class MissingLogKey extends StartupError {
   constructor(path: string) {
     super(
-      `${path} is encrypted, and its key cannot be opened here: name the home that it was written in with --home, whose root key and database open it`,
+      `${path} is encrypted, and its key cannot be decrypted here: give the home in which it was written with --home; its root key and database are required`,
     )
   }
 }

@@ -21,7 +21,7 @@ export function createEncryptingOpener(
 function openEncryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKey | undefined): LogFile {
   let cipher: FileCipher | undefined
   const beginCipher = (): FileCipher => {
-    if (logKey === undefined) throw new Error(`there is no key to begin ${path} with`)
+    if (logKey === undefined) throw new Error(`no encryption key is available for ${path}`)
     return beginFileCipher(logKey)
   }
   if (file.size > 0) cipher = readFileCipher(path, keys)

@@ -36,7 +36,7 @@ export function createExaminer(keys: LogKeys): Examiner {
       worker.once('error', reject)
       worker.once('exit', () => {
         running.delete(worker)
-        reject(new Error('the thread that reads audit files ended'))
+        reject(new Error('the thread that verifies audit files has ended'))
       })
       worker.postMessage(asked)
     })

@@ -49,7 +49,7 @@ async function* exportFile(path: string, options: Omit<ExportOptions, 'folder'>)
   for await (const { bytes, whole, at, damage } of readLines(path, options)) {
     number += 1
     if (damage === 'changed')
-      throw new StartupError(`${path}: it is damaged at offset ${at}: run warder audit verify`)
+      throw new StartupError(`${path} is damaged at offset ${at}: run warder audit verify`)
     // The last line without its end is being written right now.
     if (!whole) break
     const written = formatRecord(bytes.toString('utf8'), options)

@@ -108,6 +108,6 @@ export function lockFolder(folder: string): () => void {
   return takeLock(
     join(folder, 'writer.lock'),
     (pid) =>
-      `the audit folder ${folder} is being written by process ${pid}: is this service running already?`,
+      `the audit folder ${folder} is being written by process ${pid}: the service is probably already running`,
   )
 }

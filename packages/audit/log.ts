@@ -148,7 +148,7 @@ async function recordRepair(
     syncFolder(options.folder)
     const { cause = error } = error as Error
     throw new StartupError(
-      `audit: the log in ${options.folder} is not whole, and the record that says so cannot be written: ${cause instanceof Error ? cause.message : cause}`,
+      `audit: the log in ${options.folder} is incomplete, and the record about this cannot be written: ${cause instanceof Error ? cause.message : cause}`,
     )
   }
 }
@@ -195,7 +195,7 @@ async function recoverLog(options: Opening): Promise<Start> {
   return { head, repair: cutTornTail(options, result.torn, now) }
 }
 
-const foreignKey = 'it is encrypted, and the key is not one of this database'
+const foreignKey = 'it is encrypted with a key that this database does not contain'
 
 /** Cuts off a torn tail. A tail with a hole may hold whole records behind it, so it is kept in a separate file. */
 function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): Repair {
@@ -206,7 +206,7 @@ function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): R
   const isKept = hole || encrypted
   const kept = isKept ? keepTail(file, tail, formatStamp(now)) : undefined
   truncateSync(file, at)
-  log.warn({ file, bytes, kept }, 'the end of the audit log was torn and has been cut')
+  log.warn({ file, bytes, kept }, 'the incomplete end of the audit log was removed')
   const details = { bytes, sha256, ...(kept !== undefined && { kept: basename(kept) }) }
   const operation = isKept ? 'audit.torn_tail_removed' : 'audit.torn_line_removed'
   return {
@@ -235,7 +235,7 @@ async function replaceBrokenLog(options: WriterOptions, firstBroken: BrokenAt): 
   }
   options.log.error(
     { sealed, brokenAt },
-    'the audit chain is broken; it was put aside and a new chain begins',
+    'the audit chain is broken; the log was set aside and a new chain begins',
   )
   const event = {
     ...createOwnEvent(now, 'audit.chain_sealed'),

@@ -49,7 +49,11 @@ export async function resolvePreparedCommits(options: ResolveOptions): Promise<v
     count += lines.length
   }
   for (const source of found.sources) await db.commit(deleteSource(source))
-  if (count > 0) log.warn({ count }, 'successes that the audit log announced did not happen; it says so now')
+  if (count > 0)
+    log.warn(
+      { count },
+      'successes that the audit log recorded did not happen; the audit log now records that',
+    )
 }
 
 async function recordCorrection({ trail, folder }: ResolveOptions, event: AuditEvent): Promise<void> {
@@ -58,7 +62,7 @@ async function recordCorrection({ trail, folder }: ResolveOptions, event: AuditE
   } catch (error) {
     const { cause = error } = error as Error
     throw new StartupError(
-      `audit: the log in ${folder} holds successes that did not happen, and the record that says so cannot be written: ${cause instanceof Error ? cause.message : cause}`,
+      `audit: the log in ${folder} contains successes that did not happen, and the record about this cannot be written: ${cause instanceof Error ? cause.message : cause}`,
     )
   }
 }

@@ -20,7 +20,7 @@ export function readTimestampAnchors(file: string): TimestampAnchors {
     const blocks = pemText(readFileSync(file), 'CERTIFICATE').match(
       /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
     )
-    if (blocks === null) throw new Error('there is no certificate (PEM) in it')
+    if (blocks === null) throw new Error('it contains no certificate in PEM')
     return blocks.map((pem) => new X509Certificate(pem).raw)
   } catch (error) {
     throw new StartupError(`${file} cannot be used: ${error instanceof Error ? error.message : error}`)

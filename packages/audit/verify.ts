@@ -123,7 +123,7 @@ class Verification {
     }
     const { expectHead } = this.#options
     if (this.#expected || this.#unread.length > 0) return this.#toResult()
-    return this.#toResult(`record ${expectHead?.seq}, which was expected, is not in the log any more`)
+    return this.#toResult(`record ${expectHead?.seq}is expected, but is no longer in the log`)
   }
 
   #toResult(reason?: string): VerifyResult {
@@ -201,8 +201,8 @@ class Verification {
     if (path === undefined) {
       if (checkpoint === undefined)
         return signed === undefined
-          ? 'the checkpoint cannot be read, and the file is gone'
-          : 'the file is gone, and its checkpoint was not signed by the key of this log'
+          ? 'the checkpoint cannot be read, and the file is missing'
+          : 'the file is missing, and its checkpoint was not signed by the key of this log'
       const problem = this.#findOrderProblem(checkpoint)
       if (problem === undefined) this.#pass(segment, checkpoint)
       return problem
@@ -218,7 +218,7 @@ class Verification {
     const { seq, hash } = this.#head ?? beginning
     return seq === checkpoint.last_seq && hash === checkpoint.last_hash
       ? undefined
-      : 'the file ends otherwise than its checkpoint says'
+      : 'the end of the file differs from its checkpoint'
   }
 
   get #logKeys(): LogKeys {
@@ -237,13 +237,13 @@ class Verification {
       this.#unread.push(formatSegmentName(segment))
       return isLast || checkpoint !== undefined
         ? this.#passUnread(segment, checkpoint)
-        : 'the file is encrypted, its key is not here, and no signed checkpoint says what it holds'
+        : 'the file is encrypted, its key is not available, and no signed checkpoint attests its content'
     }
     const problem = this.#findOrderProblem(checkpoint)
     if (problem !== undefined) return problem
     const { bytes, sha256 } = await computeStoredDigest(path)
     if (bytes !== wanted.bytes || sha256 !== wanted.sha256)
-      return 'the encrypted file is not what it was when it was closed'
+      return 'the encrypted file was changed after it was closed'
     this.#unopened += 1
     this.#pass(segment, checkpoint)
     return this.#expect(segment, checkpoint)
@@ -264,7 +264,7 @@ class Verification {
     const { expectHead } = this.#options
     if (expectHead === undefined || expectHead.seq < first_seq || expectHead.seq > last_seq) return undefined
     if (expectHead.seq < last_seq) this.#unread.push(formatSegmentName(segment))
-    else if (expectHead.hash !== last_hash) return 'the last record is not the one that was expected here'
+    else if (expectHead.hash !== last_hash) return 'the last record is not the expected one'
     else this.#expected = true
     return undefined
   }
@@ -277,7 +277,7 @@ class Verification {
       const { bytes, at, whole } = line
       number += 1
       this.#place = { file: path, line: number }
-      if (line.damage === 'changed') return 'the encrypted block here was changed, or stood elsewhere'
+      if (line.damage === 'changed') return 'this encrypted block was changed or moved'
       if (!whole) {
         if (!isLast) return 'the line is torn'
         this.#torn = toTornTail(path, line)
@@ -292,13 +292,13 @@ class Verification {
         return this.#torn === undefined ? checked : undefined
       }
       if (number === 1 && !Number.isNaN(firstSeq) && firstSeq !== checked.seq)
-        return `the file name says its first record is ${firstSeq}, it is ${checked.seq}`
+        return `the first record of the file is ${checked.seq}, but its name says ${firstSeq}`
       this.#first ??= checked.seq
       this.#head = checked
       this.#records += 1
       this.#recordedRemovals.add(bytes)
       if (expectHead?.seq === checked.seq) {
-        if (expectHead.hash !== checked.hash) return 'this record is not the one that was expected here'
+        if (expectHead.hash !== checked.hash) return 'this record is not the expected one'
         this.#expected = true
       }
     }
@@ -384,12 +384,12 @@ function checkLine(bytes: Buffer, head: ChainHead | undefined, anywhere: boolean
     if (seq !== expected.seq + 1) return `record ${expected.seq + 1} is missing here (found ${seq})`
     if (prev !== expected.hash) return 'prev is not the hash of the record before'
   }
-  if (computeHash(record) !== digest) return 'the record was changed: its hash is another'
+  if (computeHash(record) !== digest) return 'the record was changed: its hash differs'
   // Parsers differ about a member that occurs twice.
   const plain = JSON.stringify(record)
   // Versions before this one escaped less.
   if (text.length !== escapeHidden(plain).length && text.length !== plain.length)
-    return 'the line is not written as Warder writes it'
+    return 'the line does not have the canonical form'
   return { seq, hash: digest }
 }
 

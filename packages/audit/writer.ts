@@ -268,7 +268,7 @@ export class AuditWriter {
     this.#current.beginNext(this.#head.seq + 1)
     const { clock, log, metrics } = this.#options
     metrics?.count('audit_files_changed_total')
-    log.error({ file, problem }, 'the audit file that was being written was changed by another program')
+    log.error({ file, problem }, 'another program changed the current audit file')
     return {
       ...createOwnEvent(clock.now(), 'audit.file_changed'),
       outcome: 'failure',

@@ -92,7 +92,7 @@ export async function build(
   }
   metrics.collected('queue_jobs', {
     type: 'gauge',
-    help: 'Jobs that wait for a thread or a slot, or are running.',
+    help: 'Jobs that are waiting for a thread or a slot, or running.',
     label: 'queue',
     read: async () => ({ passwords: services.hasher.unfinished, saml: samlVerification.unfinished }),
   })

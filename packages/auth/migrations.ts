@@ -77,7 +77,7 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 2,
-    name: 'sessions of a realm in the order in which they are listed',
+    name: 'index for listing the sessions of a realm',
     statements: [
       'DROP INDEX session_by_user',
       'CREATE INDEX session_by_user ON session (realm_id, username, session_id)',
@@ -85,7 +85,7 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 3,
-    name: 'which identity provider a name in a realm belongs to',
+    name: 'identity provider of each JWT name in a realm',
     statements: [
       `CREATE TABLE jwt_subject (
         realm_id TEXT NOT NULL, subject TEXT NOT NULL, issuer TEXT NOT NULL, assigned BIGINT NOT NULL,
@@ -104,7 +104,7 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 5,
-    name: 'feed of what ended before its time; who has a name now',
+    name: 'revocation feed; current users of names',
     statements: [
       'CREATE TABLE ended_head (id BIGINT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)',
       'INSERT INTO ended_head (id, seq) VALUES (1, 0)',
@@ -120,7 +120,7 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 6,
-    name: 'SAML: keys of the service provider, messages under way, assertions that were used, sessions of identity providers; administrators by SAML',
+    name: 'SAML: keys of the service provider, pending messages, used assertions, sessions of identity providers; administrators by SAML',
     statements: [
       `CREATE TABLE saml_key (
         generation BIGINT NOT NULL PRIMARY KEY, sealed_private BYTES NOT NULL, certificate TEXT NOT NULL,
@@ -159,8 +159,8 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 8,
-    name: 'SAML: which identity provider a person is known through',
-    older: 'registers people of SAML without their identity provider',
+    name: 'SAML: identity provider of each person',
+    older: 'registers SAML users without their identity provider',
     statements: [
       'ALTER TABLE person ADD COLUMN provider TEXT',
       // Persons without a registration came through the current identity provider of the realm; '' stands for
@@ -175,8 +175,8 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 9,
-    name: 'limits of roles of machines, of their secret ids and tokens',
-    older: 'does not obey limits of roles, secret ids and machine tokens',
+    name: 'limits of machine roles, SecretIDs and tokens',
+    older: 'ignores limits of roles, SecretIDs and machine tokens',
     statements: [
       'ALTER TABLE approle_role ADD COLUMN limits TEXT',
       'ALTER TABLE orchestrator_role ADD COLUMN limits TEXT',
@@ -189,8 +189,8 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 10,
-    name: 'recoveries of administrators, until the audit log has them',
-    older: 'writes no record of warder admin recover; the next one of this version does',
+    name: 'recoveries of administrators that are not yet in the audit log',
+    older: 'does not record warder admin recover; the next node of this version does',
     statements: ['CREATE TABLE admin_recovery (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL)'],
   },
 ]

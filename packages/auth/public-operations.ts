@@ -36,7 +36,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     access: anyCaller,
     foreignParameters: fromProbes,
     reply: KeySetReply,
-    errors: { 404: 'They are not published (`publish_session_jwks`).' },
+    errors: { 404: 'Publication is off (`publish_session_jwks`).' },
     cors: 'any-origin',
     cacheControl,
     audited: false,
@@ -53,7 +53,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     access: anyCaller,
     foreignParameters: fromProbes,
     reply: Type.Object({ issuers: Type.Array(Text) }),
-    errors: { 404: 'The session keys are not published (`publish_session_jwks`).' },
+    errors: { 404: 'Publication of the session keys is off (`publish_session_jwks`).' },
     audited: false,
     async act(_input, { services }) {
       if (!services.config.publish_session_jwks) throw failure('not_found', 'Session keys are not published.')

@@ -23,7 +23,7 @@ export const realmRules: RealmRules<MethodServices> = {
     const held = await findSuperCredentials(services.db)
     const open = methods.some(({ name, opens }) => held.has(name) && opens?.(services, realm) === true)
     if (open) return [oneFewer]
-    throw failure('conflict', 'No super administrator could log in by these auth_params.')
+    throw failure('conflict', 'With these auth_params, no super administrator could log in.')
   },
 
   endingsOf(services, before, after) {

@@ -11,7 +11,7 @@ export const authCredentials: DocumentedCredentials = {
     bearer: {
       type: 'http',
       scheme: 'bearer',
-      description: 'A machine token; at the login a token of an identity provider of the realm.',
+      description: 'A machine token; for a login, a token of an identity provider of the realm.',
     },
     basic: { type: 'http', scheme: 'basic' },
     certificate: { type: 'mutualTLS' },

@@ -33,7 +33,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'expired machine tokens and secret ids',
+    name: 'expired machine tokens and SecretIDs',
     everySeconds: 60,
     async run({ db, clock, metrics }) {
       countTokens(metrics, 'swept', await removeExpiredTokens(db.commit, unixSeconds(clock)))
@@ -41,7 +41,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'recoveries of administrators that the audit log does not have yet',
+    name: 'recoveries of administrators that are not yet in the audit log',
     everySeconds: 2,
     due: ({ db }) => isAnyRecovery(db),
     run: recordRecoveries,
@@ -56,14 +56,14 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'SAML metadata of realms that say where it is',
+    name: 'SAML metadata of realms with a metadata URL',
     everySeconds: 3600,
     // Loaded on demand: the primary starts without the XML parser.
     run: async (environment) =>
       (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
   },
   {
-    name: 'feed of ends',
+    name: 'revocation feed',
     everySeconds: 60,
     async run({ db, clock }) {
       await sweepFeed(db.commit, unixSeconds(clock))
@@ -103,7 +103,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   measure({ metrics, db, clock }) {
     metrics.collected('auth_sessions', {
       type: 'gauge',
-      help: 'Sessions that have not ended, as of the last minute.',
+      help: 'Live sessions, updated every minute.',
       read: memoizeFor(() => countOpenSessions(db, unixSeconds(clock)), countEveryMs, clock.monotonic),
     })
   },

@@ -31,37 +31,37 @@ export const authSettings = {
     default: 20,
     min: 1,
     max: 100_000,
-    docs: 'Sustained number of logins of all kinds per second and address.',
+    docs: 'Maximum sustained rate of logins of all kinds, per second and address.',
   }),
   login_rate_limit_burst: integer({
     default: 100,
     min: 1,
     max: 1_000_000,
-    docs: 'Burst of logins of all kinds per address.',
+    docs: 'Maximum burst of logins of all kinds, per address.',
   }),
   password_hash_concurrency: integer({
     default: 0,
     min: 0,
     max: 256,
-    docs: 'Password hashes computed at the same time by one worker (64 MiB each); 0 = its share of the cores.',
+    docs: 'Maximum number of password hashes that one worker computes concurrently (64 MiB each); 0 = its share of the cores.',
   }),
   saml_sp_key_files: list({
     default: [],
-    docs: 'RSA keys of the SAML service provider (PEM, at least 2048 bits), instead of generated ones: the first signs, all of them decrypt and are published.',
+    docs: 'RSA keys of the SAML service provider (PEM, at least 2048 bits), instead of generated ones: the first one signs, all of them decrypt and are published.',
   }),
   saml_sp_certificate_files: list({
     default: [],
-    docs: 'The certificate of each of `saml_sp_key_files` (PEM), in the same order.',
+    docs: 'Certificates of `saml_sp_key_files` (PEM), in the same order.',
   }),
   'admin_password_policy.minimum_length': integer({
     default: 0,
     min: 0,
     max: 1024,
-    docs: 'Minimum length in characters of a password that an administrator sets in plain text; 0 = no rule, but it must not be empty.',
+    docs: 'Minimum length in characters of a password that an administrator sets in plain text; 0 = any length but empty.',
   }),
   'admin_password_policy.refuse_common': boolean({
     default: false,
-    docs: 'Also refuse the username and the most common passwords when an administrator sets a password in plain text.',
+    docs: 'Refuse the username and the most common passwords when an administrator sets a password in plain text.',
   }),
 } as const
 

@@ -5,7 +5,7 @@ import { findMachineToken, requireSession } from './callers/callers.ts'
 import type { AuthServices } from './services.ts'
 
 const StatedRealm = Type.Optional(
-  Type.String({ maxLength: 256, description: 'The realm of the path, or of the caller.' }),
+  Type.String({ maxLength: 256, description: 'The realm in the path, or of the caller.' }),
 )
 
 /**

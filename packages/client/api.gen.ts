@@ -1,11 +1,11 @@
 // Generated from the OpenAPI document of the key management service: change the declarations there, then run
 // npm run docs
 
-/** What went wrong: a kind for programs, a sentence for people. */
+/** The error: a kind for programs and a sentence for users. */
 export interface ErrorSchema {
   readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
   readonly description: string
-  /** On 5xx: finds the detail in the log. */
+  /** On 5xx: identifies the log entry with the detail. */
   readonly request_id?: string
   /** For Vault-compatible clients. */
   readonly errors?: readonly string[]
@@ -1701,7 +1701,7 @@ export interface Operations {
       }
     }
   }
-  /** Whether the service works, and which part of it does not */
+  /** State of the service and of its parts */
   readonly health: {
     readonly reply: {
       readonly status: 'UP' | 'DOWN'

@@ -92,7 +92,10 @@ export function authClientOver(network: Network, options: AuthClientOptions): Au
       if (step !== 'Authenticated') return { step }
       const token = sessionIn(headers)
       if (sessionId === null || (token === undefined && !network.keepsCookies))
-        throw new ClientError({ kind: 'unexpected_reply', description: 'the login gave no session' })
+        throw new ClientError({
+          kind: 'unexpected_reply',
+          description: 'the reply to the login contains no session',
+        })
       return { step, sessionId, token }
     },
     async changePassword(request) {

@@ -1,11 +1,11 @@
 // Generated from the OpenAPI document of the authentication service: change the declarations there, then run
 // npm run docs
 
-/** What went wrong: a kind for programs, a sentence for people. */
+/** The error: a kind for programs and a sentence for users. */
 export interface ErrorSchema {
   readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
   readonly description: string
-  /** On 5xx: finds the detail in the log. */
+  /** On 5xx: identifies the log entry with the detail. */
   readonly request_id?: string
   /** For Vault-compatible clients. */
   readonly errors?: readonly string[]
@@ -20,7 +20,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -42,7 +42,7 @@ export interface Operations {
   /** Create an administrator */
   readonly 'admins.create': {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: ({
@@ -85,7 +85,7 @@ export interface Operations {
       readonly admin_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -96,7 +96,7 @@ export interface Operations {
       readonly admin_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -122,7 +122,7 @@ export interface Operations {
       readonly limit?: string
       /** The key of the last entry of the previous page. */
       readonly after?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: readonly {
@@ -149,7 +149,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -174,7 +174,7 @@ export interface Operations {
       readonly admin_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -209,7 +209,7 @@ export interface Operations {
       readonly totp_auth_url: null
     }
   }
-  /** Exchange a role id and a secret id for a token */
+  /** Exchange a RoleID and a SecretID for a token */
   readonly 'approle.login': {
     readonly body: {
       readonly role_id: string
@@ -251,20 +251,20 @@ export interface Operations {
         readonly secret_id_ttl: number
         readonly token_policies: readonly string[]
         readonly bind_secret_id: boolean
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly secret_id_num_uses?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly secret_id_bound_cidrs?: readonly string[]
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_bound_cidrs?: readonly string[]
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_num_uses?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_max_ttl?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_explicit_max_ttl?: number
       }
-      /** The realm that the role belongs to. */
+      /** Realm of the role. */
       readonly realm: string
     }
   }
@@ -280,7 +280,7 @@ export interface Operations {
       }
     }
   }
-  /** The role id of a role */
+  /** The RoleID of a role */
   readonly 'approle.role.role_id': {
     readonly path: {
       readonly name: string
@@ -308,10 +308,10 @@ export interface Operations {
       readonly token_ttl?: number | string | null
       readonly secret_id_ttl?: number | string | null
       readonly token_policies?: readonly string[] | string | null
-      /** The older name of token_policies. */
+      /** Deprecated name of token_policies. */
       readonly policies?: readonly string[] | string | null
       readonly bind_secret_id?: boolean | 'true' | 'false' | null
-      /** Maximum number of uses of a secret id; 0 = unlimited. */
+      /** Maximum number of uses of a SecretID; 0 = unlimited. */
       readonly secret_id_num_uses?: number | string | null
       /** Address blocks from which clients may log in with the role. */
       readonly secret_id_bound_cidrs?: readonly string[] | string | null
@@ -344,10 +344,10 @@ export interface Operations {
       readonly list?: string
     }
     readonly body?: {
-      /** Within secret_id_ttl of the role, which applies where it is absent or 0. */
+      /** At most secret_id_ttl of the role, which is the default if this is absent or 0. */
       readonly ttl?: number | string | null
       readonly num_uses?: number | string | null
-      /** Address blocks from which the secret id may be used, within those of the role. */
+      /** Address blocks from which the SecretID may be used, within those of the role. */
       readonly cidr_list?: readonly string[] | string | null
       /** Address blocks of its tokens, within those of the role. */
       readonly token_bound_cidrs?: readonly string[] | string | null
@@ -361,7 +361,7 @@ export interface Operations {
       }
     }
   }
-  /** Destroy a secret id of this role, by its accessor or its value */
+  /** Destroy a SecretID of this role, by its accessor or its value */
   readonly 'approle.secret_id.destroy': {
     readonly path: {
       readonly name: string
@@ -372,12 +372,12 @@ export interface Operations {
     }
     readonly body: {
       readonly secret_id_accessor?: string | null
-      /** The secret id itself. */
+      /** The SecretID. */
       readonly secret_id?: string | null
     }
     readonly reply: undefined
   }
-  /** Accessors of the usable secret ids of a role, at most a thousand */
+  /** Accessors of the usable SecretIDs of a role, at most a thousand */
   readonly 'approle.secret_id.list': {
     readonly path: {
       readonly name: string
@@ -392,7 +392,7 @@ export interface Operations {
       }
     }
   }
-  /** Properties of a secret id */
+  /** Properties of a SecretID */
   readonly 'approle.secret_id.lookup': {
     readonly path: {
       readonly name: string
@@ -407,7 +407,7 @@ export interface Operations {
     readonly reply: {
       readonly data: {
         readonly secret_id_accessor: string
-        /** Uses that are left; 0 = without limit. */
+        /** Remaining uses; 0 = unlimited. */
         readonly secret_id_num_uses: number
         /** Unix seconds; 0 = never. */
         readonly expiration_time: number
@@ -416,7 +416,7 @@ export interface Operations {
       }
     }
   }
-  /** Destroy a secret id of this role by its accessor */
+  /** Destroy a SecretID of this role, by its accessor */
   readonly 'approle.secret_id_accessor.destroy': {
     readonly path: {
       readonly name: string
@@ -430,7 +430,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Properties of a secret id, by its accessor */
+  /** Properties of a SecretID, by its accessor */
   readonly 'approle.secret_id_accessor.lookup': {
     readonly path: {
       readonly name: string
@@ -445,7 +445,7 @@ export interface Operations {
     readonly reply: {
       readonly data: {
         readonly secret_id_accessor: string
-        /** Uses that are left; 0 = without limit. */
+        /** Remaining uses; 0 = unlimited. */
         readonly secret_id_num_uses: number
         /** Unix seconds; 0 = never. */
         readonly expiration_time: number
@@ -457,7 +457,7 @@ export interface Operations {
   /** Certify a public key under the identity of the session */
   readonly certify: {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -475,7 +475,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -511,7 +511,7 @@ export interface Operations {
       readonly username: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -523,7 +523,7 @@ export interface Operations {
       readonly username: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -545,7 +545,7 @@ export interface Operations {
       readonly limit?: string
       /** The key of the last entry of the previous page. */
       readonly after?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: readonly {
@@ -565,7 +565,7 @@ export interface Operations {
       readonly limit?: string
       /** The key of the last entry of the previous page. */
       readonly after?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: readonly {
@@ -578,14 +578,14 @@ export interface Operations {
     }[]
     readonly paged: true
   }
-  /** Replace a credential; without password_input the password stays */
+  /** Replace a credential; without password_input the password is unchanged */
   readonly 'credentials.replace': {
     readonly path: {
       readonly realm_id: string
       readonly username: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -621,13 +621,13 @@ export interface Operations {
       readonly follower: string
       /** Number of the last entry that the subscriber has received. */
       readonly after: string
-      /** Number of the last entry that the subscriber has applied, where it is behind `after` (default `after`). */
+      /** Number of the last entry that the subscriber has applied, if lower than `after` (default `after`). */
       readonly acknowledged?: string
-      /** New for each request. */
+      /** Unique for each request. */
       readonly nonce: string
       /** Seconds to wait for an entry, 0 to 20. */
       readonly wait?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -680,7 +680,7 @@ export interface Operations {
       readonly subject: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -690,15 +690,15 @@ export interface Operations {
     readonly reply: {
       /** `sub` of the tokens; the username in the realm. */
       readonly subject: string
-      /** The identity provider that owns the name. */
+      /** Identity provider that the name is bound to. */
       readonly jwt_issuer_uri: string
-      /** Assigned by an administrator; else the provider used it first. */
+      /** True if an administrator assigned it; false if the provider was the first to use it. */
       readonly assigned: boolean
       /** Unix seconds. */
       readonly created_at: number
     }
   }
-  /** Names of a realm that belong to its identity providers */
+  /** Names of a realm that are bound to its identity providers */
   readonly 'jwt_subjects.list': {
     readonly path: {
       readonly realm_id: string
@@ -708,15 +708,15 @@ export interface Operations {
       readonly limit?: string
       /** The key of the last entry of the previous page. */
       readonly after?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: readonly {
       /** `sub` of the tokens; the username in the realm. */
       readonly subject: string
-      /** The identity provider that owns the name. */
+      /** Identity provider that the name is bound to. */
       readonly jwt_issuer_uri: string
-      /** Assigned by an administrator; else the provider used it first. */
+      /** True if an administrator assigned it; false if the provider was the first to use it. */
       readonly assigned: boolean
       /** Unix seconds. */
       readonly created_at: number
@@ -730,7 +730,7 @@ export interface Operations {
       readonly subject: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -757,7 +757,7 @@ export interface Operations {
       readonly name: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -768,7 +768,7 @@ export interface Operations {
       readonly name: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -780,13 +780,13 @@ export interface Operations {
         readonly expected_issuer?: string
         readonly bound_audiences?: readonly string[]
         readonly token_policies?: readonly string[]
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_bound_cidrs?: readonly string[]
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_num_uses?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_max_ttl?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_explicit_max_ttl?: number
       }
     }
@@ -823,7 +823,7 @@ export interface Operations {
       /** Vault's name for one of bound_audiences. */
       readonly audience?: string | null
       readonly token_policies?: readonly string[] | string | null
-      /** The older name of token_policies. */
+      /** Deprecated name of token_policies. */
       readonly policies?: readonly string[] | string | null
       /** serviceaccount_name: the entity is namespace and name. */
       readonly alias_name_source?: string | null
@@ -892,7 +892,7 @@ export interface Operations {
       readonly name: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -903,7 +903,7 @@ export interface Operations {
       readonly name: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -915,13 +915,13 @@ export interface Operations {
         readonly expected_issuer?: string
         readonly bound_audiences?: readonly string[]
         readonly token_policies?: readonly string[]
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_bound_cidrs?: readonly string[]
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_num_uses?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_max_ttl?: number
-        /** Absent: without limit. */
+        /** Absent: no limit. */
         readonly token_explicit_max_ttl?: number
       }
     }
@@ -958,7 +958,7 @@ export interface Operations {
       /** Vault's name for one of bound_audiences. */
       readonly audience?: string | null
       readonly token_policies?: readonly string[] | string | null
-      /** The older name of token_policies. */
+      /** Deprecated name of token_policies. */
       readonly policies?: readonly string[] | string | null
       /** serviceaccount_name: the entity is namespace and name. */
       readonly alias_name_source?: string | null
@@ -979,7 +979,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Change one’s own password */
+  /** Change the password of the caller */
   readonly 'password.change': {
     readonly query: {
       readonly realm: string
@@ -997,35 +997,35 @@ export interface Operations {
       readonly username: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
   }
-  /** How a user name is in use */
+  /** Use of a user name */
   readonly 'persons.get': {
     readonly path: {
       readonly realm_id: string
       readonly username: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
       readonly username: string
       /** Registered with a password. */
       readonly password: boolean
-      /** An identity provider (JWT) of the realm has the name. */
+      /** The name is bound to an identity provider (JWT) of the realm. */
       readonly provider: boolean
-      /** A user has logged in with it, by any scheme. */
+      /** A user has logged in with the name, with any scheme. */
       readonly person: boolean
     }
   }
   /** Create a realm */
   readonly 'realms.create': {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: ({
@@ -1098,7 +1098,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -1109,7 +1109,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -1127,7 +1127,7 @@ export interface Operations {
       readonly limit?: string
       /** The key of the last entry of the previous page. */
       readonly after?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: readonly {
@@ -1145,7 +1145,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -1226,7 +1226,7 @@ export interface Operations {
       readonly generation: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -1234,7 +1234,7 @@ export interface Operations {
   /** Keys of the SAML service provider, the newest first */
   readonly 'saml.keys.list': {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: readonly {
@@ -1250,7 +1250,7 @@ export interface Operations {
   /** Generate the next key of the SAML service provider */
   readonly 'saml.keys.renew': {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body?: {
@@ -1272,7 +1272,7 @@ export interface Operations {
     readonly query: {
       /** As for the login. */
       readonly return_to: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -1295,7 +1295,7 @@ export interface Operations {
     readonly reply: {
       readonly next_step: 'Authenticated'
       readonly session_id: string
-      /** Ends the session (`POST /saml/{realm_id}/session/end`), and has no other use. */
+      /** Handle for ending the session (`POST /saml/{realm_id}/session/end`); it has no other use. */
       readonly logout_handle: string
     }
   }
@@ -1305,7 +1305,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -1314,7 +1314,7 @@ export interface Operations {
     }
     readonly reply: {
       readonly accepted: boolean
-      /** The check that fails. */
+      /** The failed check. */
       readonly check: string | null
       readonly reason: string | null
       readonly subject: string | null
@@ -1330,7 +1330,7 @@ export interface Operations {
       readonly session_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -1355,7 +1355,7 @@ export interface Operations {
   /** End sessions by id */
   readonly 'sessions.end': {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -1369,18 +1369,18 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
   }
-  /** A session, or null when it is missing, ended or not visible */
+  /** A session, or null if it does not exist, has ended or is not visible to the caller */
   readonly 'sessions.get': {
     readonly path: {
       readonly session_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -1401,7 +1401,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: readonly {
@@ -1428,7 +1428,7 @@ export interface Operations {
       /** The key of the last entry of the previous page. */
       readonly after?: string
       readonly username?: string
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -1438,7 +1438,7 @@ export interface Operations {
         readonly username: string
         readonly auth_scheme: string
         readonly created_at: number
-        /** When it ends unless it is used before, Unix seconds. */
+        /** Time at which it ends if it is not used before, in Unix seconds. */
         readonly ends_at: number
       }[]
       readonly next?: string
@@ -1448,7 +1448,7 @@ export interface Operations {
   /** Delete sessions that have ended */
   readonly 'sessions.sweep': {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -1494,7 +1494,7 @@ export interface Operations {
       readonly username: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: undefined
@@ -1505,7 +1505,7 @@ export interface Operations {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -1517,13 +1517,13 @@ export interface Operations {
       readonly otpauth_url: string
     }
   }
-  /** Enroll a user who proves possession of the secret */
+  /** Enroll a user after proof of possession of the secret */
   readonly 'totp.verify': {
     readonly path: {
       readonly realm_id: string
     }
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
@@ -1537,7 +1537,7 @@ export interface Operations {
   /** The claims of the session */
   readonly whoami: {
     readonly query?: {
-      /** The realm of the path, or of the caller. */
+      /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly reply: {
@@ -1551,7 +1551,7 @@ export interface Operations {
       readonly roles: readonly string[]
       readonly as_as: string
       readonly as_rid: string
-      /** Changes when the name belongs to another user. */
+      /** Changes when the name is assigned to another user. */
       readonly as_sid: string
     }
   }

@@ -31,7 +31,7 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
       })
       // Browsers hide the target of a redirect from pages.
       if (response.type === 'opaqueredirect')
-        throw failure('unexpected_reply', 'answers with a redirect, which is not followed')
+        throw failure('unexpected_reply', 'responds with a redirect, which is not followed')
       begun = true
       const read = await readWhole(response, options.maxAnswerBytes, (why) =>
         failure('unexpected_reply', why),
@@ -39,7 +39,7 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
       return { status: response.status, headers: Object.fromEntries(response.headers), body: read }
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
-      if (begun) throw failure('unreachable', 'broke off its answer', error)
+      if (begun) throw failure('unreachable', 'aborted its response', error)
       // A browser does not tell a page the reason: no answer, an untrusted certificate, or an origin that is
       // not allowed.
       throw failure('unreachable', `cannot be reached: ${error.message}`, error)

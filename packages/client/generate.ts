@@ -32,7 +32,7 @@ export function clientTypes(document: Json, service: string, wanted = (_name: st
   const operations = [...listOperations(root)]
     .filter(({ name }) => wanted(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-  if (operations.length === 0) throw new Error('the document has no operation that answers with JSON')
+  if (operations.length === 0) throw new Error('the document has no operation with a JSON response')
   const schemas = Object.entries(toObject(toObject(root.components).schemas)).map(
     ([name, schema]) =>
       `${comment(toObject(schema).description, '')}export interface ${name}Schema ${formatType(schema)}\n`,

@@ -39,7 +39,7 @@ test('an unusable client certificate or authority is refused when the client is 
   for (const ca of ['', 'nothing', key]) {
     assert.throws(() => client({ ca }), {
       name: 'TypeError',
-      message: 'the authority to trust is no certificate in PEM',
+      message: 'the trusted authority is not a certificate in PEM',
     })
   }
 })

@@ -35,7 +35,7 @@ export function httpsTransport(options: TransportOptions): Transport {
       return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: read }
     } catch (error) {
       if (error instanceof TooLarge) throw failure('unexpected_reply', error.message)
-      if (begun) throw failure('unreachable', 'broke off its answer', error)
+      if (begun) throw failure('unreachable', 'aborted its response', error)
       throw failure(
         'unreachable',
         `cannot be reached: ${error instanceof Error ? error.message : error}`,
@@ -58,13 +58,14 @@ function requireCredentials({ ca, certificate }: TransportOptions): void {
     // server.
     if (ca !== undefined) new X509Certificate(ca)
   } catch (cause) {
-    throw new TypeError('the authority to trust is no certificate in PEM', { cause })
+    throw new TypeError('the trusted authority is not a certificate in PEM', { cause })
   }
   if (certificate === undefined) return
   try {
     // OpenSSL accepts empty texts as absent, and a key of another type beside the certificate.
     const leaf = new X509Certificate(certificate.cert)
-    if (!leaf.checkPrivateKey(createPrivateKey(certificate.key))) throw new Error('the key is another one’s')
+    if (!leaf.checkPrivateKey(createPrivateKey(certificate.key)))
+      throw new Error('the key does not belong to the certificate')
     createSecureContext(certificate)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)

@@ -10,7 +10,7 @@ export function readReply({ status, headers, body }: Answer): unknown {
     if (json !== undefined) return json
     throw new ClientError({
       kind: 'unexpected_reply',
-      description: 'the answer is not JSON; check the address of the service',
+      description: 'the response is not JSON; check the address of the service',
       status,
       requestId,
     })
@@ -18,7 +18,7 @@ export function readReply({ status, headers, body }: Answer): unknown {
   const said = readError(json)
   throw new ClientError({
     kind: said?.error ?? 'unexpected_reply',
-    description: said?.description ?? `the answer has status ${status} and no description`,
+    description: said?.description ?? `the response has status ${status} and no error description`,
     status,
     requestId,
     retryAfter: readSeconds(readFirstValue(headers['retry-after'])),

@@ -4,7 +4,7 @@ export function fillPath(path: string, values: Readonly<Record<string, string>>)
     const value = values[name]
     // `.` and `..` would be resolved as path segments; an empty value names another resource.
     if (value === undefined || /^\.{0,2}$/.test(value))
-      throw new TypeError(`${name} cannot be part of a path`)
+      throw new TypeError(`${name} cannot be used in a path`)
     return encodeURIComponent(value)
   })
 }

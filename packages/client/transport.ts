@@ -57,8 +57,8 @@ export function createFailures(origin: string) {
     new ClientError({ kind, description: `${origin} ${why}`, cause })
   return {
     failure,
-    closed: (): ClientError => failure('closed', 'was not answered before the client was closed'),
-    late: (ms: number): ClientError => failure('timeout', `did not answer within ${ms} ms`),
+    closed: (): ClientError => failure('closed', 'was not completed before the client was closed'),
+    late: (ms: number): ClientError => failure('timeout', `did not respond within ${ms} ms`),
   }
 }
 
@@ -72,7 +72,7 @@ export function parseBase(text: string): { readonly origin: string; readonly pre
     url.username === '' &&
     url.password === ''
   if (url === undefined || !plain) {
-    throw new TypeError('the address of the service is not of the form https://host:port')
+    throw new TypeError('the address of the service must have the form https://host:port')
   }
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }

@@ -18,7 +18,7 @@ export function toOutboundError(error: unknown, deadline: AbortSignal): Outbound
   if (error instanceof OutboundError) return error
   if (error instanceof TooLarge)
     return new OutboundError('size', `the peer ${error.message}`, { cause: error })
-  if (deadline.aborted) return new OutboundError('time', 'it took too long', { cause: error })
+  if (deadline.aborted) return new OutboundError('time', 'the deadline has passed', { cause: error })
   return new OutboundError('connection', error instanceof Error ? error.message : 'the connection failed', {
     cause: error,
   })

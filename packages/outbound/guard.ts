@@ -55,7 +55,7 @@ export async function resolveAllowedAddresses(
   if (refused !== undefined && !allowPrivate) {
     throw new OutboundError(
       'address',
-      `${host} leads to ${refused.address}, which is not a public address; ${setting} = true permits such addresses`,
+      `${host} resolves to ${refused.address}, which is not a public address; ${setting} = true permits such addresses`,
     )
   }
   return addresses

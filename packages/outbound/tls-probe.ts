@@ -53,13 +53,13 @@ export function createTlsProbe(options: TlsProbeOptions): TlsProbe {
           const chosen = socket.alpnProtocol
           socket.destroy()
           if (certificate === undefined || chosen !== protocol)
-            reject(new OutboundError('connection', `${host} does not speak ${protocol}`))
+            reject(new OutboundError('connection', `${host} does not support ${protocol}`))
           else settle(new Uint8Array(certificate.raw))
         })
         socket.once('error', (error) => reject(toOutboundError(error, deadline)))
         socket.once('close', () => {
           deadline.removeEventListener('abort', late)
-          reject(new OutboundError('connection', `${host} ended the connection`))
+          reject(new OutboundError('connection', `${host} closed the connection`))
         })
       })
     },

@@ -22,7 +22,7 @@ export function createCollectorTarget({ url, tokenFile, outbound }: CollectorOpt
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
         },
       })
-      if (status < 200 || status > 299) throw new Error(`the collector answered ${status}`)
+      if (status < 200 || status > 299) throw new Error(`the collector responded with status ${status}`)
     },
     close() {},
   }

@@ -66,7 +66,7 @@ class Forwarding {
     this.#position = readPosition(this.#path)
     metrics.gauge(
       `audit_forward_waiting_${target.name}`,
-      `Records that the ${target.name} does not have yet.`,
+      `Records that are not yet sent to the ${target.name}.`,
       () => Math.max(0, head() - this.#position.seq),
     )
   }
@@ -79,7 +79,7 @@ class Forwarding {
       } catch (error) {
         log.error(
           { error, target: target.name },
-          'the audit log cannot be read for its target; it is tried again',
+          'the audit log cannot be read for forwarding; the read will be repeated',
         )
         await this.#pause(maxRetryMs)
       }
@@ -111,13 +111,16 @@ class Forwarding {
     while (!this.#stop.aborted) {
       try {
         await target.send(records)
-        if (this.#failures > 0) log.info({ target: target.name }, 'audit records are taken again')
+        if (this.#failures > 0) log.info({ target: target.name }, 'the target accepts audit records again')
         this.#failures = 0
         return true
       } catch (error) {
         metrics.count('audit_forward_failures_total', { target: target.name })
         if (this.#failures === 0)
-          log.warn({ error, target: target.name }, 'audit records are not taken; they wait in the log')
+          log.warn(
+            { error, target: target.name },
+            'the target does not accept audit records; they wait in the log',
+          )
         await this.#pause(Math.min(maxRetryMs, firstRetryMs * 2 ** this.#failures))
         this.#failures = Math.min(this.#failures + 1, 16)
       }
@@ -142,7 +145,7 @@ class Forwarding {
     const { target, log, clock, record } = this.#options
     log.error(
       { target: target.name, count },
-      'audit records were pruned, or cannot be read, before they were sent',
+      'audit records were pruned or became unreadable before they were sent',
     )
     const details = { target: target.name, count }
     record({

@@ -73,7 +73,7 @@ async function openConnection({
       minVersion: 'TLSv1.2',
       rejectUnauthorized: true,
     })
-    const late = (): void => void socket.destroy(new Error('it took too long'))
+    const late = (): void => void socket.destroy(new Error('the deadline has passed'))
     deadline.addEventListener('abort', late, { once: true })
     // The next write notices a closed connection.
     socket.on('error', reject)
@@ -84,7 +84,7 @@ async function openConnection({
       socket.resume()
       resolve(socket)
     })
-    socket.once('close', () => reject(new Error('the server ended the connection')))
+    socket.once('close', () => reject(new Error('the server closed the connection')))
   })
 }
 
@@ -92,10 +92,10 @@ async function openConnection({
 function writeBytes(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {
-      reject(new Error('the server takes nothing'))
+      reject(new Error('the server does not accept data'))
       socket.destroy()
     }, timeoutMs)
-    const gone = (): void => reject(new Error('the server ended the connection'))
+    const gone = (): void => reject(new Error('the server closed the connection'))
     socket.once('close', gone)
     socket.write(bytes, (error) => {
       clearTimeout(late)

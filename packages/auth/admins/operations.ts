@@ -87,7 +87,7 @@ async function anotherSuperStays(
   if (count > 1) return [oneFewer]
   // If another request has removed this admin meanwhile, the count is about another super admin: start again.
   if ((await findAdmin(db, before.id))?.version !== before.version) throw new GuardFailed(0)
-  throw failure('conflict', 'The last super administrator must stay one.')
+  throw failure('conflict', 'The last super administrator cannot be removed or demoted.')
 }
 
 /** Replaces an admin with the result of `change`. Retries when another request changed the admin at the same time. */
@@ -183,7 +183,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     name: 'admins.replace',
     route: put('/admins/{admin_id}'),
     summary: 'Replace an administrator',
-    description: 'The id of the path counts; `totp_…` members are ignored.',
+    description: 'The id in the path applies; `totp_…` members are ignored.',
     tag,
     access,
     pathParameters: AdminPath,

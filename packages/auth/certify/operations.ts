@@ -34,8 +34,7 @@ export const certifyOperations: readonly Operation<CertifyServices>[] = [
     name: 'certify',
     route: post('/certify'),
     summary: 'Certify a public key under the identity of the session',
-    description:
-      'Signed with a key that signs no session tokens, so that a certificate is never accepted as one.',
+    description: 'Signed with a separate key, so that a certificate is never accepted as a session token.',
     tag: 'Certificates',
     access: anySession,
     request: Type.Object({

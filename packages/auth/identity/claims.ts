@@ -28,7 +28,7 @@ export interface AuthClaims extends Readonly<Record<string, unknown>> {
   readonly roles: readonly string[]
   readonly as_as: AuthScheme
   readonly as_rid: string
-  /** Changes when the name belongs to another user. */
+  /** Changes when the name is assigned to another user. */
   readonly as_sid: string
 }
 
@@ -44,7 +44,7 @@ export const ClaimsReply = Type.Object(
     roles: Type.Array(Type.String()),
     as_as: Type.String(),
     as_rid: Type.String(),
-    as_sid: Type.String({ description: 'Changes when the name belongs to another user.' }),
+    as_sid: Type.String({ description: 'Changes when the name is assigned to another user.' }),
   },
-  { description: 'Extra claims of the credential follow these members.' },
+  { description: 'The extra claims of the credential follow these members.' },
 )

@@ -79,7 +79,7 @@ async function usableSecretId(context: Context, role: AppRole, value: string | u
   }
   if (secret.usesLeft === 0) {
     context.audit({ principal: 'unauthenticated', reason: 'exhausted_secret_id' })
-    throw failure('forbidden', 'The secret id has been used up.')
+    throw failure('forbidden', 'The SecretID has no uses left.')
   }
   return secret
 }
@@ -100,17 +100,17 @@ function requireAddress(context: Context, role: AppRole, secret: SecretId | unde
   if (!areSubset(boundCidrs, login) || !areSubset(tokenBoundCidrs, token))
     throw refuse(
       'secret_id_outside_role',
-      'The address blocks of the secret id are not within those of its role.',
+      'The address blocks of the SecretID are not within those of its role.',
     )
   requireKnownAddress(context, login, token, boundCidrs, tokenBoundCidrs)
   if (!isWithin(login, request) || !isWithin(boundCidrs, request))
-    throw refuse('address_not_bound', 'The secret id may not be used from this address.')
+    throw refuse('address_not_bound', 'The SecretID is not permitted from this address.')
   const blocks = tokenBoundCidrs.length > 0 ? tokenBoundCidrs : token
   if (!isWithin(blocks, request))
-    throw refuse('address_not_bound', 'Tokens of this role may not be used from this address.')
+    throw refuse('address_not_bound', 'Tokens of this role are not permitted from this address.')
   return blocks
 }
 
 function wrongIds(): Error {
-  return failure('bad_request', 'The role id or the secret id is not valid.')
+  return failure('bad_request', 'The RoleID or the SecretID is invalid.')
 }

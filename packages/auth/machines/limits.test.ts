@@ -149,14 +149,14 @@ describe('limits of machines, as Vault documents them', () => {
     const other = auth.clientWith({ localAddress: '127.0.0.2' })
     const refused = await logIn(once, other.call)
     assert.equal(refused.status, 403, refused.text)
-    assert.match(refusal(refused), /may not be used from this address/)
+    assert.match(refusal(refused), /not permitted from this address/)
     assert.equal((await logIn(once)).status, 200, 'its use is still there')
 
     const narrow = await secretId({ cidr_list: '127.0.0.0/32' })
     assert.equal((await logIn(narrow.json.data.secret_id)).status, 403)
     const outside = await secretId({ cidr_list: ['127.0.0.0/8'] })
     assert.equal(outside.status, 400)
-    assert.match(refusal(outside), /^cidr_list: must lie within the address blocks of the role/)
+    assert.match(refusal(outside), /^cidr_list: must be within the address blocks of the role/)
     // The addresses of the role apply also without a secret id.
     assert.equal((await save({ secret_id_bound_cidrs: elsewhere, bind_secret_id: false })).status, 204)
     assert.equal((await logIn()).status, 403)

@@ -69,7 +69,7 @@ const TokenLimitFields = Type.Object(tokenLimitMembers)
 
 export const secretIdLimitMembers = {
   secret_id_num_uses: Type.Optional(
-    Type.Union([Count], { description: 'Maximum number of uses of a secret id; 0 = unlimited.' }),
+    Type.Union([Count], { description: 'Maximum number of uses of a SecretID; 0 = unlimited.' }),
   ),
   secret_id_bound_cidrs: Type.Optional(
     Type.Union([NameList], { description: 'Address blocks from which clients may log in with the role.' }),
@@ -132,7 +132,7 @@ export function readSecretIdLimits(
     if (readFlag(body[member] ?? false))
       throw failure(
         'bad_request',
-        `${member}: node-local secret ids are not supported; omit it, or send false.`,
+        `${member}: node-local SecretIDs are not supported; omit it, or send false.`,
       )
   return {
     numUses: readCount(body.secret_id_num_uses ?? before.numUses),
@@ -157,7 +157,7 @@ export function showSecretIdLimits({ numUses, boundCidrs }: SecretIdLimits) {
   }
 }
 
-const ifSet = { description: 'Absent: without limit.' }
+const ifSet = { description: 'Absent: no limit.' }
 export const tokenLimitReply = {
   token_bound_cidrs: Type.Optional(Type.Array(Type.String(), ifSet)),
   token_num_uses: Type.Optional(Type.Integer(ifSet)),
@@ -188,7 +188,7 @@ export function requireKnownAddress(
   audit({ reason: 'address_not_known' })
   throw failure(
     'forbidden',
-    'The role is bound to addresses, and the address of the client is not known: the request was forwarded by a key management service that does not share WARDER_PEER_SECRET, or by a proxy that is not in audit_trusted_proxy_cidrs.',
+    'The role is bound to addresses, but the address of the client is unknown: the request was forwarded by a key management service that does not share WARDER_PEER_SECRET, or by a proxy that is not in audit_trusted_proxy_cidrs.',
   )
 }
 

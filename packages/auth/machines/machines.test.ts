@@ -175,7 +175,7 @@ describe('machines', () => {
     ]
     for (const answer of bad) {
       assert.equal(answer.status, 400)
-      assert.deepEqual(answer.json.errors, ['The role id or the secret id is not valid.'])
+      assert.deepEqual(answer.json.errors, ['The RoleID or the SecretID is invalid.'])
     }
     assert.equal((await login(7, 'x')).status, 400)
     assert.equal((await auth.call('POST', '/auth/approle/login')).status, 400)

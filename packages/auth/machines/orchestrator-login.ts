@@ -61,7 +61,7 @@ async function exchange(
     requireKnownAddress(context, role.tokenLimits.boundCidrs)
     if (!isWithin(role.tokenLimits.boundCidrs, context.request)) {
       context.audit({ reason: 'address_not_bound' })
-      throw failure('forbidden', 'Tokens of this role may not be used from this address.')
+      throw failure('forbidden', 'Tokens of this role are not permitted from this address.')
     }
     const issued = issueToken(
       {

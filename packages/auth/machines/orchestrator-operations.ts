@@ -54,7 +54,7 @@ const RoleFields = Type.Object({
     PlainText({ maxLength: 2048, description: "Vault's name for one of bound_audiences." }),
   ),
   token_policies: Type.Optional(NameList),
-  policies: Type.Optional(Type.Union([NameList], { description: 'The older name of token_policies.' })),
+  policies: Type.Optional(Type.Union([NameList], { description: 'Deprecated name of token_policies.' })),
   alias_name_source: Type.Optional(
     Type.String({ maxLength: 64, description: 'serviceaccount_name: the entity is namespace and name.' }),
   ),
@@ -81,7 +81,7 @@ function readAudiences({
   if (audience === '') return audiences
   if (audiences === undefined || audiences.length === 0) return [audience]
   if (audiences.length === 1 && audiences[0] === audience) return audiences
-  throw failure('bad_request', 'audience: contradicts bound_audiences; send only one of the two.')
+  throw failure('bad_request', 'audience: contradicts bound_audiences; send only one of them.')
 }
 
 /** Like Vault, an update changes only the members that the request contains. */

@@ -102,5 +102,5 @@ export async function requirePolicies(context: Context, policies: readonly strin
   if (!policies.some((policy) => powerful.has(policy))) return
   const powers = await requireRolePowers(context)
   if (!powers.isSuper)
-    throw failure('forbidden', 'Only a super administrator may give policies over sessions or roles.')
+    throw failure('forbidden', 'Only a super administrator may assign policies over sessions or roles.')
 }

@@ -38,13 +38,13 @@ const noRole = { 404: 'There is no such role.' }
 const SecretIdFields = Type.Object({
   ttl: Type.Optional(
     Type.Union([Duration], {
-      description: 'Within secret_id_ttl of the role, which applies where it is absent or 0.',
+      description: 'At most secret_id_ttl of the role, which is the default if this is absent or 0.',
     }),
   ),
   num_uses: Type.Optional(Count),
   cidr_list: Type.Optional(
     Type.Union([NameList], {
-      description: 'Address blocks from which the secret id may be used, within those of the role.',
+      description: 'Address blocks from which the SecretID may be used, within those of the role.',
     }),
   ),
   token_bound_cidrs: Type.Optional(
@@ -57,12 +57,12 @@ const SecretIdFields = Type.Object({
 const ByAccessor = Type.Object({ secret_id_accessor: Accessor })
 const ByAccessorOrValue = Type.Object({
   secret_id_accessor: Type.Optional(Accessor),
-  secret_id: Type.Optional(Type.String({ maxLength: 256, description: 'The secret id itself.' })),
+  secret_id: Type.Optional(Type.String({ maxLength: 256, description: 'The SecretID.' })),
 })
 const SecretIdReply = Type.Object({
   data: Type.Object({
     secret_id_accessor: Text,
-    secret_id_num_uses: Type.Integer({ description: 'Uses that are left; 0 = without limit.' }),
+    secret_id_num_uses: Type.Integer({ description: 'Remaining uses; 0 = unlimited.' }),
     expiration_time: Type.Integer({ description: 'Unix seconds; 0 = never.' }),
     cidr_list: Type.Optional(Type.Array(Text)),
     token_bound_cidrs: Type.Optional(Type.Array(Text)),
@@ -122,7 +122,7 @@ function blocksWithin(
 ): readonly string[] {
   const blocks = readCidrs(member, value)
   if (areSubset(blocks, ofRole)) return blocks
-  throw failure('bad_request', `${member}: must lie within the address blocks of the role.`)
+  throw failure('bad_request', `${member}: must be within the address blocks of the role.`)
 }
 
 /** Does nothing when there is no such secret id of the role. */
@@ -154,7 +154,7 @@ function describeSecretId(
     found.roleName === role.name &&
     found.usesLeft !== 0 &&
     (found.expiresAt === 0 || found.expiresAt > now)
-  if (!usable) throw failure('not_found', 'There is no such secret id of this role.')
+  if (!usable) throw failure('not_found', 'This role has no such SecretID.')
   return {
     data: {
       secret_id_accessor: found.accessor,
@@ -183,7 +183,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id.list',
     route: list('/auth/approle/role/{name}/secret-id'),
-    summary: 'Accessors of the usable secret ids of a role, at most a thousand',
+    summary: 'Accessors of the usable SecretIDs of a role, at most a thousand',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
     errors: noRole,
     async act({ path }, context) {
@@ -196,10 +196,10 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id.lookup',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/lookup'),
-    summary: 'Properties of a secret id',
+    summary: 'Properties of a SecretID',
     request: Type.Object({ secret_id: Type.String({ maxLength: 256 }) }),
     reply: SecretIdReply,
-    errors: { 404: 'There is no such role or secret id.' },
+    errors: { 404: 'There is no such role or SecretID.' },
     async act({ path, body }, context) {
       const role = await ownRole(context, path.name)
       return describeSecretId(
@@ -213,7 +213,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id.destroy',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/destroy'),
-    summary: 'Destroy a secret id of this role, by its accessor or its value',
+    summary: 'Destroy a SecretID of this role, by its accessor or its value',
     request: ByAccessorOrValue,
     status: 204,
     errors: noRole,
@@ -223,10 +223,10 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id_accessor.lookup',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/lookup'),
-    summary: 'Properties of a secret id, by its accessor',
+    summary: 'Properties of a SecretID, by its accessor',
     request: ByAccessor,
     reply: SecretIdReply,
-    errors: { 404: 'There is no such role or secret id.' },
+    errors: { 404: 'There is no such role or SecretID.' },
     async act({ path, body }, context) {
       const role = await ownRole(context, path.name)
       const found = await findSecretIdByAccessor(context.services.db, body.secret_id_accessor)
@@ -237,7 +237,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id_accessor.destroy',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/destroy'),
-    summary: 'Destroy a secret id of this role by its accessor',
+    summary: 'Destroy a SecretID of this role, by its accessor',
     request: ByAccessor,
     status: 204,
     errors: noRole,

@@ -112,7 +112,7 @@ export const tokenOperations = withAliases([
     request: Type.Object({}),
     foreignMembers: {
       names: ['increment'],
-      because: 'Vault documents it as a request that the server may ignore: the role determines the lease.',
+      because: 'Ignored, as Vault permits: the role determines the lease.',
     },
     reply: MachineAuthReply,
     errors: { 403: 'The token is missing, not valid or not renewable.' },

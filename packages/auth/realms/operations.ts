@@ -114,7 +114,7 @@ export function realmOperations<Services extends RealmServices>(
       route: put('/admins/realms/{realm_id}'),
       summary: 'Replace the configuration of a realm',
       description:
-        'The id of the path applies. Existing sessions keep their ages. When an identity provider is no longer ' +
+        'The id in the path applies. Existing sessions keep their maximum ages. If an identity provider is no longer ' +
         'listed, the sessions of its users end.',
       tag,
       access: superAdmin,
@@ -123,7 +123,7 @@ export function realmOperations<Services extends RealmServices>(
       reply: RealmReply,
       errors: {
         404: 'There is no such realm.',
-        409: 'No super administrator could log in any more, or Admins name users of an identity provider that goes.',
+        409: 'No super administrator could log in any more, or Admins refer to users of a removed identity provider.',
       },
       async act({ path, body }, context) {
         const { db, metrics } = context.services

@@ -47,10 +47,10 @@ const Question = Type.Object({
     Type.String({
       pattern: '^[0-9]{1,15}$',
       description:
-        'Number of the last entry that the subscriber has applied, where it is behind `after` (default `after`).',
+        'Number of the last entry that the subscriber has applied, if lower than `after` (default `after`).',
     }),
   ),
-  nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', description: 'New for each request.' }),
+  nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', description: 'Unique for each request.' }),
   wait: Type.Optional(
     Type.String({ pattern: '^([0-9]|1[0-9]|20)$', description: 'Seconds to wait for an entry, 0 to 20.' }),
   ),

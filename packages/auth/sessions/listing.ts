@@ -19,7 +19,7 @@ const ListedSession = Type.Object({
   username: Text,
   auth_scheme: Text,
   created_at: Type.Integer(),
-  ends_at: Type.Integer({ description: 'When it ends unless it is used before, Unix seconds.' }),
+  ends_at: Type.Integer({ description: 'Time at which it ends if it is not used before, in Unix seconds.' }),
 })
 
 function describeSession(session: Session): Static<typeof ListedSession> {

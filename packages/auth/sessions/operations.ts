@@ -96,7 +96,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
   define({
     name: 'sessions.get',
     route: get('/sessions/{session_id}'),
-    summary: 'A session, or null when it is missing, ended or not visible',
+    summary: 'A session, or null if it does not exist, has ended or is not visible to the caller',
     tag,
     access: sessionAccess,
     pathParameters: SessionPath,

@@ -76,7 +76,7 @@ export function createSessionManager(parts: {
     try {
       await db.commit([sessionSlide(session.id, end)])
     } catch (error) {
-      log.warn({ detail: String(error) }, 'the idle limit of a session could not be moved')
+      log.warn({ detail: String(error) }, 'the idle limit of a session could not be extended')
     }
   }
 

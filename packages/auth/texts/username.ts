@@ -33,7 +33,7 @@ export function isNewUsername(name: string): boolean {
 
 const rule =
   'username: must have 1 to 256 characters in Unicode NFC, no control or format characters and no blank at either ' +
-  'end, and be neither . nor ..'
+  'end, and must not be . or ..'
 
 /** Validates the name of a user who may exist. @throws failure('bad_request') */
 export function checkUsername(name: string): void {
@@ -53,7 +53,7 @@ export function checkNewUsername(name: string): void {
  */
 export function checkNewCredentialName(name: string): void {
   checkNewUsername(name)
-  if (name.includes(':')) throw failure('bad_request', 'username: must not have a colon.')
+  if (name.includes(':')) throw failure('bad_request', 'username: must not contain a colon.')
 }
 
 /**

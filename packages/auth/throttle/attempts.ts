@@ -40,7 +40,7 @@ export function createAttempts(counter: FailureCounter, now: () => number, worke
       return gate
     }
     if (!waiting.tryAcquire(client, 1))
-      throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 2 })
+      throw failure('overloaded', 'too many logins are waiting', { retryAfterSeconds: 2 })
     await new Promise<void>((resolve) => gate.waiting.push(resolve))
     waiting.release(client, 1)
     return gate

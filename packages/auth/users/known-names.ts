@@ -25,7 +25,7 @@ export const knownOperations: readonly Operation<KnownServices>[] = [
     summary: 'Whether a user and a machine of this name are known',
     description:
       'For services of the installation (`X-Warder-Peer`). `machine` is null for accounts of orchestrators, which are ' +
-      'registered nowhere here.',
+      'not registered in this service.',
     tag: 'Sessions',
     ...forPeers,
     queryParameters: Question,

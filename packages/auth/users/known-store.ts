@@ -14,7 +14,7 @@ const role = query<[name: string, realm: string], Answer>(
   'SELECT 1 AS known FROM approle_role WHERE name = ? AND realm_id = ?',
 )
 
-/** How a user name is in use. */
+/** Use of a user name. */
 export interface Standing {
   /** Registered with a password. */
   readonly password: boolean

@@ -32,15 +32,17 @@ export const personOperations = [
   define({
     name: 'persons.get',
     route: get('/realms/{realm_id}/persons/{username}'),
-    summary: 'How a user name is in use',
+    summary: 'Use of a user name',
     tag,
     access,
     pathParameters: PersonPath,
     reply: Type.Object({
       username: Type.String(),
       password: Type.Boolean({ description: 'Registered with a password.' }),
-      provider: Type.Boolean({ description: 'An identity provider (JWT) of the realm has the name.' }),
-      person: Type.Boolean({ description: 'A user has logged in with it, by any scheme.' }),
+      provider: Type.Boolean({
+        description: 'The name is bound to an identity provider (JWT) of the realm.',
+      }),
+      person: Type.Boolean({ description: 'A user has logged in with the name, with any scheme.' }),
     }),
     errors: { 404: 'The name is not in use.' },
     async act({ path: { realm_id: realm, username } }, { services: { db } }) {
@@ -63,7 +65,7 @@ export const personOperations = [
     status: 204,
     errors: {
       404: 'There is no such realm.',
-      409: 'The name is registered: delete the credential, release the name.',
+      409: 'The name is registered: delete the credential or release the name.',
     },
     async act({ path: { realm_id: realm, username } }, context) {
       const { db, metrics, now } = context.services
@@ -71,10 +73,7 @@ export const personOperations = [
       const { password, provider } = await readStanding(db, realm, username)
       context.audit({ realm, object: username })
       if (password || provider)
-        throw failure(
-          'conflict',
-          'The name is registered: delete the credential, or release the name, first.',
-        )
+        throw failure('conflict', 'The name is registered: first delete the credential or release the name.')
       const end = { at: now(), reason: 'deleted' } as const
       const results = await context.commit([
         ...personEnd(db, realm, username, end),

@@ -22,12 +22,12 @@ export const errorKinds = {
   method_not_allowed: {
     status: 405,
 
-    sentence: 'This path does not answer that method.',
+    sentence: 'This path does not support that method.',
   },
   conflict: {
     status: 409,
 
-    sentence: 'It exists already, or another request changed it first.',
+    sentence: 'The object already exists, or another request changed it first.',
   },
   payload_too_large: {
     status: 413,
@@ -37,7 +37,7 @@ export const errorKinds = {
   unsupported_media_type: {
     status: 415,
 
-    sentence: 'The content type of the body is not supported here.',
+    sentence: 'The content type of the body is not supported.',
   },
   expectation_failed: {
     status: 417,
@@ -46,7 +46,7 @@ export const errorKinds = {
   unsupported_algorithm: {
     status: 422,
 
-    sentence: 'The algorithm is unknown or not supported here.',
+    sentence: 'The algorithm is unknown or not supported.',
   },
   crypto_failure: {
     status: 422,
@@ -92,7 +92,7 @@ export const errorKinds = {
   },
   bad_gateway: {
     status: 502,
-    sentence: 'The service behind this one did not answer: try again.',
+    sentence: 'The upstream service did not respond: try again.',
   },
   overloaded: {
     status: 503,
@@ -103,7 +103,7 @@ export const errorKinds = {
   storage_unavailable: {
     status: 503,
 
-    sentence: 'The database cannot be used now: wait and try again.',
+    sentence: 'The database is unavailable: wait and try again.',
     fixed: true,
   },
   audit_unavailable: {

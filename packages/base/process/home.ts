@@ -30,7 +30,7 @@ export function openHome(path: string): string {
     mkdirSync(home, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new StartupError(
-      `cannot make the home folder ${home}: ${describeWriteError(error, home)}; set WARDER_HOME or --home to another`,
+      `cannot create the home folder ${home}: ${describeWriteError(error, home)}; set WARDER_HOME or --home to another`,
     )
   }
   requireUsableHome(home)
@@ -80,7 +80,7 @@ export function requireUsableHome(home: string): void {
   }
   if (existsSync(join(home, restoreFolder)))
     throw new StartupError(
-      `a restore into ${home} is under way or was interrupted: run warder restore again with the same backup`,
+      `a restore into ${home} is running or was interrupted: run warder restore again with the same backup`,
     )
   try {
     accessSync(home, constants.W_OK | constants.X_OK)

@@ -29,7 +29,7 @@ export function takeLock(path: string, formatHeld: (pid: string) => string): () 
     if (error instanceof StartupError) throw error
     throw new StartupError(`${path} cannot be written: ${describeWriteError(error, path)}`)
   }
-  throw new StartupError(`${path} is taken by another process that is starting`)
+  throw new StartupError(`${path} is locked by another process that is starting`)
 }
 
 /** Whether a process holds the lock now; nothing is written. */

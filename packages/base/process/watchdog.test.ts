@@ -64,7 +64,7 @@ test('a worker in an endless loop is named with its operation and replaced', asy
     const deadline = performance.now() + 30_000
     while ((await ask('/health')) !== 200) assert.ok(performance.now() < deadline, 'another worker serves')
     assert.equal(gate.starts(), 2)
-    assert.match(lines.join(''), /"last_operation":"test.loop".*does not answer: the worker is ended/)
+    assert.match(lines.join(''), /"last_operation":"test.loop".*does not respond: the worker is terminated/)
   } finally {
     await service.stop()
     written.mock.restore()

@@ -30,7 +30,7 @@ export class Reader {
   }
 
   take(length: number): Uint8Array {
-    if (length > this.left) this.refuse('it ends early')
+    if (length > this.left) this.refuse('it is truncated')
     const taken = this.#bytes.subarray(this.#at, this.#at + length)
     this.#at += length
     return taken
@@ -88,12 +88,12 @@ export class Reader {
     try {
       return utf8.decode(this.bytes())
     } catch (error) {
-      if (error instanceof TypeError) return this.refuse('a text is not UTF-8')
+      if (error instanceof TypeError) return this.refuse('a string is not UTF-8')
       throw error
     }
   }
 
   end(): void {
-    if (this.left > 0) this.refuse('bytes follow its end')
+    if (this.left > 0) this.refuse('it has trailing bytes')
   }
 }

@@ -30,7 +30,7 @@ export function decapsulate(userKey: UserKey, encapsulation: Encapsulation): Uin
   if (mode !== 'PostQuantum' && points.length !== userKey.id.length) throw cannotOpen()
   const secrets = [...userKey.rights.values()].flat().filter((secret) => secretMode(secret) === mode)
   if (secrets.length * targets.length > maxTrials)
-    throw covercryptError('too_large', 'The user key and the ciphertext have too many rights together.')
+    throw covercryptError('too_large', 'The user key and the ciphertext have too many rights in total.')
   const shared = mode === 'PostQuantum' ? undefined : (sumProducts(userKey.id, points) ?? throwCannotOpen())
   const transcript = hashTranscript(
     points,

@@ -71,7 +71,7 @@ function commonMode(targets: readonly RightPublic[]): SecurityMode {
   if (mode === undefined || modes.size > 1)
     throw covercryptError(
       'mixed_modes',
-      'The alternatives of the policy differ in their protection (classic, hybrid, post-quantum): encrypt for each apart.',
+      'The alternatives of the policy differ in their protection (classic, hybrid, post-quantum): encrypt for each separately.',
     )
   return mode
 }

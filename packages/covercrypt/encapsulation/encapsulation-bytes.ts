@@ -34,7 +34,7 @@ export function readEncapsulation(reader: Reader): Encapsulation {
 
 function readPoint(reader: Reader): Uint8Array {
   const point = reader.take(pointBytes)
-  return isPoint(point) ? point : reader.refuse('a point is the identity or no canonical encoding')
+  return isPoint(point) ? point : reader.refuse('a point is the identity or not canonically encoded')
 }
 
 export function encodeEncapsulation({ mode, tag, points, targets }: Encapsulation): Uint8Array<ArrayBuffer> {

@@ -50,5 +50,5 @@ export function xorMask(seed: Uint8Array, mask: Uint8Array): Uint8Array {
 
 /** The common error for a key without a matching right and for an altered ciphertext. */
 export function cannotOpen(): Error {
-  return covercryptError('cannot_open', 'The key does not open the ciphertext.')
+  return covercryptError('cannot_open', 'The key cannot decrypt the ciphertext.')
 }

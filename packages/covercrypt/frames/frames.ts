@@ -36,7 +36,7 @@ export function decodeBulkSealRequest(data: Uint8Array): BulkSealRequest {
   const policy = readPolicy(reader)
   // Clients before version 5 of the deployed product put header metadata, usually empty, before the items.
   if (reader.left > 1 && data[reader.position] === 0)
-    reader.refuse('after the policy come the items, without header metadata')
+    reader.refuse('the items must follow the policy, without header metadata')
   return { policy, plaintexts: readItems(reader) }
 }
 
@@ -55,7 +55,7 @@ export function encodeItems(items: readonly Uint8Array[]): Uint8Array<ArrayBuffe
 
 function readItems(reader: Reader): readonly Uint8Array[] {
   const count = reader.count(1)
-  if (count > maxItems) throw covercryptError('too_large', `Bulk data have at most ${maxItems} items.`)
+  if (count > maxItems) throw covercryptError('too_large', `Bulk data may contain at most ${maxItems} items.`)
   const items = Array.from({ length: count }, () => reader.bytes())
   reader.end()
   return items

@@ -38,7 +38,7 @@ export function decodeMasterKey(bytes: Uint8Array): MasterKey {
   const users = reader.list(1 + scalarBytes, () => readUserId(reader, tracers.length))
   const rights = readRights(reader, 2 + minPartBytes, () => readRevisions(reader))
   checkRights(reader, rights.size)
-  if (!reader.flag('an option')) reader.refuse('it has no key that signs user keys')
+  if (!reader.flag('an option')) reader.refuse('it has no signing key for user keys')
   const signingKey = reader.take(signingKeyBytes)
   const structure = readStructure(reader)
   reader.end()
@@ -96,7 +96,7 @@ export function decodeUserKey(bytes: Uint8Array): UserKey {
   const reader = new Reader(bytes, 'user key')
   const id = readUserId(reader)
   const tracingPoints = readTracingPoints(reader)
-  if (tracingPoints.length !== id.length) reader.refuse('it has another number of tracers than of scalars')
+  if (tracingPoints.length !== id.length) reader.refuse('its numbers of tracers and scalars differ')
   const rights = readRights(reader, 1 + minPartBytes, () => {
     const secrets = reader.list(minPartBytes, () => readSecret(reader))
     return secrets.length === 0 ? reader.refuse('a right has no secret') : secrets
@@ -128,5 +128,5 @@ function checkTracers(reader: Reader, count: number): void {
 }
 
 function checkRights(reader: Reader, count: number): void {
-  if (count > maxRights) reader.refuse(`it has ${count} rights; ${maxRights} is the most`)
+  if (count > maxRights) reader.refuse(`it has ${count} rights, more than the maximum of ${maxRights}`)
 }

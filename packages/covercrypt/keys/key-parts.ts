@@ -20,12 +20,12 @@ export function readScalar(reader: Reader): Scalar {
 
 export function readPoint(reader: Reader): Point {
   const point = reader.take(pointBytes)
-  return isPoint(point) ? point : reader.refuse('a point is the identity or no canonical encoding')
+  return isPoint(point) ? point : reader.refuse('a point is the identity or not canonically encoded')
 }
 
 function readDecapsulationKey(reader: Reader): Uint8Array {
   const key = reader.take(decapsulationKeyBytes)
-  return isDecapsulationKey(key) ? key : reader.refuse('a key of ML-KEM does not hold its own hash')
+  return isDecapsulationKey(key) ? key : reader.refuse('an ML-KEM key does not contain its own hash')
 }
 
 /** The shortest secret and public part: a mode and a scalar or a point. */
@@ -62,7 +62,7 @@ const none = new Uint8Array(0)
 export function readUserId(reader: Reader, tracers?: number): UserId {
   const id = reader.list(scalarBytes, () => readScalar(reader))
   if (id.length === 0 || id.length > maxTracers || (tracers !== undefined && id.length !== tracers))
-    reader.refuse('the identifier of a user has another length than the list of tracers')
+    reader.refuse('the lengths of a user identifier and the list of tracers differ')
   return id
 }
 

@@ -84,7 +84,7 @@ export function computeSignature({ id, rights }: UserKey, signingKey: Uint8Array
  */
 export function refreshUserKey(master: MasterKey, userKey: UserKey): UserKey {
   if (!isOwn(master, userKey))
-    throw covercryptError('foreign_key', 'The user key was not made by this master key, or it was altered.')
+    throw covercryptError('foreign_key', 'The user key was not created by this master key, or was modified.')
   const rights = new Map<Right, readonly RightSecret[]>()
   for (const [right, held] of userKey.rights) {
     const revisions = master.rights.get(right)

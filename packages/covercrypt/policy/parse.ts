@@ -46,7 +46,7 @@ function tokenize(text: string): readonly Token[] {
     if (piece === '') continue
     if (piece === '(' || piece === ')' || piece === '&&' || piece === '||' || piece === '*')
       tokens.push(piece)
-    else if (/^[&|]/.test(piece)) refuse(`${piece.slice(0, 8)} is no operator; write && or ||`)
+    else if (/^[&|]/.test(piece)) refuse(`${piece.slice(0, 8)} is not an operator; write && or ||`)
     else tokens.push(parseAttributeName(piece))
     if (!/^[()&|]/.test(piece) && ++terms > maxTerms)
       throw covercryptError('too_large', `A policy names at most ${maxTerms} attributes.`)
@@ -85,7 +85,7 @@ class Parser {
       policy = requireBounded(either(policy, next.policy))
     }
     if (hasAlternatives && isJoined)
-      refuse('&& and || stand side by side; write (A && B) || C or A && (B || C)')
+      refuse('&& and || are mixed without parentheses; write (A && B) || C or A && (B || C)')
     return policy
   }
 
@@ -123,7 +123,7 @@ class Parser {
     if (token === '(') return this.#parenthesised()
     if (token === '*') {
       const next = this.#next()
-      if (next !== undefined && next !== ')') refuse('* must be the last element, or stand in parentheses')
+      if (next !== undefined && next !== ')') refuse('* must be the last element or be in parentheses')
       return [[]]
     }
     if (token === undefined) return refuse('it ends after an operator')

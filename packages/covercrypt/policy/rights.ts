@@ -105,12 +105,12 @@ function addName(
   if (twice === 'refused' && named.has(dimension))
     throw covercryptError(
       'invalid_policy',
-      `The policy asks for two attributes of ${dimension.name} at once.`,
+      `The policy requires two attributes of ${dimension.name} at once.`,
     )
   if (shared.has(attribute.id))
     throw covercryptError(
       'invalid_policy',
-      `Another attribute has the id of ${formatQualifiedName(dimension, attribute)}, so keys of one would open the other: delete one of them.`,
+      `Another attribute has the id of ${formatQualifiedName(dimension, attribute)}, so keys of one would decrypt data of the other: delete one of them.`,
     )
   named.set(dimension, attribute)
 }

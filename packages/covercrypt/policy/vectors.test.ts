@@ -55,7 +55,7 @@ test('truncated policies, and those that two releases read differently, are refu
     'D::d && (A::a || B::b && C::c)',
     '(A::a || B::b) C::c || D::d',
   ])
-    assert.throws(() => parsePolicy(policy), /side by side; write \(A && B\) \|\| C/, policy)
+    assert.throws(() => parsePolicy(policy), /are mixed without parentheses; write \(A && B\) \|\| C/, policy)
   for (const policy of ['A::a &&', '(A::a &&) && B::b', 'A::a && &&', '(A::a || B::b) &&'])
     assert.throws(() => parsePolicy(policy), { code: 'invalid_policy' }, policy)
   assert.equal(parsePolicy('(A::a && B::b) || C::c').length, 2)

@@ -43,7 +43,7 @@ function remembering(userKey: UserKey): KeyOpener {
     if (keys.size >= maxEncapsulations)
       throw covercryptError(
         'too_large',
-        `Bulk data hold at most ${maxEncapsulations} different encapsulations.`,
+        `Bulk data may contain at most ${maxEncapsulations} different encapsulations.`,
       )
     const key = recoverDataKey(userKey, encapsulation)
     keys.set(name, key)

@@ -31,7 +31,7 @@ export function addAttribute(structure: Structure, wanted: NewAttribute, id: num
   if (!dimension.ordered && wanted.after !== undefined)
     throw covercryptError(
       'invalid_structure',
-      `The dimension ${dimension.name} is no hierarchy: its attributes have no order to insert into.`,
+      `The dimension ${dimension.name} is not a hierarchy, so its attributes have no order.`,
     )
   const below = wanted.after === undefined ? 0 : findIndex(dimension, wanted.after) + 1
   const attributes = dimension.ordered

@@ -28,10 +28,10 @@ export function checkName(name: string, what: string): string {
   if (!name.isWellFormed()) refuse('it is not Unicode text')
   if (name !== name.trim()) refuse('blanks surround it')
   if (/::|^:|:$/.test(name))
-    refuse('it holds ::, or a colon at an end; :: separates a dimension from an attribute')
-  if (/[()&|]/.test(name)) refuse('it holds one of ( ) & |, which policies use as operators')
-  if (/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/u.test(name)) refuse('it holds a control or invisible character')
-  if (name.startsWith('*')) refuse('it begins with *, which stands for every right')
+    refuse('it contains ::, or begins or ends with a colon; :: separates a dimension from an attribute')
+  if (/[()&|]/.test(name)) refuse('it contains one of ( ) & |, which policies use as operators')
+  if (/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/u.test(name)) refuse('it contains a control or invisible character')
+  if (name.startsWith('*')) refuse('it begins with *, which means every right')
   return name
 }
 

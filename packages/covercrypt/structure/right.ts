@@ -39,7 +39,10 @@ export interface RightState {
 export function combinations(choices: readonly (readonly Attribute[])[]): (readonly Attribute[])[] {
   const size = choices.reduce((product, list) => product * (list.length + 1), 1)
   if (size > maxRights)
-    throw covercryptError('too_large', `The access structure spans ${size} rights; ${maxRights} is the most.`)
+    throw covercryptError(
+      'too_large',
+      `The access structure spans ${size} rights, more than the maximum of ${maxRights}.`,
+    )
   let found: (readonly Attribute[])[] = [[]]
   for (const list of choices)
     found = found.flatMap((chosen) => [chosen, ...list.map((attribute) => [...chosen, attribute])])

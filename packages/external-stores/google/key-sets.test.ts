@@ -34,7 +34,7 @@ test('key sets are fetched once, outlive an outage of their issuers, and are fet
     clock.advance(86_400)
     assert.equal((await wrap(world)).status, 200, `day ${day}`)
   }
-  assert.ok(world.kms.log.some((line) => line.includes('the keys fetched before stay')))
+  assert.ok(world.kms.log.some((line) => line.includes('the previous keys stay in use')))
   assert.ok(issuers.requests.length > 2)
 
   issuers.up = true

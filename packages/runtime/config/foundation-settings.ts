@@ -37,7 +37,10 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
 
 function listenSettings(name: string, port: number) {
   return {
-    host: text({ default: '127.0.0.1', docs: 'Address to listen on; 0.0.0.0 or :: for all of the machine.' }),
+    host: text({
+      default: '127.0.0.1',
+      docs: 'Address to listen on; 0.0.0.0 or :: = all addresses of the machine.',
+    }),
     port: integer({
       default: port,
       min: 0,
@@ -49,20 +52,20 @@ function listenSettings(name: string, port: number) {
       default: 0,
       min: 0,
       max: 256,
-      docs: 'Threads that serve; 0 = one for each core, where a machine of one or two cores begins with one and adds the other when there is load.',
+      docs: 'Number of worker threads; 0 = one for each core (a machine with one or two cores starts with one, and adds a second under load).',
     }),
     plaintext_http: boolean({
       default: false,
-      docs: 'Serve HTTP without TLS: only behind a proxy that ends TLS, or for a measurement.',
+      docs: 'Serve HTTP without TLS: only behind a proxy that terminates TLS, or for measurements.',
     }),
   }
 }
 
 const tlsSettings = {
   tls_cert_file: optionalText({
-    docs: "The server's certificate chain (PEM); default: the local authority's of the first run.",
+    docs: 'Certificate chain of the server (PEM). Default: issued by the local authority at the first run.',
   }),
-  tls_key_file: optionalText({ docs: 'Its private key (PEM).' }),
+  tls_key_file: optionalText({ docs: 'Private key of tls_cert_file (PEM).' }),
   tls_cipher_suites: optionalText({
     docs: 'Cipher suites by OpenSSL or IANA name, separated by colons; only TLS 1.3 names = TLS 1.3 only. Default: Mozilla intermediate, version 5.',
   }),
@@ -71,12 +74,12 @@ const tlsSettings = {
   }),
   clients_crl_files: list({
     default: [],
-    docs: 'CRLs (PEM or DER) of the authorities in `clients_ca_cert_file`, which must have signed them. A change of a file counts within a second, also on connections that are open.',
+    docs: 'CRLs (PEM or DER) of the authorities in `clients_ca_cert_file`, which must have signed them. A changed file takes effect within a second, also on open connections.',
   }),
   clients_crl_failure_mode: choice({
     default: 'continue',
     choices: ['continue', 'reject'],
-    docs: 'When a client authority has no CRL, or it has expired: continue (and say so in the log), or reject its certificates.',
+    docs: 'If a client authority has no CRL or an expired one: continue (with a warning in the log), or reject its certificates.',
   }),
 }
 
@@ -86,41 +89,41 @@ function databaseSettings(name: string) {
       `sqlite:PATH or postgresql://USER@HOST,HOST/DATABASE?sslmode=verify-full. Default: sqlite:${name}.db in the home folder.`,
     ),
     database_password_file: optionalText({
-      docs: 'PostgreSQL: file with the password, for its owner alone (0600; of root: 0640). It is read at each connection.',
+      docs: 'PostgreSQL: file with the password, readable only by its owner (0600; owned by root: 0640). It is read for each connection.',
     }),
     database_read_connections: integer({
       default: 2,
       min: 1,
       max: 64,
-      docs: 'PostgreSQL: connections of each thread for single statements, which are pipelined.',
+      docs: 'PostgreSQL: number of connections of each thread for single statements, which are pipelined.',
     }),
     database_write_connections: integer({
       default: 6,
       min: 1,
       max: 256,
-      docs: 'PostgreSQL: connections of each thread for commits, at most.',
+      docs: 'PostgreSQL: maximum number of connections of each thread for commits.',
     }),
     database_connect_timeout_ms: optionalInteger({
       min: 100,
       max: 60_000,
-      docs: 'PostgreSQL: time for a host to answer. Unset = `connect_timeout` of the address, else 10 s, of several hosts 3 s each.',
+      docs: 'PostgreSQL: timeout of a connection attempt to a host. Unset = `connect_timeout` of the address, otherwise 10 s for one host and 3 s each for several.',
     }),
     database_statement_timeout_ms: integer({
       default: 15_000,
       min: 100,
       max: 600_000,
-      docs: 'PostgreSQL: time for a statement.',
+      docs: 'PostgreSQL: timeout of a statement.',
     }),
     database_migration_timeout_ms: integer({
       default: 600_000,
       min: 0,
       max: 86_400_000,
-      docs: 'PostgreSQL: time for a statement that changes tables at an upgrade; 0 = no limit.',
+      docs: 'PostgreSQL: timeout of a statement that changes tables at an upgrade; 0 = no limit.',
     }),
     database_wait_ms: optionalInteger({
       min: 0,
       max: 86_400_000,
-      docs: 'PostgreSQL: how long a start waits for a database that cannot be reached, and says so at /health meanwhile. Unset = as long as it takes.',
+      docs: 'PostgreSQL: how long a start waits for an unreachable database, which /health reports meanwhile. Unset = no limit.',
     }),
   }
 }
@@ -129,11 +132,11 @@ const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: ['file', 'environment', 'passphrase'],
-    docs: 'Where the root key comes from: a file (made on the first run), WARDER_ROOT_KEY, or WARDER_ROOT_KEY_PASSPHRASE.',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, or WARDER_ROOT_KEY_PASSPHRASE.',
   }),
   root_key_file: text({
     default: 'root.key',
-    docs: 'The root key file, mode 0600. Keep a copy: without it nothing opens.',
+    docs: 'Root key file, mode 0600. Store a copy: without it, no sealed data can be decrypted.',
   }),
 }
 
@@ -142,31 +145,31 @@ function limitSettings(bodyLimitBytes: number) {
     rate_limit_per_second: optionalInteger({
       min: 1,
       max: 1_000_000,
-      docs: 'Requests a second for each TCP peer address (IPv6: each /64); bursts of three times as many. Unset = no limit.',
+      docs: 'Maximum requests per second for each TCP peer address (IPv6: each /64), with bursts of three times that. Unset = no limit.',
     }),
     body_limit_bytes: integer({
       default: bodyLimitBytes,
       min: 1024,
       max: 67_108_864,
-      docs: 'Largest request body.',
+      docs: 'Maximum size of a request body.',
     }),
     headers_timeout_ms: integer({
       default: 10_000,
       min: 100,
       max: 600_000,
-      docs: 'Time for the headers of a request to arrive.',
+      docs: 'Timeout for the headers of a request.',
     }),
     request_timeout_ms: integer({
       default: 30_000,
       min: 100,
       max: 600_000,
-      docs: 'Time for a whole request to arrive.',
+      docs: 'Timeout for a complete request.',
     }),
     keep_alive_timeout_ms: integer({
       default: 120_000,
       min: 100,
       max: 3_600_000,
-      docs: 'Time an idle connection is kept.',
+      docs: 'Timeout of an idle connection.',
     }),
   }
 }
@@ -174,13 +177,13 @@ function limitSettings(bodyLimitBytes: number) {
 const requestSettings = {
   list_verb_enabled: boolean({
     default: true,
-    docs: 'Serve lists to the verb LIST of Vault’s clients, which the HTTP parser of Node does not know by itself. false: it is refused (400), and GET with ?list=true is left.',
+    docs: 'Support the method LIST of Vault clients, which the HTTP parser of Node does not know. false: LIST is refused with 400, and clients must use GET with ?list=true.',
   }),
   cors_allowed_origins: list({
     default: [],
     docs: 'Origins (scheme://host[:port]) whose pages may call this service.',
     check: (origins) => {
-      return origins.every(isOrigin) ? undefined : 'must hold origins like https://app.example'
+      return origins.every(isOrigin) ? undefined : 'must contain origins like https://app.example'
     },
   }),
 }
@@ -190,13 +193,13 @@ const supervisionSettings = {
     default: 20_000,
     min: 0,
     max: 600_000,
-    docs: 'Time to finish what is in flight at a stop.',
+    docs: 'Time to finish requests in flight at a stop.',
   }),
   watchdog_seconds: integer({
     default: 5,
     min: 0,
     max: 3600,
-    docs: 'A worker whose event loop does not answer for so long is named with its operation and replaced; `warder start` starts a service again whose process does not answer for three times as long. 0 = never.',
+    docs: 'A worker whose event loop does not respond for this time is logged with its operation and replaced; `warder start` restarts a service whose process does not respond for three times as long. 0 = never.',
   }),
 }
 
@@ -205,43 +208,43 @@ const auditSettings = {
   audit_failure_mode: choice({
     default: 'continue',
     choices: ['continue', 'reject'],
-    docs: 'When a record cannot be written: continue (and record how many were lost), or reject the request with 503.',
+    docs: 'If an audit record cannot be written: continue (and record how many were lost), or reject the request with 503.',
   }),
   audit_trusted_proxy_cidrs: list({
     default: [],
-    docs: 'Peers whose X-Forwarded-For tells the client address.',
+    docs: 'Proxies (CIDR blocks) whose X-Forwarded-For is trusted for the client address.',
     check: (blocks) => {
-      return blocks.every(isCidr) ? undefined : 'must hold CIDR blocks like 10.0.0.0/8'
+      return blocks.every(isCidr) ? undefined : 'must contain CIDR blocks like 10.0.0.0/8'
     },
   }),
   audit_rotate_bytes: integer({
     default: 67_108_864,
     min: 65_536,
-    docs: 'Size at which the audit log goes on in a new file.',
+    docs: 'Size at which the audit log continues in a new file.',
   }),
   audit_rotate_days: integer({
     default: 31,
     min: 1,
     max: 3660,
-    docs: 'Age of its first record at which the audit log goes on in a new file, so that old records can be archived and removed.',
+    docs: 'Age of the first record at which the audit log continues in a new file, so that old records can be archived and removed.',
   }),
   audit_encryption: boolean({
     default: false,
-    docs: 'Encrypt the files of the audit log (AES-256-GCM) under a key that the root key opens. What was written before stays as it is, and is encrypted when it is archived.',
+    docs: 'Encrypt the files of the audit log (AES-256-GCM) with a key that is sealed under the root key. Existing files are encrypted when they are archived.',
   }),
   audit_timestamp_url: optionalText({
-    docs: 'Address (http or https) of a time-stamping authority (RFC 3161) that confirms when each full file of the audit log was closed; with audit_timestamp_ca_file.',
+    docs: 'Address (http or https) of a time-stamping authority (RFC 3161) that stamps each closed file of the audit log; requires audit_timestamp_ca_file.',
     check: isWebUrl,
   }),
   audit_timestamp_ca_file: optionalText({
-    docs: 'PEM file of the certificates that the time-stamping authority is trusted by.',
+    docs: 'Trust anchors (PEM) of the time-stamping authority.',
   }),
   audit_syslog: optionalText({
-    docs: 'HOST:PORT of a syslog server that audit records are sent to (RFC 5424 over TLS; the usual port is 6514).',
+    docs: 'HOST:PORT of a syslog server to which audit records are sent (RFC 5424 over TLS; the standard port is 6514).',
     check: (place) => (isHostAndPort(place) ? undefined : 'must be HOST:PORT like logs.example:6514'),
   }),
   audit_collector_url: optionalText({
-    docs: 'Address (https) that audit records are posted to, as lines of JSON.',
+    docs: 'Address (https) to which audit records are sent by POST, as lines of JSON.',
     check: isHttpsUrl,
   }),
   audit_collector_token_file: optionalText({
@@ -253,7 +256,7 @@ const telemetrySettings = {
   log_level: choice({
     default: 'info',
     choices: ['debug', 'info', 'warn', 'error'],
-    docs: 'What goes to the log.',
+    docs: 'Minimum level of the messages in the log.',
   }),
   metrics_port: optionalInteger({
     min: 0,
@@ -261,7 +264,7 @@ const telemetrySettings = {
     docs: 'Port for GET /metrics (Prometheus, HTTPS, same host); 0 = any free one. Unset = no metrics.',
   }),
   otlp_endpoint: optionalText({
-    docs: 'Base URL (https) of an OTLP/HTTP collector that metrics are sent to each minute.',
+    docs: 'Base URL (https) of an OTLP/HTTP collector to which metrics are sent every minute.',
     // Outbound requests go over https alone: every report would fail, minute after minute.
     check: isHttpsUrl,
   }),
@@ -269,17 +272,17 @@ const telemetrySettings = {
     default: 0,
     min: 0,
     max: 100,
-    docs: 'Of the requests without a W3C traceparent, so many of a hundred are sent to otlp_endpoint as traces; a traceparent decides for itself. 0 = no traces at all.',
+    docs: 'Percentage of requests without a W3C traceparent that are sent to otlp_endpoint as traces; a traceparent decides by its sampled flag. 0 = no traces at all.',
   }),
 }
 
 const outboundSettings = {
   outbound_allow_private_networks: boolean({
     default: false,
-    docs: 'Let key sets and metadata be fetched from private, loopback and link-local addresses.',
+    docs: 'Permit key sets and metadata to be fetched from private, loopback and link-local addresses.',
   }),
   outbound_ca_file: optionalText({
-    docs: 'Authorities (PEM) trusted for outbound requests besides the usual ones.',
+    docs: 'Authorities (PEM) trusted for outbound requests, in addition to the default ones.',
   }),
 }
 
@@ -288,7 +291,7 @@ const clusterSettings = {
     default: 1000,
     min: 0,
     max: 60_000,
-    docs: 'PostgreSQL: how long a cached row may be used before it is checked again (0 = each time). It bounds how long a revoked key works on another node.',
+    docs: 'PostgreSQL: maximum age of a cached row before it is checked again (0 = always checked). It bounds how long a revoked key still works on another node.',
   }),
   node_name: optionalText({ docs: 'Name of this node in the audit log; default: the host name.' }),
 }

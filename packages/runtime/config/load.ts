@@ -127,7 +127,7 @@ export function readSettingsFile(
     const read = readTyped(setting, value)
     if ('problem' in read)
       throw new StartupError(`${place}: ${name} ${read.problem}${formatGiven(setting, value)}`)
-    if (found.has(key)) throw new StartupError(`${place}: ${name} sets ${key}, which is set already`)
+    if (found.has(key)) throw new StartupError(`${place}: ${name} sets ${key}, which is already set`)
     found.set(key, read.value)
   }
   for (const [key, value] of all) {
@@ -139,7 +139,7 @@ export function readSettingsFile(
     }
     if (typeof value === 'string' && value.startsWith('secret://')) {
       refusals.push(
-        `${place}: ${key} is refused: secret:// is not read; use a file or an environment variable`,
+        `${place}: ${key} is refused: secret:// is not supported; use a file or an environment variable`,
       )
       continue
     }
@@ -173,7 +173,7 @@ function readEnvironment({ service, table, env, foreign = {} }: Sources): Layer 
   const notices: string[] = []
   const put = (name: string, key: string, text: string): void => {
     const setting = table[key]
-    if (setting === undefined) throw new Error(`${name} stands for ${key}, which is no setting`)
+    if (setting === undefined) throw new Error(`${name} is an alias of ${key}, which is not a setting`)
     const read = readText(setting, text)
     if ('problem' in read)
       throw new StartupError(`environment variable ${name} ${read.problem}${formatGiven(setting, text)}`)
@@ -196,7 +196,7 @@ function readEnvironment({ service, table, env, foreign = {} }: Sources): Layer 
     notices.push(translation.notice)
     if (!('to' in translation)) continue
     if (found.has(translation.to))
-      throw new StartupError(`environment variable ${name} sets ${translation.to}, which is set already`)
+      throw new StartupError(`environment variable ${name} sets ${translation.to}, which is already set`)
     put(name, translation.to, String(translation.value))
   }
   return { from: 'environment', found, notices }
@@ -220,9 +220,7 @@ function readFlags({ table, args }: Sources): Layer {
     if (setting.type === 'boolean' && text === undefined) {
       text = match[1] === undefined ? 'true' : 'false'
     } else if (match[1] !== undefined) {
-      throw new StartupError(
-        `unknown flag '${arg}': only settings that are true or false can be switched off`,
-      )
+      throw new StartupError(`unknown flag '${arg}': only boolean settings can be disabled with --no-`)
     } else if (text === undefined) {
       index += 1
       text = args[index]

@@ -74,13 +74,13 @@ function checkValue(setting: Setting<unknown>, value: NonNullable<unknown>): Rea
 /** `must be an integer from 0 to 65535` */
 export function describeExpected(setting: Setting<unknown>): string {
   if (setting.choices !== undefined) return `must be ${setting.choices.join(' or ')}`
-  if (setting.tables === true) return 'must be a list of tables or texts'
+  if (setting.tables === true) return 'must be an array of tables or strings'
   if (setting.type !== 'integer') {
     return {
       boolean: 'must be true or false',
-      list: 'must be a list of texts',
-      text: 'must be a text',
-      secret: 'must be a text',
+      list: 'must be an array of strings',
+      text: 'must be a string',
+      secret: 'must be a string',
     }[setting.type]
   }
   if (setting.min !== undefined && setting.max !== undefined)

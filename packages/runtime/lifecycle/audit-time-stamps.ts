@@ -19,7 +19,7 @@ export function createAuditTimestamps(
   const { audit_timestamp_url: url, audit_timestamp_ca_file: file } = config
   if ((url === undefined) !== (file === undefined))
     throw new StartupError(
-      'audit_timestamp_url and audit_timestamp_ca_file go together: a time stamp is kept only when it verifies',
+      'audit_timestamp_url and audit_timestamp_ca_file must be set together: only verified time stamps are stored',
     )
   if (url === undefined || file === undefined) return undefined
   const fetch = createPlainFetch({

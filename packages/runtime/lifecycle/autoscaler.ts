@@ -49,9 +49,9 @@ export class Autoscaler {
     this.#growing = true
     try {
       await this.#pool.scaleUp()
-      this.#log.info({ workers: this.#pool.size() }, 'there is load: a worker was added')
+      this.#log.info({ workers: this.#pool.size() }, 'a worker was added because of load')
     } catch (error) {
-      this.#log.error({ error }, 'there is load, and a worker could not be added')
+      this.#log.error({ error }, 'a worker was needed because of load, but could not be added')
     } finally {
       this.#looks = 0
       this.#growing = false

@@ -45,14 +45,14 @@ test('a certificate that ends is told 30, 7 and 1 days before, once each, and wh
   }
   assert.deepEqual(lines, [])
   await after(11)
-  assert.deepEqual(lines, ['a certificate in use ends within 30 days: replace its files'])
+  assert.deepEqual(lines, ['a certificate in use expires within 30 days: replace its files'])
   await after(23)
   await after(5.5)
   await after(1)
   assert.deepEqual(lines.slice(1), [
-    'a certificate in use ends within 7 days: replace its files',
-    'a certificate in use ends within 1 days: replace its files',
-    'a certificate in use has ended: clients refuse it',
+    'a certificate in use expires within 7 days: replace its files',
+    'a certificate in use expires within 1 days: replace its files',
+    'a certificate in use has expired: clients refuse it',
   ])
   assert.match(await metrics.exposition(), /warder_certificate_end_timestamp_seconds \d{10}/)
 })
@@ -98,7 +98,7 @@ test('the service renews its own each hour, and goes on when that fails', async 
     await watch.check()
     assert.equal(renewals, hour)
   }
-  assert.deepEqual(lines, ['certificates cannot be renewed; it is tried again in an hour'])
+  assert.deepEqual(lines, ['certificates cannot be renewed; the next attempt is in an hour'])
 })
 
 test('a clock that is set makes the service look at its own certificates at once', async () => {

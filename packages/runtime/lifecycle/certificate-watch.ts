@@ -50,13 +50,13 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
       if (threshold === undefined || warned.has(`${id} ${threshold}`)) continue
       warned.add(`${id} ${threshold}`)
       const fields = { file, ends: new Date(until).toISOString() }
-      if (days <= 0) log.error(fields, 'a certificate in use has ended: clients refuse it')
-      else log.warn(fields, `a certificate in use ends within ${threshold} days: replace its files`)
+      if (days <= 0) log.error(fields, 'a certificate in use has expired: clients refuse it')
+      else log.warn(fields, `a certificate in use expires within ${threshold} days: replace its files`)
     }
   }
   metrics.gauge(
     'certificate_end_timestamp_seconds',
-    'When the first of the certificates in use ends; 0 = none is.',
+    'Time at which the first certificate in use expires; 0 = none in use.',
     () => (ends.length === 0 ? 0 : Math.min(...ends.map(({ until }) => until)) / 1000),
   )
   const check = async (): Promise<void> => {
@@ -78,7 +78,7 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
       }
       warn()
     } catch (error) {
-      log.error({ error }, 'certificates cannot be renewed; it is tried again in an hour')
+      log.error({ error }, 'certificates cannot be renewed; the next attempt is in an hour')
     } finally {
       looking = false
     }

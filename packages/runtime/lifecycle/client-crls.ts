@@ -25,7 +25,7 @@ export interface ClientCrls {
 export function openClientCrls(config: RuntimeConfig, home: string, clock: Clock, log: Logger): ClientCrls {
   const { clients_ca_cert_file: authorities, clients_crl_files: named } = config
   if (authorities === undefined && named.length > 0)
-    throw new StartupError('clients_crl_files is set, but clients_ca_cert_file, whose CRLs they are, is not')
+    throw new StartupError('clients_crl_files requires clients_ca_cert_file, the authorities of these CRLs')
   if (config.plaintext_http || authorities === undefined)
     return { read: () => undefined, watch: () => () => undefined }
   const authoritiesFile = inHome(home, authorities)

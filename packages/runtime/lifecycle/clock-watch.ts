@@ -30,7 +30,7 @@ export function watchClock({ clock, log, metrics, record, everyMs = checkEveryMs
       metrics.count('clock_jumps_total', { direction: jump > 0 ? 'ahead' : 'back' })
       log.warn(
         details,
-        'the clock of this machine jumped: sessions and dates of keys are judged by it. If it is wrong now, set it, and read what the audit log says of the time in between',
+        'the clock of this machine jumped, and sessions and dates of keys depend on it. If it is wrong now, set it, and check the audit log for the time in between',
       )
       record({ ...createOwnEvent(now, 'clock.jumped'), details })
       offset += jump

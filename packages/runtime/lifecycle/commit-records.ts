@@ -38,7 +38,7 @@ export async function startCommitRecords(options: {
     if (commits < recorded) {
       // The database was restored, or failed over to an older copy, under a running service: the next start is refused.
       if (!warned)
-        log.error({ known: recorded, found: commits }, 'the database has lost commits while it was used')
+        log.error({ known: recorded, found: commits }, 'the database lost commits while it was in use')
       warned = true
       return
     }

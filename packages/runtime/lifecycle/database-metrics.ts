@@ -8,7 +8,7 @@ export function databaseMetrics(metrics: Metrics, db: Database): void {
   })
   metrics.collected('database_errors_total', {
     type: 'counter',
-    help: 'Statements and commits that the database failed with.',
+    help: 'Statements and commits that failed in the database.',
     label: 'kind',
     read: async () => ({ ...db.load().errors }),
   })

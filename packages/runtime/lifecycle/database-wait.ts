@@ -28,13 +28,16 @@ export async function connectWhenThere(options: DatabaseWait): Promise<Database>
   for (let attempt = 1; ; attempt += 1) {
     try {
       const db = await options.open()
-      if (attempt > 1) log.info({ waited_ms: waitedMs }, 'the database is there')
+      if (attempt > 1) log.info({ waited_ms: waitedMs }, 'the database is reachable')
       return db
     } catch (error) {
       if (!(error instanceof DatabaseUnreachable) || waitedMs >= maxMs) throw error
       if (attempt === 1) await options.onUnavailable()
       const waitMs = Math.min(firstWaitMs * 2 ** (attempt - 1), maxWaitMs, maxMs - waitedMs)
-      log.warn({ detail: error.message, wait_ms: waitMs }, 'the database cannot be reached; it is waited for')
+      log.warn(
+        { detail: error.message, wait_ms: waitMs },
+        'the database cannot be reached; the start waits for it',
+      )
       await wait(waitMs)
       waitedMs += waitMs
     }

@@ -33,13 +33,15 @@ export function toDatabaseLocation(config: DatabaseSettings, home: string, name:
   const { database_url: url = `sqlite:${name}.db`, database_password_file: passwordFile } = config
   if (url.startsWith('sqlite:')) {
     const path = url.slice('sqlite:'.length).replace(/^\/\//, '')
-    if (path === '') throw new StartupError('database_url: sqlite: needs a path after it')
+    if (path === '') throw new StartupError('database_url: sqlite: must be followed by a path')
     return { kind: 'sqlite', path: isAbsolute(path) ? path : join(home, path) }
   }
   if (!isPostgresUrl(url)) throw new StartupError('database_url must begin with sqlite: or postgresql://')
   const { password } = parsePostgresUrl(url)
   if (password !== undefined && passwordFile !== undefined)
-    throw new StartupError('database_password_file is set, and database_url has a password: set one of them')
+    throw new StartupError(
+      'database_password_file is set and database_url contains a password: use only one of them',
+    )
   const { database_connect_timeout_ms: hostMs } = config
   return {
     kind: 'postgresql',

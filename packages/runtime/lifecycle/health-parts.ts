@@ -14,7 +14,7 @@ export function createHealthParts(db: Database, audit: AuditTrail, clock: Clock)
   const database: HealthPart = {
     key: 'database',
     name: db.dialect,
-    message: 'The database does not answer, or cannot be written.',
+    message: 'The database does not respond or cannot be written.',
     // Writing a row and reading it reveals a full disk, a read-only file and a malformed one.
     probe: () => writeProbe(db, clock.now()),
   }

@@ -102,7 +102,7 @@ export async function requireWholeAudit(
 function refuseLostAudit(service: string, folder: string, { known, found }: LostAudit): never {
   throw new StartupError(
     `${service}: the audit log in ${folder} ${found === 0 ? 'is missing' : `ends with record ${found}`}, but the database recorded ${known} records. ` +
-      'Put its files back from where they were moved or copied to, or accept the loss: start once with --accept-rollback, and the audit log records it',
+      'Restore its files, or accept the loss: start once with --accept-rollback; the audit log records it',
   )
 }
 

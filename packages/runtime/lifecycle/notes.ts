@@ -21,7 +21,7 @@ export function writeNote(home: string, what: Note, now: number): string | undef
     return undefined
   } catch (error) {
     rmSync(fresh, { force: true })
-    return `${path} cannot be written, so /metrics shows the ${what} before this one: ${describeWriteError(error, path)}`
+    return `${path} cannot be written, so /metrics shows the previous ${what}: ${describeWriteError(error, path)}`
   }
 }
 

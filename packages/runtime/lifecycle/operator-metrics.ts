@@ -6,15 +6,15 @@ import { readNoteTime } from './notes.ts'
 /** Metrics for operators beside those of requests, collected on each scrape. */
 export function operatorMetrics(metrics: Metrics, home: string, audit: AuditLog | undefined): void {
   const startedAt = Date.now() / 1000
-  metrics.gauge('start_timestamp_seconds', 'When the service was started.', () => startedAt)
-  metrics.gauge('disk_free_bytes', 'Room left where the home is.', () => freeBytes(home))
+  metrics.gauge('start_timestamp_seconds', 'Time at which the service was started.', () => startedAt)
+  metrics.gauge('disk_free_bytes', 'Free disk space of the home.', () => freeBytes(home))
   for (const note of ['backup', 'drill'] as const)
-    metrics.gauge(`last_${note}_timestamp_seconds`, `When the last ${note} succeeded; 0 = never.`, () =>
+    metrics.gauge(`last_${note}_timestamp_seconds`, `Time of the last successful ${note}; 0 = never.`, () =>
       readNoteTime(home, note),
     )
   if (audit === undefined) return
   metrics.gauge('audit_waiting_records', 'Audit records that wait for the disk.', () => audit.waiting)
-  metrics.gauge('audit_writable', '1 = the audit log can be written, as far as is known.', () =>
+  metrics.gauge('audit_writable', '1 = no write to the audit log has failed since the last success.', () =>
     audit.writable ? 1 : 0,
   )
   metrics.gauge('audit_records', 'Number of the last audit record.', () => audit.head.seq)

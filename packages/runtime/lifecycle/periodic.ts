@@ -29,7 +29,7 @@ export function startPeriodic(
         if (job.due !== undefined && !(await job.due())) return
         if (await lease(job.name, job.everySeconds * 3)) await job.run()
       } catch (error) {
-        log.warn({ job: job.name, error }, 'periodic work failed; it is tried again at its next turn')
+        log.warn({ job: job.name, error }, 'a periodic task failed; it runs again at its next time')
       } finally {
         busy = false
       }

@@ -42,12 +42,12 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   if (audit !== undefined) opened.defer(() => audit.close())
   if (rollback !== undefined) {
     await acceptRollback(db, audit, clock.now(), rollback)
-    log.warn({ ...rollback }, 'the operator accepted that the database lost commits')
+    log.warn({ ...rollback }, 'the operator accepted the loss of commits of the database')
   }
   if (audit === undefined) return undefined
   if (lost !== undefined) {
     await acceptLostAudit(audit, clock.now(), lost)
-    log.warn({ ...lost }, 'the operator accepted that records of the audit log are lost')
+    log.warn({ ...lost }, 'the operator accepted the loss of audit records')
   }
   await resolvePreparedCommits({ folder, db, trail: audit.trail, keys: audit.keys, log, now: clock.now })
   const records = await startCommitRecords({ db, audit, clock, log })

@@ -36,10 +36,10 @@ export async function openCertificates(start: Start): Promise<PrimaryCertificate
       files = readFiles()
       tls = bindToCrls(files, crls.read())
       tell(tls)
-      log.info({}, `${what} were read again`)
+      log.info({}, `${what} were reloaded`)
       return true
     } catch (error) {
-      log.error({ error }, `the ${what} cannot be used; the ones read before stay`)
+      log.error({ error }, `the ${what} cannot be used; the previous ones stay in use`)
       return false
     }
   }

@@ -67,7 +67,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   })
   opened.defer(() => db.close())
   for (const unsafe of await findUnsafeSettings(db))
-    log.warn(unsafe, 'PostgreSQL is not set to keep what it acknowledges')
+    log.warn(unsafe, 'PostgreSQL is not configured for durable commits')
   await warnOfConnectionLimit(start, db, location)
   const { components, plans, rollback } = await requireUsableDatabase({
     launch,
@@ -101,7 +101,7 @@ async function warnOfConnectionLimit(
   if (room !== undefined && maxConnections > room)
     log.warn(
       { most: maxConnections, max_connections: room },
-      'the connections of this service can be more than PostgreSQL takes: set fewer, or raise max_connections',
+      'this service may open more connections than PostgreSQL accepts: reduce them, or raise max_connections',
     )
 }
 
@@ -122,7 +122,7 @@ async function startStandIn(
   })
   opened.defer(() => listener.close())
   ports.release()
-  log.warn({ url: formatUrl(start, port) }, 'the service answers 503 until its database is there')
+  log.warn({ url: formatUrl(start, port) }, 'the service responds with 503 until its database is reachable')
   launch.onWaiting?.()
   return { port, listener }
 }

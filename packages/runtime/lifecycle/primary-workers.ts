@@ -31,7 +31,7 @@ export async function claimEndpoints(start: Start, { standIn }: Storage): Promis
     port: await ports.claim(requested.host, requested.port, requested.name),
   }
   const url = formatUrl(start, port)
-  if (config.plaintext_http) log.warn({ url }, 'plaintext_http is on: nothing on this port is encrypted')
+  if (config.plaintext_http) log.warn({ url }, 'plaintext_http is set: traffic on this port is not encrypted')
   return { url, port, socket }
 }
 

@@ -28,7 +28,7 @@ export async function readSealed<Result>(
     const seal = (await isEmptyDatabase(db)) ? undefined : await openSealToRead({ db, rootKeys, service })
     if (seal === undefined)
       throw new StartupError(
-        `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the ${service} database`,
+        `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not decrypt the ${service} database`,
       )
     return await work(seal)
   } finally {

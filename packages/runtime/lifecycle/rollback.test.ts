@@ -174,7 +174,7 @@ for (const { name, skip, place: newPlace } of engines) {
     const last = Number(readKnown(place))
     await run(place, ['DELETE FROM commit_count', 'UPDATE commit_count SET number = 0'])
     const found = await countCommits(place)
-    const behind = new RegExp(`has ${found} commits, the log .* knows of ${last}.*--accept-rollback`)
+    const behind = new RegExp(`has ${found} commits, but the log .* records ${last}.*--accept-rollback`)
     await assertRefused(place, behind)
     await assertRefused(place, behind)
     assert.equal(await countCommits(place), found, 'a start that is refused writes nothing')
@@ -211,7 +211,7 @@ for (const { name, skip, place: newPlace } of engines) {
     // Switched off, the log is read all the same.
     await run(place, ['DELETE FROM commit_count', 'UPDATE commit_count SET number = 0'])
     const found = await countCommits(place)
-    await assertRefused(place, new RegExp(`has ${found} commits, the log .* knows of \\d`))
+    await assertRefused(place, new RegExp(`has ${found} commits, but the log .* records \\d`))
     const other = await newPlace()
     await startAndStop(other)
     const foreign = { ...other, home: place.home }

@@ -51,10 +51,10 @@ export function refuseRollback(
   throw new StartupError(
     state === 'missing'
       ? `${service}: ${name} is missing or empty, but the audit log in ${folder} shows that it was used. Restore ` +
-          `${copy}, or begin with an empty one: start once with --accept-rollback, which is recorded`
-      : `${service}: ${name} is older than its audit log: it has ${found} commits, the log in ${folder} knows of ` +
+          `${copy}, or begin with an empty one: start once with --accept-rollback, which the audit log records`
+      : `${service}: ${name} is older than its audit log: it has ${found} commits, but the log in ${folder} records ` +
           `${known}. Acknowledged changes are missing, and destroyed keys may work again. Restore ${copy}, or accept ` +
-          'the loss: start once with --accept-rollback, which is recorded',
+          'the loss: start once with --accept-rollback, which the audit log records',
   )
 }
 

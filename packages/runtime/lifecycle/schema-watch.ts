@@ -25,12 +25,12 @@ export function watchSchema(options: {
       for (const { number, name, older } of ahead) {
         if (older === undefined)
           return giveUp(
-            `a newer version of Warder migrated the database (${component}: ${number}, ${name}), and this program is not compatible with that migration`,
+            `a newer version of Warder migrated the database (${component}: ${number}, ${name}), and this version is not compatible with that migration`,
           )
         if (warned.has(`${component} ${number}`)) continue
         warned.add(`${component} ${number}`)
         const fields = { component, migration: number, name, ...(older !== true && { this_node: older }) }
-        log.warn(fields, 'a newer version of Warder migrated the database: upgrade this node, too')
+        log.warn(fields, 'a newer version of Warder migrated the database: upgrade this node as well')
       }
   }
   const attempt = (): Promise<void> =>

@@ -164,7 +164,7 @@ async function readKnownCommitsWithKeys(
   const seal = await openSealToRead({ db, rootKeys, service: definition.name })
   if (seal === undefined)
     throw new StartupError(
-      `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database of ${definition.name}, whose audit log is encrypted; restore the right one (nothing was changed)`,
+      `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not decrypt the database of ${definition.name}, whose audit log is encrypted; restore the right one (nothing was changed)`,
     )
   const known = await readKnownCommits(folder, await openLogKeys(folder, seal))
   if (known.unread && acceptRollback !== true)

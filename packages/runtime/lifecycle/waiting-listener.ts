@@ -30,7 +30,7 @@ export async function startWaitingListener(options: {
       request.url?.split('?')[0] === '/health' && ['GET', 'HEAD'].includes(request.method ?? '')
     const reply = isHealth
       ? prepareReply(unreachableDatabase(options.database), 503, undefined)
-      : prepareFailure(new StorageUnavailable('the database is waited for'), requestId)
+      : prepareFailure(new StorageUnavailable('waiting for the database'), requestId)
     const body = reply.body ?? ''
     const headers = responseHeaders(reply, requestId, 'no-store', Buffer.byteLength(body))
     response.writeHead(reply.status, [...headers, 'Connection', 'close']).end(body)

@@ -79,7 +79,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<Worke
     }
     if (count > maxRestartsPerMinute) return onGiveUp(`workers ended ${count} times within a minute`)
     const waitMs = failedStarts === 0 ? 0 : firstWaitMs * 2 ** (failedStarts - 1)
-    log.error({ worker: member.index, code, wait_ms: waitMs }, 'a worker ended; another takes its place')
+    log.error({ worker: member.index, code, wait_ms: waitMs }, 'a worker ended and is replaced')
     options.onRestart?.()
     if (waitMs > 0) await wait(waitMs, draining.signal)
     if (!draining.signal.aborted) void replaceWhenGone(addWorker(member.index), failedStarts)

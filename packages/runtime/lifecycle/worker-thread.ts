@@ -138,7 +138,7 @@ async function run(): Promise<Running> {
   tls.follow(({ https, clientAuthorities }) => {
     if (https !== undefined) server.setTls(https, clientAuthorities)
   })
-  metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
+  metrics.gauge('requests_in_flight', 'Requests in progress.', () => server.inFlight())
   const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
   const socket = await listenBeside(service, rateLimiter)
   const names = operations.map(({ name }) => name)

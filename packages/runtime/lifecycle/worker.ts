@@ -61,7 +61,7 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
         const operation = operations[pulse.lastOperation()] ?? 'none'
         log.error(
           { worker: start.index, seconds, last_operation: operation },
-          'the event loop of a worker does not answer: the worker is ended',
+          'the event loop of a worker does not respond: the worker is terminated',
         )
         void thread.terminate()
       },

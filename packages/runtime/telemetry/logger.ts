@@ -32,7 +32,7 @@ export function createLogger(options: LoggerOptions): Logger {
 function standardError({ service, onLost }: LoggerOptions): (line: string) => void {
   const formatLostLine = (lines: number): string => {
     const told = { level: 'warn', time: new Date().toISOString(), service, lines }
-    return `${JSON.stringify({ ...told, msg: 'lines of the log were lost: they were not read in time' })}\n`
+    return `${JSON.stringify({ ...told, msg: 'lines of the log were dropped: they were not read in time' })}\n`
   }
   const output = new Output(standardSink(2), { formatLostLine, ...(onLost !== undefined && { onLost }) })
   return (line) => output.write(line)

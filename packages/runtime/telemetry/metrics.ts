@@ -17,7 +17,7 @@ export function createMetrics(): ThreadMetrics {
   const registry = new Registry()
   const operations = new Counter({
     name: 'warder_operations_total',
-    help: 'Operations answered, by name and HTTP status.',
+    help: 'Completed operations, by name and HTTP status.',
     labelNames: ['operation', 'status'],
     registers: [registry],
   })

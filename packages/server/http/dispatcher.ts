@@ -214,7 +214,7 @@ function requireMatch<Services>(exchange: Exchange<Services>): CompiledOperation
   const { compiled } = exchange
   if (exchange.routeFailure !== undefined) throw exchange.routeFailure
   if (compiled !== undefined) return compiled
-  if (exchange.allow === undefined) throw failure('not_found', 'There is nothing at this path.')
+  if (exchange.allow === undefined) throw failure('not_found', 'There is no resource at this path.')
   throw failure('method_not_allowed', undefined, { headers: { Allow: exchange.allow.join(', ') } })
 }
 
@@ -243,11 +243,11 @@ function preflight<Services>(
   const { origin, host } = exchange.request.headers
   const wanted = exchange.request.headers['access-control-request-method']
   if (origin === undefined || wanted === undefined) {
-    if (exchange.allow === undefined) throw failure('not_found', 'There is nothing at this path.')
+    if (exchange.allow === undefined) throw failure('not_found', 'There is no resource at this path.')
     return noContent({ Allow: [...exchange.allow, 'OPTIONS'].join(', ') })
   }
   const match = router.find(wanted, exchange.request.path)
-  if (match.target === undefined) throw failure('not_found', 'There is nothing at this path.')
+  if (match.target === undefined) throw failure('not_found', 'There is no resource at this path.')
   const anyOrigin = match.target.operation.cors === 'any-origin'
   const allow: readonly HttpMethod[] = match.target.operation.route.methods
   const requested = exchange.request.headers['access-control-request-headers']
@@ -281,7 +281,7 @@ export function replyToFailure<Services>(exchange: Exchange<Services>, thrown: u
   try {
     return prepareFailureInShape(problem, errorShape, request)
   } catch (wrong) {
-    log.error({ detail: String(wrong), cause: wrong }, 'the shape of an error could not be made')
+    log.error({ detail: String(wrong), cause: wrong }, 'an error response could not be formatted')
     return prepareFailure(problem, request.id)
   }
 }
@@ -292,7 +292,7 @@ function logRefusedCertificate<Services>(exchange: Exchange<Services>, problem: 
   exchange.audit({ reason: 'client_certificate_refused', details: { problem } })
   if (connection.certificateRefused) return
   connection.certificateRefused = true
-  exchange.log.warn({ detail: problem, client_ip: clientAddress }, 'a client certificate is refused')
+  exchange.log.warn({ detail: problem, client_ip: clientAddress }, 'a client certificate was refused')
 }
 
 /** Audit mode `reject`: the record of what happened is on disk before the reply. */

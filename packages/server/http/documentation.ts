@@ -57,15 +57,21 @@ export function documentationOperations<Services>(options: {
     })
   return [
     file('docs.openapi', '/openapi.yaml', 'This description', 'application/yaml', writeYaml),
-    file('docs.page', '/swagger', 'The page that shows it', 'text/html; charset=utf-8', read(pageFiles.html)),
+    file(
+      'docs.page',
+      '/swagger',
+      'Page that shows the description',
+      'text/html; charset=utf-8',
+      read(pageFiles.html),
+    ),
     file(
       'docs.script',
       '/swagger.js',
-      'Script of the page',
+      'Script of that page',
       'text/javascript; charset=utf-8',
       read(pageFiles.script),
     ),
-    file('docs.style', '/swagger.css', 'Style of the page', 'text/css; charset=utf-8', read(pageFiles.css)),
+    file('docs.style', '/swagger.css', 'Style of that page', 'text/css; charset=utf-8', read(pageFiles.css)),
     file('docs.json', '/openapi.json', 'This description as JSON', 'application/json', json),
   ]
 }

@@ -74,12 +74,12 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
   return defineOperation<Services>()({
     name: 'health',
     route: get('/health'),
-    summary: 'Whether the service works, and which part of it does not',
+    summary: 'State of the service and of its parts',
     tag: 'Diagnostics',
     access: { name: 'public', public: true },
     foreignParameters: fromProbes,
     reply: Health,
-    errors: { 503: 'A part of the service does not work.' },
+    errors: { 503: 'A part of the service is down.' },
     audited: false,
     async act(_input, { log }) {
       if (known === undefined || clock.monotonic() - known.at >= everyMs) {
@@ -132,12 +132,12 @@ export function unreachableDatabase(name: string): Static<typeof Health> {
   return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
 }
 
-export const databaseDown = 'The database does not answer.'
+export const databaseDown = 'The database does not respond.'
 
 async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
+    timer = setTimeout(() => reject(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
   })
   try {
     return await Promise.race([work, late])

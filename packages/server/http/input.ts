@@ -121,7 +121,7 @@ function readQuery(request: HttpRequest): Readonly<Record<string, string>> {
   for (const [name, value] of request.query) {
     if (name in query) throw failure('bad_request', 'Invalid query: a parameter appears twice.')
     if (name.includes('\0') || value.includes('\0'))
-      throw failure('bad_request', 'Invalid query: a parameter holds the character U+0000.')
+      throw failure('bad_request', 'Invalid query: a parameter contains the character U+0000.')
     query[name] = value
   }
   return query

@@ -118,7 +118,7 @@ test('Names that the engine reads wrongly are refused, also two that are taken f
 
 test('A member name with a backslash is refused in any spelling, other escapes are not', () => {
   for (const name of ['\\\\', 'a\\\\', '\\u005c', '\\u005Ca', '\\n\\\\', '\\"\\u005c'])
-    assertRefused(`{"a":{"${name}" : 1}}`, /a member name holds a backslash/)
+    assertRefused(`{"a":{"${name}" : 1}}`, /a member name contains a backslash/)
   assert.deepEqual(parse('{"https:\\/\\/a":1,"r\\u00f4le":{"\\"":"\\\\"},"\\u0075005c":"\\u005c"}'), {
     'https://a': 1,
     rôle: { '"': '\\' },

@@ -62,7 +62,7 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   return value
 }
 
-const backslashNamed = 'a member name holds a backslash.'
+const backslashNamed = 'a member name contains a backslash.'
 
 interface ScanResult {
   /** Colons outside strings. */
@@ -180,8 +180,8 @@ function countMembers(value: unknown, escapes: boolean): number {
 
 /** Refuses lone surrogates (RFC 7493 §2.1) and U+0000, which ends a text in PostgreSQL and in C. */
 function requireStorable(text: string, what: string): void {
-  if (!text.isWellFormed()) throw invalid(`a ${what} holds half of a surrogate pair.`)
-  if (text.includes('\0')) throw invalid(`a ${what} holds the character U+0000.`)
+  if (!text.isWellFormed()) throw invalid(`a ${what} contains an unpaired surrogate.`)
+  if (text.includes('\0')) throw invalid(`a ${what} contains the character U+0000.`)
 }
 
 function invalid(what: string): Error {

@@ -99,7 +99,7 @@ export function prepareFailureInShape(
   request: IncomingRequest,
 ): PreparedReply {
   const reply = prepareRaw(shape.reply(failed, request), failed.status, undefined)
-  if (reply.status < 400) throw new Error(`the error shape tells ${failed.kind} with status ${reply.status}`)
+  if (reply.status < 400) throw new Error(`the error format maps ${failed.kind} to status ${reply.status}`)
   return { ...reply, headers: failureHeaders(failed, reply.status, reply.headers), reason: failed.kind }
 }
 

@@ -127,7 +127,7 @@ function findCertificateProblem(socket: TLSSocket, { issuedUnder }: Connection):
     return `the client certificate did not verify: ${socket.authorizationError}`
   const certificate = issuedUnder && getVerifiedPeerCertificate(socket)
   return certificate !== undefined && issuedUnder?.users(certificate) === false
-    ? 'the client certificate is not one of a user'
+    ? 'the client certificate does not identify a user'
     : undefined
 }
 

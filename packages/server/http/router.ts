@@ -87,7 +87,7 @@ function insert<T>(root: Node<T>, methods: readonly string[], path: string, targ
     }
   }
   for (const method of methods) {
-    if (at.routes.has(method)) throw new Error(`two operations answer ${method} ${path}`)
+    if (at.routes.has(method)) throw new Error(`two operations have the route ${method} ${path}`)
     at.routes.set(method, { target, names, hasTail, rawTail })
   }
 }
@@ -147,7 +147,10 @@ function decodeAll<T>(route: Route<T>, values: readonly string[]): Readonly<Reco
 function decodeTail(name: string, raw: string): string {
   const segments = raw.split('/').map((segment) => decode(name, segment))
   if (segments.some((segment) => segment === '.' || segment === '..' || segment.includes('/'))) {
-    throw failure('bad_request', `Invalid path parameter: ${name}: must not leave its folder.`)
+    throw failure(
+      'bad_request',
+      `Invalid path parameter: ${name}: must not contain dot segments that leave the path.`,
+    )
   }
   return segments.join('/')
 }
@@ -165,7 +168,7 @@ function decode(name: string, raw: string): string {
     throw failure('bad_request', `Invalid path parameter: ${name}: is not valid percent-encoding.`, { cause })
   }
   if (control.test(text)) {
-    throw failure('bad_request', `Invalid path parameter: ${name}: must not hold control characters.`)
+    throw failure('bad_request', `Invalid path parameter: ${name}: must not contain control characters.`)
   }
   return text
 }

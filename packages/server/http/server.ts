@@ -260,7 +260,7 @@ function guardPartnerHosts<Services>(server: ServiceServer['server'], state: Ser
     if (problem === undefined) return
     metrics.count('http_client_errors_total')
     const address = normalAddress(socket.remoteAddress ?? '') ?? 'unknown'
-    log.warn({ address, server_name: socket.servername, problem }, 'a TLS handshake was ended')
+    log.warn({ address, server_name: socket.servername, problem }, 'a TLS handshake was aborted')
     socket.destroy()
   })
 }

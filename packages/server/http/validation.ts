@@ -139,7 +139,7 @@ function describeRequirement(error: TLocalizedValidationError): string {
     case 'pattern':
       return `must match ${String(error.params.pattern)}`
     case 'additionalProperties':
-      return 'has a member that is not known here'
+      return 'has an unknown member'
     case '~refine':
       return error.params.message
     default:

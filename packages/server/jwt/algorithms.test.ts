@@ -85,7 +85,7 @@ test('a key verifies with the algorithms of its type and with no other', () => {
       if (algorithms.includes(alg)) continue
       for (const signature of signatures)
         assert.equal(verifySignature(alg, verifier(pair), input, signature), false, alg)
-      assert.throws(() => createSignature(alg, pair.privateKey, input), /does not sign/, alg)
+      assert.throws(() => createSignature(alg, pair.privateKey, input), /cannot sign/, alg)
     }
   }
 })

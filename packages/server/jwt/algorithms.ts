@@ -116,7 +116,7 @@ export function verifySignature(
 export function createSignature(algorithm: string, key: KeyObject, input: Uint8Array): Buffer {
   const scheme = schemes[algorithm]
   if (scheme === undefined || !getKeyAlgorithms(key).includes(algorithm)) {
-    throw new Error(`a ${key.asymmetricKeyType} key does not sign ${algorithm}`)
+    throw new Error(`a ${key.asymmetricKeyType} key cannot sign with ${algorithm}`)
   }
   const { hash, options } = scheme
   return sign(hash, input, { key, ...options })

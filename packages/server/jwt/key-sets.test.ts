@@ -183,7 +183,7 @@ for (const [what, listener] of failures) {
     // A request that finds its kept connection ended goes out once more, over a new one.
     const sent = what === 'nothing at all' ? 3 : 2
     assert.equal(requests.length, sent, 'no redirect is followed')
-    assert.deepEqual(log.warnings, ['the key set cannot be fetched; the keys fetched before stay'])
+    assert.deepEqual(log.warnings, ['the key set cannot be fetched; the previous keys stay in use'])
     serve(two)
     clock.advance(60)
     assert.ok(await has('two'))

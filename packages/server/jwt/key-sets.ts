@@ -52,7 +52,7 @@ export function openFileKeySet(path: string, clock: Clock, log: Logger): KeySet 
             seen = read.version
           }
         } catch (error) {
-          log.warn({ path, error }, 'the key set file cannot be read; the keys read before stay')
+          log.warn({ path, error }, 'the key set file cannot be read; the previous keys stay in use')
         }
       }
       return findMatching(keys, kid)
@@ -128,13 +128,13 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
       const answer = await outbound.get(url, {
         headers: { accept: 'application/jwk-set+json, application/json' },
       })
-      if (answer.status !== 200) throw new Error(`it answered ${answer.status}`)
+      if (answer.status !== 200) throw new Error(`it responded with status ${answer.status}`)
       keys = readKeySet(parseStrictObject(answer.body))
       fetchedAt = clock.monotonic()
       failed = false
     } catch (error) {
       failed = true
-      log.warn({ url, error }, 'the key set cannot be fetched; the keys fetched before stay')
+      log.warn({ url, error }, 'the key set cannot be fetched; the previous keys stay in use')
     }
   }
 

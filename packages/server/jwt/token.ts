@@ -52,7 +52,7 @@ export async function verifyToken(
   const algorithm = header.alg
   if (typeof algorithm !== 'string') throw new JwtRejected('no alg')
   if (expected.algorithms !== undefined && !expected.algorithms.includes(algorithm)) {
-    throw new JwtRejected('alg is not allowed here')
+    throw new JwtRejected('alg is not allowed')
   }
   const kid = header.kid
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidLength))
@@ -62,7 +62,7 @@ export async function verifyToken(
   const candidates = await keys.find(kid)
   const verified =
     candidates.some(fits) || (kid === undefined && (await keys.renewed?.())?.some(fits) === true)
-  if (!verified) throw new JwtRejected(candidates.length === 0 ? 'no key for it' : 'the signature is wrong')
+  if (!verified) throw new JwtRejected(candidates.length === 0 ? 'no matching key' : 'the signature is wrong')
   checkClaims(claims, expected, clock)
   return { header, claims }
 }
@@ -88,7 +88,7 @@ function decode(compact: string): Decoded {
   const header = parseStrictObject(decodeBase64Url(head))
   if (header === undefined) throw new JwtRejected('the header is not a JSON object without repeated members')
   for (const refused of ['crit', 'b64', 'zip', 'enc']) {
-    if (Object.hasOwn(header, refused)) throw new JwtRejected(`${refused} is not understood`)
+    if (Object.hasOwn(header, refused)) throw new JwtRejected(`${refused} is not supported`)
   }
   const type = header.typ
   if (

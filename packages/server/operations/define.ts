@@ -22,7 +22,7 @@ export function defineOperation<Services>(): Define<Services> {
 export const fromProbes: ForeignMembers = {
   names: 'any',
   because:
-    'Probes, load balancers and caches make the request, and add parameters so that no old reply is served.',
+    'Probes, load balancers and caches send this request with additional parameters, to bypass caches.',
 }
 
 /**
@@ -36,7 +36,7 @@ export function assertUniqueOperations(operations: readonly Operation<never>[]):
     names.add(operation.name)
     for (const method of operation.route.methods) {
       const key = `${method} ${operation.route.path.replaceAll(/\{[^}*]*(\*?)\**\}/g, '{$1}')}`
-      if (routes.has(key)) throw new Error(`two operations answer ${method} ${operation.route.path}`)
+      if (routes.has(key)) throw new Error(`two operations have the route ${method} ${operation.route.path}`)
       routes.add(key)
     }
   }

@@ -127,7 +127,7 @@ test('a row with its own credentials and error shape is documented with them', (
   assert.deepEqual(own.components, { ...(own.components as object), securitySchemes: { signature } })
   const unknown = { ...row, security: ['another'] }
   const wrong = { title: 'T', version: '1', serverUrl: '/', operations: [unknown], credentials }
-  assert.throws(() => openApiDocument(wrong), /foreign takes another, which is no scheme/)
+  assert.throws(() => openApiDocument(wrong), /foreign uses another, which is not a security scheme/)
   assert.match(text, /"401":\{[^{}]*"content":\{"application\/xml":\{\}\}/)
 })
 

@@ -30,7 +30,10 @@ export interface DocumentedCredentials {
 /** Statuses that every operation can answer besides its own. */
 const commonStatuses: readonly number[] = [400, 429, 500, 503]
 const waitHeaders: JsonObject = {
-  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+  'Retry-After': {
+    description: 'Seconds to wait before the next attempt.',
+    schema: { type: 'integer', minimum: 1 },
+  },
 }
 
 /**
@@ -50,7 +53,7 @@ export function openApiDocument(options: DocumentOptions): JsonObject {
       const taken = listSchemes(operation, service)
       for (const name of taken) {
         if (options.credentials !== undefined && schemes[name] === undefined)
-          throw new Error(`${operation.name} takes ${name}, which is no scheme`)
+          throw new Error(`${operation.name} uses ${name}, which is not a security scheme`)
         used.add(name)
       }
       item[method.toLowerCase()] = describeOperation(operation, method, index, taken)
@@ -145,7 +148,7 @@ function closeNestedSchemas(schema: Json): JsonObject {
 }
 
 function describeListVerb({ route }: Operation<never>): string | undefined {
-  return route.methods.includes('LIST') ? 'The verb LIST is accepted, too.' : undefined
+  return route.methods.includes('LIST') ? 'The method LIST is also accepted.' : undefined
 }
 
 function pathParameters(operation: Operation<never>): readonly JsonObject[] {
@@ -202,7 +205,7 @@ function responses(operation: Operation<never>, method: HttpMethod): JsonObject 
 const pageHeaders = {
   'X-Next-After': {
     description:
-      'What `after` (of versions `before`) of the next page has to be, percent-encoded; absent: nothing follows.',
+      'Value of `after` (for versions `before`) for the next page, percent-encoded; absent on the last page.',
     schema: { type: 'string' },
   },
 }
@@ -214,7 +217,7 @@ function errorContent({ errorShape }: Operation<never>): JsonObject {
 }
 
 function successResponse(operation: Operation<never>, status: number): JsonObject {
-  const description = status === 204 ? 'Done; no body.' : 'Success.'
+  const description = status === 204 ? 'Success; no body.' : 'Success.'
   if (status === 204 || (operation.reply === undefined && operation.replyContentType === undefined)) {
     return { description }
   }
@@ -231,12 +234,12 @@ function describeStatus(status: number): string {
 function errorSchema(): JsonObject {
   return {
     type: 'object',
-    description: 'What went wrong: a kind for programs, a sentence for people.',
+    description: 'The error: a kind for programs and a sentence for users.',
     required: ['error', 'description'],
     properties: {
       error: { type: 'string', enum: Object.keys(errorKinds) },
       description: { type: 'string' },
-      request_id: { type: 'string', description: 'On 5xx: finds the detail in the log.' },
+      request_id: { type: 'string', description: 'On 5xx: identifies the log entry with the detail.' },
       errors: { type: 'array', items: { type: 'string' }, description: 'For Vault-compatible clients.' },
     },
   }

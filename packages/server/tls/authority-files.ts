@@ -41,14 +41,14 @@ export function readStoredAuthority(folder: string, clock: Clock): StoredAuthori
     throw new StartupError(`${file} is not the certificate of an authority; ${formatRemedy(file)}`)
   if (privateKey !== undefined && !certificate.checkPrivateKey(privateKey)) {
     throw new StartupError(
-      `${keyFile} is not the key of ${file}; put the right one there, or ${formatRemedy(file)}`,
+      `${keyFile} is not the key of ${file}; replace it with the right one, or ${formatRemedy(file)}`,
     )
   }
   if (getRemainingMs(certificate, clock) > renewAuthorityBeforeDays * day)
     return { certificate, certificatePem: readFileSync(file, 'utf8'), privateKey }
   if (certificate.subject.startsWith(`CN=${authorityName}`)) return undefined
   throw new StartupError(
-    `${file} runs out on ${certificate.validTo}; put a new one there, or ${formatRemedy(file)}`,
+    `${file} expires on ${certificate.validTo}; replace it with a new one, or ${formatRemedy(file)}`,
   )
 }
 
@@ -65,7 +65,7 @@ export function isFresh(folder: string, name: string, authority: StoredAuthority
   const issued = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
   if (!issued && !certificate.issuer.startsWith(`CN=${authorityName}`)) {
     throw new StartupError(
-      `${file} was not issued by ${join(folder, 'ca.crt')}; name a certificate of your own with tls_cert_file ` +
+      `${file} was not issued by ${join(folder, 'ca.crt')}; configure your own certificate with tls_cert_file ` +
         `and tls_key_file, and ${formatRemedy(file)}`,
     )
   }
@@ -102,7 +102,7 @@ function getRemainingMs(certificate: X509Certificate, clock: Clock): number {
 }
 
 function formatRemedy(file: string): string {
-  return `remove ${file} and start again to have it made anew`
+  return `remove ${file} and start again to create a new one`
 }
 
 function readCertificate(file: string): X509Certificate | undefined {

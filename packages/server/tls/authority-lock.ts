@@ -22,7 +22,7 @@ export async function lockFile(path: string, clock: Clock): Promise<() => void> 
     if (found !== undefined && clock.now() - found.mtimeMs > staleMs) removeIf(path, found)
     else if (clock.monotonic() >= deadline) {
       throw new StartupError(
-        `${path} is held by another process that is starting; if there is none, remove it and start again`,
+        `${path} is locked by another process that is starting; if there is none, remove it and start again`,
       )
     } else await pause(retryMs)
   }

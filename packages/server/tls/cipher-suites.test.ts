@@ -87,7 +87,7 @@ test('a suite that is unknown, too weak, or a word of the cipher language stops 
     '__PROTO__',
     'TOSTRING',
   ]) {
-    assertRefused(name, /tls_cipher_suites: '.*' is unknown or not offered; these are: TLS_AES_128/)
+    assertRefused(name, /tls_cipher_suites: '.*' is unknown or not supported; supported are: TLS_AES_128/)
     assertRefused(`TLS_AES_128_GCM_SHA256:${name}`, /unknown/)
   }
 })

@@ -48,7 +48,7 @@ function splitNames(setting: string): string[] {
     .map((name) => name.trim())
     .filter((name) => name !== '')
   if (names.length === 0)
-    throw new StartupError('tls_cipher_suites is empty: name at least one suite, or leave it out')
+    throw new StartupError('tls_cipher_suites is empty: name at least one suite, or omit the setting')
   return names
 }
 
@@ -62,7 +62,7 @@ function toOpenSslName(name: string): string {
   const known = tls12[upper] ?? Object.values(tls12).find((openSsl) => openSsl === upper)
   if (known === undefined) {
     throw new StartupError(
-      `tls_cipher_suites: '${name}' is unknown or not offered; these are: ${intermediateSuites.join(', ')}`,
+      `tls_cipher_suites: '${name}' is unknown or not supported; supported are: ${intermediateSuites.join(', ')}`,
     )
   }
   return known

@@ -249,7 +249,7 @@ test('a certificate of another authority is not overwritten: the start stops wit
   writeFileSync(place.path('auth.key'), keyPem)
   await stops(
     place.ensure(),
-    /auth\.crt was not issued by .*ca\.crt; name a certificate of your own with tls_cert_file/,
+    /auth\.crt was not issued by .*ca\.crt; configure your own certificate with tls_cert_file/,
   )
   assert.equal(place.read('auth.crt'), certificatePem)
   assert.equal(place.read('auth.key'), keyPem)
@@ -309,7 +309,7 @@ test('an authority of your own issues the certificates when its key is of the ri
   assertWhole(place)
   const clock = createHeldClock()
   clock.advance(480 * day)
-  await stops(place.ensure(clock), /ca\.crt runs out on/)
+  await stops(place.ensure(clock), /ca\.crt expires on/)
   assert.equal(place.read('ca.crt'), own.certificatePem)
 })
 
@@ -342,7 +342,7 @@ test('a lock that is not let go of ends the start with advice, after a bounded w
       return looks * 20_000
     },
   }
-  await stops(place.ensure(hurried), /\.lock is held by another process .* remove it and start again/)
+  await stops(place.ensure(hurried), /\.lock is locked by another process .* remove it and start again/)
   assert.equal(looks, 4)
   assert.ok(existsSync(place.path('.lock')), 'the lock of another is left alone')
   assert.deepEqual(readdirSync(place.folder), ['.lock'])
@@ -363,7 +363,7 @@ test('a folder that cannot be used stops the start with one line', async () => {
   const place = empty()
   mkdirSync(join(place.folder, '..'), { recursive: true })
   writeFileSync(place.folder, 'a file')
-  await stops(place.ensure(), /the certificates in .* cannot be made: /)
+  await stops(place.ensure(), /the certificates in .* cannot be created: /)
 })
 
 test('a home whose authority has its key elsewhere does without the RSA certificate', async () => {

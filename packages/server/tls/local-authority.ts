@@ -69,7 +69,7 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
   } catch (error) {
     if (!(error instanceof Error) || !('syscall' in error)) throw error
     throw new StartupError(
-      `the certificates in ${options.folder} cannot be made: ${describeWriteError(error, join(options.folder, 'ca.crt'))}`,
+      `the certificates in ${options.folder} cannot be created: ${describeWriteError(error, join(options.folder, 'ca.crt'))}`,
       {
         cause: error,
       },
@@ -169,12 +169,12 @@ function requireIssuer({ certificatePem, privateKey }: StoredAuthority, folder: 
   const [certificate, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')]
   if (privateKey === undefined) {
     throw new StartupError(
-      `a certificate is to be issued and ${key} is missing; put it there, or remove ${certificate} and start again ` +
-        'to have a new authority made',
+      `${key} is missing, but is needed to issue a certificate; restore it, or remove ${certificate} and start again ` +
+        'to create a new authority',
     )
   }
   if (privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
-    throw new StartupError(`${key} is not a P-256 key: the local authority signs with no other`)
+    throw new StartupError(`${key} is not a P-256 key: the local authority supports only P-256`)
   }
   return { certificatePem, privateKey }
 }

@@ -109,7 +109,7 @@ function openAuthority(folder: string) {
   for (const needed of [file, keyFile])
     if (!existsSync(needed))
       throw new StartupError(
-        `${needed} is not there: certificates of another authority than the local one are revoked by it`,
+        `${needed} does not exist: without a local authority, revoke the certificate at its own authority`,
       )
   const authority = new X509Certificate(readFileSync(file))
   const key = createPrivateKey(readFileSync(keyFile))

@@ -61,9 +61,7 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     pairs.map(({ privateKey }) => privateKey.asymmetricKeyType),
   )
   if (files.requireClientCertificate === true && files.clientsCaFile === undefined) {
-    throw new StartupError(
-      'clients_ca_cert_file is not set: client certificates cannot be required without it',
-    )
+    throw new StartupError('client certificates cannot be required without clients_ca_cert_file')
   }
   const ca = joinPem([
     ...(files.clientsCaFile === undefined
@@ -149,7 +147,7 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
   try {
     return new X509Certificate(pem)
   } catch (error) {
-    throw new StartupError(`${setting}: ${file} holds no certificate in PEM: ${getErrorMessage(error)}`)
+    throw new StartupError(`${setting}: ${file} contains no certificate in PEM: ${getErrorMessage(error)}`)
   }
 }
 
@@ -162,7 +160,9 @@ export function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
   try {
     privateKey = createPrivateKey(key)
   } catch (error) {
-    throw new StartupError(`${keySetting}: ${keyFile} holds no private key in PEM: ${getErrorMessage(error)}`)
+    throw new StartupError(
+      `${keySetting}: ${keyFile} contains no private key in PEM: ${getErrorMessage(error)}`,
+    )
   }
   if (!certificate.checkPrivateKey(privateKey))
     throw new StartupError(`${keySetting}: ${keyFile} is not the key of ${certFile}`)

@@ -46,7 +46,7 @@ export function startOtlpExport(options: OtlpOptions): { stop(): void; exportNow
       const answer = await options.outbound.post(url, Buffer.from(JSON.stringify(body)), {
         headers: { 'content-type': 'application/json' },
       })
-      if (answer.status >= 300) throw new Error(`the collector answered ${answer.status}`)
+      if (answer.status >= 300) throw new Error(`the collector responded with status ${answer.status}`)
     } catch (error) {
       options.log.warn({ error }, 'metrics could not be sent to the OTLP collector')
     }

@@ -32,7 +32,7 @@ export function startTraceExport(options: TraceExportOptions): TraceExport {
     try {
       const body = Buffer.from(JSON.stringify(toOtlpTraces(spans, options)))
       const { status } = await outbound.post(url, body, { headers: { 'content-type': 'application/json' } })
-      if (status >= 300) throw new Error(`the collector answered ${status}`)
+      if (status >= 300) throw new Error(`the collector responded with status ${status}`)
       failing = false
       return true
     } catch (error) {

@@ -91,7 +91,7 @@ function decodeText(encoded: string | undefined): string | undefined {
   try {
     return decodeURIComponent(encoded)
   } catch {
-    return refuse('has a % that does not begin two hexadecimal digits')
+    return refuse('has a % without two hexadecimal digits after it')
   }
 }
 
@@ -100,15 +100,15 @@ function parseParameters(query: string): Parameters {
   for (const pair of query.split('&').filter(Boolean)) {
     const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(pair) ?? []
     if (!(parameters as readonly string[]).includes(name))
-      refuse(`has an unknown parameter '${name}'; these are known: ${parameters.join(', ')}`)
-    if (found.has(name)) refuse(`says ${name} twice`)
+      refuse(`has an unknown parameter '${name}'; known parameters: ${parameters.join(', ')}`)
+    if (found.has(name)) refuse(`has the parameter ${name} twice`)
     found.set(name, decodeText(value) ?? '')
   }
   return Object.fromEntries(found) as Parameters
 }
 
 function parseHosts(authority: string, { host, port }: Parameters): readonly PostgresHost[] {
-  if (host !== undefined && authority !== '') refuse('names hosts before and behind the ?')
+  if (host !== undefined && authority !== '') refuse('names hosts both before and after the ?')
   const named =
     host !== undefined || port !== undefined
       ? parseHostLists(host ?? '', port ?? '')
@@ -132,7 +132,7 @@ function parseHostLists(hosts: string, ports: string): readonly PostgresHost[] {
 
 function parseHostAndPort(one: string): PostgresHost {
   const parts = /^(?:\[(?<address>[^\]]+)\]|(?<name>[^:]*))(?::(?<port>.*))?$/.exec(one)?.groups
-  if (parts === undefined) return refuse('has a host that is not HOST:PORT (an IPv6 address stands in [])')
+  if (parts === undefined) return refuse('has a host that is not HOST:PORT (an IPv6 address needs [])')
   return { host: parts.address ?? decodeText(parts.name), port: parsePort(parts.port) }
 }
 
@@ -148,7 +148,7 @@ function parseTarget(target: string | undefined, hosts: number): SessionTarget {
   // Only one of several hosts accepts writes: a standby would refuse them.
   if (target === undefined) return hosts > 1 ? 'read-write' : 'any'
   if (target === 'any' || target === 'read-write' || target === 'primary') return target
-  return refuse('target_session_attrs must be read-write, primary or any: Warder writes')
+  return refuse('target_session_attrs must be read-write, primary or any, because Warder needs to write')
 }
 
 function parseTimeout(seconds: string | undefined): number | undefined {

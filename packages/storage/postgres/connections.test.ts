@@ -136,7 +136,11 @@ test('TLS proves the server by chain and name, and the client by certificate', {
     /unknown ca|certificate/i,
   )
   await assertRefused('warder', 'sslrootcert=none.crt', /sslrootcert: cannot read .*none\.crt/)
-  await assertRefused('warder', 'sslrootcert=password', /sslrootcert: .*password holds no certificate in PEM/)
+  await assertRefused(
+    'warder',
+    'sslrootcert=password',
+    /sslrootcert: .*password contains no certificate in PEM/,
+  )
   await assertRefused('bycert', `${ca}&sslcert=right/bycert.crt&sslkey=none.key`, /sslkey: cannot read/)
   if (process.platform !== 'win32') {
     chmodSync(file('bycert.key'), 0o644)

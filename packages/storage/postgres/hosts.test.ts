@@ -57,7 +57,7 @@ test('of two that take writes the one of the later timeline is chosen, and the o
     const { told, choose, memory } = createHosts(answers)
     assert.equal(await choose(), answers[0]?.timeline === 2 ? 'a' : 'b')
     assert.equal(told.length, 1)
-    assert.match(told[0] ?? '', /two hosts of PostgreSQL take writes/)
+    assert.match(told[0] ?? '', /two hosts of PostgreSQL accept writes/)
     assert.equal(memory.timeline, 2)
   }
 })
@@ -75,16 +75,16 @@ test('a primary of before a failover and another database system are refused', a
     assert.ok(error instanceof NoHost)
     assert.equal(
       error.message,
-      'no host takes writes (a:5432: on timeline 1, and timeline 2 was seen: a primary of before a failover; b:5432: connect ECONNREFUSED)',
+      'no host accepts writes (a:5432: on timeline 1, although timeline 2 exists: a former primary; b:5432: connect ECONNREFUSED)',
     )
     return true
   })
   current[0] = primary(9, 8n)
-  await assert.rejects(choose(), /another database system \(8\) than before \(7\)/)
+  await assert.rejects(choose(), /another database system \(8\) than the known one \(7\)/)
   assert.throws(() => hosts.admit(first, primary(1)), HostUnsuitable)
   current[1] = primary(3)
   assert.equal(await choose(), 'b')
-  assert.deepEqual(told, ['PostgreSQL failed over: another timeline is written to'])
+  assert.deepEqual(told, ['PostgreSQL failed over: the timeline has changed'])
 })
 
 test('what waiting does not mend is told as it is, unless another host does', async () => {

@@ -83,7 +83,7 @@ export class Hosts {
     const before = this.#options.memory.learn(standing)
     if (before === undefined) return
     const fields = { host: formatHost(host), from: before, to: standing.timeline }
-    this.#options.log?.warn(fields, 'PostgreSQL failed over: another timeline is written to')
+    this.#options.log?.warn(fields, 'PostgreSQL failed over: the timeline has changed')
   }
 
   #objection(standing: Standing): string | undefined {
@@ -101,7 +101,7 @@ export class Hosts {
     if (other !== undefined)
       this.#options.log?.error(
         { used: formatHost(best.host), fence: formatHost(other.host) },
-        'two hosts of PostgreSQL take writes: what the second one is given is lost; shut it down',
+        'two hosts of PostgreSQL accept writes, and writes to the second one will be lost: shut it down',
       )
     this.admit(best.host, best.standing)
     this.#chosen = best.host
@@ -144,7 +144,7 @@ function toNoHostError(failures: readonly Failure[]): unknown {
   const lasting = failures.find(({ error }) => !isTransientError(error))
   if (lasting !== undefined) return lasting.error
   const each = failures.map(({ host, error }) => `${formatHost(host)}: ${getErrorMessage(error)}`)
-  return new NoHost(`no host takes writes (${each.join('; ')})`)
+  return new NoHost(`no host accepts writes (${each.join('; ')})`)
 }
 
 function formatHost({ host = 'localhost', port }: PostgresHost): string {

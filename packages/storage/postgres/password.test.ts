@@ -77,7 +77,8 @@ test('a file that is the password is one line', () => {
     writeFileSync(path, text)
     assert.throws(
       read,
-      (error: Error) => /must hold one line/.test(error.message) && !error.message.includes('secret'),
+      (error: Error) =>
+        /must contain exactly one line/.test(error.message) && !error.message.includes('secret'),
     )
   }
 })

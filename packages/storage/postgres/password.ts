@@ -44,7 +44,7 @@ function readWholeFile(path: string): string {
     .toString()
     .replace(/\r?\n$/, '')
   if (password === '' || /[\r\n\0]/.test(password))
-    throw new StartupError(`database_password_file: ${path} must hold one line, the password`)
+    throw new StartupError(`database_password_file: ${path} must contain exactly one line, the password`)
   return password
 }
 

@@ -23,9 +23,9 @@ export class PrimaryMemory {
   findObjection({ system, timeline }: Standing): string | undefined {
     const known = Atomics.load(this.#values, 0)
     if (system !== undefined && known !== 0n && system !== known)
-      return `another database system (${system}) than before (${known})`
+      return `another database system (${system}) than the known one (${known})`
     if (timeline !== undefined && timeline < this.timeline)
-      return `on timeline ${timeline}, and timeline ${this.timeline} was seen: a primary of before a failover`
+      return `on timeline ${timeline}, although timeline ${this.timeline} exists: a former primary`
     return undefined
   }
 

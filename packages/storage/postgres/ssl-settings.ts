@@ -43,12 +43,11 @@ export function parseSslSettings(given: SslParameters): SslSettings {
   const verify = parseVerification(given)
   if (sslnegotiation !== undefined && sslnegotiation !== 'direct' && sslnegotiation !== 'postgres')
     refuse('sslnegotiation must be postgres or direct')
-  if ((sslcert === undefined) !== (sslkey === undefined))
-    refuse('sslcert and sslkey are given together, or neither')
+  if ((sslcert === undefined) !== (sslkey === undefined)) refuse('sslcert and sslkey must be given together')
   if (verify === 'plain' && (sslrootcert ?? sslcert ?? sslnegotiation) !== undefined)
     refuse('sslmode=disable contradicts the other ssl parameters')
   if (verify === 'chain' && (sslrootcert === undefined || sslrootcert === 'system'))
-    refuse('sslmode=verify-ca needs sslrootcert: any public authority would do otherwise')
+    refuse('sslmode=verify-ca needs sslrootcert, or any public authority would be accepted')
   if (verify === 'none' && sslrootcert !== undefined)
     refuse('sslmode=no-verify contradicts sslrootcert: use verify-full')
   const wanted = (sslrootcert ?? sslcert ?? sslnegotiation) !== undefined
@@ -62,7 +61,7 @@ export function parseSslSettings(given: SslParameters): SslSettings {
 }
 
 function parseVerification({ ssl, sslmode }: SslParameters): SslSettings['verify'] {
-  if (ssl !== undefined && sslmode !== undefined) refuse('says ssl and sslmode')
+  if (ssl !== undefined && sslmode !== undefined) refuse('has both ssl and sslmode')
   if (ssl !== undefined) {
     if (ssl === 'true' || ssl === '1') return 'full'
     if (ssl === 'false' || ssl === '0') return 'plain'
@@ -72,7 +71,7 @@ function parseVerification({ ssl, sslmode }: SslParameters): SslSettings['verify
   if (Object.hasOwn(modes, sslmode)) return modes[sslmode as keyof typeof modes]
   if (sslmode === 'allow' || sslmode === 'prefer')
     return refuse(
-      `sslmode=${sslmode} lets an attacker on the network choose plain text: verify-full, or disable`,
+      `sslmode=${sslmode} permits an attacker on the network to force plain text: use verify-full or disable`,
     )
   return refuse(`sslmode must be one of ${Object.keys(modes).join(', ')}`)
 }

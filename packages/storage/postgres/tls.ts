@@ -58,11 +58,11 @@ function readCertificates(path: string, parameter: string): string[] {
     throw new StartupError(`${where}: cannot read ${path}: ${(error as Error).message}`)
   }
   const found = text.match(certificates) ?? []
-  if (found.length === 0) throw new StartupError(`${where}: ${path} holds no certificate in PEM`)
+  if (found.length === 0) throw new StartupError(`${where}: ${path} contains no certificate in PEM`)
   try {
     for (const pem of found) new X509Certificate(pem)
   } catch {
-    throw new StartupError(`${where}: ${path} holds a certificate that cannot be read`)
+    throw new StartupError(`${where}: ${path} contains a certificate that cannot be read`)
   }
   return parameter === 'sslcert' ? [found.join('\n')] : found
 }

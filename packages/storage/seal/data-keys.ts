@@ -111,7 +111,7 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
   }
 
   await load()
-  if (newest === undefined) throw new Error('there is no data key that this root key opens')
+  if (newest === undefined) throw new Error('this root key decrypts no data key of the database')
   if (clock.now() - newest.createdAt > renewAfterMs) await renew()
 
   return {

@@ -43,7 +43,7 @@ export function loadRootKeys(
   if (source.kind === 'file') {
     if (!existsSync(source.path)) {
       if (!options.create)
-        throw new StartupError(`the root key ${source.path} is not there; restore it from its backup`)
+        throw new StartupError(`the root key ${source.path} does not exist; restore it from its backup`)
       writeUnlessThere(source.path)
     }
     const next = nextPath(source.path)
@@ -76,7 +76,7 @@ export function writeRootKey(path: string, key: Uint8Array): void {
   try {
     writeFileSync(
       file,
-      `# ${header}: keep a copy somewhere else; without it nothing sealed can be opened\n${Buffer.from(key).toString('base64url')}\n`,
+      `# ${header}: store a copy elsewhere; without this key, no sealed data can be decrypted\n${Buffer.from(key).toString('base64url')}\n`,
     )
     fsyncSync(file)
     linkSync(made, path)

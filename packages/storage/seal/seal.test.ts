@@ -164,7 +164,7 @@ test('a rotation without the old root key writes nothing', async () => {
   const rotation = rotateRootKeyFile(path, { databases: [{ service: 'kms', db: kms }] })
   await assert.rejects(rotation, {
     name: 'StartupError',
-    message: `the root key ${path} is not there; restore it from its backup`,
+    message: `the root key ${path} does not exist; restore it from its backup`,
   })
   assert.ok(!existsSync(`${path}.next`) && !existsSync(`${path}.lock`))
   await kms.close()

@@ -124,7 +124,7 @@ async function createSeal(options: OpenSealOptions, matching: MatchingRootKey): 
     async open(context, sealed) {
       const id = readDataKeyId(sealed)
       if (id === undefined)
-        throw new Error(`what ${context.table}.${context.column} holds was not sealed by Warder`)
+        throw new Error(`the value of ${context.table}.${context.column} was not sealed by Warder`)
       const aad = encodeContext(service, context)
       const key = keys.get(id) ?? (await keys.find(id))
       if (key === undefined)

@@ -212,7 +212,7 @@ for (const engine of [sqlite, postgres]) {
     await assertRefused([{ ...first, statements: ['SELECT 1'] }], /another version of Warder/)
     await assertRefused(
       [first, { number: 3, name: 'x', statements: [] }],
-      /migration 3 stands where 2 belongs/,
+      /migration 3 is at the position of migration 2/,
     )
   })
 

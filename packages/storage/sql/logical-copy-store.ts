@@ -164,7 +164,7 @@ export async function beginRestore(db: Database, interruptedAt?: number): Promis
     )
   } else if (names.length > 0)
     throw new StartupError(
-      'the database is not empty: a restore goes into an empty one, and replaces nothing',
+      'the database is not empty, and a restore overwrites nothing: use an empty database',
     )
   await db.commit([change(makeMarker, [])])
 }

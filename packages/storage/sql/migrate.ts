@@ -70,7 +70,7 @@ export function requireUsable(component: string, known: number, { ahead }: Migra
   if (stops === undefined) return
   const reason = stops.older === undefined ? '' : ` (a program without it ${stops.older})`
   throw new StartupError(
-    `the database is newer than this program: ${component} has migration ${stops.number} (${stops.name})${reason}, ` +
+    `the database is newer than this program: ${component} has migration ${stops.number} (${stops.name})${reason}, but ` +
       `this program knows ${known}; start the newer version of Warder`,
   )
 }
@@ -88,7 +88,9 @@ export async function migrate(
 ): Promise<void> {
   for (const [index, migration] of migrations.entries()) {
     if (migration.number !== index + 1) {
-      throw new StartupError(`${component}: migration ${migration.number} stands where ${index + 1} belongs`)
+      throw new StartupError(
+        `${component}: migration ${migration.number} is at the position of migration ${index + 1}`,
+      )
     }
   }
   // Not IF NOT EXISTS alone: a start that is refused afterwards writes nothing, and a commit counts itself.
@@ -121,8 +123,8 @@ function checkHistory(component: string, migrations: readonly Migration[], done:
     if (row === undefined) return
     if (row.number !== migration.number || row.checksum !== computeChecksum(migration)) {
       throw new StartupError(
-        `the database was made by another version of Warder: migration ${row.number} of ${component} (${row.name}) ` +
-          'is not the one this program has; restore a backup, or start the version that made it',
+        `the database was created by another version of Warder: migration ${row.number} of ${component} (${row.name}) ` +
+          'differs from the one of this program; restore a backup, or start the version that created it',
       )
     }
   }

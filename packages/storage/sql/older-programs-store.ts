@@ -5,7 +5,7 @@ import type { Change, Database, Migration } from './types.ts'
 export const schemaMigrations: readonly Migration[] = [
   {
     number: 1,
-    name: 'which migrations an older program gets along with',
+    name: 'migrations that are compatible with older programs',
     older: true,
     statements: [
       `CREATE TABLE schema_older (

@@ -76,7 +76,7 @@ export function createTransactions(pool: pg.Pool, { retry, isOutdated }: Postgre
         })
       else broken = error instanceof Error ? error : new Error(String(error))
       if (committing && !isRefusal(error))
-        throw new OutcomeUnknown('the answer to a commit was lost', { cause: error })
+        throw new OutcomeUnknown('the response to a commit was lost', { cause: error })
       throw classify(error)
     } finally {
       client.off('notice', listen)

@@ -23,5 +23,5 @@ export async function lockForRestore(options: SessionOptions): Promise<() => Pro
     throw classify(error)
   }
   await release()
-  throw new StartupError('another restore into this database is under way')
+  throw new StartupError('another restore into this database is running')
 }

@@ -24,7 +24,7 @@ test('one that was lost and made again meanwhile is one, too', async () => {
 })
 
 test('a pooler that gives the same connection to both, or another each time, is refused', async () => {
-  const refused = /^database_url: between here and PostgreSQL is a pooler/
+  const refused = /^database_url: a connection pooler in front of PostgreSQL/
   const last = (): number => 1
   await assert.rejects(requireOwnSessions(connectionTo(last), connectionTo(last)), { message: refused })
   let turn = 0

@@ -16,7 +16,7 @@ const attempts = 3
 export async function requireOwnSessions(one: StatementClient, other: StatementClient): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt += 1) if (await haveOwnSessions(one, other)) return
   throw new StartupError(
-    'database_url: between here and PostgreSQL is a pooler that changes the connection with each transaction; ' +
+    'database_url: a connection pooler in front of PostgreSQL changes the connection with each transaction; ' +
       'give the address of PostgreSQL itself, or let the pooler keep sessions (PgBouncer: pool_mode = session)',
   )
 }

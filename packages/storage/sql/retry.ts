@@ -12,7 +12,9 @@ export async function retryOnGuard<R>(times: number, run: () => Promise<R>): Pro
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       if (attempt >= times) {
-        throw failure('conflict', 'Another request changed it at the same time: try again.', { cause: error })
+        throw failure('conflict', 'Another request changed the same data concurrently: try again.', {
+          cause: error,
+        })
       }
     }
   }

@@ -53,8 +53,8 @@ export function watchDatabaseFiles(path: string, onProblem?: (problem: string) =
     // Writes to a removed file stay lost, whatever replaces it.
     if (problem !== undefined || !isOther(one)) return
     problem =
-      `${one.file} was removed or replaced by another program while the database was open; nothing is written any ` +
-      'more. Stop the service, keep a copy of the database files, and start it again: it says whether acknowledged ' +
+      `${one.file} was removed or replaced by another program while the database was open; writing has stopped. ` +
+      'more. Stop the service, keep a copy of the database files, and start it again: the start reports whether acknowledged ' +
       'changes are missing'
     onProblem?.(problem)
   }

@@ -51,7 +51,7 @@ export class NumberedTexts {
   #getText(text: number | string): string {
     if (typeof text === 'string') return text
     const known = this.#texts[text]
-    if (known === undefined) throw new Error(`statement ${text} was never told`)
+    if (known === undefined) throw new Error(`statement ${text} was not sent before`)
     return known
   }
 }

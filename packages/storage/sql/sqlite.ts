@@ -201,7 +201,7 @@ function createRemoteWriter(port: MessagePort, onCommitted: () => void, errors: 
   })
   port.on('close', () => {
     closed = true
-    for (const one of waiting.values()) one.reject(new StorageUnavailable('the writer ended'))
+    for (const one of waiting.values()) one.reject(new StorageUnavailable('the writer has ended'))
     waiting.clear()
   })
   port.unref()

@@ -9,5 +9,5 @@ import type { SqlValue } from './types.ts'
 export function requireStorableText(params: readonly SqlValue[]): void {
   for (const value of params)
     if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
-      throw failure('bad_request', 'A text must not hold the character U+0000 or half of a surrogate pair.')
+      throw failure('bad_request', 'A string must not contain the character U+0000 or an unpaired surrogate.')
 }

@@ -112,7 +112,7 @@ test('recovery needs a known administrator, a database and the root key', async 
   assert.match(none.err, /the database .*auth\.db does not exist/)
   const key = join(home, 'root.key')
   rmSync(key)
-  assert.match((await recover()).err, /the root key .* is not there/)
+  assert.match((await recover()).err, /the root key .* does not exist/)
   writeFileSync(key, Buffer.alloc(32, 1).toString('base64url'), { mode: 0o600 })
   assert.match((await recover()).err, /wrong root key/)
 })

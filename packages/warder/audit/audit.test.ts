@@ -235,7 +235,7 @@ test('old files are archived and pruned by the command, and the log still verifi
   assert.deepEqual(asked.err, ['nothing was removed: use --yes to remove these files'])
   assert.deepEqual(await run('export', logOf(home)), all)
   const elsewhere = await run('prune', '--before', '2026-01-06', '--yes', '--home', room, logOf(home))
-  assert.match(elsewhere.err.join(), /needs its signing key to remove files: the root key .* is not there/)
+  assert.match(elsewhere.err.join(), /needs its signing key to remove files: the root key .* does not exist/)
   const pruned = await run('prune', '--before', '2026-01-06', '--yes', '--home', home, logOf(home))
   assert.match(pruned.out[0] ?? '', /^removed /)
   assert.match((await run('verify', logOf(home))).out[0] ?? '', /^ok .* 1 older files removed, head /)

@@ -81,7 +81,7 @@ test('commands open an encrypted log by the root key and the database, and say w
 
   await t.test('by both of which alone nothing is read, and closed files verify', async () => {
     for (const [path, reason] of [
-      [rootKey, /kms is encrypted: the root key \S+ is not there/],
+      [rootKey, /kms is encrypted: the root key \S+ does not exist/],
       [database, /kms is encrypted: the database \S+ does not exist/],
     ] as const)
       await without(path, async () => {

@@ -34,16 +34,19 @@ test('settings with which the service would not start are not called right', asy
     [{ KMS_DATABASE_URL: 'postgresql://h/d?sslrootcert=none.crt' }, /sslrootcert: cannot read .*none\.crt/],
     [
       { KMS_DATABASE_URL: 'postgresql://h/d', KMS_DATABASE_PASSWORD_FILE: authority },
-      /database_password_file: .*authority\.pem (can be read by others|must hold one line)/,
+      /database_password_file: .*authority\.pem (can be read by others|must contain exactly one line)/,
     ],
     [
       { KMS_DATABASE_URL: 'postgresql://u:p@h/d', KMS_DATABASE_PASSWORD_FILE: 'file' },
-      /database_password_file is set, and database_url has a password/,
+      /database_password_file is set and database_url contains a password/,
     ],
     [{ KMS_DATABASE_WRITE_CONNECTIONS: '0' }, /KMS_DATABASE_WRITE_CONNECTIONS/],
     [{ KMS_TLS_CERT_FILE: '/none/a.crt', KMS_TLS_KEY_FILE: '/none/a.key' }, /\/none\/a\.crt/],
     [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
-    [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
+    [
+      { KMS_CLIENTS_CA_CERT_FILE: empty },
+      /clients_ca_cert_file: .*empty\.pem contains no certificate in PEM/,
+    ],
     [
       { KMS_CLIENTS_CA_CERT_FILE: authority, KMS_CLIENTS_CRL_FILES: 'none.crl' },
       /clients_crl_files: cannot read .*none\.crl/,
@@ -62,14 +65,14 @@ test('settings with which the service would not start are not called right', asy
         KMS_AWS_XKS_CLIENT_NAMES: 'cks.kms.eu-west-1.amazonaws.com',
         KMS_AWS_XKS_CLIENT_CA_CERT_FILE: empty,
       },
-      /aws_xks_client_ca_cert_file: .*empty\.pem holds no certificate in PEM/,
+      /aws_xks_client_ca_cert_file: .*empty\.pem contains no certificate in PEM/,
     ],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
     [{ UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
     [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],
     [{ KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }, /FIPS provider is not in force/],
-    [{ KMS_CORS_ALLOWED_ORIGINS: 'foo' }, /must hold origins like https:\/\/app\.example \(got "foo"\)$/],
-    [{ KMS_AUDIT_TRUSTED_PROXY_CIDRS: 'foo' }, /must hold CIDR blocks like 10\.0\.0\.0\/8 \(got "foo"\)$/],
+    [{ KMS_CORS_ALLOWED_ORIGINS: 'foo' }, /must contain origins like https:\/\/app\.example \(got "foo"\)$/],
+    [{ KMS_AUDIT_TRUSTED_PROXY_CIDRS: 'foo' }, /must contain CIDR blocks like 10\.0\.0\.0\/8 \(got "foo"\)$/],
   ] as const) {
     await assert.rejects(check(env), { name: 'StartupError', message: told })
   }

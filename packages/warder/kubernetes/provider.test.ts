@@ -408,7 +408,7 @@ test('while the kms is away Status says so with the key id of before, and all go
         if (now.healthz !== 'ok') return now
       }
     })()
-    assert.match(healthz, /did not answer within/)
+    assert.match(healthz, /did not respond within/)
     assert.equal(kept, key_id)
     assert.equal((await api.callRefused('Decrypt', { ciphertext, key_id })).code, status.UNAVAILABLE)
   } finally {

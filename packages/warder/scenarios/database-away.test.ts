@@ -55,7 +55,7 @@ async function switchable(url: string) {
   }
 }
 
-const down = { name: 'postgresql', status: 'DOWN', message: 'The database does not answer.' }
+const down = { name: 'postgresql', status: 'DOWN', message: 'The database does not respond.' }
 
 /** The status of /health, or `undefined` while the server that waits gives its port to the one that serves. */
 const healthOf = (client: HttpsClient): Promise<number | undefined> =>
@@ -92,7 +92,7 @@ test('a service that starts without its database waits for it, and says so at /h
   assert.deepEqual([health.status, JSON.parse(health.text).dependencies.database], [503, down])
   const other = await client.ask('/version')
   assert.deepEqual([other.status, JSON.parse(other.text).error], [503, 'storage_unavailable'])
-  await until('it has waited twice', () => output.split('it is waited for').length > 2)
+  await until('it has waited twice', () => output.split('the start waits for it').length > 2)
   await database.comeBack()
   await until('it serves', async () => (await healthOf(client)) === 200)
   client.close()
@@ -113,7 +113,7 @@ test('a service that ends while its database is away comes back with it, and lea
   try {
     await database.goAway()
     process.kill(warder.pid('kms'), 'SIGKILL')
-    await until('the kms waits', () => warder.output().includes('it is waited for'))
+    await until('the kms waits', () => warder.output().includes('the start waits for it'))
     assert.deepEqual([await healthOf(kms), await healthOf(auth)], [503, 200])
     await database.comeBack()
     await until('the kms serves', async () => (await healthOf(kms)) === 200)

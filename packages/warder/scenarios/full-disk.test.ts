@@ -181,7 +181,7 @@ test('old audit files are archived, moved and removed without a loss on a disk t
   const said = await fails({ eachFile: 8192, wholeDisk: 8192 }, ...archive)
   assert.match(
     said,
-    /cannot be written: .* stays as it is\. Make room, or name a folder on another disk with --to/,
+    /cannot be written: .* is unchanged\. Free disk space, or name a folder on another disk with --to/,
   )
   assert.equal(archived(), 0)
   await requireWhole(folder)
@@ -377,7 +377,7 @@ test('certificates that cannot be renewed for want of room stay in use, and are 
   for (const left of [nothing, { eachFile: 300, wholeDisk: 4096 }]) {
     const { code, err } = await renew(300, left)
     assert.equal(code, 1)
-    assert.match(err, /^the certificates in \S+ cannot be made: /)
+    assert.match(err, /^the certificates in \S+ cannot be created: /)
     assert.match(err, disk.full)
     assert.deepEqual(files(), before)
   }

@@ -119,7 +119,7 @@ test('SIGHUP to a launcher under an older Node reads the certificates again, and
 }, async () => {
   const { home, launcher, exited, below, output } = await launch(oldNode ?? '', [entry])
   launcher.kill('SIGHUP')
-  const read = (): number => output().match(/certificates were read again/g)?.length ?? 0
+  const read = (): number => output().match(/certificates were reloaded/g)?.length ?? 0
   await until('both have read them', () => read() === 2 || launcher.exitCode !== null)
   assert.ok(!below.some(isGone))
   launcher.kill('SIGTERM')

@@ -168,7 +168,7 @@ test('what has no counterpart is refused by its name, with what to do instead', 
     ['[auth_verifier]\nauth_verifier_accept_invalid_certs = true', /certificates are always verified/],
     ['[db]\ndatabase_url = "secret://mount/path"', /secret:\/\/ is not read/],
     ['[http]\nport = 99999', /:2: http\.port must be an integer from 0 to 65535 \(got 99999\)$/],
-    ['port = 1\n[http]\nport = 2', /:3: http\.port sets port, which is set already$/],
+    ['port = 1\n[http]\nport = 2', /:3: http\.port sets port, which is already set$/],
     ['[http]\nnonsense = 2', /unknown setting 'http\.nonsense'/],
   ] as const) {
     assert.throws(

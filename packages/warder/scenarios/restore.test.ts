@@ -290,7 +290,7 @@ test('PostgreSQL: two restores at once, and one that was killed between its two 
   const [first, second] = both[0]?.code === 0 ? homes : ([homes[1], homes[0]] as const)
   assert.match(
     both.map(({ err }) => err).join(''),
-    /another restore into this database is under way|is not empty/,
+    /another restore into this database is running|is not empty/,
   )
   assert.ok(!existsSync(second))
   // Both databases were finished when the power went, and no service has started on them.

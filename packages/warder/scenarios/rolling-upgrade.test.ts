@@ -138,7 +138,7 @@ for (const [older, newer] of pairs)
     const number = ((await db.get(newest, ['kms']))?.number ?? 0) + 1
     await db.commit([change(foreign, ['kms', number])])
     await db.close()
-    const ended = `migrated the database (kms: ${number}, far ahead), and this program is not compatible with that migration`
+    const ended = `migrated the database (kms: ${number}, far ahead), and this version is not compatible with that migration`
     for (const node of [again, second]) await until('the kms has ended', () => node.output().includes(ended))
     await Promise.all([again, second].map((node) => node.stop()))
     running.clear()

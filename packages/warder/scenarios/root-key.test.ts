@@ -85,7 +85,7 @@ test('without the old root key nothing is rotated, and nothing is written', asyn
   const { code, out, err } = await runWarder(['root-key', 'rotate', '--home', empty])
   assert.deepEqual([code, out], [1, ''])
   const path = join(empty, 'root.key')
-  assert.equal(err, `warder root-key: the root key ${path} is not there; restore it from its backup\n`)
+  assert.equal(err, `warder root-key: the root key ${path} does not exist; restore it from its backup\n`)
   assert.deepEqual(readdirSync(empty), [])
   const env = { KMS_ROOT_KEY_SOURCE: 'environment', AUTH_ROOT_KEY_SOURCE: 'environment' }
   assert.match(

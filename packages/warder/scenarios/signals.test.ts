@@ -119,7 +119,7 @@ test('SIGHUP serves new certificates to new connections, and keeps the old ones 
   assert.equal(await serialOf(metricsPlace() ?? ''), renewed, 'so does the listener of the metrics')
   rmSync(join(tls, 'kms.crt'))
   warder.process.kill('SIGHUP')
-  await until('the log says so', () => warder.output().includes('the ones read before stay'))
+  await until('the log says so', () => warder.output().includes('the previous ones stay in use'))
   assert.equal(await serialOf(warder.kmsUrl), renewed)
 })
 

@@ -39,8 +39,10 @@ const Issuer = Type.String({
 
 const SubjectReply = Type.Object({
   subject: Type.String({ description: '`sub` of the tokens; the username in the realm.' }),
-  jwt_issuer_uri: Type.String({ description: 'The identity provider that owns the name.' }),
-  assigned: Type.Boolean({ description: 'Assigned by an administrator; else the provider used it first.' }),
+  jwt_issuer_uri: Type.String({ description: 'Identity provider that the name is bound to.' }),
+  assigned: Type.Boolean({
+    description: 'True if an administrator assigned it; false if the provider was the first to use it.',
+  }),
   created_at: Type.Integer({ description: 'Unix seconds.' }),
 })
 
@@ -59,7 +61,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
   define({
     name: 'jwt_subjects.list',
     route: get('/realms/{realm_id}/jwt-subjects'),
-    summary: 'Names of a realm that belong to its identity providers',
+    summary: 'Names of a realm that are bound to its identity providers',
     description: 'Ordered by name; `after` is a name.',
     tag,
     access: realmAdmin,
@@ -78,13 +80,13 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     name: 'jwt_subjects.assign',
     route: put('/realms/{realm_id}/jwt-subjects/{subject}'),
     summary: 'Assign a name to one of the identity providers of a realm',
-    description: 'Ends the sessions of the name when it belonged to another provider before.',
+    description: 'Ends the sessions of the name if it was bound to another provider before.',
     tag,
     access: realmAdmin,
     pathParameters: SubjectPath,
     request: Type.Object({ jwt_issuer_uri: Issuer }),
     reply: SubjectReply,
-    errors: { 400: 'The realm does not list this provider.', 404: 'There is no such realm.' },
+    errors: { 400: 'The realm does not have this identity provider.', 404: 'There is no such realm.' },
     async act({ path, body }, context) {
       const { db, metrics, now } = context.services
       const { realm_id: realmId, subject } = path
@@ -125,7 +127,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     name: 'jwt_subjects.release',
     route: del('/realms/{realm_id}/jwt-subjects/{subject}'),
     summary: 'Release a name from its identity provider and end its sessions',
-    description: 'The provider whose user logs in next with this name gets it.',
+    description: 'The next login with this name binds it to the provider of that login.',
     tag,
     access: realmAdmin,
     pathParameters: SubjectPath,

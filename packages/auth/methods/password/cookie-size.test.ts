@@ -20,7 +20,7 @@ it('extra claims of exactly 4 KiB are accepted, with a warning that browsers dro
   assert.equal(largest.status, 201, largest.text)
   assert.match(
     largest.json.warnings[0],
-    /^The session cookie has \d{4} bytes, and browsers keep at most 4096/,
+    /^The session cookie has \d{4} bytes, but browsers store at most 4096/,
   )
   const refused = await create('bob', 4097)
   assert.equal(refused.status, 400)

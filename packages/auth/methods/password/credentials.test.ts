@@ -144,7 +144,7 @@ describe('credentials', () => {
     const refused = await asSuper('POST', '/realms/r/userpass', input)
     assert.deepEqual(
       [refused.status, JSON.parse(refused.text).description],
-      [400, 'username: must not have a colon.'],
+      [400, 'username: must not contain a colon.'],
     )
     const older = { realm: 'r', username: 'a:b', passwordHash: knownHash, changePassword: false, roles: [] }
     await auth.db.commit([credentialInsertion({ ...older, extraClaims: undefined })])

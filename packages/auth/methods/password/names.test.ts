@@ -6,7 +6,7 @@ import { credentialInsertion } from './credential-store.ts'
 
 const spoiled = ['.', '..', 'a\u202eb', '\u200bann', 'ann\u00ad', '\u2066ann\u2069', 'a\u2028b', 'a\u0007b']
 
-describe('names that are invisible or cannot be part of a path', () => {
+describe('names that are invisible or cannot be used in a path', () => {
   it('are refused for new users, administrators, subjects, roles and policies', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)

@@ -55,7 +55,7 @@ async function credentialOrThrow(
 /** @throws failure('bad_request') when the body names another realm than the path */
 function requireRealmOfPath(realm: string, body: CredentialRequest): void {
   if (body.realm === undefined || body.realm === realm) return
-  throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
+  throw failure('bad_request', 'Invalid request body: realm: must be the same as in the path.')
 }
 
 /**
@@ -71,7 +71,7 @@ function showChanged({ sessions }: PasswordServices, credential: Omit<Credential
   const size = sessions.cookieSize(subject, realm)
   const shown = showCredential(credential)
   if (size <= maxCookieBytes) return shown
-  const warning = `The session cookie has ${size} bytes, and browsers keep at most ${maxCookieBytes}: with these roles and extra_claims the user logs in as a bearer of the token alone.`
+  const warning = `The session cookie has ${size} bytes, but browsers store at most ${maxCookieBytes}: with these roles and extra_claims, the user can use the session only as a bearer token.`
   return { ...shown, warnings: [warning] }
 }
 
@@ -156,9 +156,9 @@ export const credentialOperations = (
   define({
     name: 'credentials.replace',
     route: put('/realms/{realm_id}/userpass/{username}'),
-    summary: 'Replace a credential; without password_input the password stays',
+    summary: 'Replace a credential; without password_input the password is unchanged',
     description:
-      'The name of the path applies. A new password ends the sessions that began with the old one.',
+      'The name in the path applies. A new password ends the sessions that were created with the old one.',
     tag,
     access: realmAdmin,
     pathParameters: CredentialPath,

@@ -75,9 +75,9 @@ export const passwordChangeOperation = (methods: readonly MethodFacts[]): Operat
   define({
     name: 'password.change',
     route: post('/password'),
-    summary: 'Change one’s own password',
+    summary: 'Change the password of the caller',
     description:
-      'Proved by the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
+      'Requires the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
     tag: 'Login',
     access: anyCaller,
     security: ['basic'],

@@ -33,7 +33,7 @@ describe('a response is refused, with its reason,', () => {
     const both: readonly ('Response' | 'Assertion')[] = ['Assertion', 'Response']
     const refusals: readonly Refusal[] = [
       [{ sign: [] }, /must be signed/, 'signature'],
-      [{ signing: other }, /the signature is not right/, 'signature'],
+      [{ signing: other }, /the signature is invalid/, 'signature'],
       [{ inResponseTo: '_other' }, /InResponseTo/, 'in_response_to'],
       [{ inResponseTo: null }, /InResponseTo/, 'in_response_to'],
       [{ confirmationInResponseTo: '_other' }, /InResponseTo/, 'in_response_to'],
@@ -57,13 +57,13 @@ describe('a response is refused, with its reason,', () => {
         'audience',
       ],
       [{ audiences: [[toSpEntityId('r')], [toSpEntityId('s')]] }, /not addressed/, 'audience'],
-      [{ extraConditions: '<saml:Condition/>' }, /condition that is not understood/, 'conditions'],
+      [{ extraConditions: '<saml:Condition/>' }, /unknown condition/, 'conditions'],
       [{ notOnOrAfter: now - 180 }, /expired/, 'conditions'],
-      [{ notBefore: now + 181 }, /not valid until/, 'conditions'],
+      [{ notBefore: now + 181 }, /not yet valid/, 'conditions'],
       [{ authnStatement: false }, /^SAML error: assertion has no AuthnStatement$/, 'authn_statement'],
       [{ sessionNotOnOrAfter: now }, /session at the IdP has expired/, 'authn_statement'],
       [{ issuedAt: now - 301 }, /^SAML error: assertion was issued too long ago$/, 'age'],
-      [{ issuedAt: now + 181 }, /not valid until/, 'age'],
+      [{ issuedAt: now + 181 }, /not yet valid/, 'age'],
       [{ status: `${success}Responder` }, /StatusCode is not Success but Responder/, 'status'],
       [{ status: 'x' }, /StatusCode is not Success$/, 'status'],
       [{ nameId: null }, /^SAML error: assertion has no NameID$/, 'subject'],
@@ -132,7 +132,7 @@ describe('a response is refused, with its reason,', () => {
     const refused = await saml.post(login, response())
     assert.deepEqual(
       [refused.status, refused.json.description, refused.headers['set-cookie']],
-      [401, 'SAML error: the realm or the user has changed meanwhile', undefined],
+      [401, 'SAML error: the realm or the user was changed meanwhile', undefined],
     )
     assert.equal(saml.auth.counted.get('auth_saml_responses_total{outcome="realm"}'), 1)
     meanwhile = async () => undefined

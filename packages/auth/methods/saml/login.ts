@@ -142,7 +142,7 @@ async function begin(
     if (!(error instanceof GuardFailed)) throw error
     throw error.index === 0
       ? unknownRequest()
-      : new SamlRefused('realm', 'the realm or the user has changed meanwhile')
+      : new SamlRefused('realm', 'the realm or the user was changed meanwhile')
   }
   countSessions(services.metrics, 'begun')
   return { session, cookie: pending.recipient === undefined ? cookie : undefined, returnUrl }

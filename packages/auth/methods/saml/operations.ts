@@ -59,8 +59,8 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
         Type.String({
           pattern: challengePattern,
           description:
-            'BASE64URL(SHA-256(verifier)) (RFC 7636, S256): the session is not for the browser, which sends a code to ' +
-            '`return_to` instead; the holder of the verifier redeems it.',
+            'BASE64URL(SHA-256(verifier)) (RFC 7636, S256): the browser gets no session but a code for ' +
+            '`return_to`; the holder of the verifier redeems it.',
         }),
       ),
     }),
@@ -112,8 +112,8 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     replyContentType: pageType,
     errors: {
       ...errors,
-      401: 'The response is refused: SAML error, and why.',
-      415: 'The body is no form.',
+      401: 'The response was refused: SAML error and the reason.',
+      415: 'The body is not a form.',
       503: 'Too many responses at once.',
     },
     foreignParameters: fromIdentityProvider,

@@ -55,7 +55,7 @@ describe('saml_params of a realm', () => {
     const { idp } = saml
     const weak = await keyPair('rsa', 1024)
     const cases: readonly (readonly [string, Record<string, unknown>])[] = [
-      ['metadata_xml: it has a tag that is malformed', { metadata_xml: '<md' }],
+      ['metadata_xml: it has a malformed tag', { metadata_xml: '<md' }],
       ['metadata_xml: must be an EntityDescriptor', { metadata_xml: '<x/>' }],
       ['metadata_xml: it has a document type', { metadata_xml: `<!DOCTYPE x>${idp.metadata().slice(39)}` }],
       ['metadata_xml: must not exceed 262144 bytes', { metadata_xml: idp.metadata() + ' '.repeat(262_144) }],
@@ -109,7 +109,7 @@ describe('saml_params of a realm', () => {
       ],
       ["attribute_claim_map: 'sub' is a reserved", { attribute_claim_map: { uid: 'sub' } }],
       [
-        "attribute_claim_map: two attributes become the claim 'x'",
+        "attribute_claim_map: two attributes are mapped to the claim 'x'",
         { attribute_claim_map: { a: 'x', b: 'x' } },
       ],
       ['attribute_claim_map: has an empty name', { attribute_claim_map: { '': 'x' } }],

@@ -43,7 +43,7 @@ async function checkChange({ db }: SamlServices, before: Realm, after: Realm): P
   if (named.length > 0)
     throw failure(
       'conflict',
-      `Admins name users of the identity provider that is replaced (saml of ${named.join(', ')}).`,
+      `Admins refer to users of the replaced identity provider (saml of ${named.join(', ')}).`,
     )
 }
 

@@ -88,7 +88,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
   define({
     name: 'totp.verify',
     route: post('/realms/{realm_id}/totp/verify'),
-    summary: 'Enroll a user who proves possession of the secret',
+    summary: 'Enroll a user after proof of possession of the secret',
     tag,
     access: realmAdmin,
     pathParameters: RealmPath,
@@ -120,7 +120,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
         ])
       } catch (error) {
         if (error instanceof GuardFailed)
-          throw failure('conflict', 'The user was changed at the same time; try again.')
+          throw failure('conflict', 'The user was changed concurrently; try again.')
         throw error
       }
     },

@@ -236,5 +236,5 @@ test('settings that make no bucket are refused', () => {
     assert.throws(() => createTokenBuckets({ ...usual, ...wrong }), /must be positive/)
   for (const slots of [0, 1.5, -1, Number.NaN])
     assert.throws(() => tokenBucketMemory(slots), /positive integer/)
-  assert.throws(() => createTokenBuckets({ ...usual, memory: tokenBucketMemory(5) }), /another size/)
+  assert.throws(() => createTokenBuckets({ ...usual, memory: tokenBucketMemory(5) }), /wrong size/)
 })

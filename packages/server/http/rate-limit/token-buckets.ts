@@ -56,7 +56,7 @@ export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   if (!(ratePerSecond > 0) || !(burst >= 1)) throw new Error('token buckets: rate and burst must be positive')
   const memory = options.memory ?? tokenBucketMemory(slots)
   if (memory.byteLength !== keyBytes + slots * 8)
-    throw new Error('token buckets: the memory has another size')
+    throw new Error('token buckets: the memory has the wrong size')
   const key = Buffer.from(new Uint8Array(memory, 0, keyBytes))
   const full = new BigInt64Array(memory, keyBytes, slots)
   const interval = Math.max(1, Math.round(1e6 / ratePerSecond)) // microseconds for one token

@@ -148,10 +148,10 @@ test('a file that is no CRL of a client authority is refused with what is wrong'
   const refused: readonly (readonly [RegExp, Buffer | string])[] = [
     [/is not signed by its authority/, await crl(impostor, [alice])],
     [/is not signed by its authority/, forged],
-    [/is of an authority that is not in clients_ca_cert_file/, await crl(bob, [alice])],
+    [/is from an authority that is not in clients_ca_cert_file/, await crl(bob, [alice])],
     [/is a delta CRL/, await crl(authority, [], { number: 2n, baseNumber: 1n })],
-    [/holds no CRL/, 'nonsense'],
-    [/holds no CRL/, authority.certificatePem],
+    [/contains no CRL/, 'nonsense'],
+    [/contains no CRL/, authority.certificatePem],
     [/clients\.crl/, good.subarray(0, good.length - 3)],
     [/clients\.crl/, toPem(good.subarray(0, 40))],
   ]

@@ -64,7 +64,7 @@ export function readClientCrls({
 function readCrls(file: string, authorities: readonly ParsedCertificate[]): readonly AuthorityCrl[] {
   const bytes = readFile(file)
   const ders = bytes[0] === 0x30 ? [bytes] : readPemBlocks(bytes, 'X509 CRL')
-  if (ders.length === 0) throw new StartupError(`${setting}: ${file} holds no CRL in PEM or DER`)
+  if (ders.length === 0) throw new StartupError(`${setting}: ${file} contains no CRL in PEM or DER`)
   return ders.map((der) => {
     const crl = withFileName(file, () => readCrl(der))
     const problem = findCrlProblem(crl, authorities)
@@ -74,11 +74,11 @@ function readCrls(file: string, authorities: readonly ParsedCertificate[]): read
 }
 
 function findCrlProblem(crl: Crl, authorities: readonly ParsedCertificate[]): string | undefined {
-  if (crl.baseNumber !== undefined) return 'is a delta CRL: give the whole one'
+  if (crl.baseNumber !== undefined) return 'is a delta CRL: use the complete CRL'
   if (crl.scope?.indirect === true) return 'is an indirect CRL, which is not supported'
   if (crl.unknownCritical) return 'has a critical extension that is not understood'
   const issuers = authorities.filter(({ subject }) => Buffer.compare(subject, crl.issuer) === 0)
-  if (issuers.length === 0) return 'is of an authority that is not in clients_ca_cert_file'
+  if (issuers.length === 0) return 'is from an authority that is not in clients_ca_cert_file'
   const signer = issuers.find(({ key }) => crlIsSignedWith(crl, key))
   if (signer === undefined) return 'is not signed by its authority in clients_ca_cert_file'
   const uses = readKeyUsage(signer.extensions)

@@ -32,7 +32,7 @@ it('every allowed algorithm is accepted with a key of its type', async () => {
       const xml = signedAs({ key, signatureAlgorithm, digestAlgorithm })
       assert.equal(typeof validator.validate(xml, { idpCertificates }), 'object', signatureAlgorithm)
       const changed = xml.replace('>ann<', '>eve<')
-      assert.match(String(validator.validate(changed, { idpCertificates })), /signature is not right/)
+      assert.match(String(validator.validate(changed, { idpCertificates })), /signature is invalid/)
     }
   }
 })
@@ -80,7 +80,7 @@ describe('signatures that SAML does not allow', () => {
           assertRefused(
             validator,
             xml,
-            /comment|CDATA|processing|not base64|prefix|right|other children/,
+            /comment|CDATA|processing|not base64|prefix|signature is invalid|children that SAML does not allow/,
             `${name} ${comment}`,
           )
       }
@@ -116,7 +116,7 @@ describe('signatures that SAML does not allow', () => {
         /transform|canonicalization/,
         what,
       )
-    assertRefused(validator, right.replace(list, ''), /other children/, 'no Transforms')
+    assertRefused(validator, right.replace(list, ''), /children that SAML does not allow/, 'no Transforms')
   })
 
   it('canonicalization that is inclusive or keeps comments, though the identity provider signed with it', () => {
@@ -178,7 +178,7 @@ describe('signatures that SAML does not allow', () => {
     assertRefused(
       validator,
       signedAs({ key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }),
-      /signature is not right/,
+      /signature is invalid/,
       'EC',
     )
     // The signatures of these keys are valid by their own algorithm: only the declared algorithm is wrong.
@@ -189,7 +189,7 @@ describe('signatures that SAML does not allow', () => {
     assertRefused(
       validator,
       signedAs({ signatureAlgorithm: `${more}ecdsa-sha256`, signatureOf: byRsa }),
-      /signature is not right/,
+      /signature is invalid/,
       'RSA as ECDSA',
     )
     const ofEc = { idpCertificates: [ec.certificate] }
@@ -197,7 +197,7 @@ describe('signatures that SAML does not allow', () => {
       String(
         validator.validate(signedAs({ signatureAlgorithm: `${more}rsa-sha256`, signatureOf: byEc }), ofEc),
       ),
-      /signature is not right/,
+      /signature is invalid/,
       'ECDSA as RSA',
     )
     assert.equal(
@@ -215,7 +215,7 @@ describe('signatures that SAML does not allow', () => {
     const shown = signature
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)
-    assertRefused(validator, xml.replace(signature, shown), /signature is not right/, 'KeyInfo')
+    assertRefused(validator, xml.replace(signature, shown), /signature is invalid/, 'KeyInfo')
     // The content of KeyInfo does not affect a valid signature either.
     const honest = right
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
@@ -235,7 +235,7 @@ describe('signatures that SAML does not allow', () => {
     )
     assert.notEqual(xml, right)
     assert.equal(typeof validator.validate(xml), 'object')
-    assertRefused(validator, xml.replace('>ann<', '>eve<'), /signature is not right/, 'changed')
+    assertRefused(validator, xml.replace('>ann<', '>eve<'), /signature is invalid/, 'changed')
   })
 
   it('an empty, a short, a foreign or a missing SignatureValue; an Object; an empty SignedInfo', () => {
@@ -244,12 +244,12 @@ describe('signatures that SAML does not allow', () => {
       assertRefused(
         validator,
         right.replace(value, `<ds:SignatureValue>${inside}</ds:SignatureValue>`),
-        /base64|not right/,
+        /base64|signature is invalid/,
         inside,
       )
     assertRefused(validator, right.replace(value, ''), /Signature has/, 'none')
     const other = /<ds:SignatureValue>[^<]*<\/ds:SignatureValue>/.exec(validator.response())?.[0] ?? ''
-    assertRefused(validator, right.replace(value, other), /not right/, 'of another response')
+    assertRefused(validator, right.replace(value, other), /signature is invalid/, 'of another response')
     assertRefused(
       validator,
       right.replace('</ds:Signature>', '<ds:Object/></ds:Signature>'),
@@ -269,6 +269,6 @@ describe('signatures that SAML does not allow', () => {
     const xml = right
       .replace(/(<ds:DigestValue>)[^<]+/, `$1${nothing}`)
       .replace('<samlp:Response ', '<samlp:Response xmlns:void="1" ')
-    assertRefused(validator, xml, /signature is not right/, 'void')
+    assertRefused(validator, xml, /signature is invalid/, 'void')
   })
 })

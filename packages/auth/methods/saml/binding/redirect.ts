@@ -75,7 +75,7 @@ export async function readRedirect(query: string, keys: readonly KeyObject[]): P
     Buffer.from(data.join('&')),
     base64(decodeComponent(signature)),
   )
-  if (signer === undefined) throw new XmlRefused('the signature is not right')
+  if (signer === undefined) throw new XmlRefused('the signature is invalid')
   return {
     field,
     xml: await inflateMessage(base64(decodeComponent(message))),
@@ -88,7 +88,7 @@ async function inflateMessage(bytes: Uint8Array): Promise<string> {
   try {
     text = await inflate(bytes, { maxOutputLength: messageBounds.length })
   } catch {
-    throw new XmlRefused('the message is not deflated, or larger than a message may be')
+    throw new XmlRefused('the message is not deflated, or exceeds the size limit')
   }
   return utf8(text)
 }

@@ -27,7 +27,7 @@ export const dryRunOperations: readonly Operation<SamlServices>[] = [
     }),
     reply: Type.Object({
       accepted: Type.Boolean(),
-      check: Type.Union([Type.String(), Type.Null()], { description: 'The check that fails.' }),
+      check: Type.Union([Type.String(), Type.Null()], { description: 'The failed check.' }),
       reason: Type.Union([Type.String(), Type.Null()]),
       subject: Type.Union([Type.String(), Type.Null()]),
       roles: Type.Array(Type.String()),

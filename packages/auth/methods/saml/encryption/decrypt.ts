@@ -51,7 +51,7 @@ export function decryptElement(wrapper: XmlElement, keys: readonly KeyObject[]):
   const cipher = lookUp(
     ciphers,
     readEncryptionMethod(data).algorithm,
-    'the content encryption is not allowed: AES-GCM is',
+    'the content encryption is not allowed: use AES-GCM',
   )
   const contentKey = unwrapContentKey(findEncryptedKey(wrapper, data), cipher.bytes, keys)
   const bytes = readCipherValue(data)
@@ -79,14 +79,14 @@ function findEncryptedKey(wrapper: XmlElement, data: XmlElement): XmlElement {
 function unwrapContentKey(encrypted: XmlElement, bytes: number, keys: readonly KeyObject[]): Buffer {
   const { algorithm, element } = readEncryptionMethod(encrypted)
   const isOaep = algorithm === `${xmlenc}rsa-oaep-mgf1p` || algorithm === `${xmlenc11}rsa-oaep`
-  if (!isOaep) throw new XmlRefused('the key transport is not allowed: RSA-OAEP is')
+  if (!isOaep) throw new XmlRefused('the key transport is not allowed: use RSA-OAEP')
   if (onlyChild(element, 'encryption', 'OAEPparams') !== undefined) throw undecipherable()
   const digest = onlyChild(element, 'signature', 'DigestMethod')
   const oaepHash = readAlgorithm(digest, oaepDigests) ?? 'sha1'
   const mask = readAlgorithm(onlyChild(element, 'encryption11', 'MGF'), maskDigests) ?? 'sha1'
   // RFC 8017 §7.1.2 allows different digests; OpenSSL removes the padding in constant time only for equal
   // ones.
-  if (oaepHash !== mask) throw new XmlRefused('the label and the mask of RSA-OAEP must have the same digest')
+  if (oaepHash !== mask) throw new XmlRefused('the label and the mask of RSA-OAEP must use the same digest')
   const value = readCipherValue(encrypted)
   for (const key of keys) {
     const found = rsaOaep(key, value, oaepHash)

@@ -46,6 +46,6 @@ async function openLogoutHandle(seal: Seal, realm: string, handle: string): Prom
   try {
     return Buffer.from(await seal.open(sealContext(realm), Buffer.from(handle, 'base64url'))).toString('utf8')
   } catch (cause) {
-    throw failure('unauthorized', 'The logout handle is not of this realm.', { cause })
+    throw failure('unauthorized', 'The logout handle belongs to another realm.', { cause })
   }
 }

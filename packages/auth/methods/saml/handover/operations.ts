@@ -40,7 +40,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
     summary: 'Redeem the session of a login that was started with a code challenge',
     description:
       'For the service or program that started the login, not for its browser: sends the code that the browser returned, and ' +
-      'the verifier that never left the caller. Possible once, within 60 seconds.',
+      'the verifier that never left the caller. The code can be redeemed once, within 60 seconds.',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,
@@ -50,7 +50,8 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
       next_step: Type.Literal('Authenticated'),
       session_id: Type.String(),
       logout_handle: Type.String({
-        description: 'Ends the session (`POST /saml/{realm_id}/session/end`), and has no other use.',
+        description:
+          'Handle for ending the session (`POST /saml/{realm_id}/session/end`); it has no other use.',
       }),
     }),
     errors: { 401: 'The code is wrong, expired or used, or the verifier is wrong.' },
@@ -68,14 +69,14 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
     route: post('/saml/{realm_id}/session/end'),
     summary: 'End a session that was handed over',
     description:
-      'For the service that took the session and did not keep its token. The session at the identity provider goes on.',
+      'For the service that redeemed the session without storing its token. The session at the identity provider continues.',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,
     request: Type.Object({ logout_handle: Type.String({ minLength: 1, maxLength: 512 }) }),
     bodyLimit: 4096,
     status: 204,
-    errors: { 401: 'The logout handle is not of this realm.' },
+    errors: { 401: 'The logout handle belongs to another realm.' },
     async act({ path, body }, context) {
       await endByHandle(context, path.realm_id, body.logout_handle)
     },

@@ -18,7 +18,7 @@ export function readRecipient(query: {
   const { return_to, state, code_challenge: challenge } = query
   if (state === undefined && challenge === undefined) return undefined
   if (state === undefined || challenge === undefined || return_to === undefined)
-    throw failure('bad_request', 'return_to, state and code_challenge belong together.')
+    throw failure('bad_request', 'return_to, state and code_challenge must be given together.')
   return { challenge, state }
 }
 

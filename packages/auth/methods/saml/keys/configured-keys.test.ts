@@ -29,8 +29,8 @@ it('a configured key must be RSA of at least 2048 bits, with a matching certific
     both.map(({ certificate }) => certificate),
     [one.certificate, two.certificate],
   )
-  assert.throws(read(['one'], ['two']), /two\.crt: the certificate is not of the key in one\.key/)
-  assert.throws(read(['one'], []), /equally many files/)
+  assert.throws(read(['one'], ['two']), /two\.crt: the certificate does not belong to the key in one\.key/)
+  assert.throws(read(['one'], []), /the same number of files/)
   assert.throws(read(['ec'], ['ec']), /ec\.key: .* RSA of at least 2048 bits/)
   assert.throws(read(['weak'], ['weak']), /RSA of at least 2048 bits/)
   assert.throws(read(['broken'], ['one']), /cannot read broken\.key/)

@@ -21,7 +21,9 @@ export function readConfiguredKeys(
   certificateFiles: readonly string[],
 ): readonly SpKey[] {
   if (keyFiles.length !== certificateFiles.length)
-    throw new StartupError('saml_sp_key_files and saml_sp_certificate_files must name equally many files')
+    throw new StartupError(
+      'saml_sp_key_files and saml_sp_certificate_files must have the same number of files',
+    )
   return keyFiles.map((keyFile, index) => {
     const certificateFile = certificateFiles[index] ?? ''
     const privateKey = readFile(home, keyFile, (bytes) => createPrivateKey(privateKeyText(bytes)))
@@ -36,7 +38,7 @@ export function readConfiguredKeys(
         `${keyFile}: the key of the SAML service provider must be RSA of at least 2048 bits`,
       )
     if (!certificate.checkPrivateKey(privateKey))
-      throw new StartupError(`${certificateFile}: the certificate is not of the key in ${keyFile}`)
+      throw new StartupError(`${certificateFile}: the certificate does not belong to the key in ${keyFile}`)
     return { certificate: certificate.toString(), privateKey }
   })
 }

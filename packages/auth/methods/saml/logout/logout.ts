@@ -136,7 +136,7 @@ async function endRequestedSessions(
     countSessions(services.metrics, 'logged_out', ended)
     context.audit({ details: { sessions: ended } })
   } catch (error) {
-    if (error instanceof UniqueViolation) throw new XmlRefused('it has already been used')
+    if (error instanceof UniqueViolation) throw new XmlRefused('it was already used')
     throw error
   }
   const sent = { id: newRequestId(), destination: target, spEntityId: settings.sp_entity_id, now }

@@ -107,6 +107,6 @@ function checkHead(
   const issuedAt = readTime(readAttribute(root, 'IssueInstant') ?? '')
   if (id === '' || issuedAt === undefined) throw new XmlRefused('it lacks ID or IssueInstant')
   if (now - issuedAt > maxAssertionAgeSeconds || issuedAt - now > skewSeconds)
-    throw new XmlRefused('it was not issued just now')
+    throw new XmlRefused('its IssueInstant is too old or in the future')
   return { id, issuedAt }
 }

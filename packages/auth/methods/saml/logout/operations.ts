@@ -17,7 +17,7 @@ const tag = 'SAML'
 /** Of addresses that the metadata names. */
 export const fromIdentityProvider = {
   names: 'any',
-  because: 'The program of an identity provider makes the request, or the browser that it sends.',
+  because: 'The request comes from an identity provider, directly or through a browser.',
 } as const
 
 export const logoutOperations: readonly Operation<SamlServices>[] = [
@@ -25,7 +25,8 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     name: 'saml.logout',
     route: get('/saml/{realm_id}/logout'),
     summary: 'End the session, here and at the identity provider',
-    description: 'For browsers: redirects to the identity provider, or back if it has no single logout.',
+    description:
+      'For browsers: redirects to the identity provider, or to return_to if the provider has no single logout.',
     tag,
     access: anySession,
     pathParameters: RealmPath,
@@ -33,7 +34,7 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
       return_to: Type.Optional(Type.String({ description: 'As for the login.' })),
     }),
     status: 302,
-    errors: { 400: 'The session is not of this realm and SAML, or return_to is not allowed.' },
+    errors: { 400: 'The session is not a SAML session of this realm, or return_to is not allowed.' },
     async act({ path, query }, context) {
       const { session, claims } = requireSession(context)
       const { settings } = await samlRealm(context, path.realm_id)
@@ -49,13 +50,12 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     name: 'saml.slo',
     route: get('/saml/{realm_id}/slo'),
     summary: 'Receive a logout message of the identity provider',
-    description:
-      'HTTP-Redirect: a signed LogoutRequest, which ends the sessions that it names, or a LogoutResponse.',
+    description: 'HTTP-Redirect: a signed LogoutRequest, which ends the named sessions, or a LogoutResponse.',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,
     status: 302,
-    errors: { 401: 'The message is refused: SAML error and the reason.' },
+    errors: { 401: 'The message was refused: SAML error and the reason.' },
     foreignParameters: fromIdentityProvider,
     async act({ path }, context) {
       takeLogin(context)

@@ -75,7 +75,7 @@ async function refreshRealm(
 
 async function fetchMetadata({ outbound }: Environment, url: string): Promise<string> {
   const { status, body } = await outbound.get(url)
-  if (status !== 200) throw new XmlRefused(`the metadata URL answers with status ${status}`)
+  if (status !== 200) throw new XmlRefused(`the metadata URL responded with status ${status}`)
   if (body.length > maxMetadataBytes)
     throw new XmlRefused(`the metadata is larger than ${maxMetadataBytes} bytes`)
   return utf8(body)
@@ -91,7 +91,7 @@ function newerSettings(settings: SamlSettings, xml: string, now: number): SamlSe
       : verifyEnveloped(document, document.root, readPublicKeys(certificates), metadataBounds)
   const facts = idpFacts(believed.root, now)
   if (facts.idp_entity_id !== settings.idp_entity_id)
-    throw new XmlRefused('the metadata is of another entity')
+    throw new XmlRefused('the metadata describes another entity')
   if (facts.idp_nameid_format === nameIdFormats.transient && settings.subject_attribute === undefined)
     throw new XmlRefused('the NameID of the IdP has become transient, and the realm has no subject_attribute')
   const { idp_nameid_format: _format, idp_slo_url: _slo, idp_slo_response_url: _response, ...rest } = settings

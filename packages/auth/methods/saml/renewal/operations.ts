@@ -41,7 +41,7 @@ function requireStoredKeys({ spKeys }: SamlServices): SpKeyParts {
   throw failure('conflict', 'The keys of the SAML service provider come from saml_sp_key_files.')
 }
 
-const errors = { 409: 'The keys come from files, or the one in question is in use.' }
+const errors = { 409: 'The keys come from files, or the key is in use.' }
 
 /** Rotation of the keys of the service provider: both keys are published during the transition. */
 export const renewalOperations: readonly Operation<SamlServices>[] = [
@@ -65,7 +65,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
     route: post('/admins/saml/keys'),
     summary: 'Generate the next key of the SAML service provider',
     description:
-      'It is published in the metadata of every realm at once, and signs after identity providers have had time to read it.',
+      'It is published in the metadata of every realm at once, and signs once identity providers have had time to read it.',
     tag,
     access: superAdmin,
     request: Type.Object({
@@ -83,7 +83,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
       const now = parts.now()
       const signing = signingKey(kept, now)
       const newest = kept[0] ?? signing
-      if (newest !== signing) throw failure('conflict', 'There is a next key already.')
+      if (newest !== signing) throw failure('conflict', 'A next key already exists.')
       const { certificate, pkcs8 } = await newSpKey(now)
       const delay = (body as { signs_after_seconds?: number } | undefined)?.signs_after_seconds ?? week
       const key = { generation: newest.generation + 1, certificate, signsFrom: now + delay, createdAt: now }
@@ -92,7 +92,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
         await context.commit([spKeyInsertion(parts.seal, key, pkcs8)])
       } catch (error) {
         if (error instanceof UniqueViolation)
-          throw failure('conflict', 'Another request has just generated the next key.')
+          throw failure('conflict', 'Another request generated the next key concurrently.')
         throw error
       } finally {
         pkcs8.fill(0)
@@ -104,7 +104,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
     name: 'saml.keys.delete',
     route: del('/admins/saml/keys/{generation}'),
     summary: 'Remove a key of the SAML service provider from the metadata',
-    description: 'A previous key, when identity providers no longer encrypt for it, or the next one.',
+    description: 'Removes a previous key, once identity providers no longer encrypt for it, or the next key.',
     tag,
     access: superAdmin,
     pathParameters: Type.Object({ generation: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }) }),

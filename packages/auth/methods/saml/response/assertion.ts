@@ -54,8 +54,7 @@ function readAssertion(assertion: XmlElement, expected: Expected): Assertion {
   const { sessionIndex, sessionEndsAt } = readSession(assertion, expected)
   if (expected.now - issuedAt > maxAssertionAgeSeconds)
     throw new SamlRefused('age', 'assertion was issued too long ago')
-  if (issuedAt - expected.now > skewSeconds)
-    throw rejectResponse('age', 'the assertion is not valid until later')
+  if (issuedAt - expected.now > skewSeconds) throw rejectResponse('age', 'the assertion is not yet valid')
   return {
     id,
     issuedAt,

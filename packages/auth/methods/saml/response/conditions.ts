@@ -18,8 +18,7 @@ export function checkConditions(assertion: XmlElement, { spEntityId, now }: Expe
   const strange = childElements(conditions).find(
     (one) => !understood.some((name) => isNamed(one, 'assertion', name)),
   )
-  if (strange !== undefined)
-    throw rejectResponse('conditions', 'the assertion has a condition that is not understood')
+  if (strange !== undefined) throw rejectResponse('conditions', 'the assertion has an unknown condition')
   const restrictions = children(conditions, 'assertion', 'AudienceRestriction')
   if (restrictions.length === 0) throw new SamlRefused('audience', 'assertion has no AudienceRestriction')
   const isForUs = restrictions.every((restriction) =>
@@ -41,7 +40,5 @@ export function notBefore(check: SamlCheck, text: string | undefined, now: numbe
   if (text === undefined) return undefined
   const start = readTime(text)
   if (start === undefined) return rejectResponse(check, 'NotBefore is not a time')
-  return now < start - skewSeconds
-    ? rejectResponse(check, 'the assertion is not valid until later')
-    : undefined
+  return now < start - skewSeconds ? rejectResponse(check, 'the assertion is not yet valid') : undefined
 }

@@ -66,7 +66,7 @@ function requireOneOfEach(root: XmlElement): void {
   if (count('Response') !== 1) throw new XmlRefused('it has a second Response')
   if (count('Assertion', 'EncryptedAssertion') > 1) throw new XmlRefused('it has more than one assertion')
   if (hasForeignSignature(root, [root, ...children(root, 'assertion', 'Assertion')]))
-    throw new XmlRefused('it has a Signature that is not directly in the Response or its Assertion')
+    throw new XmlRefused('it has a Signature that is not a child of the Response or its Assertion')
 }
 
 /** Finds the assertion of a response, and the document that contains it. */
@@ -92,7 +92,7 @@ function requireOneAssertion(wrapper: XmlElement): void {
   )
   if (inner.length > 2) throw new XmlRefused('it has more than one assertion')
   if (hasForeignSignature(wrapper, children(wrapper, 'assertion', 'Assertion')))
-    throw new XmlRefused('it has a Signature that is not directly in its Assertion')
+    throw new XmlRefused('it has a Signature that is not a child of its Assertion')
 }
 
 /** Parses the decrypted element with the prefixes that were in scope at its position (XML Encryption §4.4). */

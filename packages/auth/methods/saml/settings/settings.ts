@@ -26,8 +26,8 @@ const Given = Type.Object({
     Type.Array(Name, {
       maxItems: 16,
       description:
-        'Entity IDs of identity providers whose users have the same names and are the same persons: they are not removed when ' +
-        'this provider replaces one of these, or reads names from another attribute.',
+        'Entity IDs of identity providers with the same users under the same names: the users are not removed when ' +
+        'this provider replaces one of them, or reads names from another attribute.',
     }),
   ),
   sp_entity_id: Name,
@@ -151,7 +151,8 @@ function requireClaimMap(map: Readonly<Record<string, string>>, refuse: Refuse):
   const claims = new Set<string>()
   for (const [attribute, claim] of Object.entries(map)) {
     if (attribute === '' || claim === '') throw refuse('attribute_claim_map', 'has an empty name')
-    if (claims.has(claim)) throw refuse('attribute_claim_map', `two attributes become the claim '${claim}'`)
+    if (claims.has(claim))
+      throw refuse('attribute_claim_map', `two attributes are mapped to the claim '${claim}'`)
     if (reservedClaims.has(claim))
       throw refuse(
         'attribute_claim_map',

@@ -53,7 +53,7 @@ export function validateSignature(
   return text
 }
 
-const wrongSignature = () => new XmlRefused('the signature is not right')
+const wrongSignature = () => new XmlRefused('the signature is invalid')
 
 /** Creates a verifier with only the allowed algorithms, without a key, with `ID` as the ID attribute. */
 function newVerifier(): LibraryVerifier {

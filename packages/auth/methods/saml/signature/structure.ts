@@ -46,9 +46,9 @@ export function checkSignatureStructure(signature: XmlElement, id: string): Sign
 
 function requireReference(reference: XmlElement, id: string): void {
   if (readAttribute(reference, 'URI') !== `#${id}`)
-    throw new XmlRefused('the Reference is not of the element that the Signature is in')
+    throw new XmlRefused('the Reference does not refer to the parent of the Signature')
   const parts = childElements(reference)
-  if (parts.length !== 3) throw new XmlRefused('the Reference has other children than SAML allows')
+  if (parts.length !== 3) throw new XmlRefused('the Reference has children that SAML does not allow')
   requireTransforms(requireElement(parts[0], 'Transforms'))
   const method = requireElement(parts[1], 'DigestMethod')
   if (!isDigestAlgorithm(readAttribute(method, 'Algorithm') ?? '') || childElements(method).length > 0)
@@ -77,7 +77,7 @@ function requireExclusive(method: XmlElement): void {
 
 function requireElement(element: XmlElement | undefined, name: string): XmlElement {
   if (element !== undefined && isNamed(element, 'signature', name)) return element
-  throw new XmlRefused(`Signature has no ${name} where SAML has it`)
+  throw new XmlRefused(`Signature has no ${name} in the expected position`)
 }
 
 /** Requires a single text node: parsers treat several ones differently. */

@@ -44,8 +44,7 @@ export function verifyEnveloped(
   const signature = findSignature(element)
   const id = readAttribute(element, 'ID') ?? ''
   if (signature === undefined) throw new XmlRefused('it is not signed')
-  if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,255}$/.test(id))
-    throw new XmlRefused('the signed element has no ID of the right form')
+  if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,255}$/.test(id)) throw new XmlRefused('the signed element has no valid ID')
   requireUniqueIds(document.root)
   const facts = checkSignatureStructure(signature, id)
   const signed = readXml(validateSignature(document, signature, facts, keys), bounds)
@@ -53,7 +52,7 @@ export function verifyEnveloped(
     signed.root.localName === element.localName &&
     signed.root.namespaceURI === element.namespaceURI &&
     readAttribute(signed.root, 'ID') === id
-  if (!same) throw new XmlRefused('the signature is of another element')
+  if (!same) throw new XmlRefused('the signature covers another element')
   return signed
 }
 

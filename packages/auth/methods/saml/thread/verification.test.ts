@@ -32,7 +32,7 @@ it('a message that takes too long is refused, its thread is terminated, and anot
     verification.validate(owner, job('<slow/>')),
     verification.validate(owner, job('<quick/>')),
   ])
-  assert.ok(first.status === 'rejected' && /took too long/.test(String(first.reason)))
+  assert.ok(first.status === 'rejected' && /timed out/.test(String(first.reason)))
   assert.ok(second.status === 'fulfilled' && 'refused' in second.value)
   verification.close()
 })

@@ -84,7 +84,7 @@ class VerificationThread {
         reject(error)
       }
       const deadline = setTimeout(
-        () => fail(new SamlRefused('xml', 'rejected SAML response: it took too long')),
+        () => fail(new SamlRefused('xml', 'rejected SAML response: the verification timed out')),
         this.#bounds.maxJobMs ?? maxJobMs,
       )
       worker.on('message', ({ id, result, problem }: FromThread) => {

@@ -102,7 +102,7 @@ class Scan {
     const end = next < 0 ? this.#text.length : next
     const characters = this.#text.slice(this.#at, end)
     if (this.#open.length === 0 && /[^ \t\r\n]/.test(characters))
-      throw new XmlRefused('there is text outside of the root element')
+      throw new XmlRefused('there is text outside the root element')
     if (characters.includes(']]>')) throw new XmlRefused('a text has ]]>')
     checkReferences(characters)
     this.#at = end
@@ -116,7 +116,8 @@ class Scan {
     if (text.startsWith('<?', this.#at)) throw new XmlRefused('it has a processing instruction')
     const closing = this.#match(endTag)
     if (closing !== undefined) {
-      if (this.#open.pop()?.name !== closing[1]) throw new XmlRefused('a tag closes another element')
+      if (this.#open.pop()?.name !== closing[1])
+        throw new XmlRefused('an end tag does not match its start tag')
       return
     }
     this.#element()
@@ -125,12 +126,12 @@ class Scan {
   #element(): void {
     const opening = this.#match(startTag)
     const name = opening?.[1]
-    if (name === undefined) throw new XmlRefused('it has a tag that is malformed')
+    if (name === undefined) throw new XmlRefused('it has a malformed tag')
     if (this.#open.length === 0 && this.#elements > 0) throw new XmlRefused('it has two root elements')
     this.#count('elements', ++this.#elements)
     const attributes = this.#readAttributes()
     const end = this.#match(startTagEnd)
-    if (end === undefined) throw new XmlRefused('it has a tag that is malformed')
+    if (end === undefined) throw new XmlRefused('it has a malformed tag')
     const scope = openScope(name, attributes, this.#open.at(-1)?.scope ?? outermost)
     if (end[1] === '/') return
     this.#open.push({ name, scope })

@@ -40,7 +40,7 @@ function readDeclarations(attributes: ReadonlyMap<string, string>, outer: Scope)
     if (prefix === 'xml' || prefix === 'xmlns' || value === xml || value === xmlns)
       throw new XmlRefused('a reserved namespace is declared')
     if (value === '' && prefix !== '') throw new XmlRefused('a prefix is declared without a namespace')
-    if (/[&\s]/.test(value)) throw new XmlRefused('the name of a namespace has a reference or a blank')
+    if (/[&\s]/.test(value)) throw new XmlRefused('a namespace name contains a reference or a blank')
     scope ??= new Map(outer)
     scope.set(prefix, value)
   }
