@@ -23,7 +23,6 @@ const reasons: Readonly<Record<string, string>> = {
     'its own loop goes on where the answer is there, a promise continues it',
   'kmip-server/engine/item.ts':
     'an item that has nothing to wait for and nothing to commit is answered in its turn',
-  'kms/rest/batch.ts': 'a batch whose items are all answered waits for none of them',
   'authority/failures.ts': 'what is thrown at once and what rejects are told alike',
 }
 

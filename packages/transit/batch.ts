@@ -1,5 +1,5 @@
 import type { AuditEvent } from '@warder/audit'
-import { andThen, type Failure, failure, type MaybePromise, toFailure } from '@warder/base'
+import { type Failure, failure, toFailure } from '@warder/base'
 import type { Key } from '@warder/keys'
 import { createAuditedItem, recordItems } from '@warder/keys'
 import { rawReply } from '@warder/server'
@@ -45,20 +45,20 @@ interface ItemRow<Item, Done extends object> {
   readonly key: Key
   /** Status where some items failed; undefined: that of the interface, 200. */
   readonly partialStatus?: number
-  act(item: Item, context: Context): MaybePromise<Done>
+  act(item: Item, context: Context): Promise<Done>
 }
 
 /**
  * Does one item, or each of a batch, with an audit record for each of them. A failed item is answered in its place; 400
  * is the status where every item failed.
  */
-export function each<Item, Done extends object>(
+export async function each<Item, Done extends object>(
   body: Item & Batched<Item>,
   context: Context,
   row: ItemRow<Item, Done>,
-): MaybePromise<unknown> {
+): Promise<unknown> {
   const { batch_input: items } = body
-  if (items === undefined) return andThen(row.act(body, context), answer)
+  if (items === undefined) return answer(await row.act(body, context))
   if (items.length === 0) throw failure('bad_request', 'missing batch input to process')
   return whole(items, context, row)
 }

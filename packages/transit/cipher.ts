@@ -1,13 +1,6 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import type { Key } from '@warder/keys'
-import {
-  afterCountingUse,
-  algorithmFor,
-  contentPlan,
-  encryptRsa,
-  oaepPlan,
-  requireKeyUse,
-} from '@warder/keys'
+import { afterCountingUse, algorithmFor, contentPlan, encryptRsa, oaepPlan, requireKeyUse } from '@warder/keys'
 import type { Context, Version } from './row.ts'
 import { decodeBase64, withVersion } from './text.ts'
 
@@ -21,25 +14,23 @@ const rsaName = 'RSA-OAEP-256'
  * `vault:vN:` and what the version encrypts: of AES the IV, the ciphertext and the tag.
  * @throws failure('crypto_failure'); failure('unsupported_algorithm')
  */
-export function encryptWith(
+export async function encryptWith(
   { key, number }: Version,
   plaintext: Uint8Array,
   aad: Uint8Array | undefined,
   context: Context,
-): MaybePromise<string> {
+): Promise<string> {
   requireKeyUse(key, 'encrypt', context)
-  const made = andThen(encryptPlaintext(key, plaintext, aad, context), (bytes) =>
-    withVersion(number, bytes.toString('base64')),
-  )
-  return afterCountingUse(context, key, plaintext.length, made)
+  const bytes = await encryptPlaintext(key, plaintext, aad, context)
+  return await afterCountingUse(context, key, plaintext.length, withVersion(number, bytes.toString('base64')))
 }
 
-function encryptPlaintext(
+async function encryptPlaintext(
   key: Key,
   plaintext: Uint8Array,
   aad: Uint8Array | undefined,
   { services }: Context,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   const { described, object } = key
   if (described.algorithm === 'RSA') {
     if (aad !== undefined) throw failure('bad_request', 'associated_data is for AES keys')
@@ -48,21 +39,18 @@ function encryptPlaintext(
     return encryptRsa(key.publicMaterial.key, plan, plaintext)
   }
   const plan = aesPlan(key, services.policy)
-  const seal = () =>
-    andThen(described.held.encrypt(plan, { data: plaintext, iv: undefined, aad }), ({ iv, data, tag }) =>
-      Buffer.concat([iv as Buffer, data, tag as Buffer]),
-    )
-  const waiting = services.budgets.take(object)
-  return waiting === undefined ? seal() : waiting.then(seal)
+  await services.budgets.take(object)
+  const { iv, data, tag } = await described.held.encrypt(plan, { data: plaintext, iv: undefined, aad })
+  return Buffer.concat([iv as Buffer, data, tag as Buffer])
 }
 
 /** Decrypts what a version encrypted. @throws failure('decryption_failed') for whatever does not open */
-export function decryptWith(
+export async function decryptWith(
   { key }: Version,
   text: string,
   aad: Uint8Array | undefined,
   context: Context,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   requireKeyUse(key, 'decrypt', context)
   const bytes = decodeBase64(text, 'ciphertext')
   const { described } = key

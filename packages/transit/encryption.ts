@@ -1,20 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import type { Key } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
-import {
-  type Context,
-  commonByUse,
-  NamePath,
-  newestToProtect,
-  requireNotDerived,
-  transitRight,
-  versionAt,
-  writing,
-} from './row.ts'
+import { type Context, commonByUse, NamePath, newestToProtect, requireNotDerived, transitRight, versionAt, writing } from './row.ts'
 import { define, type TransitServices } from './services.ts'
 import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
 
@@ -38,14 +29,17 @@ function readAad(item: About): Buffer | undefined {
 }
 
 /** Encrypts under the newest version, or the one of this number. */
-function encryptItem(context: Context, key: Key, plaintext: Buffer, item: About, number?: number | string) {
+async function encryptItem(
+  context: Context,
+  key: Key,
+  plaintext: Buffer,
+  item: About,
+  number?: number | string,
+) {
   const aad = readAad(item)
-  return andThen(newestToProtect(context, key, number), (version) =>
-    andThen(encryptWith(version, plaintext, aad, context), (ciphertext) => ({
-      ciphertext,
-      key_version: version.number,
-    })),
-  )
+  const version = await newestToProtect(context, key, number)
+  const ciphertext = await encryptWith(version, plaintext, aad, context)
+  return { ciphertext, key_version: version.number }
 }
 
 const encryptAccess = transitRight('encrypt')
@@ -66,7 +60,7 @@ const encrypt = define({
       name: 'transit.encrypt',
       key,
       partialStatus: readPartialStatus(body),
-      act(item, context) {
+      async act(item, context) {
         if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
         return encryptItem(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
       },
@@ -74,16 +68,16 @@ const encrypt = define({
   },
 })
 
-function decryptItem(
+async function decryptItem(
   context: Context,
   key: Key,
   ciphertext: string | undefined,
   item: About,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   if (ciphertext === undefined) throw failure('bad_request', 'missing ciphertext to decrypt')
   const { version, text } = readVersioned(ciphertext, 'ciphertext')
   const aad = readAad(item)
-  return andThen(versionAt(context, key, version), (found) => decryptWith(found, text, aad, context))
+  return decryptWith(await versionAt(context, key, version), text, aad, context)
 }
 
 const decryptAccess = transitRight('decrypt')
@@ -106,12 +100,12 @@ const decrypt = define({
       name: 'transit.decrypt',
       key,
       partialStatus: readPartialStatus(body),
-      act: (item, context) =>
-        andThen(decryptItem(context, key, item.ciphertext, item), (bytes) => {
-          const plaintext = bytes.toString('base64')
-          bytes.fill(0)
-          return { plaintext }
-        }),
+      async act(item, context) {
+        const bytes = await decryptItem(context, key, item.ciphertext, item)
+        const plaintext = bytes.toString('base64')
+        bytes.fill(0)
+        return { plaintext }
+      },
     })
   },
 })

@@ -1,14 +1,6 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import type { BackendKey, Key } from '@warder/keys'
-import {
-  afterCountingUse,
-  algorithmFor,
-  type MacPlan,
-  planMac,
-  requireHmacKeyUse,
-  requireKeyUse,
-  sameTag,
-} from '@warder/keys'
+import { afterCountingUse, algorithmFor, type MacPlan, planMac, requireHmacKeyUse, requireKeyUse, sameTag } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each } from './batch.ts'
@@ -32,12 +24,12 @@ interface HmacUse {
  * beside it, which is used with the requested hash (docs/adr/transit.md).
  * @throws failure('bad_request'); failure('crypto_failure'); failure('unsupported_algorithm')
  */
-function planHmac(
+async function planHmac(
   key: Key,
   use: 'macGenerate' | 'macVerify',
   hash: string | undefined,
   context: Context,
-): MaybePromise<HmacUse> {
+): Promise<HmacUse> {
   const { policy } = context.services
   const type = findKeyType(key.object)
   if (type === undefined || key.object.type === 'PublicKey')
@@ -63,27 +55,23 @@ function planHmac(
       'hmac is for keys of type hmac in FIPS mode: make a key of this type',
     )
   requireHmacKeyUse(key, use, context)
-  return andThen(key.held.openHmacKey(), (held) => ({
-    held,
-    plan: planMac({ algorithm: 'HMAC', key: held.shape }, { hashingAlgorithm }, policy),
-  }))
+  const held = await key.held.openHmacKey()
+  return { held, plan: planMac({ algorithm: 'HMAC', key: held.shape }, { hashingAlgorithm }, policy) }
 }
 
 /** Whether an HMAC is right; any other bytes are false. */
-export function verifyMac(
+export async function verifyMac(
   context: Context,
   key: Key,
   input: Buffer,
   text: string,
   hash: string | undefined,
-): MaybePromise<{ readonly valid: boolean }> {
+): Promise<{ readonly valid: boolean }> {
   const { version, text: encoded } = readVersioned(text, 'signature')
   const given = decodeBase64(encoded, 'hmac')
-  return andThen(versionAt(context, key, version), ({ key: own }) => {
-    const found = planHmac(own, 'macVerify', hash, context)
-    const made = andThen(found, ({ held, plan }) => held.mac(plan, input))
-    return andThen(made, (right) => ({ valid: sameTag(right, given) }))
-  })
+  const { key: own } = await versionAt(context, key, version)
+  const { held, plan } = await planHmac(own, 'macVerify', hash, context)
+  return { valid: sameTag(await held.mac(plan, input), given) }
 }
 
 const access = transitRight('mac')
@@ -110,17 +98,14 @@ const rows = (
     act({ body, path }, whole) {
       const { key } = access.resolved(whole)
       const named = 'hash' in path ? path.hash : (body.hash_algorithm ?? body.algorithm)
-      const act = (item: { readonly input?: string }, context: Context) => {
+      const act = async (item: { readonly input?: string }, context: Context) => {
         if (item.input === undefined) throw failure('bad_request', 'missing input for HMAC')
         const input = decodeBase64(item.input, 'input')
-        return andThen(newestToProtect(context, key, body.key_version), (version) => {
-          const found = planHmac(version.key, 'macGenerate', named, context)
-          const tag = andThen(found, ({ held, plan }) => held.mac(plan, input))
-          const made = andThen(tag, (bytes) => ({
-            hmac: withVersion(version.number, bytes.toString('base64')),
-          }))
-          return afterCountingUse(context, version.key, input.length, made)
-        })
+        const version = await newestToProtect(context, key, body.key_version)
+        const { held, plan } = await planHmac(version.key, 'macGenerate', named, context)
+        const tag = await held.mac(plan, input)
+        const hmac = withVersion(version.number, tag.toString('base64'))
+        return await afterCountingUse(context, version.key, input.length, { hmac })
       }
       return each(body, whole, { name: `transit.hmac${suffix}`, key, act })
     },

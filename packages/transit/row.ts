@@ -1,16 +1,5 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
-import {
-  aliasPrefix,
-  findKeyVersion,
-  type Key,
-  keyNotFound,
-  keyRight,
-  newestVersion,
-  processingVersion,
-  protectingVersion,
-  type Right,
-  versionNumber,
-} from '@warder/keys'
+import { failure } from '@warder/base'
+import { aliasPrefix, findKeyVersion, type Key, keyNotFound, keyRight, newestVersion, processingVersion, protectingVersion, type Right, versionNumber } from '@warder/keys'
 import type { Operation, OperationContext, OperationInput } from '@warder/server'
 import Type from 'typebox'
 import { transitErrors } from './error-shape.ts'
@@ -71,39 +60,34 @@ const withNumber = (key: Key): Version => ({ key, number: versionNumber(key.obje
  * @param asked 0, an empty text or undefined = the newest
  * @throws failure('bad_request') for another one; failure('crypto_failure')
  */
-export function newestToProtect(
+export async function newestToProtect(
   { services }: Context,
   key: Key,
   asked: number | string = 0,
-): MaybePromise<Version> {
+): Promise<Version> {
   const wanted = Number(asked)
-  return andThen(protectingVersion(services.keys, key), (newest) => {
-    const version = withNumber(newest)
-    if (wanted === 0 || wanted === version.number) return version
-    throw failure(
-      'bad_request',
-      `requested version for encryption is not the newest, which is ${version.number}: older ones protect nothing new`,
-    )
-  })
+  const version = withNumber(await protectingVersion(services.keys, key))
+  if (wanted === 0 || wanted === version.number) return version
+  throw failure(
+    'bad_request',
+    `requested version for encryption is not the newest, which is ${version.number}: older ones protect nothing new`,
+  )
 }
 
 /**
  * The version with this number, if its key lets it process.
  * @throws failure('bad_request') for one that is not there; failure('crypto_failure') for one that is too old
  */
-export function versionAt({ services }: Context, key: Key, wanted: number): MaybePromise<Version> {
-  return andThen(newestVersion(services.keys, key), (newest) => {
-    if (versionNumber(newest.object) === wanted)
-      return andThen(processingVersion(services.keys, newest), withNumber)
-    return andThen(findKeyVersion(services.db, key.object, wanted - 1), (object) => {
-      if (object === undefined)
-        throw failure('bad_request', 'invalid ciphertext or signature: there is no such version of the key')
-      return andThen(services.keys.get(object.id), (version) => {
-        if (version === undefined) throw keyNotFound()
-        return andThen(processingVersion(services.keys, version), withNumber)
-      })
-    })
-  })
+export async function versionAt({ services }: Context, key: Key, wanted: number): Promise<Version> {
+  const newest = await newestVersion(services.keys, key)
+  if (versionNumber(newest.object) === wanted)
+    return withNumber(await processingVersion(services.keys, newest))
+  const object = await findKeyVersion(services.db, key.object, wanted - 1)
+  if (object === undefined)
+    throw failure('bad_request', 'invalid ciphertext or signature: there is no such version of the key')
+  const version = await services.keys.get(object.id)
+  if (version === undefined) throw keyNotFound()
+  return withNumber(await processingVersion(services.keys, version))
 }
 
 /** @throws failure('bad_request') for what derived keys and convergent encryption would need */

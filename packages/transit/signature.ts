@@ -1,31 +1,12 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import type { Key } from '@warder/keys'
-import {
-  afterCountingUse,
-  type CryptographicParameters,
-  planSignature,
-  requireKeyUse,
-  requirePermittedKey,
-  requirePrincipal,
-  type SignaturePlan,
-  type ToSign,
-  verifyOffLoop,
-} from '@warder/keys'
+import { afterCountingUse, type CryptographicParameters, planSignature, requireKeyUse, requirePermittedKey, requirePrincipal, type SignaturePlan, type ToSign, verifyOffLoop } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each } from './batch.ts'
 import { readHash } from './hash-name.ts'
 import { verifyMac } from './mac.ts'
-import {
-  type Context,
-  commonByUse,
-  newestToProtect,
-  requireNotDerived,
-  toAlias,
-  transitRight,
-  versionAt,
-  writing,
-} from './row.ts'
+import { type Context, commonByUse, newestToProtect, requireNotDerived, toAlias, transitRight, versionAt, writing } from './row.ts'
 import { define, type TransitServices } from './services.ts'
 import { decodeBase64, readVersioned, VersionNumber, withVersion } from './text.ts'
 
@@ -115,7 +96,7 @@ function chooseSalt(
   return { ...plan, saltLength: length }
 }
 
-function signWith(
+async function signWith(
   context: Context,
   key: Key,
   item: { readonly input?: string },
@@ -126,22 +107,20 @@ function signWith(
   requireNotDerived(asked)
   if (item.input === undefined) throw failure('bad_request', 'missing input to sign')
   const input = decodeBase64(item.input, 'input')
-  const found = newestToProtect(context, key, wanted)
-  return andThen(found, async (version) => {
-    requireKeyUse(version.key, 'sign', context)
-    requireUnbound(version.key)
-    const { plan, what, encoding } = planFor(version.key, input, asked, named, 'sign', context)
-    const signature = await afterCountingUse(
-      context,
-      version.key,
-      input.length,
-      version.key.held.sign(plan, what),
-    )
-    return {
-      signature: withVersion(version.number, signature.toString(encoding)),
-      key_version: version.number,
-    }
-  })
+  const version = await newestToProtect(context, key, wanted)
+  requireKeyUse(version.key, 'sign', context)
+  requireUnbound(version.key)
+  const { plan, what, encoding } = planFor(version.key, input, asked, named, 'sign', context)
+  const signature = await afterCountingUse(
+    context,
+    version.key,
+    input.length,
+    version.key.held.sign(plan, what),
+  )
+  return {
+    signature: withVersion(version.number, signature.toString(encoding)),
+    key_version: version.number,
+  }
 }
 
 /** Refuses a key bound to one algorithm, which signs over `/v1/crypto` only. @throws failure('crypto_failure') */
@@ -150,13 +129,13 @@ function requireUnbound({ object }: Key): void {
     throw failure('crypto_failure', `The key is bound to ${object.boundAlg}: use it with /v1/crypto.`)
 }
 
-function verifyWith(
+async function verifyWith(
   context: Context,
   key: Key,
   item: { readonly input?: string; readonly signature?: string; readonly hmac?: string },
   asked: How,
   named: string | undefined,
-): MaybePromise<{ readonly valid: boolean }> {
+): Promise<{ readonly valid: boolean }> {
   requireNotDerived(asked)
   if (item.input === undefined) throw failure('bad_request', 'missing input to verify')
   const input = decodeBase64(item.input, 'input')
@@ -166,15 +145,14 @@ function verifyWith(
   if (hmac !== undefined)
     return verifyMac(context, key, input, hmac, named ?? asked.hash_algorithm ?? asked.algorithm)
   const { version: number, text: encoded } = readVersioned(text ?? '', 'signature')
-  return andThen(versionAt(context, key, number), async (version) => {
-    requireKeyUse(version.key, 'verify', context)
-    requireUnbound(version.key)
-    const { plan, what, encoding } = planFor(version.key, input, asked, named, 'verify', context)
-    const signature = Buffer.from(encoded, encoding)
-    const { publicKey } = version.key.held
-    if (publicKey === undefined) throw failure('bad_request', 'keys of this type do not verify signatures')
-    return { valid: await verifyOffLoop(publicKey, plan, what, signature) }
-  })
+  const version = await versionAt(context, key, number)
+  requireKeyUse(version.key, 'verify', context)
+  requireUnbound(version.key)
+  const { plan, what, encoding } = planFor(version.key, input, asked, named, 'verify', context)
+  const signature = Buffer.from(encoded, encoding)
+  const { publicKey } = version.key.held
+  if (publicKey === undefined) throw failure('bad_request', 'keys of this type do not verify signatures')
+  return { valid: await verifyOffLoop(publicKey, plan, what, signature) }
 }
 
 const signAccess = transitRight('sign')

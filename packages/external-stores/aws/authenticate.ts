@@ -1,20 +1,11 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import { externalPrincipal } from '@warder/keys'
 import type { AuthenticationContext, Principal } from '@warder/server'
 import { partnerNamed } from '../scope/partner-certificate.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import type { AccessKey, AccessKeys } from '../stores/aws/access-keys.ts'
 import { endOfAccessKey } from '../stores/aws/maker.ts'
-import {
-  amzDate,
-  canonicalRequest,
-  readSignatureHeader,
-  type SignatureHeader,
-  sameSignature,
-  signCanonicalRequest,
-  signingKey,
-  UnsentHeader,
-} from '../stores/aws/sigv4.ts'
+import { amzDate, canonicalRequest, readSignatureHeader, type SignatureHeader, sameSignature, signCanonicalRequest, signingKey, UnsentHeader } from '../stores/aws/sigv4.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000
@@ -30,7 +21,7 @@ export interface SignatureOptions {
 }
 
 /** Finds the signer of a request, for the key store at `uriPrefix`. */
-export type Authenticator = (context: AuthenticationContext<ExternalStoreServices>) => MaybePromise<Principal>
+export type Authenticator = (context: AuthenticationContext<ExternalStoreServices>) => Promise<Principal>
 
 /**
  * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body
@@ -41,7 +32,7 @@ export function signatureAuthenticator(
   uriPrefix: string,
 ): Authenticator {
   const requireCertificate = clientNames.length === 0 ? undefined : certificateRequired(clientNames)
-  return (context) => {
+  return async (context) => {
     const { request, services, audit } = context
     requireCertificate?.(context)
     const { path, headers } = request
@@ -53,24 +44,22 @@ export function signatureAuthenticator(
     audit({ details: { access_key_id: header.accessKeyId } })
     const at = headers['x-amz-date'] ?? ''
     requireRecent(header, at, services.clock.now())
-    return andThen(accessKeys.get(header.accessKeyId), (key) => {
-      if (key === undefined || key.uriPrefix !== uriPrefix)
-        throw authenticationFailure('The access key is not one of this key store.')
-      if (header.region !== key.region || header.service !== service)
-        throw authenticationFailure('The signature is for another region or service.')
-      requirePlainPayload(headers['x-amz-content-sha256'])
-      if (!sameSignature(computeSignature(request, header, key, at), header.signature))
-        throw authenticationFailure('The signature does not match the request.')
-      const principal = { name: externalPrincipal('aws', key.id), method: 'sigv4' }
-      if (key.createdBy === undefined) return principal
-      return andThen(endOfAccessKey(services, key.createdBy, services.clock.now()), (end) => {
-        if (end === undefined) return principal
-        audit({ details: { access_key_end: end } })
-        throw authenticationFailure(
-          `The access key has ended with the user who made it (${end}): make another one.`,
-        )
-      })
-    })
+    const key = await accessKeys.get(header.accessKeyId)
+    if (key === undefined || key.uriPrefix !== uriPrefix)
+      throw authenticationFailure('The access key is not one of this key store.')
+    if (header.region !== key.region || header.service !== service)
+      throw authenticationFailure('The signature is for another region or service.')
+    requirePlainPayload(headers['x-amz-content-sha256'])
+    if (!sameSignature(computeSignature(request, header, key, at), header.signature))
+      throw authenticationFailure('The signature does not match the request.')
+    const principal = { name: externalPrincipal('aws', key.id), method: 'sigv4' }
+    if (key.createdBy === undefined) return principal
+    const end = await endOfAccessKey(services, key.createdBy, services.clock.now())
+    if (end === undefined) return principal
+    audit({ details: { access_key_end: end } })
+    throw authenticationFailure(
+      `The access key has ended with the user who made it (${end}): make another one.`,
+    )
   }
 }
 

@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define } from '../scope/services.ts'
@@ -60,15 +59,14 @@ export function decryptOperation(route: XksRoute) {
     pathParameters: KeyPath,
     request: DecryptRequest,
     reply: Type.Object({ plaintext: Type.String() }),
-    act({ body }, context) {
+    async act({ body }, context) {
       const input = read(body)
       const key = requireResolvedKey(context)
       requireXksUse(key, 'decrypt', context)
-      return andThen(key.held.decrypt(gcmPlan(context.services.policy), input), (opened) => {
-        const plaintext = opened.toString('base64')
-        opened.fill(0)
-        return { plaintext }
-      })
+      const opened = await key.held.decrypt(gcmPlan(context.services.policy), input)
+      const plaintext = opened.toString('base64')
+      opened.fill(0)
+      return { plaintext }
     },
   })
 }

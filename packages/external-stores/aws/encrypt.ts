@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { CipherPlan, Encrypted, Key } from '@warder/keys'
 import { afterCountingUse } from '@warder/keys'
 import { post } from '@warder/server'
@@ -7,14 +6,7 @@ import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { metadataFor } from './ciphertext-metadata.ts'
 import { xksFailure } from './errors.ts'
 import { integrityValue } from './integrity-value.ts'
-import {
-  awsRight,
-  gcmPlan,
-  joinAuthenticatedData,
-  requireResolvedKey,
-  requireXksUse,
-  rethrowRefusal,
-} from './key.ts'
+import { awsRight, gcmPlan, joinAuthenticatedData, requireResolvedKey, requireXksUse, rethrowRefusal } from './key.ts'
 import { decodeBase64, KeyPath, KeyRequestMetadata, requireAesGcm } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -68,7 +60,7 @@ export function encryptOperation(route: XksRoute) {
     pathParameters: KeyPath,
     request: EncryptRequest,
     reply: EncryptReply,
-    act({ path, body }, context) {
+    async act({ path, body }, context) {
       const { services } = context
       const { plaintext, aad, cdiv } = read(body)
       const key = requireResolvedKey(context)
@@ -78,15 +70,13 @@ export function encryptOperation(route: XksRoute) {
       if (cdiv) requireXksUse(key, 'decrypt', context)
       const plan = gcmPlan(services.policy)
       const waiting = services.budgets.take(key.object)
-      const made =
-        waiting === undefined
-          ? encryptWith(key, plaintext, { aad, metadata, plan }, cdiv)
-          : waiting.then(() =>
-              stillUsable(key, services).then((now) =>
-                encryptWith(now, plaintext, { aad, metadata, plan }, cdiv),
-              ),
-            )
-      return andThen(afterCountingUse(context, key, plaintext.length, made), (reply) => reply, rethrowRefusal)
+      try {
+        const usable = waiting === undefined ? key : await waiting.then(() => stillUsable(key, services))
+        const made = await encryptWith(usable, plaintext, { aad, metadata, plan }, cdiv)
+        return await afterCountingUse(context, key, plaintext.length, made)
+      } catch (thrown) {
+        return rethrowRefusal(thrown)
+      }
     },
   })
 
@@ -99,42 +89,37 @@ export function encryptOperation(route: XksRoute) {
   }
 }
 
-function encryptWith(
+async function encryptWith(
   key: Key,
   plaintext: Buffer,
   { aad, metadata, plan }: { readonly aad: Buffer; readonly metadata: Buffer; readonly plan: CipherPlan },
   cdiv: boolean,
-): MaybePromise<Static<typeof EncryptReply>> {
+): Promise<Static<typeof EncryptReply>> {
   const data = joinAuthenticatedData(aad, metadata)
-  const made = key.held.encrypt(plan, { data: plaintext, iv: undefined, aad: data })
-  return andThen(made, (sealed) => {
-    const { data: ciphertext, iv, tag } = sealed
-    if (iv === undefined || tag === undefined) throw xksFailure('InternalException', 'no IV or tag was made')
-    const reply = {
-      ciphertext: ciphertext.toString('base64'),
-      ciphertextMetadata: metadata.toString('base64'),
-      initializationVector: iv.toString('base64'),
-      authenticationTag: tag.toString('base64'),
-    }
-    if (!cdiv) return reply
-    // Before the trial decryption, as appendix C has it: what changes after it would go unnoticed.
-    const value = integrityValue({ aad, metadata, iv, ciphertext, tag })
-    return andThen(opensAgain(key, { ...sealed, plan }, data, plaintext), () => ({
-      ...reply,
-      ciphertextDataIntegrityValue: value,
-    }))
-  })
+  const sealed = await key.held.encrypt(plan, { data: plaintext, iv: undefined, aad: data })
+  const { data: ciphertext, iv, tag } = sealed
+  if (iv === undefined || tag === undefined) throw xksFailure('InternalException', 'no IV or tag was made')
+  const reply = {
+    ciphertext: ciphertext.toString('base64'),
+    ciphertextMetadata: metadata.toString('base64'),
+    initializationVector: iv.toString('base64'),
+    authenticationTag: tag.toString('base64'),
+  }
+  if (!cdiv) return reply
+  // Before the trial decryption, as appendix C has it: what changes after it would go unnoticed.
+  const value = integrityValue({ aad, metadata, iv, ciphertext, tag })
+  await requireOpens(key, { ...sealed, plan }, data, plaintext)
+  return { ...reply, ciphertextDataIntegrityValue: value }
 }
 
-function opensAgain(
+async function requireOpens(
   key: Key,
   { data, iv, tag, plan }: Encrypted & { readonly plan: CipherPlan },
   aad: Buffer,
   plaintext: Buffer,
-): MaybePromise<void> {
-  return andThen(key.held.decrypt(plan, { data, iv, tag, aad }), (opened) => {
-    const same = opened.equals(plaintext)
-    opened.fill(0)
-    if (!same) throw xksFailure('InternalException', 'a ciphertext did not open to its plaintext')
-  })
+): Promise<void> {
+  const opened = await key.held.decrypt(plan, { data, iv, tag, aad })
+  const same = opened.equals(plaintext)
+  opened.fill(0)
+  if (!same) throw xksFailure('InternalException', 'a ciphertext did not open to its plaintext')
 }

@@ -1,21 +1,5 @@
-import { andThen, Failure, type MaybePromise } from '@warder/base'
-import {
-  type AlgorithmPolicy,
-  aliasPrefix,
-  type CipherPlan,
-  CryptoFailure,
-  externalPrefix,
-  getChainId,
-  Key,
-  noParameters,
-  type ObjectId,
-  planCipher,
-  processingVersion,
-  protectingVersion,
-  type Right,
-  resolveKid,
-  type UseRefusal,
-} from '@warder/keys'
+import { Failure } from '@warder/base'
+import { type AlgorithmPolicy, aliasPrefix, type CipherPlan, CryptoFailure, externalPrefix, getChainId, Key, noParameters, type ObjectId, planCipher, processingVersion, protectingVersion, type Right, resolveKid, type UseRefusal } from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import type { AccessKeys } from '../stores/aws/access-keys.ts'
@@ -39,7 +23,7 @@ export function awsRight(
 ): Access<ExternalStoreServices> {
   return {
     name: `key right granted to aws: ${right}`,
-    check({ path, body }, context) {
+    async check({ path, body }, context) {
       const { requestMetadata, ciphertextMetadata } = body as {
         readonly requestMetadata: RequestMetadata
         readonly ciphertextMetadata?: string
@@ -51,27 +35,17 @@ export function awsRight(
         ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
       })
       const grantee = granteeInStore(store, requestMetadata.awsPrincipalArn)
-      const requireGranted = (id: string): MaybePromise<Key> =>
-        requireGrantedKey(services, grantee, id, right)
+      const requireGranted = (id: string): Promise<Key> => requireGrantedKey(services, grantee, id, right)
       const exactId = version === 'newest' ? undefined : keyNamedIn(ciphertextMetadata)
-      const keep = (found: Key): void => {
-        context.found = found
-      }
       try {
-        const key = andThen(findNamedKey(accessKeys, context, externalKeyId), (named) => {
-          if (named !== externalKeyId) context.audit({ object: named })
-          return andThen(requireGranted(named), (found) =>
-            version === 'newest'
-              ? protectingVersion(services.keys, found)
-              : exactKey(services, found, {
-                  exactId,
-                  named,
-                  isAlias: named !== externalKeyId,
-                  granted: requireGranted,
-                }),
-          )
-        })
-        return andThen(key, keep, rethrowRefusal)
+        const named = await findNamedKey(accessKeys, context, externalKeyId)
+        const isAlias = named !== externalKeyId
+        if (isAlias) context.audit({ object: named })
+        const found = await requireGranted(named)
+        context.found =
+          version === 'newest'
+            ? await protectingVersion(services.keys, found)
+            : await exactKey(services, found, { exactId, isAlias, granted: requireGranted })
       } catch (thrown) {
         rethrowRefusal(thrown)
       }
@@ -80,48 +54,40 @@ export function awsRight(
 }
 
 /** Ids come first: an alias cannot take the place of a key. */
-function findNamedKey(
+async function findNamedKey(
   accessKeys: AccessKeys,
   { services, principal }: OperationContext<ExternalStoreServices>,
   externalKeyId: string,
-): MaybePromise<string> {
-  return andThen(services.keys.get(externalKeyId as ObjectId), (known) => {
-    if (known !== undefined) return externalKeyId
-    const signer = accessKeys.get(principal?.name.slice(externalPrefix('aws').length) ?? '')
-    return andThen(signer, (accessKey) =>
-      accessKey?.createdBy === undefined
-        ? externalKeyId
-        : andThen(
-            resolveKid(services, accessKey.createdBy, `${aliasPrefix}${externalKeyId}`),
-            (id) => id ?? externalKeyId,
-          ),
-    )
-  })
+): Promise<string> {
+  const known = await services.keys.get(externalKeyId as ObjectId)
+  if (known !== undefined) return externalKeyId
+  const accessKey = await accessKeys.get(principal?.name.slice(externalPrefix('aws').length) ?? '')
+  if (accessKey?.createdBy === undefined) return externalKeyId
+  return (await resolveKid(services, accessKey.createdBy, `${aliasPrefix}${externalKeyId}`)) ?? externalKeyId
 }
 
 interface Exact {
   readonly exactId: string | undefined
-  readonly named: string
   readonly isAlias: boolean
-  granted(id: string): MaybePromise<Key>
+  granted(id: string): Promise<Key>
 }
 
 /** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key that the path does not mean */
-function exactKey(
+async function exactKey(
   { keys }: ExternalStoreServices,
   key: Key,
   { exactId, isAlias, granted }: Exact,
-): MaybePromise<Key> {
+): Promise<Key> {
   if (exactId === undefined || exactId === key.object.id) return processingVersion(keys, key)
-  return andThen(keys.get(exactId as ObjectId), (exact) => {
-    const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
-    if (exact === undefined) throw other()
-    const id = getChainId(exact.object)
-    if (id === getChainId(key.object)) return processingVersion(keys, exact)
-    if (!isAlias) throw other()
-    // The key that the alias named then must be granted, too.
-    return andThen(granted(id), () => processingVersion(keys, exact))
-  })
+  const exact = await keys.get(exactId as ObjectId)
+  const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
+  if (exact === undefined) throw other()
+  const id = getChainId(exact.object)
+  if (id === getChainId(key.object)) return processingVersion(keys, exact)
+  if (!isAlias) throw other()
+  // The key that the alias named then must be granted, too.
+  await granted(id)
+  return processingVersion(keys, exact)
 }
 
 /** A path that leads nowhere is not found, too, and has another name at AWS. */

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { Right } from '@warder/keys'
 import { getChainId, Key, type UseRefusal, withheld, withheldSentences } from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
@@ -12,18 +11,13 @@ import { type RequestContext, recordContext, requireApiVersion } from './request
 export function azureRight(right: Right): Access<ExternalStoreServices> {
   return {
     name: `key right granted to azure: ${right}`,
-    check({ path, query, body }, context) {
+    async check({ path, query, body }, context) {
       requireApiVersion(query)
       const { request_context } = body as { readonly request_context: Static<typeof RequestContext> }
       const { key_name = '' } = path
       const pool = recordContext(context, request_context)
       context.audit({ object: key_name })
-      return andThen(
-        requireGrantedKey(context.services, granteeNamed('azure', pool), key_name, right),
-        (found) => {
-          context.found = found
-        },
-      )
+      context.found = await requireGrantedKey(context.services, granteeNamed('azure', pool), key_name, right)
     },
   }
 }
@@ -73,11 +67,11 @@ export function requireEnabled(key: Key): void {
  * Whether the pool may use the key in this way now. The public half wraps: if the private key permits only unwrapping,
  * as in pairs that KMIP clients create, the public key must exist and permit wrapping.
  */
-export function requireEkmUse(
+export async function requireEkmUse(
   key: Key,
   use: 'wrapKey' | 'unwrapKey',
   { services, principal }: OperationContext<ExternalStoreServices>,
-): MaybePromise<void> {
+): Promise<void> {
   requireEnabled(key)
   const now = services.clock.now()
   const verdict = key.mayUse(use, now)
@@ -86,9 +80,8 @@ export function requireEkmUse(
   const { linkedId, type } = key.object
   const byPublicHalf = use === 'wrapKey' && verdict.why === 'usage mask' && type === 'PrivateKey'
   if (!byPublicHalf || linkedId === undefined) throw ekmFailure(refusals[verdict.why], verdict.sentence)
-  return andThen(services.keys.get(linkedId), (half) => {
-    const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
-    if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
-    noteUse()
-  })
+  const half = await services.keys.get(linkedId)
+  const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
+  if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
+  noteUse()
 }

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { Key } from '@warder/keys'
 import { encodeBase64Url } from '@warder/keys'
 import { post } from '@warder/server'
@@ -13,7 +12,7 @@ import { WrapReply, WrapRequest } from './wrap-key.ts'
 /** Bytes that the largest RSA key wraps to. */
 const maxRsaBytes = 512
 
-function unwrapValue(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
+async function unwrapValue(key: Key, wrap: WrapPlan, value: Buffer): Promise<Buffer> {
   if (wrap.keyType === 'oct')
     return key.held.decrypt(wrap.plan, { data: value, iv: undefined, aad: undefined, tag: undefined })
   if (value.length > maxRsaBytes)
@@ -31,20 +30,18 @@ export function unwrapKeyOperation(route: EkmRoute) {
     pathParameters: KeyPath,
     request: WrapRequest,
     reply: WrapReply,
-    act({ body: { alg, value } }, context) {
+    async act({ body: { alg, value } }, context) {
       const key = requireResolvedKey(context)
       const keyType = toKeyType(key)
       const plan = wrapPlan(alg, keyType, key.object.bits ?? 0, context.services.policy)
       const bytes = decodeValue(value)
       context.audit({ algorithm: alg })
-      return andThen(requireEkmUse(key, 'unwrapKey', context), () => {
-        key.requireBoundTo(alg)
-        return andThen(unwrapValue(key, plan, bytes), (opened) => {
-          const reply = { value: encodeBase64Url(opened) }
-          opened.fill(0)
-          return reply
-        })
-      })
+      await requireEkmUse(key, 'unwrapKey', context)
+      key.requireBoundTo(alg)
+      const opened = await unwrapValue(key, plan, bytes)
+      const reply = { value: encodeBase64Url(opened) }
+      opened.fill(0)
+      return reply
     },
   })
 }

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { Key } from '@warder/keys'
 import { afterCountingUse, encodeBase64Url, encryptRsa } from '@warder/keys'
 import { post } from '@warder/server'
@@ -20,12 +19,12 @@ export const WrapReply = Type.Object({ value: Type.String({ description: 'base64
 /** Fewest bytes that AES wraps here. */
 const minAesBytes = 8
 
-function wrapValue(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
+async function wrapValue(key: Key, wrap: WrapPlan, value: Buffer): Promise<Buffer> {
   if (wrap.keyType === 'oct') {
     if (value.length < minAesBytes)
       throw ekmFailure('InvalidRequest', `value must have at least ${minAesBytes} bytes.`)
-    const made = key.held.encrypt(wrap.plan, { data: value, iv: undefined, aad: undefined })
-    return andThen(made, ({ data }) => data)
+    const { data } = await key.held.encrypt(wrap.plan, { data: value, iv: undefined, aad: undefined })
+    return data
   }
   const { publicKey } = key.held
   if (publicKey === undefined) throw ekmFailure('InternalError', 'an RSA key has no public half')
@@ -42,22 +41,16 @@ export function wrapKeyOperation(route: EkmRoute) {
     pathParameters: KeyPath,
     request: WrapRequest,
     reply: WrapReply,
-    act({ body: { alg, value } }, context) {
+    async act({ body: { alg, value } }, context) {
       const key = requireResolvedKey(context)
       const keyType = toKeyType(key)
       const plan = wrapPlan(alg, keyType, key.object.bits ?? 0, context.services.policy)
       const bytes = decodeValue(value)
       context.audit({ algorithm: alg })
-      return andThen(requireEkmUse(key, 'wrapKey', context), () => {
-        key.requireBoundTo(alg)
-        const made = wrapValue(key, plan, bytes)
-        return afterCountingUse(
-          context,
-          key,
-          bytes.length,
-          andThen(made, (data) => ({ value: encodeBase64Url(data) })),
-        )
-      })
+      await requireEkmUse(key, 'wrapKey', context)
+      key.requireBoundTo(alg)
+      const wrapped = await wrapValue(key, plan, bytes)
+      return await afterCountingUse(context, key, bytes.length, { value: encodeBase64Url(wrapped) })
     },
   })
 }

@@ -1,4 +1,4 @@
-import { andThen, failure } from '@warder/base'
+import { failure } from '@warder/base'
 import { sharedRateSlots } from '@warder/runtime'
 import type { Operation } from '@warder/server'
 import { createTokenBuckets, type TokenBuckets } from '@warder/server'
@@ -31,14 +31,13 @@ export function operationsInScope<Config>(
     cors: 'any-origin',
     access: {
       ...operation.access,
-      check(input, context) {
+      async check(input, context) {
         const { services, principal } = context
-        return andThen(services.external.stopSwitch.state(store.name), ({ stopped_at }) => {
-          if (stopped_at !== null) throw store.stopped()
-          limitRate(limiter, principal === undefined ? `${store.name}, anonymous` : store.name)
-          const admitted = principal && services.blocks.require(principal)
-          return andThen(admitted, () => operation.access.check?.(input, context))
-        })
+        const { stopped_at } = await services.external.stopSwitch.state(store.name)
+        if (stopped_at !== null) throw store.stopped()
+        limitRate(limiter, principal === undefined ? `${store.name}, anonymous` : store.name)
+        if (principal !== undefined) await services.blocks.require(principal)
+        await operation.access.check?.(input, context)
       },
     },
   }))

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import { failure } from '@warder/base'
 import type { OperationContext } from '@warder/server'
 import { retryOnGuard } from '@warder/storage'
@@ -49,18 +48,16 @@ function requireAllowed(key: Key, verdict: Verdict, { services, principal }: Con
  * @param bytes of data that were protected
  * @throws failure('crypto_failure') when the remaining limit is too small
  */
-export function afterCountingUse<R>(
+export async function afterCountingUse<R>(
   context: Context,
   { object }: Key,
   bytes: number,
-  made: MaybePromise<R>,
-): MaybePromise<R> {
-  if (object.usageLimits === undefined) return made
-  return inTurn(object.id, async () => {
-    const result = await made
-    await retryOnGuard(attempts, () => count(context, object.id, bytes))
-    return result
-  })
+  made: R,
+): Promise<Awaited<R>> {
+  const result = await made
+  if (object.usageLimits !== undefined)
+    await inTurn(object.id, () => retryOnGuard(attempts, () => count(context, object.id, bytes)))
+  return result
 }
 
 async function count({ services, commit }: Context, id: string, bytes: number): Promise<void> {

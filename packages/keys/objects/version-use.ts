@@ -1,4 +1,4 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import type { Database } from '@warder/storage'
 import type { Key, KeyRing } from './key-ring.ts'
 import { findLinkTarget, getChainId, type ManagedObject } from './managed-object.ts'
@@ -8,8 +8,7 @@ import { listKeyVersions } from './version-store.ts'
 // Selects the version of a key that is used (docs/adr/key-life-cycle-and-versions.md). Front ends check rights on the
 // object that the caller named, select the version here, and call `mayUse` on it, which refuses a version that is
 // disabled or awaits destruction. A key that is withheld as a whole has these marks on every version
-// (docs/adr/key-life-cycle-and-versions.md). All of it is synchronous for cached keys on SQLite, and a key that was
-// never rotated needs no look-up at all.
+// (docs/adr/key-life-cycle-and-versions.md). A key that was never rotated needs no look-up at all.
 
 /** Source of keys: the cache, or the staged changes of a request. */
 export type KeyReader = Pick<KeyRing, 'get'>
@@ -29,10 +28,10 @@ export function isLaterVersion({ id, chainId }: Pick<ManagedObject, 'id' | 'chai
  * On PostgreSQL it may be the one before for as long as cached rows are trusted.
  * @throws failure('crypto_failure') for a version that a newer one has replaced, or that is too old; failure('not_found')
  */
-export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
+export async function protectingVersion(keys: KeyReader, key: Key): Promise<Key> {
   const { newestId, supersededAt, chainId } = key.object
   // It may precede the newest version, which is activated later: a version that is not loaded cannot protect.
-  if (newestId !== undefined) return andThen(newest(keys, newestId), (version) => within(key, version))
+  if (newestId !== undefined) return within(key, await newest(keys, newestId))
   if (supersededAt !== undefined)
     throw failure(
       'crypto_failure',
@@ -42,22 +41,19 @@ export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> 
 }
 
 /** The newest version of the key that `key` is generation 0 of; else `key` itself. @throws failure('not_found') */
-export function newestVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
+export async function newestVersion(keys: KeyReader, key: Key): Promise<Key> {
   const { newestId } = key.object
   return newestId === undefined ? key : newest(keys, newestId)
 }
 
-function newest(keys: KeyReader, id: ObjectId): MaybePromise<Key> {
-  return andThen(keys.get(id), (found) => {
-    const key = there(found)
-    // A version that is activated later (ReKey with an offset): until then the previous one is used.
-    const before = key.object.state === 'PreActive' && key.state === 'PreActive' ? key.object : undefined
-    const replaced = before && (findLinkTarget(before, 'ReplacedObjectLink') as ObjectId | undefined)
-    if (replaced === undefined) return key
-    return andThen(newest(keys, replaced), (earlier) =>
-      getChainId(earlier.object) === getChainId(key.object) ? earlier : key,
-    )
-  })
+async function newest(keys: KeyReader, id: ObjectId): Promise<Key> {
+  const key = there(await keys.get(id))
+  // A version that is activated later (ReKey with an offset): until then the previous one is used.
+  const before = key.object.state === 'PreActive' && key.state === 'PreActive' ? key.object : undefined
+  const replaced = before && (findLinkTarget(before, 'ReplacedObjectLink') as ObjectId | undefined)
+  if (replaced === undefined) return key
+  const earlier = await newest(keys, replaced)
+  return getChainId(earlier.object) === getChainId(key.object) ? earlier : key
 }
 
 function there(key: Key | undefined): Key {
@@ -69,13 +65,13 @@ function there(key: Key | undefined): Key {
  * The same version, if its key still permits it to process: see `minGeneration`.
  * @throws failure('crypto_failure'); failure('not_found')
  */
-export function processingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
+export async function processingVersion(keys: KeyReader, key: Key): Promise<Key> {
   const { chainId, id, generation, minGeneration } = key.object
   if (chainId === undefined || chainId === id) {
     if (generation < minGeneration) throw tooOld(generation)
     return key
   }
-  return andThen(keys.get(chainId), (first) => within(first, key))
+  return within(await keys.get(chainId), key)
 }
 
 function within(first: Key | undefined, key: Key): Key {

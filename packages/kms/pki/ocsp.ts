@@ -1,5 +1,4 @@
 import type { OcspReply } from '@warder/authority'
-import { andThen } from '@warder/base'
 import { publicAccess } from '@warder/keys'
 import { get, type OperationContext, post, rawReply } from '@warder/server'
 import Type from 'typebox'
@@ -25,13 +24,12 @@ export const ocspGet = define({
   route: get('/ocsp/{request**}'),
   summary: 'Status of certificates (OCSP), the request in the path',
   pathParameters: Type.Object({ request: Type.String({ description: 'base64 of the DER' }) }),
-  act({ path }, { services, request }) {
-    return andThen(services.published.ocsp.forPath(path.request), (reply) => {
-      const { fresh } = reply
-      if (fresh !== undefined && isUnchanged(request, fresh.etag, fresh.producedAt))
-        return rawReply({ status: 304, headers: cacheHeaders(reply, services) })
-      return toResponse(reply, services)
-    })
+  async act({ path }, { services, request }) {
+    const reply = await services.published.ocsp.forPath(path.request)
+    const { fresh } = reply
+    if (fresh !== undefined && isUnchanged(request, fresh.etag, fresh.producedAt))
+      return rawReply({ status: 304, headers: cacheHeaders(reply, services) })
+    return toResponse(reply, services)
   },
 })
 
@@ -40,8 +38,8 @@ const inBody = {
   summary: 'Status of certificates (OCSP), the request in the body',
   bodyLimit: 64 * 1024,
   rawBody: true,
-  act: (_input: unknown, { services, request }: OperationContext<PkiServices>) =>
-    andThen(services.published.ocsp.forRequest(request.body), (reply) => toResponse(reply, services)),
+  act: async (_input: unknown, { services, request }: OperationContext<PkiServices>) =>
+    toResponse(await services.published.ocsp.forRequest(request.body), services),
 } as const
 
 /** `POST /ocsp`, and `/ocsp/` for clients that end every address with a slash, as RFC 6960 §A.1 has them do for GET. */

@@ -1,5 +1,5 @@
 import type { StoredCrl } from '@warder/authority'
-import { andThen, failure } from '@warder/base'
+import { failure } from '@warder/base'
 import { publicAccess } from '@warder/keys'
 import { get, rawReply } from '@warder/server'
 import Type from 'typebox'
@@ -31,13 +31,12 @@ export const crl = define({
   pathParameters: IssuerId,
   replyContentType: crlType,
   errors: { 304: 'Not changed.', 404: 'No such authority, or it has no list yet.' },
-  act({ path }, { services, request }) {
-    return andThen(services.published.crl(path.issuer_id), (found) => {
-      if (found === undefined) return noList(services, path.issuer_id)
-      const headers = crlHeaders(found, services.clock.now(), services.revocation.crlCacheMs)
-      if (isUnchanged(request, found.etag, found.thisUpdate)) return rawReply({ status: 304, headers })
-      return rawReply({ raw: found.der, contentType: crlType, headers })
-    })
+  async act({ path }, { services, request }) {
+    const found = await services.published.crl(path.issuer_id)
+    if (found === undefined) return noList(services, path.issuer_id)
+    const headers = crlHeaders(found, services.clock.now(), services.revocation.crlCacheMs)
+    if (isUnchanged(request, found.etag, found.thisUpdate)) return rawReply({ status: 304, headers })
+    return rawReply({ raw: found.der, contentType: crlType, headers })
   },
 })
 

@@ -1,13 +1,7 @@
 import type { AuditEvent } from '@warder/audit'
-import { andThen, failure, type MaybePromise, toFailure } from '@warder/base'
+import { failure, toFailure } from '@warder/base'
 import { createAuditedItem, recordItems, signedIn } from '@warder/keys'
-import {
-  compileCheck,
-  type Operation,
-  type OperationContext,
-  type OperationInput,
-  post,
-} from '@warder/server'
+import { compileCheck, type Operation, type OperationContext, type OperationInput, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 
@@ -63,44 +57,36 @@ export function batchOperation(
     }),
   )
 
-  /** Without a promise where the operation has none to wait for. */
-  function run(
+  async function run(
     item: { readonly op: string },
     context: OperationContext<RestServices>,
-  ): MaybePromise<unknown> {
+  ): Promise<unknown> {
     const verb = table.get(item.op)
     if (verb === undefined)
       throw failure('bad_request', 'Invalid operation: op is not one that a batch can hold.')
     verb.check(item)
     const input: OperationInput = { path: noParameters, query: noParameters, body: item }
     const { operation } = verb
-    const allowed = operation.access.check?.(input, context)
-    return andThen(allowed, () => operation.act(input, context))
+    await operation.access.check?.(input, context)
+    return operation.act(input, context)
   }
 
-  function answer(
+  async function answer(
     item: { readonly op: string },
     whole: OperationContext<RestServices>,
-  ): MaybePromise<AnsweredItem> {
+  ): Promise<AnsweredItem> {
     const { context, event } = createAuditedItem(
       whole,
       () => table.get(item.op)?.operation.name ?? 'crypto.batch.unknown',
     )
     const op = item.op.slice(0, 64)
-    const succeeded = (result: unknown): AnsweredItem => ({
-      reply: { op, status: 200, result },
-      event: event(200, undefined),
-    })
-    const failItem = (thrown: unknown): AnsweredItem => {
+    try {
+      return { reply: { op, status: 200, result: await run(item, context) }, event: event(200, undefined) }
+    } catch (thrown) {
       const problem = toFailure(thrown)
       if (problem.status >= 500) whole.log.error({ detail: problem.detail, op }, 'an item of a batch failed')
       const { status, kind: error, message: description } = problem
       return { reply: { op, status, error, description }, event: event(status, error) }
-    }
-    try {
-      return andThen(run(item, context), succeeded, failItem)
-    } catch (thrown) {
-      return failItem(thrown)
     }
   }
 
@@ -113,10 +99,7 @@ export function batchOperation(
     request: BatchRequest,
     reply: BatchReply,
     async act({ body }, context) {
-      const pending = body.operations.map((item) => answer(item, context))
-      const answers = pending.every((one) => !(one instanceof Promise))
-        ? (pending as readonly AnsweredItem[])
-        : await Promise.all(pending)
+      const answers = await Promise.all(body.operations.map((item) => answer(item, context)))
       context.audit({ details: { items: answers.length } })
       await recordItems(context, answers)
       return { results: answers.map(({ reply }) => reply) }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import { encodeBase64Url } from '@warder/keys'
 import { type OperationContext, type OperationInput, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
@@ -73,15 +73,13 @@ export const dataKey = define({
     404: 'No such key.',
     422: 'Wrong algorithm, key type, size or state.',
   },
-  act({ body }, context) {
+  async act({ body }, context) {
     const one = made.get(context)
     if (one === undefined) throw failure('internal_error', 'the access check of a data key did not run')
-    const wrapped = encrypt.act(one.input, context) as MaybePromise<Static<typeof FlattenedJwe>>
-    return andThen(wrapped, (jwe) => {
-      const plaintext = body.plaintext === false ? {} : { plaintext: encodeBase64Url(one.key) }
-      const reply = { kid: body.kid, bits: one.key.length * 8, ...plaintext, wrapped: jwe }
-      one.key.fill(0)
-      return reply
-    })
+    const wrapped = (await encrypt.act(one.input, context)) as Static<typeof FlattenedJwe>
+    const plaintext = body.plaintext === false ? {} : { plaintext: encodeBase64Url(one.key) }
+    const reply = { kid: body.kid, bits: one.key.length * 8, ...plaintext, wrapped }
+    one.key.fill(0)
+    return reply
   },
 })

@@ -120,16 +120,19 @@ export const encrypt = define({
     const { id } = key.object
     // Transferred, the data has no length here any more.
     const bytes = data.length
-    const whole = <R>(made: MaybePromise<R>) => afterCountingUse(context, key, bytes, made)
-    if (policy !== undefined) {
-      const content = { policy, data, aad: decodeBase64Url(aad ?? '', 'aad') }
-      return whole(sealAbe(key, content, context).then((jwe) => stillProtecting(id, context).then(() => jwe)))
+    const whileProtecting = async <R>(sealing: Promise<R>): Promise<R> => {
+      const sealed = await sealing
+      await stillProtecting(id, context)
+      return sealed
     }
     const seal: ContentSealer<MaybePromise<Jwe | RawReply>> = large
-      ? (contentKey, plan, content) =>
-          sealLarge(contentKey, plan, content).then((reply) => stillProtecting(id, context).then(() => reply))
+      ? (contentKey, plan, content) => whileProtecting(sealLarge(contentKey, plan, content))
       : sealNow
-    return whole(sealFor(seal, key, request, context))
+    const made =
+      policy === undefined
+        ? sealFor(seal, key, request, context)
+        : whileProtecting(sealAbe(key, { policy, data, aad: decodeBase64Url(aad ?? '', 'aad') }, context))
+    return key.object.usageLimits === undefined ? made : afterCountingUse(context, key, bytes, made)
   },
 })
 

@@ -1,20 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { andThen, failure } from '@warder/base'
 import type { DescribedKey } from '@warder/keys'
-import {
-  afterCountingUse,
-  algorithmFor,
-  decodeBase64Url,
-  encodeBase64Url,
-  Key,
-  keyRight,
-  type ObjectId,
-  processingVersion,
-  protectingVersion,
-  requireKeyUse,
-  sameTag,
-  versionsToTry,
-} from '@warder/keys'
+import { afterCountingUse, algorithmFor, decodeBase64Url, encodeBase64Url, Key, keyRight, type ObjectId, processingVersion, protectingVersion, requireKeyUse, sameTag, versionsToTry } from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
@@ -72,13 +59,16 @@ export const mac = define({
     if (request.mac !== undefined) return verifyMac(key, kid, { ...request, mac: request.mac }, context)
     // Most keys were never rotated.
     if (key.object.chainId === undefined) return computeMac(key, kid, request, context)
-    const version = protectingVersion(context.services.keys, key)
-    return andThen(version, (one) => computeMac(one, kid, request, context))
+    return computeMacOfNewest(key, kid, request, context)
   },
 })
 
 type Request = ReturnType<typeof read>
 type Context = OperationContext<RestServices>
+
+async function computeMacOfNewest(key: Key, kid: ObjectId, request: Request, context: Context) {
+  return computeMac(await protectingVersion(context.services.keys, key), kid, request, context)
+}
 
 function computeMac(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, context: Context) {
   requireKeyUse(key, 'macGenerate', context).requireBoundTo(alg)
@@ -89,29 +79,29 @@ function computeMac(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, 
     mac: encodeBase64Url(tag),
     ...(chainId !== undefined && { version_kid: id }),
   }))
-  return afterCountingUse(context, key, data.length, reply)
+  return key.object.usageLimits === undefined ? reply : afterCountingUse(context, key, data.length, reply)
 }
 
 /** A MAC does not identify its version: if the request names the key and not a version, all versions are tried. */
-function verifyMac(
+async function verifyMac(
   key: Key,
   kid: ObjectId,
   request: Request & { readonly mac: Uint8Array },
   context: Context,
-): MaybePromise<{ readonly kid: string; readonly valid: boolean }> {
+): Promise<{ readonly kid: string; readonly valid: boolean }> {
   const { keys } = context.services
   if (key.object.newestId !== undefined) return verifyWithAny(key, kid, request, context)
-  const version = key.object.chainId === undefined ? key : processingVersion(keys, key)
-  return andThen(version, (one) => andThen(isMadeBy(one, request, context), (valid) => ({ kid, valid })))
+  const version = await processingVersion(keys, key)
+  return { kid, valid: await isMadeBy(version, request, context) }
 }
 
-function isMadeBy(
+async function isMadeBy(
   key: Key,
   { alg, algorithm, data, mac: given }: Request & { readonly mac: Uint8Array },
   context: Context,
-): MaybePromise<boolean> {
+): Promise<boolean> {
   requireKeyUse(key, 'macVerify', context).requireBoundTo(alg)
-  return andThen(hmacKey(key).mac(algorithm.plan, data), (right) => sameTag(right, given))
+  return sameTag(await hmacKey(key).mac(algorithm.plan, data), given)
 }
 
 /** Bytes that are tried before others get their turn. */

@@ -1,15 +1,5 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
-import {
-  afterCountingUse,
-  type Key,
-  keyNotFound,
-  keyRight,
-  openNow,
-  protectingVersion,
-  readJweHeader,
-  requireKeyUse,
-  sealNow,
-} from '@warder/keys'
+import { failure } from '@warder/base'
+import { afterCountingUse, type Key, keyNotFound, keyRight, openNow, protectingVersion, readJweHeader, requireKeyUse, sealNow } from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { abe } from './abe-keys.ts'
@@ -56,31 +46,27 @@ export const rewrap = define({
     404: 'No such key.',
     422: 'It does not open, or the key cannot do it.',
   },
-  act(_input, context) {
+  async act(_input, context) {
     const { key, request } = access.resolved(context)
     requireKeyUse(key, 'decrypt', context)
-    return andThen(findNewest(key, context), (newest) => {
-      requireKeyUse(newest, 'encrypt', context)
-      context.audit({ details: { version: newest.object.generation + 1 } })
-      return andThen(openSealed(openNow, key, request, context), (data) => {
-        const bytes = data.length
-        const wanted = { ...request, data, aad: request.sealed.aad }
-        const made = andThen(sealFor(sealNow, newest, wanted, context), (jwe) => {
-          data.fill(0)
-          return jwe
-        })
-        return afterCountingUse(context, newest, bytes, made)
-      })
-    })
+    const newest = await findNewest(key, context)
+    requireKeyUse(newest, 'encrypt', context)
+    context.audit({ details: { version: newest.object.generation + 1 } })
+    const data = await openSealed(openNow, key, request, context)
+    const jwe = await sealFor(sealNow, newest, { ...request, data, aad: request.sealed.aad }, context)
+    data.fill(0)
+    return await afterCountingUse(context, newest, data.length, jwe)
   },
 })
 
 /** The newest version of the key that a version belongs to. */
-function findNewest(version: Key, { services: { keys } }: OperationContext<RestServices>): MaybePromise<Key> {
+async function findNewest(
+  version: Key,
+  { services: { keys } }: OperationContext<RestServices>,
+): Promise<Key> {
   const { chainId } = version.object
   if (chainId === undefined) return version
-  return andThen(keys.get(chainId), (first) => {
-    if (first === undefined) throw keyNotFound()
-    return protectingVersion(keys, first)
-  })
+  const first = await keys.get(chainId)
+  if (first === undefined) throw keyNotFound()
+  return protectingVersion(keys, first)
 }

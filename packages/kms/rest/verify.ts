@@ -1,12 +1,4 @@
-import { andThen } from '@warder/base'
-import {
-  algorithmFor,
-  decodeBase64Url,
-  jwsVerify,
-  keyRight,
-  readJwsHeader,
-  requireKeyUse,
-} from '@warder/keys'
+import { algorithmFor, decodeBase64Url, jwsVerify, keyRight, readJwsHeader, requireKeyUse } from '@warder/keys'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
@@ -46,11 +38,11 @@ export const verify = define({
     404: 'No such key.',
     422: 'Wrong algorithm, key type or state.',
   },
-  act(_input, context) {
+  async act(_input, context) {
     const { key, kid, request } = access.resolved(context)
     const { alg, algorithm, header, data, signature } = request
     requireKeyUse(key, 'verify', context).requireBoundTo(alg)
-    const verified = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
-    return andThen(verified, (valid) => ({ kid, valid }))
+    const valid = await jwsVerify(key.publicMaterial, algorithm, header, data, signature)
+    return { kid, valid }
   },
 })

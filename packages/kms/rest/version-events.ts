@@ -1,19 +1,6 @@
 import { stageCompromisedKey } from '@warder/authority'
-import type { MaybePromise } from '@warder/base'
 import { failure } from '@warder/base'
-import {
-  approvalNeeded,
-  type LifeCycleEvent,
-  type ManagedObject,
-  type Right,
-  requirePrincipal,
-  restored,
-  runningTime,
-  stateAt,
-  transition,
-  type UnitOfWork,
-  waiting,
-} from '@warder/keys'
+import { approvalNeeded, type LifeCycleEvent, type ManagedObject, type Right, requirePrincipal, restored, runningTime, stateAt, transition, type UnitOfWork, waiting } from '@warder/keys'
 import type { OperationContext } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { requireThere } from './key-life.ts'
@@ -48,7 +35,7 @@ export interface VersionEvent {
   readonly more: readonly Right[]
   readonly summary: string
   /** Stages it for the version, and for the other half of it. @throws failure('crypto_failure') */
-  stage(half: ManagedObject, about: VersionEventSpec): MaybePromise<void>
+  stage(half: ManagedObject, about: VersionEventSpec): Promise<void>
 }
 
 export const versionVerbs = ['activate', 'revoke', 'destroy', 'restore', 'disable', 'enable'] as const
@@ -59,7 +46,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
     right: 'activate',
     more: [],
     summary: 'Activate one version of a key before its date',
-    stage: (half, { objects, now }) => stageEvents(objects, half, ['activate'], now),
+    stage: async (half, { objects, now }) => stageEvents(objects, half, ['activate'], now),
   },
   revoke: {
     right: 'revoke',
@@ -93,7 +80,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
     right: 'revoke',
     more: [],
     summary: 'Take one version of a key out of use until it is enabled',
-    stage(half, { objects, now }) {
+    async stage(half, { objects, now }) {
       requireThere(half, now)
       if (half.disabledAt === undefined) objects.update(half, { disabledAt: now })
     },
@@ -102,7 +89,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
     right: 'activate',
     more: [],
     summary: 'Give one disabled version of a key back to use',
-    stage(half, { objects, now }) {
+    async stage(half, { objects, now }) {
       requireThere(half, now)
       if (half.disabledAt !== undefined) objects.update(half, { disabledAt: undefined })
     },

@@ -1,19 +1,5 @@
-import { andThen, Failure, failure, type MaybePromise } from '@warder/base'
-import {
-  type AlgorithmPolicy,
-  afterCountingUse,
-  asObjectId,
-  type CipherPlan,
-  CryptoFailure,
-  everyPrincipal,
-  getChainId,
-  type Key,
-  noParameters,
-  planCipher,
-  processingVersion,
-  protectingVersion,
-  requireKeyUse,
-} from '@warder/keys'
+import { Failure, failure } from '@warder/base'
+import { type AlgorithmPolicy, afterCountingUse, asObjectId, type CipherPlan, CryptoFailure, everyPrincipal, getChainId, type Key, noParameters, planCipher, processingVersion, protectingVersion, requireKeyUse } from '@warder/keys'
 import type { OperationContext } from '@warder/server'
 import type { ExternalStoreServices } from '../../scope/services.ts'
 import { granteeNamed, requireGrantedKey } from '../../stores/granted-key.ts'
@@ -50,40 +36,36 @@ function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
  * @param kid the key that wraps now: of one that was rotated its newest version does
  * @returns base64
  */
-export function wrapSecret(
+export async function wrapSecret(
   context: Context,
   kid: string,
   principal: string,
   binding: Binding,
   secret: Uint8Array,
-): MaybePromise<string> {
+): Promise<string> {
   const { services } = context
-  return andThen(wrappingVersion(services, principal, kid), (key) => {
-    context.audit({ object: kid, algorithm: 'A256GCM' })
-    requireAes256(key)
-    requireKeyUse(key, 'encrypt', context)
-    const seal = () => {
-      const head = { ...binding, kid: key.object.id }
-      const aad = blobAad(head, binding.resourceName)
-      return andThen(
-        key.held.encrypt(gcmPlan(services.policy), { data: secret, iv: undefined, aad }),
-        ({ data, iv, tag }) => {
-          if (iv === undefined || tag === undefined)
-            throw failure('internal_error', 'A256GCM made no IV or tag')
-          return writeBlob({ ...head, iv, ciphertext: data, tag }).toString('base64')
-        },
-      )
-    }
-    const waiting = services.budgets.take(key.object)
-    const made = waiting === undefined ? seal() : waiting.then(() => seal())
-    return afterCountingUse(context, key, secret.length, made)
-  })
+  const key = await wrappingVersion(services, principal, kid)
+  context.audit({ object: kid, algorithm: 'A256GCM' })
+  requireAes256(key)
+  requireKeyUse(key, 'encrypt', context)
+  await services.budgets.take(key.object)
+  const head = { ...binding, kid: key.object.id }
+  const aad = blobAad(head, binding.resourceName)
+  const input = { data: secret, iv: undefined, aad }
+  const { data, iv, tag } = await key.held.encrypt(gcmPlan(services.policy), input)
+  if (iv === undefined || tag === undefined) throw failure('internal_error', 'A256GCM made no IV or tag')
+  const blob = writeBlob({ ...head, iv, ciphertext: data, tag })
+  return await afterCountingUse(context, key, secret.length, blob.toString('base64'))
 }
 
-function wrappingVersion(services: ExternalStoreServices, principal: string, kid: string): MaybePromise<Key> {
-  return andThen(requireGrantedKey(services, granteeNamed('google', principal), kid, 'encrypt'), (key) =>
-    andThen(services.namedKeys.require(key), () => protectingVersion(services.keys, key)),
-  )
+async function wrappingVersion(
+  services: ExternalStoreServices,
+  principal: string,
+  kid: string,
+): Promise<Key> {
+  const key = await requireGrantedKey(services, granteeNamed('google', principal), kid, 'encrypt')
+  await services.namedKeys.require(key)
+  return protectingVersion(services.keys, key)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { andThen, failure } from '@warder/base'
+import { failure } from '@warder/base'
 import { post } from '@warder/server'
 import Type from 'typebox'
 import { decodeBase64 } from '../../scope/base64.ts'
@@ -6,16 +6,7 @@ import { define } from '../../scope/services.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
 import { byAdministrator, byAdministratorOrPeer, callerNamed } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
-import {
-  administrators,
-  administratorsAndPeers,
-  common,
-  denied,
-  limits,
-  members,
-  path,
-  requireShort,
-} from './common.ts'
+import { administrators, administratorsAndPeers, common, denied, limits, members, path, requireShort } from './common.ts'
 import { openDataKey } from './open-data-key.ts'
 
 const resourceName = Type.String({
@@ -41,17 +32,16 @@ export const privilegedWrap = (scope: GoogleScope) =>
     }),
     reply: Type.Object({ wrapped_key: Type.String() }),
     errors: denied,
-    act({ body }, context) {
+    async act({ body }, context) {
       const resource = requireShort(body.resource_name, 'resource_name', limits.resourceName)
       const perimeter = requireShort(body.perimeter_id ?? '', 'perimeter_id', limits.perimeterId)
       context.audit({ details: { resource_name: resource, ...(perimeter && { perimeter_id: perimeter }) } })
       const dataKey = decodeBase64(body.key, 'key', limits.dataKey)
       const binding = { kind: 'data key', resourceName: resource, perimeterId: perimeter } as const
       const { name } = callerNamed(context.request)
-      return andThen(wrapSecret(context, scope.wrappingKey, name, binding, dataKey), (wrapped_key) => {
-        dataKey.fill(0)
-        return { wrapped_key }
-      })
+      const wrapped_key = await wrapSecret(context, scope.wrappingKey, name, binding, dataKey)
+      dataKey.fill(0)
+      return { wrapped_key }
     },
   })
 

@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { post } from '@warder/server'
 import Type from 'typebox'
 import { decodeBase64 } from '../../scope/base64.ts'
@@ -25,15 +24,13 @@ export const wrap = (scope: GoogleScope) =>
     }),
     reply: Type.Object({ wrapped_key: Type.String() }),
     errors: denied,
-    act({ body }, context) {
+    async act({ body }, context) {
       const { name, authorization } = requireAuthorization(context.request)
       const { resourceName, perimeterId } = authorization
       const dataKey = decodeBase64(body.key, 'key', limits.dataKey)
       const binding = { kind: 'data key', resourceName, perimeterId } as const
-      const wrapped = wrapSecret(context, scope.wrappingKey, name, binding, dataKey)
-      return andThen(wrapped, (wrapped_key) => {
-        dataKey.fill(0)
-        return { wrapped_key }
-      })
+      const wrapped_key = await wrapSecret(context, scope.wrappingKey, name, binding, dataKey)
+      dataKey.fill(0)
+      return { wrapped_key }
     },
   })
