@@ -1,6 +1,13 @@
 import { failure } from '@warder/base'
 import type { Key } from '@warder/keys'
-import { afterCountingUse, algorithmFor, contentPlan, encryptRsa, oaepPlan, requireKeyUse } from '@warder/keys'
+import {
+  afterCountingUse,
+  algorithmFor,
+  contentPlan,
+  encryptRsa,
+  oaepPlan,
+  requireKeyUse,
+} from '@warder/keys'
 import type { Context, Version } from './row.ts'
 import { decodeBase64, withVersion } from './text.ts'
 

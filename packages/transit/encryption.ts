@@ -5,7 +5,16 @@ import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
-import { type Context, commonByUse, NamePath, newestToProtect, requireNotDerived, transitRight, versionAt, writing } from './row.ts'
+import {
+  type Context,
+  commonByUse,
+  NamePath,
+  newestToProtect,
+  requireNotDerived,
+  transitRight,
+  versionAt,
+  writing,
+} from './row.ts'
 import { define, type TransitServices } from './services.ts'
 import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
 

@@ -1,6 +1,14 @@
 import { failure } from '@warder/base'
 import type { BackendKey, Key } from '@warder/keys'
-import { afterCountingUse, algorithmFor, type MacPlan, planMac, requireHmacKeyUse, requireKeyUse, sameTag } from '@warder/keys'
+import {
+  afterCountingUse,
+  algorithmFor,
+  type MacPlan,
+  planMac,
+  requireHmacKeyUse,
+  requireKeyUse,
+  sameTag,
+} from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each } from './batch.ts'

@@ -1,5 +1,16 @@
 import { failure } from '@warder/base'
-import { aliasPrefix, findKeyVersion, type Key, keyNotFound, keyRight, newestVersion, processingVersion, protectingVersion, type Right, versionNumber } from '@warder/keys'
+import {
+  aliasPrefix,
+  findKeyVersion,
+  type Key,
+  keyNotFound,
+  keyRight,
+  newestVersion,
+  processingVersion,
+  protectingVersion,
+  type Right,
+  versionNumber,
+} from '@warder/keys'
 import type { Operation, OperationContext, OperationInput } from '@warder/server'
 import Type from 'typebox'
 import { transitErrors } from './error-shape.ts'

@@ -1,12 +1,31 @@
 import { failure } from '@warder/base'
 import type { Key } from '@warder/keys'
-import { afterCountingUse, type CryptographicParameters, planSignature, requireKeyUse, requirePermittedKey, requirePrincipal, type SignaturePlan, type ToSign, verifyOffLoop } from '@warder/keys'
+import {
+  afterCountingUse,
+  type CryptographicParameters,
+  planSignature,
+  requireKeyUse,
+  requirePermittedKey,
+  requirePrincipal,
+  type SignaturePlan,
+  type ToSign,
+  verifyOffLoop,
+} from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each } from './batch.ts'
 import { readHash } from './hash-name.ts'
 import { verifyMac } from './mac.ts'
-import { type Context, commonByUse, newestToProtect, requireNotDerived, toAlias, transitRight, versionAt, writing } from './row.ts'
+import {
+  type Context,
+  commonByUse,
+  newestToProtect,
+  requireNotDerived,
+  toAlias,
+  transitRight,
+  versionAt,
+  writing,
+} from './row.ts'
 import { define, type TransitServices } from './services.ts'
 import { decodeBase64, readVersioned, VersionNumber, withVersion } from './text.ts'
 

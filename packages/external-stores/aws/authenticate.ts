@@ -5,7 +5,16 @@ import { partnerNamed } from '../scope/partner-certificate.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import type { AccessKey, AccessKeys } from '../stores/aws/access-keys.ts'
 import { endOfAccessKey } from '../stores/aws/maker.ts'
-import { amzDate, canonicalRequest, readSignatureHeader, type SignatureHeader, sameSignature, signCanonicalRequest, signingKey, UnsentHeader } from '../stores/aws/sigv4.ts'
+import {
+  amzDate,
+  canonicalRequest,
+  readSignatureHeader,
+  type SignatureHeader,
+  sameSignature,
+  signCanonicalRequest,
+  signingKey,
+  UnsentHeader,
+} from '../stores/aws/sigv4.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000

@@ -6,7 +6,14 @@ import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { metadataFor } from './ciphertext-metadata.ts'
 import { xksFailure } from './errors.ts'
 import { integrityValue } from './integrity-value.ts'
-import { awsRight, gcmPlan, joinAuthenticatedData, requireResolvedKey, requireXksUse, rethrowRefusal } from './key.ts'
+import {
+  awsRight,
+  gcmPlan,
+  joinAuthenticatedData,
+  requireResolvedKey,
+  requireXksUse,
+  rethrowRefusal,
+} from './key.ts'
 import { decodeBase64, KeyPath, KeyRequestMetadata, requireAesGcm } from './request.ts'
 import type { XksRoute } from './route.ts'
 

@@ -1,5 +1,21 @@
 import { Failure } from '@warder/base'
-import { type AlgorithmPolicy, aliasPrefix, type CipherPlan, CryptoFailure, externalPrefix, getChainId, Key, noParameters, type ObjectId, planCipher, processingVersion, protectingVersion, type Right, resolveKid, type UseRefusal } from '@warder/keys'
+import {
+  type AlgorithmPolicy,
+  aliasPrefix,
+  type CipherPlan,
+  CryptoFailure,
+  externalPrefix,
+  getChainId,
+  Key,
+  noParameters,
+  type ObjectId,
+  planCipher,
+  processingVersion,
+  protectingVersion,
+  type Right,
+  resolveKid,
+  type UseRefusal,
+} from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import type { AccessKeys } from '../stores/aws/access-keys.ts'

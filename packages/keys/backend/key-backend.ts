@@ -15,7 +15,8 @@ import type { ToSign } from '../crypto/signature/sign.ts'
 /**
  * Executes the operations of keys: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The only
  * implementation keeps keys in the memory of this process (`software.ts`). One for a security module or another key
- * management service would hold references and return promises (docs/adr/key-architecture.md).
+ * management service would hold references and return promises (docs/adr/key-architecture.md). Encryption and MACs of a
+ * key in this process take less time than a promise: they may answer at once.
  */
 export interface KeyBackend {
   /**
@@ -23,7 +24,7 @@ export interface KeyBackend {
    * @param material canonical bytes of the key, or the reference that this backend returned; the caller wipes them
    * @throws Failure internal_error when it is neither
    */
-  open(kind: MaterialKind, material: Uint8Array): MaybePromise<BackendKey>
+  open(kind: MaterialKind, material: Uint8Array): Promise<BackendKey>
 }
 
 /**
@@ -41,27 +42,27 @@ export interface BackendKey {
   /** With a secret key. */
   decrypt(plan: CipherPlan, input: CipherInput): MaybePromise<Buffer>
   /** With an RSA private key. */
-  decryptRsa(plan: RsaPlan, data: Uint8Array): MaybePromise<Buffer>
+  decryptRsa(plan: RsaPlan, data: Uint8Array): Promise<Buffer>
   /**
    * A content key of `bytes` bytes, with an RSA private key: the wrapped one, or another one for what does not open
    * (implicit rejection, RFC 7516 §11.5).
    */
-  unwrapContentKey(hash: OaepHash, wrapped: Uint8Array, bytes: number): MaybePromise<Buffer>
+  unwrapContentKey(hash: OaepHash, wrapped: Uint8Array, bytes: number): Promise<Buffer>
   /** The shared secret of an encapsulation, with an ML-KEM private key. */
-  decapsulate(encapsulation: Uint8Array): MaybePromise<Buffer>
+  decapsulate(encapsulation: Uint8Array): Promise<Buffer>
   /** With a private key. */
-  sign(plan: SignaturePlan, what: ToSign): MaybePromise<Buffer>
+  sign(plan: SignaturePlan, what: ToSign): Promise<Buffer>
   /** With a secret key. */
   mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
   /**
    * The HMAC key derived from a secret or private key, which reveals nothing about it (docs/adr/transit.md). It is held
    * as long as this key.
    */
-  openHmacKey(): MaybePromise<BackendKey>
+  openHmacKey(): Promise<BackendKey>
   /** New key material from a secret key. */
-  derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
+  derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
   /** The raw shared secret of this private key and another's public key, as the derivation wants it. */
-  agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
+  agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
   /** Ciphers that are fed part by part; undefined where a backend takes its data in one piece. */
   readonly parts: CipherParts | undefined
   /** The key itself, where it is in this process: for work that is handed to a thread. */

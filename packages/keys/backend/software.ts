@@ -26,7 +26,7 @@ import type { BackendKey, CipherParts, DerivationFromKey, KeyBackend } from './k
 
 /** Keys in the memory of this process. Operations of microseconds run synchronously, others on the thread pool. */
 export const softwareBackend: KeyBackend = {
-  open: (kind, material) => new SoftwareKey(loadKey(kind, material)),
+  open: async (kind, material) => new SoftwareKey(loadKey(kind, material)),
 }
 
 /** A key of this process that no row holds: of a certificate, of one message. */
@@ -74,11 +74,11 @@ class SoftwareKey implements BackendKey {
     return oaepUnwrapCek(hash, this.#key, wrapped, bytes)
   }
 
-  decapsulate(encapsulation: Uint8Array): Buffer {
+  async decapsulate(encapsulation: Uint8Array): Promise<Buffer> {
     return openEncapsulation(this.#key, encapsulation)
   }
 
-  sign(plan: SignaturePlan, what: ToSign): Buffer | Promise<Buffer> {
+  sign(plan: SignaturePlan, what: ToSign): Promise<Buffer> {
     this.#inPlace ??= signsInPlace(this.#key)
     return signWith(this.#key, plan, what, this.#inPlace)
   }
@@ -87,7 +87,7 @@ class SoftwareKey implements BackendKey {
     return computeMac(this.#key, plan, data)
   }
 
-  openHmacKey(): BackendKey {
+  async openHmacKey(): Promise<BackendKey> {
     this.#hmacKey ??= new SoftwareKey(deriveHmacKey(this.#key))
     return this.#hmacKey
   }

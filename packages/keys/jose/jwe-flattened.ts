@@ -194,13 +194,15 @@ export function jweDecryptOaep<R>(
   const plan = contentPlan(enc)
   const known = contentKeys.get(key, wrapping)
   if (known !== undefined) return open(known, plan, sealed, additional)
-  return andThen(key.held.unwrapContentKey(algorithm.oaepHash, encryptedKey, size), async (cek) => {
+  const unwrapAndOpen = async (): Promise<R> => {
+    const cek = await key.held.unwrapContentKey(algorithm.oaepHash, encryptedKey, size)
     const contentKey = softwareKey(createSecretKey(cek))
     cek.fill(0)
     const opened = await open(contentKey, plan, sealed, additional)
     contentKeys.add(key, wrapping, contentKey)
     return opened
-  })
+  }
+  return unwrapAndOpen()
 }
 
 /** An encoded header, and the bytes that it adds to the additional data. */

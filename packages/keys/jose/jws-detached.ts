@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { DescribedKey } from '../backend/described-key.ts'
 import type { SignatureAlgorithm } from '../crypto/algorithms/algorithms.ts'
 import type { KeyMaterial } from '../crypto/material/material.ts'
@@ -17,26 +16,25 @@ export interface DetachedJws {
  * @param data base64url text of the payload, as the request gave it
  * @param kid the identifier that verifiers look up: the public key's id, if there is one
  */
-export function jwsSign(
+export async function jwsSign(
   key: DescribedKey,
   kid: string,
   alg: { readonly name: string; readonly algorithm: SignatureAlgorithm },
   data: string,
-): MaybePromise<DetachedJws> {
+): Promise<DetachedJws> {
   const header = jwsHeader(alg.name, kid)
-  const signature = createSignature(alg.algorithm, key, signingInput(header, data))
-  const finish = (bytes: Buffer): DetachedJws => ({ protected: header, signature: encodeBase64Url(bytes) })
-  return andThen(signature, finish)
+  const signature = await createSignature(alg.algorithm, key, signingInput(header, data))
+  return { protected: header, signature: encodeBase64Url(signature) }
 }
 
 /** Whether the signature over `protected '.' data` is right. */
-export function jwsVerify(
+export async function jwsVerify(
   publicMaterial: KeyMaterial,
   algorithm: SignatureAlgorithm,
   protectedHeader: string,
   data: string,
   signature: Uint8Array,
-): MaybePromise<boolean> {
+): Promise<boolean> {
   return checkSignature(algorithm, publicMaterial, signingInput(protectedHeader, data), signature)
 }
 

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import { failure } from '@warder/base'
 import type { DescribedKey } from '../backend/described-key.ts'
 import type { SignatureAlgorithm } from '../crypto/algorithms/algorithms.ts'
@@ -9,22 +8,22 @@ import { verifyOffLoop } from '../crypto/signature/sign.ts'
  * Signs with a private key, as JOSE has it.
  * @throws failure('crypto_failure') when the key's type or curve is not the algorithm's
  */
-export function createSignature(
+export async function createSignature(
   algorithm: SignatureAlgorithm,
   key: DescribedKey,
   data: Uint8Array,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   requireFit(algorithm, key, 'private')
   return key.held.sign(algorithm.plan, { data })
 }
 
 /** true when the signature is right; any other bytes, of any length, are false. */
-export function checkSignature(
+export async function checkSignature(
   algorithm: SignatureAlgorithm,
   material: KeyMaterial,
   data: Uint8Array,
   signature: Uint8Array,
-): MaybePromise<boolean> {
+): Promise<boolean> {
   requireFit(algorithm, material, 'public')
   const { plan, curve } = algorithm
   // r and s, each as long as the field (RFC 7518 §3.4).

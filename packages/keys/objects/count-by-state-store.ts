@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import type { MaybePromise } from '@warder/base'
 import { type Database, query } from '@warder/storage'
 import { type State, states } from './state-machine.ts'
 
@@ -30,8 +29,8 @@ export async function countByState(
 ): Promise<Readonly<Partial<Record<State, number>>>> {
   const all = await countBySteps(
     step,
-    (after) => db.get(lastOfStep, [after, step - 1]),
-    (after) => db.get(rest, [after]),
+    async (after) => db.get(lastOfStep, [after, step - 1]),
+    async (after) => db.get(rest, [after]),
   )
   const counts: Partial<Record<State, number>> = {}
   let others = 0
@@ -39,8 +38,8 @@ export async function countByState(
     if (state === 'Active') continue
     const count = await countBySteps(
       step,
-      (after) => db.get(lastOfStepIn, [state, after, step - 1]),
-      (after) => db.get(restIn, [state, after]),
+      async (after) => db.get(lastOfStepIn, [state, after, step - 1]),
+      async (after) => db.get(restIn, [state, after]),
     )
     if (count > 0) counts[state] = count
     others += count
@@ -55,8 +54,8 @@ export async function countByState(
  */
 async function countBySteps(
   step: number,
-  last: (after: string) => MaybePromise<{ readonly id: string } | undefined>,
-  remaining: (after: string) => MaybePromise<{ readonly count: number } | undefined>,
+  last: (after: string) => Promise<{ readonly id: string } | undefined>,
+  remaining: (after: string) => Promise<{ readonly count: number } | undefined>,
 ): Promise<number> {
   let count = 0
   let after = ''

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import { type Change, change, type Database, query, readOne } from '@warder/storage'
 import { getChainId, type ManagedObject } from './managed-object.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
@@ -62,11 +61,11 @@ export async function listKeyVersions(
 }
 
 /** One version of a key; undefined: it has no such version (any more). */
-export function findKeyVersion(
+export async function findKeyVersion(
   db: Database,
   key: ManagedObject,
   generation: number,
-): MaybePromise<ManagedObject | undefined> {
+): Promise<ManagedObject | undefined> {
   if (key.chainId === undefined) return generation === 0 ? key : undefined
   return readOne(db, one, [key.chainId, generation], toObject)
 }

@@ -1,7 +1,13 @@
 import type { AuditEvent } from '@warder/audit'
 import { failure, toFailure } from '@warder/base'
 import { createAuditedItem, recordItems, signedIn } from '@warder/keys'
-import { compileCheck, type Operation, type OperationContext, type OperationInput, post } from '@warder/server'
+import {
+  compileCheck,
+  type Operation,
+  type OperationContext,
+  type OperationInput,
+  post,
+} from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 

@@ -1,7 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
 import { andThen, failure } from '@warder/base'
 import type { DescribedKey } from '@warder/keys'
-import { afterCountingUse, algorithmFor, decodeBase64Url, encodeBase64Url, Key, keyRight, type ObjectId, processingVersion, protectingVersion, requireKeyUse, sameTag, versionsToTry } from '@warder/keys'
+import {
+  afterCountingUse,
+  algorithmFor,
+  decodeBase64Url,
+  encodeBase64Url,
+  Key,
+  keyRight,
+  type ObjectId,
+  processingVersion,
+  protectingVersion,
+  requireKeyUse,
+  sameTag,
+  versionsToTry,
+} from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'

@@ -1,5 +1,15 @@
 import { failure } from '@warder/base'
-import { afterCountingUse, type Key, keyNotFound, keyRight, openNow, protectingVersion, readJweHeader, requireKeyUse, sealNow } from '@warder/keys'
+import {
+  afterCountingUse,
+  type Key,
+  keyNotFound,
+  keyRight,
+  openNow,
+  protectingVersion,
+  readJweHeader,
+  requireKeyUse,
+  sealNow,
+} from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { abe } from './abe-keys.ts'

@@ -1,6 +1,18 @@
 import { stageCompromisedKey } from '@warder/authority'
 import { failure } from '@warder/base'
-import { approvalNeeded, type LifeCycleEvent, type ManagedObject, type Right, requirePrincipal, restored, runningTime, stateAt, transition, type UnitOfWork, waiting } from '@warder/keys'
+import {
+  approvalNeeded,
+  type LifeCycleEvent,
+  type ManagedObject,
+  type Right,
+  requirePrincipal,
+  restored,
+  runningTime,
+  stateAt,
+  transition,
+  type UnitOfWork,
+  waiting,
+} from '@warder/keys'
 import type { OperationContext } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { requireThere } from './key-life.ts'

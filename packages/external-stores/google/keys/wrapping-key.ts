@@ -1,5 +1,19 @@
 import { Failure, failure } from '@warder/base'
-import { type AlgorithmPolicy, afterCountingUse, asObjectId, type CipherPlan, CryptoFailure, everyPrincipal, getChainId, type Key, noParameters, planCipher, processingVersion, protectingVersion, requireKeyUse } from '@warder/keys'
+import {
+  type AlgorithmPolicy,
+  afterCountingUse,
+  asObjectId,
+  type CipherPlan,
+  CryptoFailure,
+  everyPrincipal,
+  getChainId,
+  type Key,
+  noParameters,
+  planCipher,
+  processingVersion,
+  protectingVersion,
+  requireKeyUse,
+} from '@warder/keys'
 import type { OperationContext } from '@warder/server'
 import type { ExternalStoreServices } from '../../scope/services.ts'
 import { granteeNamed, requireGrantedKey } from '../../stores/granted-key.ts'

@@ -6,7 +6,16 @@ import { define } from '../../scope/services.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
 import { byAdministrator, byAdministratorOrPeer, callerNamed } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
-import { administrators, administratorsAndPeers, common, denied, limits, members, path, requireShort } from './common.ts'
+import {
+  administrators,
+  administratorsAndPeers,
+  common,
+  denied,
+  limits,
+  members,
+  path,
+  requireShort,
+} from './common.ts'
 import { openDataKey } from './open-data-key.ts'
 
 const resourceName = Type.String({

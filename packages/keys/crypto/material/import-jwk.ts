@@ -1,5 +1,4 @@
 import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObject } from 'node:crypto'
-import type { MaybePromise } from '@warder/base'
 import { failure } from '@warder/base'
 import {
   checkRsaNumbers,
@@ -53,20 +52,10 @@ export type ImportMembers = { readonly [Member in MaterialMember]?: Uint8Array }
  * Makes a key of given material after checking it whole: exact lengths, RSA numbers that belong together, an EC
  * scalar in range whose public point is computed and compared with the one given.
  *
- * An RSA key comes as a promise, since its primes are tested on the thread pool; `members` are read before it returns
- * in every case, so that the caller may wipe them at once.
- * @throws failure('bad_request') naming the member; a rejection for RSA
+ * `members` are read before it returns, so that the caller may wipe them at once.
+ * @throws failure('bad_request') naming the member
  */
-export function importKey(
-  spec: KeySpec & { readonly algorithm: 'RSA' },
-  members: ImportMembers,
-): Promise<KeyMaterial>
-export function importKey(
-  spec: Exclude<KeySpec, { readonly algorithm: 'RSA' }>,
-  members: ImportMembers,
-): KeyMaterial
-export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial>
-export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial> {
+export async function importKey(spec: KeySpec, members: ImportMembers): Promise<KeyMaterial> {
   for (const [name, bytes] of Object.entries(members)) {
     if (bytes !== undefined && !isMember(name, spec.algorithm))
       throw failure('bad_request', `${name}: is not a member of this type of key`)

@@ -1,5 +1,4 @@
 import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify } from 'node:crypto'
-import type { MaybePromise } from '@warder/base'
 import { CryptoFailure, notSupported, refuse } from '../algorithms/failure.ts'
 import { digest } from '../algorithms/hashes.ts'
 import type { SignaturePlan } from '../algorithms/signatures.ts'
@@ -18,12 +17,12 @@ export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Arr
  * @param inPlace whether at once; for callers that keep it
  * @throws CryptoFailure unsupported for a digest where only data can be signed
  */
-export function signWith(
+export async function signWith(
   key: KeyObject,
   plan: SignaturePlan,
   what: ToSign,
   inPlace = signsInPlace(key),
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   if ('digest' in what) return signDigest(key, plan, what.digest)
   // OpenSSL through Node takes the mask's hash from the hash.
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
@@ -58,13 +57,13 @@ export function verifyWith(
  * The same, with the slow curves and post-quantum algorithms on the thread pool: a batch of a thousand would block the
  * event loop for seconds. Digests are verified in place, because this module does the arithmetic around them.
  */
-export function verifyOffLoop(
+export async function verifyOffLoop(
   key: KeyObject,
   plan: SignaturePlan,
   what: ToSign,
   signature: Uint8Array,
   inPlace = signsInPlace(key),
-): MaybePromise<boolean> {
+): Promise<boolean> {
   if ('digest' in what || isRsa(plan) || inPlace) return verifyWith(key, plan, what, signature)
   const open = key.type === 'private' ? getPublicHalf(key) : key
   return new Promise((resolve) => {
@@ -118,7 +117,7 @@ export function signsInPlace(key: KeyShape): boolean {
  * Signs a digest that the caller computed. Node always hashes the input itself, so this module computes the RSA padding
  * and the ECDSA scalars.
  */
-function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): MaybePromise<Buffer> {
+async function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): Promise<Buffer> {
   switch (plan.scheme) {
     case 'pkcs1':
       return rsaPrivate(key, pkcs1Encode(plan.hash, digested, Math.ceil(modulusBits(key) / 8)))

@@ -1,5 +1,4 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
-import { andThen, type MaybePromise } from '@warder/base'
 import type { BackendKey } from '../../backend/key-backend.ts'
 import { softwareKey } from '../../backend/software.ts'
 import { CryptoFailure } from '../../crypto/algorithms/failure.ts'
@@ -18,11 +17,9 @@ function gcmPlan(bits: number): CipherPlan {
 }
 
 /** AES Key Wrap (RFC 3394, RFC 7518 §4.4). */
-export function wrapKey(kek: BackendKey, bits: number, cek: Uint8Array): MaybePromise<Buffer> {
-  return andThen(
-    kek.encrypt(wrapPlan(bits), { data: cek, iv: undefined, aad: undefined }),
-    ({ data }) => data,
-  )
+export async function wrapKey(kek: BackendKey, bits: number, cek: Uint8Array): Promise<Buffer> {
+  const { data } = await kek.encrypt(wrapPlan(bits), { data: cek, iv: undefined, aad: undefined })
+  return data
 }
 
 /** A content key of `bytes` bytes: the wrapped one, or a random one if unwrapping fails (RFC 7516 §11.5). */
@@ -35,17 +32,17 @@ export function unwrapKey(
   const input = { data: wrapped, iv: undefined, aad: undefined, tag: undefined }
   // RFC 3394 §2.2.1: one block of 64 bits more. A longer one is not worked on, for as long as it may be.
   if (wrapped.length !== bytes + 8) return Promise.resolve(randomBytes(bytes))
-  return orAnother(bytes, () => kek.decrypt(wrapPlan(bits), input))
+  return orAnother(bytes, async () => kek.decrypt(wrapPlan(bits), input))
 }
 
 /** AES-GCM key encryption (RFC 7518 §4.7): a random IV of 96 bits, which the caller counts, and a tag of 128. */
-export function gcmWrapKey(
+export async function gcmWrapKey(
   kek: BackendKey,
   bits: number,
   cek: Uint8Array,
-): MaybePromise<{ readonly wrapped: Buffer; readonly iv: Buffer; readonly tag: Buffer }> {
-  const sealed = kek.encrypt(gcmPlan(bits), { data: cek, iv: undefined, aad: undefined })
-  return andThen(sealed, ({ data, iv, tag }) => ({ wrapped: data, iv: iv as Buffer, tag: tag as Buffer }))
+): Promise<{ readonly wrapped: Buffer; readonly iv: Buffer; readonly tag: Buffer }> {
+  const { data, iv, tag } = await kek.encrypt(gcmPlan(bits), { data: cek, iv: undefined, aad: undefined })
+  return { wrapped: data, iv: iv as Buffer, tag: tag as Buffer }
 }
 
 export function gcmUnwrapKey(
@@ -56,7 +53,7 @@ export function gcmUnwrapKey(
 ): Promise<Buffer> {
   const { wrapped: data, iv, tag } = sealed
   if (data.length !== bytes) return Promise.resolve(randomBytes(bytes))
-  return orAnother(bytes, () => kek.decrypt(gcmPlan(bits), { data, iv, aad: undefined, tag }))
+  return orAnother(bytes, async () => kek.decrypt(gcmPlan(bits), { data, iv, aad: undefined, tag }))
 }
 
 /** A key of this process. The bytes are wiped. */
@@ -71,7 +68,7 @@ export function keyOfBytes(bytes: Buffer): BackendKey {
 /**
  * Substitutes a random key if unwrapping fails: decryption then fails at the tag of the content, as for a wrong tag.
  */
-async function orAnother(bytes: number, open: () => MaybePromise<Buffer>): Promise<Buffer> {
+async function orAnother(bytes: number, open: () => Promise<Buffer>): Promise<Buffer> {
   const another = randomBytes(bytes)
   try {
     return await open()

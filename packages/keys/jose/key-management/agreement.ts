@@ -1,5 +1,4 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import type { MaybePromise } from '@warder/base'
 import { failure } from '@warder/base'
 import type { DescribedKey } from '../../backend/described-key.ts'
 import type { BackendKey } from '../../backend/key-backend.ts'
@@ -56,12 +55,12 @@ export async function agreeWith(
   }
 }
 
-function deriveSharedSecret(
+async function deriveSharedSecret(
   own: BackendKey,
   curve: string,
   other: KeyObject,
   policy: AlgorithmPolicy,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   const nothing = { algorithm: undefined, initializationVector: undefined, derivationData: undefined }
   const rest = { salt: undefined, iterationCount: undefined, parameters: noParameters }
   const length = ecdhCurves[curve] ?? 0

@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import type { MaybePromise } from '@warder/base'
 import { toDescribedKey } from '../../backend/described-key.ts'
 import type { SignatureAlgorithm } from '../../crypto/algorithms/algorithms.ts'
 import { decryptSymmetric, encryptSymmetric } from '../../crypto/cipher/symmetric.ts'
@@ -32,7 +31,7 @@ export function signed(
   algorithm: SignatureAlgorithm,
   material: KeyMaterial,
   data: Uint8Array,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   return createSignature(algorithm, toDescribedKey(material), data)
 }
 
