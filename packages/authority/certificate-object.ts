@@ -1,8 +1,11 @@
+import { failure } from '@warder/base'
 import {
   type AlgorithmPolicy,
+  type CreationServices,
   certificateAttributes,
   digestAttribute,
   keyFacts,
+  type ManagedObject,
   type NewObject,
   newObjectDefaults,
   newObjectId,
@@ -11,9 +14,11 @@ import {
   type ObjectLink,
   publicKeyKind,
   requirePermitted,
+  stageNew,
   toKmipAlgorithm,
   toStoredKeyKind,
   toStoredValue,
+  type UnitOfWork,
   usageMask,
 } from '@warder/keys'
 import { readCertificate } from '@warder/pki'
@@ -73,6 +78,22 @@ export function certificateObject(
     material: Uint8Array.from(der),
     tags: [],
   }
+}
+
+/**
+ * Stages the object of a certificate by the creation rules of its owner.
+ * @throws as `certificateObject` and `applyCreationRules`
+ */
+export async function stageCertificateObject(
+  services: CreationServices,
+  objects: UnitOfWork,
+  certificate: KeptCertificate,
+  now: number,
+): Promise<ManagedObject> {
+  const made = certificateObject(certificate, services.policy, now)
+  const [object] = await stageNew(objects, services, { owner: certificate.owner, now }, [made])
+  if (object === undefined) throw failure('internal_error', 'the new certificate is not there')
+  return object
 }
 
 const unknownKey = { algorithm: undefined, curve: undefined, boundAlg: undefined }

@@ -2,7 +2,7 @@ import type { AlgorithmPolicy, ManagedObject, UnitOfWork } from '@warder/keys'
 import { type ProfileName, type ProfileWish, profileExtensions, profiles, readNameParts } from '@warder/pki'
 import type { Database } from '@warder/storage'
 import { toPublicationExtensions } from './addresses.ts'
-import { certificateObject } from './certificate-object.ts'
+import { stageCertificateObject } from './certificate-object.ts'
 import { certify } from './certify.ts'
 import { pathLengthLeft } from './limits.ts'
 import type { RevocationConfig } from './register/settings.ts'
@@ -53,7 +53,7 @@ export interface Issued {
 
 /**
  * Issues a certificate of a profile: signed, staged as an object and in the register, to be committed by the caller.
- * @throws Failure bad_request, crypto_failure, unsupported_algorithm; PkiError
+ * @throws Failure bad_request, unsupported_algorithm, crypto_failure, also by the owner's creation rules; PkiError
  */
 export async function issue(
   services: IssueServices,
@@ -94,9 +94,8 @@ export async function issue(
     { kind: 'CertificateLink', id: authority.id },
     ...(request.replaces === undefined ? [] : [{ kind: 'ReplacedObjectLink', id: request.replaces }]),
   ]
-  const object = objects.create(
-    certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, services.policy, now),
-  )
+  const kept = { der: signed.der, owner, links, notBefore, notAfter }
+  const object = await stageCertificateObject(services, objects, kept, now)
   objects.also(signed.register(object.id))
   return { der: signed.der, serial: signed.serial, object }
 }

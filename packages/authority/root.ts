@@ -9,7 +9,7 @@ import {
   useNowChanges,
 } from '@warder/keys'
 import { issueCertificate, parseCertificate, profileExtensions, readNameParts } from '@warder/pki'
-import { certificateObject } from './certificate-object.ts'
+import { stageCertificateObject } from './certificate-object.ts'
 import { requireNotCompromised } from './compromised-key-store.ts'
 import type { IssueServices } from './issue.ts'
 import { requireOwnAuthorityKey } from './limits.ts'
@@ -96,7 +96,7 @@ export async function stageAuthority(
     { kind: 'PrivateKeyLink', id: privateKey.object.id },
   ]
   const wanted = { der: Buffer.from(der), owner, links, notBefore, notAfter }
-  const object = objects.create(certificateObject(wanted, services.policy, now))
+  const object = await stageCertificateObject(services, objects, wanted, now)
   return openForIssuing(services, objects, { object, der, chain, keyId: privateKey.object.id, settings }, now)
 }
 

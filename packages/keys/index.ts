@@ -333,7 +333,7 @@ export {
 } from './objects/budget-look-store.ts'
 export { countByState } from './objects/count-by-state-store.ts'
 export { encrypts, type NewHalf, newKeyObjects, toUsageMask } from './objects/create.ts'
-export { applyCreationRules, stageNew } from './objects/creation/apply-rules.ts'
+export { applyCreationRules, type CreationServices, stageNew } from './objects/creation/apply-rules.ts'
 export {
   type AttributeSource,
   checkValue,

@@ -183,12 +183,14 @@ async function requireGoodKey(
   }
 }
 
-/** A refusal by the authority means that the request is wrong. */
+/** A refusal by the authority, or by the creation rules of the owner, means that the request is wrong. */
 function toAcmeError(error: unknown): unknown {
   if (error instanceof GuardFailed)
     return acmeProblem('conflict', 'Another request changed the order at the same time.')
   if (error instanceof PkiError) return acmeProblem('badCSR', error.message)
-  if (error instanceof Failure && error.kind === 'bad_request' && error.members?.type === undefined)
+  if (!(error instanceof Failure)) return error
+  const violatesRules = error.members?.result_reason === 'ConstraintViolation'
+  if (violatesRules || (error.kind === 'bad_request' && error.members?.type === undefined))
     return acmeProblem('badCSR', error.message)
   return error
 }
