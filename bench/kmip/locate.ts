@@ -16,7 +16,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { kmipClient, readCriteria, search } from '@warder/kmip-server/testing'
+import { kmipClient, locateRequest, readCriteria, search } from '@warder/kmip-server/testing'
 import { startKms } from '@warder/kms/testing'
 
 const objects = Number(process.argv[2] ?? 1_000_000)
@@ -93,7 +93,7 @@ async function measure(title: string, wanted: () => readonly TtlvNode[], expecte
     search(
       services,
       owner,
-      readCriteria(structure(Tag.RequestPayload, wanted())),
+      readCriteria(locateRequest.decode(structure(Tag.RequestPayload, wanted()))),
       new UnitOfWork(services, now),
       now,
     )

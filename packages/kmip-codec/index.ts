@@ -77,7 +77,6 @@ export {
   findMembers,
   memberLong,
   memberNumber,
-  membersWithin,
   memberText,
   optional,
   optionalName,

@@ -19,7 +19,7 @@ export function findMember(parent: StructureNode, tag: number): TtlvNode | undef
  * @throws KmipDecodeError `wrong_member` for another type, `repeated_member` when there are two
  */
 export function optional<T extends ItemType>(
-  parent: StructureNode,
+  parent: Pick<StructureNode, 'value'>,
   tag: number,
   type: T,
 ): ItemValues[T] | undefined {
@@ -47,7 +47,10 @@ export function requireMember<T extends ItemType>(
 }
 
 /** The one structure with this tag, as a node; else as `optional`. */
-export function optionalStructure(parent: StructureNode, tag: number): StructureNode | undefined {
+export function optionalStructure(
+  parent: Pick<StructureNode, 'value'>,
+  tag: number,
+): StructureNode | undefined {
   const value = optional(parent, tag, 'Structure')
   return value === undefined ? undefined : { tag, type: 'Structure', value }
 }
@@ -86,15 +89,6 @@ export function requireName<E extends EnumerationName>(
   const name = optionalName(parent, tag, enumeration)
   if (name === undefined) throw new KmipDecodeError('missing_member', `${tagText(tag)} is missing.`)
   return name
-}
-
-/** The members of a structure such as Attributes, or none when it is absent. @throws KmipDecodeError */
-export function membersWithin(parent: StructureNode, tag: number): readonly TtlvNode[] {
-  const node = findMember(parent, tag)
-  if (node === undefined) return []
-  if (node.type !== 'Structure')
-    throw new KmipDecodeError('wrong_member', `${tagText(tag)} must be of type Structure.`)
-  return node.value
 }
 
 /** A node of this type. @throws KmipDecodeError `wrong_member` */

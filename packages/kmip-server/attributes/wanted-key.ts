@@ -1,7 +1,7 @@
-import type { KeyFormat } from '@warder/keys'
-import { type AlgorithmName, requireSoftwareStorage, usageMask } from '@warder/keys'
+import { type AlgorithmName, type KeyFormat, requireSoftwareStorage, usageMask } from '@warder/keys'
 import { structure, Tag, type TtlvNode, valueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
+import { field, repeated } from '../payloads/payload.ts'
 
 // Reads from a request which key the server creates, and where it is stored.
 
@@ -51,18 +51,22 @@ export function requireQuantumSafe(attributes: readonly TtlvNode[], algorithm: s
   throw kmipFailure('GeneralFailure', 'NOT_SAFE')
 }
 
+/** ProtectionStorageMasks of a request. */
+export const storageMasks = repeated(field.node(Tag.ProtectionStorageMasks, 'Structure'))
+
 /** As `requireSoftwareStorage`, under the three tags that a pair has for them (KMIP 2.1 §6.1.9, §6.1.47). */
 export function requireSoftwarePair(nodes: readonly TtlvNode[]): void {
   for (const node of nodes)
-    if (pairTags.has(node.tag) && node.type === 'Structure')
-      requireSoftwareStorage([structure(Tag.ProtectionStorageMasks, node.value)])
+    if (node.type === 'Structure') requireSoftwareStorage([structure(Tag.ProtectionStorageMasks, node.value)])
 }
 
-const pairTags: ReadonlySet<number> = new Set([
-  Tag.CommonProtectionStorageMasks,
-  Tag.PrivateProtectionStorageMasks,
-  Tag.PublicProtectionStorageMasks,
-])
+/** Their three tags in a request for a pair. */
+export const pairStorageMasks = repeated(
+  field.node(
+    [Tag.CommonProtectionStorageMasks, Tag.PrivateProtectionStorageMasks, Tag.PublicProtectionStorageMasks],
+    'Structure',
+  ),
+)
 
 /** Default usage mask of a key: every use that its type supports. */
 export function defaultUsageMask({

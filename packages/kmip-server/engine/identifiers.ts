@@ -1,4 +1,4 @@
-import { type OperationName, Tag, type TtlvNode, textString, valueName } from '@warder/kmip-codec'
+import { type OperationName, Tag, type TtlvNode, valueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
 import { field, type GivenPayload, payload, required } from '../payloads/payload.ts'
 
@@ -75,8 +75,3 @@ export const objectRequest = payload({ uniqueIdentifier: namedObject })
 export const objectReply = payload({ uniqueIdentifier: required(namedObject) })
 
 export type ObjectReply = GivenPayload<typeof objectReply>
-
-/** UniqueIdentifier of a reply. */
-export function uniqueIdentifier(id: string): TtlvNode {
-  return textString(Tag.UniqueIdentifier, id)
-}

@@ -246,7 +246,7 @@ export class ItemRun {
     const whole: ResponseItem =
       answer instanceof WholeAnswer
         ? { operation, status: 'Success', ...answer.item, uniqueBatchItemId }
-        : { operation, uniqueBatchItemId, status: 'Success', payload: present(answer) }
+        : { operation, uniqueBatchItemId, status: 'Success', payload: answer }
     const outputs = whole.payload ?? none
     const response = this.item.ephemeral === true ? { ...whole, payload: withoutOutputs(outputs) } : whole
     this.#message.room?.take(response)
@@ -332,11 +332,4 @@ export class ItemRun {
     const commit = this.#commitAnnounced
     return { follows: this.#outcome, ...(commit !== undefined && { commit: commit.id }) }
   }
-}
-
-/** Removes undefined members; most answers have none. */
-function present(members: readonly (TtlvNode | undefined)[]): readonly TtlvNode[] {
-  return members.includes(undefined)
-    ? members.filter((node) => node !== undefined)
-    : (members as readonly TtlvNode[])
 }

@@ -20,8 +20,10 @@ export interface Declaration<Request extends Fields, Reply extends Fields> {
 }
 
 /** A declared operation, of which `withNewest` and the like make another one. */
-export type DeclaredOperation<Request extends Fields, Reply extends Fields> = KmipOperation &
-  Declaration<Request, Reply>
+export interface DeclaredOperation<Request extends Fields, Reply extends Fields>
+  extends Declaration<Request, Reply> {
+  readonly act: KmipOperation['act']
+}
 
 /** The row of a declared operation: decodes the request, handles it and encodes the reply. */
 export function operation<Request extends Fields, Reply extends Fields>(

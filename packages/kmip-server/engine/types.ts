@@ -9,6 +9,7 @@ import type {
   TtlvNode,
 } from '@warder/kmip-codec'
 import type { AuditFields, Principal } from '@warder/server'
+import type { Fields } from '../payloads/payload.ts'
 import type { Jobs } from './jobs.ts'
 import type { KmipServices } from './services.ts'
 
@@ -16,19 +17,19 @@ import type { KmipServices } from './services.ts'
 export interface KmipOperation {
   readonly name: OperationName
   readonly access: KmipAccess
+  /** The members of the RequestPayload in the form of 2.x. */
+  readonly request: { readonly fields: Fields }
+  /** The members of the ResponsePayload in the form of 2.x. */
+  readonly reply: { readonly fields: Fields }
   /**
-   * Executes the operation and returns the members of the ResponsePayload, in the form of 2.x. Changes are staged in
-   * `context.objects`, never committed. It may run again from its start after a concurrent change, so it must not keep
-   * state.
-   * @param payload the RequestPayload in the form of 2.x; read it with `@warder/kmip-codec` (`required`, `optional` …)
-   *   or `payload.ts`: a KmipDecodeError becomes the right result reason by itself
+   * Decodes a RequestPayload, executes the operation and encodes the members of its ResponsePayload.
    * @throws kmipFailure, any Failure of the registry, KmipDecodeError
    */
   act(payload: StructureNode, context: KmipContext): MaybePromise<KmipAnswer>
 }
 
 /** Answer of an operation: the members of its payload, or (Poll alone) the whole item. */
-export type KmipAnswer = readonly (TtlvNode | undefined)[] | WholeAnswer
+export type KmipAnswer = readonly TtlvNode[] | WholeAnswer
 
 /** An item whose answer has the name of another operation, or another status than success. */
 export class WholeAnswer {

@@ -18,12 +18,13 @@ export function keyFormatName(value: number): KeyFormat | undefined {
   return valueName('KeyFormatType', value)
 }
 
-/**
- * KeyFormatType of a key block or of a request, if it is there.
- * @throws KeyFormatTypeNotSupported for an unknown format
- */
+/** KeyFormatType of a key block, if it is there. @throws KeyFormatTypeNotSupported for an unknown format */
 export function readKeyFormat(parent: StructureNode): KeyFormat | undefined {
-  const value = optional(parent, Tag.KeyFormatType, 'Enumeration')
+  return toKeyFormat(optional(parent, Tag.KeyFormatType, 'Enumeration'))
+}
+
+/** A KeyFormatType, if it is there. @throws KeyFormatTypeNotSupported for an unknown format */
+export function toKeyFormat(value: number | undefined): KeyFormat | undefined {
   if (value === undefined) return undefined
   const name = keyFormatName(value)
   if (name === undefined)

@@ -5,14 +5,13 @@ import {
   enumeration,
   findMember,
   type KmipVersion,
-  optional,
-  type StructureNode,
   Tag,
   type TtlvNode,
   tagText,
 } from '@warder/kmip-codec'
 import { isGoneFrom } from '../attributes/attribute-view.ts'
 import { kmipFailure } from '../failure/failure.ts'
+import { type DecodedPayload, field, payload } from '../payloads/payload.ts'
 
 /** One condition that an object must meet to be found. */
 export type Term =
@@ -47,25 +46,35 @@ export interface StorageStatuses {
 /** Maximum number of terms in one request. */
 const maxTerms = 64
 
+/** The members of a Locate request. */
+export const locateRequest = payload({
+  maximumItems: field.integer(Tag.MaximumItems),
+  offsetItems: field.integer(Tag.OffsetItems),
+  storageStatusMask: field.integer(Tag.StorageStatusMask),
+  objectGroupMember: field.code(Tag.ObjectGroupMember),
+  attributes: field.attributes(Tag.Attributes),
+})
+
 /**
  * Reads a Locate request. If it contains an attribute twice, the object must have both values; two dates of the same
  * attribute are a range.
  * @throws kmipFailure InvalidAttribute, InvalidField; KmipDecodeError
  */
-export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1'): Criteria {
-  const attributes = findMember(payload, Tag.Attributes)
-  const nodes = attributes?.type === 'Structure' ? attributes.value : []
-  const member = optional(payload, Tag.ObjectGroupMember, 'Enumeration')
+export function readCriteria(
+  request: DecodedPayload<typeof locateRequest>,
+  version: KmipVersion = '2.1',
+): Criteria {
+  const { attributes: nodes, objectGroupMember: member } = request
   const fresh = member === Enumeration.ObjectGroupMember.GroupMemberFresh
   const terms = toTerms(fresh ? [...nodes, boolean(Tag.Fresh, true)] : nodes, version)
   if (terms.length > maxTerms)
     throw kmipFailure('InvalidField', `At most ${maxTerms} attributes can be asked for at once.`)
   return {
     terms,
-    storage: readStatuses(optional(payload, Tag.StorageStatusMask, 'Integer')),
+    storage: readStatuses(request.storageStatusMask),
     onlyDefault: member === Enumeration.ObjectGroupMember.GroupMemberDefault,
-    offset: notNegative(optional(payload, Tag.OffsetItems, 'Integer'), Tag.OffsetItems) ?? 0,
-    maxItems: notNegative(optional(payload, Tag.MaximumItems, 'Integer'), Tag.MaximumItems),
+    offset: notNegative(request.offsetItems, Tag.OffsetItems) ?? 0,
+    maxItems: notNegative(request.maximumItems, Tag.MaximumItems),
   }
 }
 

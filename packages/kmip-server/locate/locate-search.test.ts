@@ -37,7 +37,7 @@ import { change, type Database, migrate, openPostgres, openSqlite, query } from 
 import { startTestPostgres } from '@warder/storage/testing'
 import fc from 'fast-check'
 import type { AttributeState } from '../attributes/attribute-view.ts'
-import { type Criteria, readCriteria } from './locate-criteria.ts'
+import { type Criteria, locateRequest, readCriteria } from './locate-criteria.ts'
 import { dateNotSet, isStored, meetsAll } from './locate-match.ts'
 import { search } from './locate-search.ts'
 
@@ -302,14 +302,13 @@ const criteria: fc.Arbitrary<Criteria> = fc
       dates.set(tag, (dates.get(tag) ?? 0) + 1)
       return (dates.get(tag) ?? 0) <= 2
     })
-    return readCriteria(
-      structure(Tag.RequestPayload, [
-        most === undefined ? undefined : integer(Tag.MaximumItems, most),
-        integer(Tag.OffsetItems, offset),
-        integer(Tag.StorageStatusMask, storage),
-        structure(Tag.Attributes, nodes),
-      ]),
-    )
+    const payload = structure(Tag.RequestPayload, [
+      most === undefined ? undefined : integer(Tag.MaximumItems, most),
+      integer(Tag.OffsetItems, offset),
+      integer(Tag.StorageStatusMask, storage),
+      structure(Tag.Attributes, nodes),
+    ])
+    return readCriteria(locateRequest.decode(payload))
   })
 
 /** Nothing here has material: what opens and seals it is not needed. */

@@ -16,7 +16,7 @@ import {
 } from '@warder/kmip-codec'
 import type { AuditFields } from '@warder/server'
 import { kmipFailure } from '../failure/failure.ts'
-import { readCriteria } from './locate-criteria.ts'
+import { locateRequest, readCriteria } from './locate-criteria.ts'
 import { search } from './locate-search.ts'
 
 /** Context of the search for templates: see `KmipContext`. */
@@ -117,10 +117,12 @@ function under(upper: readonly TtlvNode[], lower: readonly TtlvNode[]): readonly
   return [...upper, ...lower.filter(({ tag }) => !said.has(tag) || requireRule(tag).multiple)]
 }
 
+const noCriteria = locateRequest.decode(structure(Tag.RequestPayload, []))
+
 async function templateCalled(name: TtlvNode, context: TemplateContext): Promise<ManagedObject> {
   const { services, principal, objects, now } = context
   const sought = [name, enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)]
-  const criteria = readCriteria(structure(Tag.RequestPayload, [structure(Tag.Attributes, sought)]))
+  const criteria = readCriteria({ ...noCriteria, attributes: sought })
   const { ids } = await search(services, principal.name, { ...criteria, maxItems: 1 }, objects, now)
   const [id] = ids
   if (id === undefined) throw kmipFailure('ObjectNotFound', 'A template that is named is not there.')

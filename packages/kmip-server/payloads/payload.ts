@@ -267,8 +267,8 @@ export const field = {
     return { ...whole([tag], 'Structure'), read: (node) => requireType(node, 'Structure') }
   },
 
-  /** A member that is not checked here. @param kind its type, for documentation */
-  node: (tag: number, kind: string) => whole([tag], kind),
+  /** A member that is not checked here. @param kind its type, for documentation; @param tag one or several */
+  node: (tag: number | readonly number[], kind: string) => whole([tag].flat(), kind),
 
   /** A managed object, whose tag is its type. */
   object: () => whole(objectTags, 'Managed Object'),

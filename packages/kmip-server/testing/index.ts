@@ -1,4 +1,4 @@
-export { readCriteria } from '../locate/locate-criteria.ts'
+export { locateRequest, readCriteria } from '../locate/locate-criteria.ts'
 export { search } from '../locate/locate-search.ts'
 export {
   bytesOf,

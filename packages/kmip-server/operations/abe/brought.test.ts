@@ -7,7 +7,7 @@ import {
   Enumeration,
   enumeration,
   integer,
-  membersWithin,
+  optional,
   structure,
   Tag,
   type TtlvNode,
@@ -187,7 +187,7 @@ test('the length of a key is told in bits, by some in bytes, and kept in bits', 
         node.tag === Tag.PublicKey && node.type === 'Structure'
           ? structure(Tag.PublicKey, [
               structure(Tag.KeyBlock, [
-                ...membersWithin(node, Tag.KeyBlock),
+                ...(optional(node, Tag.KeyBlock, 'Structure') ?? []),
                 integer(Tag.CryptographicLength, length),
               ]),
             ])

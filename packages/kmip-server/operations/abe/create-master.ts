@@ -10,10 +10,11 @@ import {
   requirePermitted,
   stageNewObject,
 } from '@warder/keys'
-import { Tag, type TtlvNode, textString } from '@warder/kmip-codec'
+import type { TtlvNode } from '@warder/kmip-codec'
 import { requireStructure } from '../../attributes/abe-request.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import type { PairReply } from '../../payloads/pair.ts'
 import { newAbeKey } from './new-key.ts'
 
 /**
@@ -24,7 +25,7 @@ export async function createMaster(
   context: KmipContext,
   secret: readonly TtlvNode[],
   open: readonly TtlvNode[],
-): Promise<readonly TtlvNode[]> {
+): Promise<PairReply> {
   // Before the keys are made.
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
   const structure = requireStructure(secret)
@@ -49,10 +50,7 @@ export async function createMaster(
   }
   context.audit({ object: privateId, algorithm: abeAlgorithm, details: { linked: publicId } })
   context.placeholder = privateId
-  return [
-    textString(Tag.PrivateKeyUniqueIdentifier, privateId),
-    textString(Tag.PublicKeyUniqueIdentifier, publicId),
-  ]
+  return { privateKeyUniqueIdentifier: privateId, publicKeyUniqueIdentifier: publicId }
 }
 
 /** If the client names only the master key, the public key gets the same name with `_pk`. */

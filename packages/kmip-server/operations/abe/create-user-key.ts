@@ -8,9 +8,8 @@ import {
   requirePermitted,
   stageNewObject,
 } from '@warder/keys'
-import { dateTime, Enumeration, enumeration, findMember, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { dateTime, Enumeration, findMember, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { requireText } from '../../attributes/abe-request.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { findLinkedMaster } from '../../locate/tagged-master.ts'
@@ -23,7 +22,7 @@ import { newAbeKey } from './new-key.ts'
 export async function createUserKey(
   context: KmipContext,
   wished: readonly TtlvNode[],
-): Promise<readonly TtlvNode[]> {
+): Promise<{ readonly objectType: 'PrivateKey'; readonly uniqueIdentifier: string }> {
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
   const policy = requireText(wished, abePolicyAttribute)
   // Checked before the master key is read.
@@ -43,7 +42,7 @@ export async function createUserKey(
       details: { master: master.id, policy, rights },
     })
     context.placeholder = object.id
-    return [enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey), uniqueIdentifier(object.id)]
+    return { objectType: 'PrivateKey', uniqueIdentifier: object.id }
   } finally {
     material.fill(0)
   }

@@ -9,21 +9,20 @@ import {
   requirePermitted,
   rotateMaster,
 } from '@warder/keys'
-import { membersWithin, type StructureNode, Tag, type TtlvNode, textString } from '@warder/kmip-codec'
+import type { TtlvNode } from '@warder/kmip-codec'
 import { actionAttribute, requireJson } from '../../attributes/abe-request.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import type { PairReply } from '../../payloads/pair.ts'
 
 /**
  * ReKeyKeyPair of an attribute-based master key: the action changes the pair in place, and the user keys of the master
  * key are refreshed in the same commit.
+ * @param wishes attributes of the pair and of its private half
  */
-export async function rotate(payload: StructureNode, context: KmipContext): Promise<readonly TtlvNode[]> {
+export async function rotate(wishes: readonly TtlvNode[], context: KmipContext): Promise<PairReply> {
   const { object: master, services, objects, now } = context
   requirePermitted(services.policy, keyFacts({ algorithm: abeAlgorithm }))
-  const wishes = [Tag.CommonAttributes, Tag.PrivateKeyAttributes].flatMap((tag) =>
-    membersWithin(payload, tag),
-  )
   const action = readAction(requireJson(wishes, actionAttribute))
   const linked = master.linkedId ?? findLinkTarget(master, 'PublicKeyLink')
   const publicKey = linked === undefined ? undefined : await objects.read(linked)
@@ -49,8 +48,5 @@ export async function rotate(payload: StructureNode, context: KmipContext): Prom
     },
   })
   context.placeholder = master.id
-  return [
-    textString(Tag.PrivateKeyUniqueIdentifier, master.id),
-    textString(Tag.PublicKeyUniqueIdentifier, publicKey.id),
-  ]
+  return { privateKeyUniqueIdentifier: master.id, publicKeyUniqueIdentifier: publicKey.id }
 }

@@ -1,38 +1,35 @@
 import { type CertificateSubject, findSubject, readSubject } from '@warder/authority'
 import { pairPlan } from '@warder/keys'
-import {
-  Enumeration,
-  enumeration,
-  findMember,
-  integer,
-  optional,
-  optionalName,
-  type StructureNode,
-  Tag,
-  type TtlvNode,
-} from '@warder/kmip-codec'
+import { Enumeration, enumeration, integer, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import { type Decoded, field } from '../../payloads/payload.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
 import { readHints } from '../objects/registered-object.ts'
 
+/** The members of a request for a certificate that contain or name a CSR. */
+export const csrFields = {
+  certificateRequestUniqueIdentifier: field.identifier(Tag.CertificateRequestUniqueIdentifier),
+  certificateRequestType: field.named('CertificateRequestType'),
+  certificateRequestValue: field.bytes(Tag.CertificateRequestValue),
+  // In 1.x CertificateRequest itself contains the bytes (KMIP 1.4 §4.7).
+  certificateRequest: field.bytes(Tag.CertificateRequest),
+}
+
 /**
- * The CSR that the payload contains, or names as a stored object; undefined when it does neither.
+ * The CSR that the request contains, or names as a stored object; undefined when it does neither.
  * @throws InvalidCSR, FeatureNotSupported; InvalidField for both; ObjectNotFound, InvalidObjectType for the named
  *   object
  */
 export async function readRequestedSubject(
-  payload: StructureNode,
+  request: Decoded<typeof csrFields>,
   context: KmipContext,
 ): Promise<CertificateSubject | undefined> {
-  // In 1.x CertificateRequest itself contains the bytes (KMIP 1.4 §4.7).
-  const value =
-    optional(payload, Tag.CertificateRequestValue, 'ByteString') ??
-    optional(payload, Tag.CertificateRequest, 'ByteString')
-  const type = optionalName(payload, Tag.CertificateRequestType, 'CertificateRequestType')
-  const kept = findMember(payload, Tag.CertificateRequestUniqueIdentifier)
-  if (kept === undefined) return value === undefined ? undefined : fromRequest(value, type)
+  const value = request.certificateRequestValue ?? request.certificateRequest
+  const kept = request.certificateRequestUniqueIdentifier
+  if (kept === undefined)
+    return value === undefined ? undefined : fromRequest(value, request.certificateRequestType)
   if (value !== undefined)
     throw kmipFailure('InvalidField', 'The request for a certificate is either sent or named.')
   const object = await context.permitted(context.identifier(kept), 'certify')
@@ -81,12 +78,11 @@ export async function newPairSubject(
   }
 }
 
-/** The object that the payload names, if it names one. */
+/** The object that the request names, if it names one. */
 export async function readNamedSubject(
-  payload: StructureNode,
+  node: TtlvNode | undefined,
   context: KmipContext,
 ): Promise<CertificateSubject | undefined> {
-  const node = findMember(payload, Tag.UniqueIdentifier)
   if (node === undefined && context.placeholder === undefined) return undefined
   return findSubject(context, await context.permitted(context.identifier(node), 'certify'))
 }

@@ -1,30 +1,41 @@
-import type { CertificateSubject } from '@warder/authority'
-import { chooseIssuer, stageCertificate } from '@warder/authority'
+import { type CertificateSubject, chooseIssuer, stageCertificate } from '@warder/authority'
 import { requireSoftwareStorage } from '@warder/keys'
-import { membersWithin, type StructureNode, Tag } from '@warder/kmip-codec'
+import { Tag } from '@warder/kmip-codec'
+import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import { type DecodedPayload, field, payload } from '../../payloads/payload.ts'
 import { certificateMaker } from './certificate-object.ts'
-import { newPairSubject, readNamedSubject, readRequestedSubject } from './certificate-subject.ts'
+import { csrFields, newPairSubject, readNamedSubject, readRequestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 const day = 86_400_000
 /** Default validity of a certificate in days. */
 const defaultDays = 365
 
+const request = payload({
+  uniqueIdentifier: namedObject,
+  ...csrFields,
+  attributes: field.attributes(Tag.Attributes),
+  storageMasks,
+})
+
 /**
  * Certify (KMIP 2.1 §6.1.6): a certificate for a stored public key, for a CSR that is sent or stored, or for a new
  * pair. Links in the attributes name the issuer; without them the certificate is self-signed.
  */
-export const certify: KmipOperation = {
+export const certify = operation({
   name: 'Certify',
   access: creates,
-  async act(payload, context) {
-    requireSoftwareStorage(payload.value)
-    const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
-    const subject = await subjectFor(payload, context, wish)
+  request,
+  reply: objectReply,
+  async handle(asked, context) {
+    requireSoftwareStorage(asked.storageMasks)
+    const wish = readCertificateWish(asked.attributes)
+    const subject = await subjectFor(asked, context, wish)
     const name = wish.subject ?? subject.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
     const named = { key: wish.issuerKey, certificate: wish.issuerCertificate }
@@ -39,21 +50,20 @@ export const certify: KmipOperation = {
       makeObject: certificateMaker(context, wish.attributes),
     })
     context.placeholder = object.id
-    return [uniqueIdentifier(object.id)]
+    return { uniqueIdentifier: object.id }
   },
-}
+})
 
 async function subjectFor(
-  payload: StructureNode,
+  asked: DecodedPayload<typeof request>,
   context: KmipContext,
   { attributes }: CertificateWish,
 ): Promise<CertificateSubject> {
-  const requested = await readRequestedSubject(payload, context)
+  const requested = await readRequestedSubject(asked, context)
   if (requested !== undefined) return requested
   const described = attributes.some(({ tag }) => tag === Tag.CryptographicAlgorithm)
-  const named = payload.value.some(({ tag }) => tag === Tag.UniqueIdentifier)
-  if (described && !named) return newPairSubject(context, attributes)
-  const subject = await readNamedSubject(payload, context)
+  if (described && asked.uniqueIdentifier === undefined) return newPairSubject(context, attributes)
+  const subject = await readNamedSubject(asked.uniqueIdentifier, context)
   if (subject === undefined)
     throw kmipFailure(
       'MissingData',

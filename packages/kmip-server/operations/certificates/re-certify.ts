@@ -6,14 +6,17 @@ import {
   stageRenewal,
 } from '@warder/authority'
 import { findLinkTarget, requireReplaceable, requireSoftwareStorage } from '@warder/keys'
-import { membersWithin, Tag } from '@warder/kmip-codec'
+import { Tag } from '@warder/kmip-codec'
+import { storageMasks } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { copyAttributes, readOffset } from '../objects/replacement.ts'
+import { field, payload } from '../../payloads/payload.ts'
+import { copyAttributes, offset, readOffset } from '../objects/replacement.ts'
 import { certificateMaker } from './certificate-object.ts'
-import { readRequestedSubject } from './certificate-subject.ts'
+import { csrFields, readRequestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 /**
@@ -21,19 +24,27 @@ import { type CertificateWish, readCertificateWish } from './certificate-wish.ts
  * of the old one: the same dates, or shifted by the offset. Requires `rekey` on the certificate, which is replaced, and
  * `certify` on the issuer.
  */
-export const reCertify: KmipOperation = {
+export const reCertify = operation({
   name: 'ReCertify',
   access: objectRight('rekey', { creates: true }),
-  async act(payload, context) {
+  request: payload({
+    uniqueIdentifier: namedObject,
+    ...csrFields,
+    offset,
+    attributes: field.attributes(Tag.Attributes),
+    storageMasks,
+  }),
+  reply: objectReply,
+  async handle(asked, context) {
     const { object } = context
     if (object.type !== 'Certificate')
       throw kmipFailure('InvalidObjectType', `ReCertify is not for objects of type ${object.type}.`)
     requireReplaceable(context, object)
-    requireSoftwareStorage(payload.value)
+    requireSoftwareStorage(asked.storageMasks)
     const material = await readRenewable(context, object)
-    const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
+    const wish = readCertificateWish(asked.attributes)
     const before = await findSubject(context, object)
-    const subject = (await readRequestedSubject(payload, context)) ?? before
+    const subject = (await readRequestedSubject(asked, context)) ?? before
     requireSameForGrantee(context, wish, { before, subject })
     const name = wish.subject ?? subject.name ?? before.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
@@ -51,14 +62,14 @@ export const reCertify: KmipOperation = {
       extensions: wish.extensions,
       isSameSubject: subject === before,
       days: wish.days,
-      offset: readOffset(payload),
+      offset: readOffset(asked.offset),
       makeObject: certificateMaker(context, attributes),
     })
     context.audit({ object: object.id, details: { replacement: made.id } })
     context.placeholder = made.id
-    return [uniqueIdentifier(made.id)]
+    return { uniqueIdentifier: made.id }
   },
-}
+})
 
 /** A grantee of `rekey` may only renew a certificate unchanged; its owner may change its contents. @throws PermissionDenied */
 function requireSameForGrantee(

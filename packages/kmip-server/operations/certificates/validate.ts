@@ -1,18 +1,12 @@
 import { findLinkTarget, type ManagedObject } from '@warder/keys'
-import {
-  Enumeration,
-  enumeration,
-  findMember,
-  findMembers,
-  optional,
-  type StructureNode,
-  Tag,
-  type TtlvNode,
-} from '@warder/kmip-codec'
+import { findMember, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { maxChainLength, PkiError, type Validity } from '@warder/pki'
 import { signedIn } from '../../engine/access.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { chainValidity, isEnded } from './certification-path.ts'
 
 /**
@@ -22,14 +16,18 @@ import { chainValidity, isEnded } from './certification-path.ts'
  * in certificates of external authorities. A chain that breaks a rule or is revoked is Invalid; a chain without a root
  * is Unknown.
  */
-export const validate: KmipOperation = {
+export const validate = operation({
   name: 'Validate',
   access: signedIn,
-  async act(payload, context) {
-    const seconds = optional(payload, Tag.ValidityDate, 'DateTime')
+  request: payload({
+    certificates: repeated(field.node(Tag.Certificate, 'Structure')),
+    uniqueIdentifiers: repeated(namedObject),
+    validityDate: field.date(Tag.ValidityDate),
+  }),
+  reply: payload({ validity: required(field.named('ValidityIndicator')) }),
+  async handle({ certificates, uniqueIdentifiers: named, validityDate: seconds }, context) {
     const at = seconds === undefined ? context.now : seconds * 1000
-    const sent = findMembers(payload, Tag.Certificate).map(certificateIn)
-    const named = findMembers(payload, Tag.UniqueIdentifier)
+    const sent = certificates.map(certificateIn)
     if (sent.length + named.length === 0 && context.placeholder === undefined)
       throw kmipFailure('MissingData', 'No certificate is given.')
     const nodes = sent.length + named.length === 0 ? [undefined] : named
@@ -38,14 +36,13 @@ export const validate: KmipOperation = {
     const kept: ManagedObject[] = []
     for (const node of nodes) kept.push(await requirePermitted(context, context.identifier(node)))
     await addIssuers(context, kept)
-    const validity = await validateChain(context, sent, kept, at)
-    return [enumeration(Tag.ValidityIndicator, Enumeration.ValidityIndicator[validity])]
+    return { validity: await validateChain(context, sent, kept, at) }
   },
-}
+})
 
 /** A Certificate structure (KMIP), or its bytes alone as some clients send them. */
 function certificateIn(node: TtlvNode): Uint8Array {
-  const value = node.type === 'Structure' ? findMember(node as StructureNode, Tag.CertificateValue) : node
+  const value = node.type === 'Structure' ? findMember(node, Tag.CertificateValue) : node
   if (value?.type !== 'ByteString')
     throw kmipFailure('InvalidField', 'A certificate is a structure with its value, or bytes.')
   return value.value

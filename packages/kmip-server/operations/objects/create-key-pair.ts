@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
-import type { KeyFormat } from '@warder/keys'
 import {
   type AlgorithmName,
   algorithmNode,
   type CurveName,
   defaultKeyFormat,
+  type KeyFormat,
   type NewObjectRequest,
   newObjectId,
   type ObjectId,
@@ -19,15 +19,14 @@ import {
   Enumeration,
   enumeration,
   findAttribute,
-  membersWithin,
   structure,
   Tag,
   type TtlvNode,
-  textString,
   valueName,
 } from '@warder/kmip-codec'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import {
+  pairStorageMasks,
   readFormat,
   readLength,
   requireAlgorithm,
@@ -35,24 +34,28 @@ import {
   requireSoftwarePair,
 } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
+import { pairAttributes, pairReply } from '../../payloads/pair.ts'
+import { payload } from '../../payloads/payload.ts'
 import { createMaster } from '../abe/create-master.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
-export const createKeyPair: KmipOperation = {
+export const createKeyPair = operation({
   name: 'CreateKeyPair',
   access: creates,
-  async act(payload, context) {
-    requireSoftwarePair(payload.value)
-    const common = membersWithin(payload, Tag.CommonAttributes)
+  request: payload({ ...pairAttributes, storageMasks: pairStorageMasks }),
+  reply: pairReply,
+  async handle({ common, ofPrivate, ofPublic, storageMasks }, context) {
+    requireSoftwarePair(storageMasks)
     const { rules } = context
-    const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>
-      withDefaults(rules, type, withoutHalfType(mergeAttributes(common, membersWithin(payload, tag))))
-    const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
-    const open = half('PublicKey', Tag.PublicKeyAttributes)
+    const half = (type: 'PrivateKey' | 'PublicKey', own: readonly TtlvNode[]) =>
+      withDefaults(rules, type, withoutHalfType(mergeAttributes(common, own)))
+    const secret = half('PrivateKey', ofPrivate)
+    const open = half('PublicKey', ofPublic)
     if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
     const plan = pairPlan({ ...readPairRequest(secret, open), fips: context.services.fips })
     for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
@@ -60,12 +63,9 @@ export const createKeyPair: KmipOperation = {
     const ids = await stagePair(context, plan, secret, open)
     context.audit({ object: ids.privateId, algorithm: plan.algorithm, details: { linked: ids.publicId } })
     context.placeholder = ids.privateId
-    return [
-      textString(Tag.PrivateKeyUniqueIdentifier, ids.privateId),
-      textString(Tag.PublicKeyUniqueIdentifier, ids.publicId),
-    ]
+    return { privateKeyUniqueIdentifier: ids.privateId, publicKeyUniqueIdentifier: ids.publicId }
   },
-}
+})
 
 /** Makes a pair and stages both halves. */
 export async function stagePair(

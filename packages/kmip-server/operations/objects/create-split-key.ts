@@ -5,23 +5,16 @@ import {
   splitSecret,
   stateAt,
 } from '@warder/keys'
-import {
-  findMember,
-  integer,
-  membersWithin,
-  requireMember,
-  requireName,
-  type StructureNode,
-  Tag,
-  type TtlvNode,
-} from '@warder/kmip-codec'
-import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
+import { integer, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { readLength, requireAlgorithm, storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readAlgorithm } from '../../key-blocks/object-shape.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { ceremonySplit, isCeremonyKey, stageCeremony, stageShare } from './ceremony-key.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -33,22 +26,27 @@ import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.
  * key, which is stored only in its parts. ObjectType is that of the new objects, SplitKey; the type of the split object
  * is accepted too. A key with the attribute of a ceremony is split among the crypto officers: see `ceremony-key.ts`.
  */
-export const createSplitKey: KmipOperation = {
+export const createSplitKey = operation({
   name: 'CreateSplitKey',
   access: creates,
-  async act(payload, context) {
-    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
-    const method = requireName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
-    const asked = {
-      parts: requireMember(payload, Tag.SplitKeyParts, 'Integer'),
-      threshold: requireMember(payload, Tag.SplitKeyThreshold, 'Integer'),
-    }
-    requireSoftwareStorage(payload.value)
-    const requested = membersWithin(payload, Tag.Attributes)
+  request: payload({
+    objectType: required(field.named('ObjectType')),
+    uniqueIdentifier: namedObject,
+    parts: required(field.integer(Tag.SplitKeyParts)),
+    threshold: required(field.integer(Tag.SplitKeyThreshold)),
+    method: required(field.named('SplitKeyMethod')),
+    primeFieldSize: field.bigInteger(Tag.PrimeFieldSize),
+    attributes: field.attributes(Tag.Attributes),
+    storageMasks,
+  }),
+  reply: payload({ uniqueIdentifiers: repeated(namedObject) }),
+  async handle(asked, context) {
+    const { objectType: type, method, attributes: requested } = asked
+    requireSoftwareStorage(asked.storageMasks)
     // With one identifier for all parts, only one part would be stored.
     if (requested.some(({ tag }) => tag === Tag.UniqueIdentifier))
       throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
-    const whole = await findWhole(payload, type, requested, context)
+    const whole = await findWhole(asked.uniqueIdentifier, type, requested, context)
     const attributes = whole.base === undefined ? requested : ofBase(whole.base, requested)
     try {
       const ceremony =
@@ -61,7 +59,7 @@ export const createSplitKey: KmipOperation = {
         method,
         parts,
         threshold,
-        primeFieldSize: primeAsked(payload),
+        primeFieldSize: primeAsked(asked.primeFieldSize),
       })
       const description = {
         method,
@@ -90,12 +88,12 @@ export const createSplitKey: KmipOperation = {
         details: { parts: ids, ...(ceremony !== undefined && { officers: ceremony.owners }) },
       })
       context.placeholder = ids[0]
-      return ids.map(uniqueIdentifier)
+      return { uniqueIdentifiers: ids }
     } finally {
       whole.material.fill(0)
     }
   },
-}
+})
 
 interface Whole {
   readonly base: ManagedObject | undefined
@@ -105,12 +103,11 @@ interface Whole {
 }
 
 async function findWhole(
-  payload: StructureNode,
+  identifier: TtlvNode | undefined,
   type: string,
   attributes: readonly TtlvNode[],
   context: KmipContext,
 ): Promise<Whole> {
-  const identifier = findMember(payload, Tag.UniqueIdentifier)
   if (identifier === undefined) return generateWhole(type, attributes, context)
   const base = await context.permitted(context.identifier(identifier), 'get')
   if (type !== 'SplitKey' && base.type !== type)

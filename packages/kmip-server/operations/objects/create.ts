@@ -8,7 +8,7 @@ import {
   toStoredKeyKind,
   withDefaults,
 } from '@warder/keys'
-import { Enumeration, enumeration, membersWithin, requireName, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { Tag, type TtlvNode } from '@warder/kmip-codec'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import {
   defaultUsageMask,
@@ -16,29 +16,40 @@ import {
   readLength,
   requireAlgorithm,
   requireQuantumSafe,
+  storageMasks,
 } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
 import { createUserKey } from '../abe/create-user-key.ts'
 import { minFipsHmacBits, symmetricKinds } from './symmetric-kinds.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
-export const create: KmipOperation = {
+export const create = operation({
   name: 'Create',
   access: creates,
-  act(payload, context) {
-    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+  request: payload({
+    objectType: required(field.named('ObjectType')),
+    attributes: field.attributes(Tag.Attributes),
+    storageMasks,
+  }),
+  reply: payload({
+    objectType: required(field.named('ObjectType')),
+    uniqueIdentifier: required(namedObject),
+  }),
+  handle({ objectType: type, attributes: requested, storageMasks: masks }, context) {
     if (type === 'PrivateKey') {
-      const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
+      const attributes = withDefaults(context.rules, type, requested)
       if (asksForAbe(attributes)) return createUserKey(context, attributes)
     }
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
-    requireSoftwareStorage(payload.value)
-    const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
+    requireSoftwareStorage(masks)
+    const attributes = withDefaults(context.rules, type, requested)
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
     try {
       const object = stageNewObject(context, { ...request, defaultMask: defaultMaskFor(request) })
@@ -47,12 +58,12 @@ export const create: KmipOperation = {
         ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
       })
       context.placeholder = object.id
-      return [enumeration(Tag.ObjectType, Enumeration.ObjectType[type]), uniqueIdentifier(object.id)]
+      return { objectType: type, uniqueIdentifier: object.id }
     } finally {
       request.material?.fill(0)
     }
   },
-}
+})
 
 /**
  * Without a CryptographicUsageMask in the request, a key gets every use that its type supports, like a registered one.

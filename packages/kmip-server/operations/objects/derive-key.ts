@@ -14,50 +14,58 @@ import {
   type Usage,
   unrestricted,
 } from '@warder/keys'
-import {
-  findMembers,
-  membersWithin,
-  optional,
-  optionalStructure,
-  requireName,
-  type StructureNode,
-  Tag,
-  type TtlvNode,
-} from '@warder/kmip-codec'
+import { Tag, type TtlvNode } from '@warder/kmip-codec'
 import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { objectRight } from '../../engine/access.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { readAlgorithm } from '../../key-blocks/object-shape.ts'
+import { type DecodedPayload, field, payload, repeated, required } from '../../payloads/payload.ts'
 import { requireRight } from '../crypto/key-use.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 
+const request = payload({
+  objectType: required(field.named('ObjectType')),
+  uniqueIdentifiers: repeated(namedObject),
+  method: required(field.named('DerivationMethod')),
+  parameters: field.group(Tag.DerivationParameters, {
+    parameters: field.structure(Tag.CryptographicParameters),
+    initializationVector: field.bytes(Tag.InitializationVector),
+    derivationData: field.bytes(Tag.DerivationData),
+    salt: field.bytes(Tag.Salt),
+    iterationCount: field.integer(Tag.IterationCount),
+  }),
+  attributes: field.attributes(Tag.Attributes),
+})
+type Request = DecodedPayload<typeof request>
+
 /**
  * DeriveKey (KMIP 2.1 §6.1.14): derives a symmetric key or secret data from a key, from secret data, or by key
  * agreement of two keys. A second identifier names secret data to derive from, or the other key.
  */
-export const deriveKey: KmipOperation = {
+export const deriveKey = operation({
   name: 'DeriveKey',
   access: objectRight('derivekey', { creates: true }),
-  async act(payload, context) {
-    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+  request,
+  reply: objectReply,
+  async handle(asked, context) {
+    const { objectType: type, attributes, method } = asked
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `DeriveKey does not make objects of type ${type}.`)
-    const attributes = membersWithin(payload, Tag.Attributes)
     const bits = readLength(attributes)
     if (bits === undefined) throw kmipFailure('MissingData', 'CryptographicLength is missing.')
     if (bits % 8 !== 0)
       throw kmipFailure('InvalidField', 'CryptographicLength is a number of whole bytes here.')
     const algorithm = type === 'SymmetricKey' ? requireAlgorithm(attributes) : undefined
-    const method = requireName(payload, Tag.DerivationMethod, 'DerivationMethod')
-    const bases = await findBases(payload, context)
-    const material = await deriveObject(method, payload, bases, bits / 8, context)
+    const bases = await findBases(asked, context)
+    const material = await deriveObject(asked, bases, bits / 8, context)
     try {
       const node = keyNode({ type, material, algorithm, bits, secretDataType: 'Seed' })
       const brought = await readBrought(type, node, attributes, context)
@@ -70,16 +78,18 @@ export const deriveKey: KmipOperation = {
         details: { derived_from: bases.map(({ id }) => id) },
       })
       context.placeholder = made.id
-      return [uniqueIdentifier(made.id)]
+      return { uniqueIdentifier: made.id }
     } finally {
       material.fill(0)
     }
   },
-}
+})
 
 /** Objects to derive from: that of the row, and that of a second identifier. */
-async function findBases(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
-  const [, second, third] = findMembers(payload, Tag.UniqueIdentifier)
+async function findBases(
+  { uniqueIdentifiers: [, second, third] }: Request,
+  context: KmipContext,
+): Promise<readonly ManagedObject[]> {
   if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')
   if (second === undefined) return [context.object]
   const other = await context.permitted(context.identifier(second), 'derivekey')
@@ -88,8 +98,7 @@ async function findBases(payload: StructureNode, context: KmipContext): Promise<
 }
 
 async function deriveObject(
-  method: DerivationMethod,
-  payload: StructureNode,
+  { method, parameters: asked }: Request,
   bases: readonly ManagedObject[],
   length: number,
   context: KmipContext,
@@ -98,7 +107,6 @@ async function deriveObject(
   // A user who knows the encryption key can decrypt the derived key to the data.
   if (method === 'ENCRYPT' && data !== undefined) await requireMayLeave(context, data)
   for (const base of bases) requireDerivable(context, base, method)
-  const asked = optionalStructure(payload, Tag.DerivationParameters)
   const read = asked === undefined ? nothingAsked : readDerivation(asked)
   const { policy } = context.services
   requireDerivationBinding(method, read, bases, policy)
@@ -268,15 +276,9 @@ const nothingAsked: Asked = {
   iterationCount: undefined,
 }
 
-function readDerivation(asked: StructureNode): Asked {
-  const parameters = optionalStructure(asked, Tag.CryptographicParameters)
-  return {
-    parameters: parameters === undefined ? noParameters : readParameters(parameters),
-    initializationVector: optional(asked, Tag.InitializationVector, 'ByteString'),
-    derivationData: optional(asked, Tag.DerivationData, 'ByteString'),
-    salt: optional(asked, Tag.Salt, 'ByteString'),
-    iterationCount: optional(asked, Tag.IterationCount, 'Integer'),
-  }
+function readDerivation(asked: NonNullable<Request['parameters']>): Asked {
+  const { parameters } = asked
+  return { ...asked, parameters: parameters === undefined ? noParameters : readParameters(parameters) }
 }
 
 /**

@@ -7,11 +7,14 @@ import {
   requireSoftwareStorage,
   stateAt,
 } from '@warder/keys'
-import { findMembers, membersWithin, optionalName, requireName, Tag } from '@warder/kmip-codec'
+import { Tag } from '@warder/kmip-codec'
+import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { isShare, stageActivation } from './ceremony-key.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -19,19 +22,26 @@ import { isSensitive, type PartDescription, readPart, sensitive } from './split-
 import { symmetricKinds } from './symmetric-kinds.ts'
 
 /** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
-export const joinSplitKey: KmipOperation = {
+export const joinSplitKey = operation({
   name: 'JoinSplitKey',
   access: creates,
-  async act(payload, context) {
-    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+  request: payload({
+    objectType: required(field.named('ObjectType')),
+    uniqueIdentifiers: repeated(namedObject),
+    secretDataType: field.named('SecretDataType'),
+    attributes: field.attributes(Tag.Attributes),
+    storageMasks,
+  }),
+  reply: objectReply,
+  async handle(asked, context) {
+    const { objectType: type, attributes: requested, secretDataType = 'Seed' } = asked
     if (type !== 'SymmetricKey' && type !== 'PrivateKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `JoinSplitKey does not make objects of type ${type}.`)
-    const ids = findMembers(payload, Tag.UniqueIdentifier).map((node) => context.identifier(node))
+    const ids = asked.uniqueIdentifiers.map((node) => context.identifier(node))
     if (ids.length === 0) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
     if (ids.length > maximumParts)
       throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)
-    requireSoftwareStorage(payload.value)
-    const requested = membersWithin(payload, Tag.Attributes)
+    requireSoftwareStorage(asked.storageMasks)
     const { parts, hidden, shares } = await findParts(ids, context)
     if (shares.length > 0) await stageActivation(shares, context)
     const attributes = hidden ? sensitive(requested) : requested
@@ -44,20 +54,19 @@ export const joinSplitKey: KmipOperation = {
       length: type === 'PrivateKey' ? undefined : countBytes(first),
     })
     try {
-      const secretDataType = optionalName(payload, Tag.SecretDataType, 'SecretDataType') ?? 'Seed'
       const node = keyNode({ type, material, algorithm, bits, secretDataType })
       const brought = await readBrought(type, node, attributes, context)
       const made = context.objects.create(newBrought(context, brought, attributes))
       brought.material?.fill(0)
       context.audit({ object: made.id, algorithm: first.method, details: { parts: ids } })
       context.placeholder = made.id
-      return [uniqueIdentifier(made.id)]
+      return { uniqueIdentifier: made.id }
     } finally {
       material.fill(0)
       for (const { part } of parts) part.bytes.fill(0)
     }
   },
-}
+})
 
 type Part = Awaited<ReturnType<typeof readPart>>
 

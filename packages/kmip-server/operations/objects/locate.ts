@@ -1,11 +1,13 @@
 import { officerAccess } from '@warder/keys'
-import { findMember, integer, type StructureNode, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { Tag, type TtlvNode } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
-import { type Criteria, readCriteria } from '../../locate/locate-criteria.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
+import { type Criteria, locateRequest, readCriteria } from '../../locate/locate-criteria.ts'
 import { type Located, search } from '../../locate/locate-search.ts'
 import { findLinkedMaster } from '../../locate/tagged-master.ts'
+import { field, payload, repeated } from '../../payloads/payload.ts'
 import { withIdentifier } from '../attributes/attribute-request.ts'
 
 /**
@@ -13,35 +15,38 @@ import { withIdentifier } from '../attributes/attribute-request.ts'
  * users with a grant of `locate` and crypto officers find it. A single result sets the ID placeholder; otherwise it is
  * cleared, so that later items of the batch cannot use the wrong object.
  */
-export const locate: KmipOperation = {
+export const locate = operation({
   name: 'Locate',
   access: signedIn,
-  async act(payload, context) {
-    const criteria = readCriteria(await resolveLinks(payload, context), context.version)
+  request: locateRequest,
+  reply: payload({
+    locatedItems: field.integer(Tag.LocatedItems),
+    uniqueIdentifiers: repeated(namedObject),
+  }),
+  async handle(request, context) {
+    const attributes = await resolveLinks(request.attributes, context)
+    const criteria = readCriteria({ ...request, attributes }, context.version)
     const { services, principal, objects, now } = context
     const located = await search(services, principal.name, criteria, objects, now)
     const [only, ...others] = located.ids
     context.placeholder = others.length === 0 ? only : undefined
     context.audit({ details: { located: located.ids.length } })
     if (await services.roles.officers.isActive(principal.name)) context.audit(officerAccess)
-    return [toLocatedItems(criteria, located), ...located.ids.map(uniqueIdentifier)]
+    return { locatedItems: countLocated(criteria, located), uniqueIdentifiers: located.ids }
   },
-}
+})
 
-async function resolveLinks(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
-  const attributes = findMember(payload, Tag.Attributes)
-  if (attributes?.type !== 'Structure') return payload
-  const members: TtlvNode[] = []
-  for (const node of attributes.value)
-    members.push(await findLinkedMaster(withIdentifier(node, context), context))
-  return structure(
-    payload.tag,
-    payload.value.map((member) => (member === attributes ? structure(Tag.Attributes, members) : member)),
-  )
+async function resolveLinks(
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<readonly TtlvNode[]> {
+  const resolved: TtlvNode[] = []
+  for (const node of attributes) resolved.push(await findLinkedMaster(withIdentifier(node, context), context))
+  return resolved
 }
 
 /** The total number of objects, if the list is only a page or exceeds the maximum of one answer. */
-function toLocatedItems({ maxItems, offset }: Criteria, { ids, total }: Located) {
+function countLocated({ maxItems, offset }: Criteria, { ids, total }: Located): number | undefined {
   const listSaysIt = maxItems === undefined && offset === 0 && total === ids.length
-  return total === undefined || listSaysIt ? undefined : integer(Tag.LocatedItems, total)
+  return listSaysIt ? undefined : total
 }

@@ -5,27 +5,39 @@ import {
   pairPlan,
   requireReplaceable,
 } from '@warder/keys'
-import { membersWithin, Tag, textString } from '@warder/kmip-codec'
-import { requireSoftwarePair } from '../../attributes/wanted-key.ts'
+import type { TtlvNode } from '@warder/kmip-codec'
+import { Tag } from '@warder/kmip-codec'
+import { pairStorageMasks, requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
+import { pairAttributes, pairReply } from '../../payloads/pair.ts'
+import { field, payload } from '../../payloads/payload.ts'
 import { rotate } from '../abe/rotate.ts'
 import { mergeAttributes, stagePair } from './create-key-pair.ts'
-import { copyAttributes, readOffset } from './replacement.ts'
+import { copyAttributes, offset, readOffset } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair replaces an existing one, half by half. */
-export const reKeyKeyPair: KmipOperation = {
+export const reKeyKeyPair = operation({
   name: 'ReKeyKeyPair',
   access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),
-  async act(payload, context) {
+  request: payload({
+    privateKeyUniqueIdentifier: field.identifier(Tag.PrivateKeyUniqueIdentifier),
+    offset,
+    ...pairAttributes,
+    storageMasks: pairStorageMasks,
+  }),
+  reply: pairReply,
+  async handle(asked, context) {
+    const { common, ofPrivate, ofPublic } = asked
     const { object } = context
     if (object.type !== 'PrivateKey')
       throw kmipFailure('InvalidObjectType', `ReKeyKeyPair is not for objects of type ${object.type}.`)
-    if (object.form.abe !== undefined) return rotate(payload, context)
+    if (object.form.abe !== undefined) return rotate([...common, ...ofPrivate], context)
     requireReplaceable(context, object)
-    requireSoftwarePair(payload.value)
+    requireSoftwarePair(asked.storageMasks)
     const half = await findLinkedHalf(context, object)
     const open = half === undefined ? undefined : await context.permitted(half, 'rekey')
     if (open !== undefined) requireReplaceable(context, open)
@@ -33,25 +45,21 @@ export const reKeyKeyPair: KmipOperation = {
     if (algorithm === undefined)
       throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
     const plan = pairPlan({ algorithm, bits, curve, fips: context.services.fips })
-    const common = membersWithin(payload, Tag.CommonAttributes)
-    const offset = readOffset(payload)
-    const wishes = (tag: number) => mergeAttributes(common, membersWithin(payload, tag))
-    const secretAttributes = await copyAttributes(context, object, wishes(Tag.PrivateKeyAttributes), offset)
-    const openWishes = wishes(Tag.PublicKeyAttributes)
+    const seconds = readOffset(asked.offset)
+    const wishes = (own: readonly TtlvNode[]) => mergeAttributes(common, own)
+    const secretAttributes = await copyAttributes(context, object, wishes(ofPrivate), seconds)
+    const openWishes = wishes(ofPublic)
     const openAttributes =
-      open === undefined ? openWishes : await copyAttributes(context, open, openWishes, offset)
+      open === undefined ? openWishes : await copyAttributes(context, open, openWishes, seconds)
     const { privateId, publicId } = await stagePair(context, plan, secretAttributes, openAttributes)
     await replace(context, object, privateId)
     if (open !== undefined) await replace(context, open, publicId)
     else context.objects.entrust({ id: publicId }, object.owner)
     context.audit({ object: object.id, algorithm, details: { replacement: privateId, linked: publicId } })
     context.placeholder = privateId
-    return [
-      textString(Tag.PrivateKeyUniqueIdentifier, privateId),
-      textString(Tag.PublicKeyUniqueIdentifier, publicId),
-    ]
+    return { privateKeyUniqueIdentifier: privateId, publicKeyUniqueIdentifier: publicId }
   },
-}
+})
 
 async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {
   const made = await context.objects.read(id)

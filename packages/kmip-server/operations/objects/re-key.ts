@@ -6,10 +6,12 @@ import {
   requireSoftwareStorage,
   stageNewObject,
 } from '@warder/keys'
-import { encodeTtlv, membersWithin, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { encodeTtlv, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { storageMasks } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import { writeWrappingData } from '../../key-blocks/key-wrapping.ts'
@@ -18,35 +20,43 @@ import { readManagedObject } from '../../key-blocks/read-object.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { wrapKeyValue } from '../../key-blocks/wrap.ts'
 import { keyInForm, keyObject, toStoredBlock } from '../../key-blocks/write-object.ts'
+import { field, payload } from '../../payloads/payload.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought } from './registered-object.ts'
-import { copyAttributes, readOffset } from './replacement.ts'
+import { copyAttributes, offset, readOffset } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
 /** ReKey (KMIP 2.1 §6.1.46): a new symmetric key replaces an existing one, with its name and dates. */
-export const reKey: KmipOperation = {
+export const reKey = operation({
   name: 'ReKey',
   access: objectRight('rekey', { creates: true }),
-  async act(payload, context) {
+  request: payload({
+    uniqueIdentifier: namedObject,
+    offset,
+    attributes: field.attributes(Tag.Attributes),
+    storageMasks,
+  }),
+  reply: objectReply,
+  async handle(asked, context) {
     const { object } = context
     if (object.type !== 'SymmetricKey')
       throw kmipFailure('InvalidObjectType', `ReKey is not for objects of type ${object.type}.`)
     requireReplaceable(context, object)
-    requireSoftwareStorage(payload.value)
-    const requested = membersWithin(payload, Tag.Attributes)
-    const attributes = await copyAttributes(context, object, requested, readOffset(payload))
+    requireSoftwareStorage(asked.storageMasks)
+    const seconds = readOffset(asked.offset)
+    const attributes = await copyAttributes(context, object, asked.attributes, seconds)
     const request = newSymmetricKey(attributes, context)
     try {
       const made = await stageReplacement(context, object, request, attributes)
       await linkReplacement(context, object, made)
       context.audit({ object: object.id, details: { replacement: made.id } })
       context.placeholder = made.id
-      return [uniqueIdentifier(made.id)]
+      return { uniqueIdentifier: made.id }
     } finally {
       request.material?.fill(0)
     }
   },
-}
+})
 
 async function stageReplacement(
   context: KmipContext,

@@ -28,28 +28,15 @@ import type { KmipObjectType, StoredShape } from '../../key-blocks/stored-shape.
 import { newAbeKey } from '../abe/new-key.ts'
 import { withoutPassword } from './encrypted-key.ts'
 
-/** The object in a request, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
-export function objectNode(payload: StructureNode, type: KmipObjectType): StructureNode {
-  const node = optionalStructure(payload, Tag[type])
+/** The object of this type among those in a request. @throws KmipDecodeError, kmipFailure MissingData, InvalidField */
+export function objectNode(objects: readonly TtlvNode[], type: KmipObjectType): StructureNode {
+  const node = optionalStructure({ value: objects }, Tag[type])
   if (node !== undefined) return node
-  const other = payload.value.find(({ tag }) => objectTags.has(tag))
+  const [other] = objects
   if (other !== undefined)
     throw kmipFailure('InvalidField', `The object is a ${tagText(other.tag)}, not a ${type}.`)
   throw kmipFailure('MissingData', `${type} is missing.`)
 }
-
-const objectTags: ReadonlySet<number> = new Set([
-  Tag.Certificate,
-  Tag.CertificateRequest,
-  Tag.OpaqueObject,
-  Tag.PGPKey,
-  Tag.PrivateKey,
-  Tag.PublicKey,
-  Tag.SecretData,
-  Tag.SplitKey,
-  Tag.SymmetricKey,
-  Tag.Template,
-])
 
 /** Facts from the attributes of a request about the key itself. */
 export function readHints(attributes: readonly TtlvNode[]): ObjectHints {

@@ -12,7 +12,6 @@ import {
   findAttribute,
   findMember,
   integer,
-  type StructureNode,
   sameValue,
   structure,
   Tag,
@@ -24,13 +23,16 @@ import { tagsNode } from '../../attributes/attribute-vendor.ts'
 import { attributeInstances } from '../../attributes/attribute-view.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import { field } from '../../payloads/payload.ts'
 
 /** Attributes of the key itself: a replacement is a key of the same kind. */
 const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
 
+/** Offset of a request for a replacement. */
+export const offset = field.node(Tag.Offset, 'Interval')
+
 /** Offset in seconds, if the client gives one. @throws InvalidField */
-export function readOffset(payload: StructureNode): number | undefined {
-  const node = findMember(payload, Tag.Offset)
+export function readOffset(node: TtlvNode | undefined): number | undefined {
   if (node === undefined) return undefined
   const seconds = typeof node.value === 'bigint' ? Number(node.value) : node.value
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds) || seconds < 0 || seconds > 0xffffffff)

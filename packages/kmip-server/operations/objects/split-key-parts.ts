@@ -7,7 +7,6 @@ import {
   enumeration,
   findMember,
   integer,
-  optional,
   requireMember,
   requireName,
   type StructureNode,
@@ -89,9 +88,8 @@ export async function readPart(
   }
 }
 
-/** PrimeFieldSize of a request, a magnitude. */
-export function primeAsked(payload: StructureNode): Uint8Array | undefined {
-  const value = optional(payload, Tag.PrimeFieldSize, 'BigInteger')
+/** PrimeFieldSize of a request as a magnitude. */
+export function primeAsked(value: Uint8Array | undefined): Uint8Array | undefined {
   return value === undefined ? undefined : toMagnitude({ tag: Tag.PrimeFieldSize, type: 'BigInteger', value })
 }
 

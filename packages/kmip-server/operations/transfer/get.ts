@@ -1,27 +1,30 @@
-import type { ManagedObject } from '@warder/keys'
-import { attributeMembers, readStoredAttributes } from '@warder/keys'
-import { boolean, Enumeration, enumeration, Tag } from '@warder/kmip-codec'
+import { attributeMembers, type ManagedObject, readStoredAttributes } from '@warder/keys'
+import { boolean, Tag } from '@warder/kmip-codec'
 import { objectRight } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { requireTemplates } from '../../locate/templates.ts'
-import { objectInForm, readWanted } from './object-in-form.ts'
+import { field, payload, required } from '../../payloads/payload.ts'
+import { objectInForm, readWanted, wantedRequest } from './object-in-form.ts'
 
 /** Get (KMIP 2.1 §6.1.19): the object itself, in the requested format, wrapped on request. */
-export const get: KmipOperation = {
+export const get = operation({
   name: 'Get',
   access: objectRight('get'),
-  async act(payload, context) {
+  request: wantedRequest,
+  reply: payload({
+    objectType: required(field.named('ObjectType')),
+    uniqueIdentifier: required(namedObject),
+    object: required(field.object()),
+  }),
+  async handle(request, context) {
     if (context.object.type === 'Template') requireTemplates(context.version, 'InvalidObjectType')
-    const { object, node } = await objectInForm(context, readWanted(payload), 'get')
+    const { object, node } = await objectInForm(context, readWanted(request), 'get')
     noLongerFresh(context, object)
-    return [
-      enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
-      uniqueIdentifier(object.id),
-      node,
-    ]
+    return { objectType: object.type, uniqueIdentifier: object.id, object: node }
   },
-}
+})
 
 /** Fresh is true until the object is returned for the first time (KMIP 2.1 §4.24). */
 export function noLongerFresh({ objects }: KmipContext, object: ManagedObject): void {

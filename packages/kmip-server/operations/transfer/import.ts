@@ -1,21 +1,15 @@
 import { asObjectId, identifierTaken, type ObjectId, requireNoApproval } from '@warder/keys'
-import {
-  findMember,
-  membersWithin,
-  optional,
-  optionalName,
-  requireName,
-  Tag,
-  textString,
-} from '@warder/kmip-codec'
+import { findMember, Tag, textString } from '@warder/kmip-codec'
 import { creates } from '../../engine/access.ts'
 import { waitsForDestruction } from '../../engine/approval.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { namedObject, objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import type { StoredObject } from '../../key-blocks/read-object.ts'
 import { unwrapObject } from '../../key-blocks/wrap.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { adoptUserKeys, withFormerIds, withMaster } from '../abe/brought.ts'
 import { withoutEncodedLength } from '../crypto/encoded-length.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
@@ -27,21 +21,26 @@ import { asImported, type SortedAttributes, sortImported } from './imported-attr
  * Import (KMIP 2.1 §6.1.25): an object with its identifier and all its attributes from another server. It may replace
  * an object of the caller, never that of another user.
  */
-export const importObject: KmipOperation = {
+export const importObject = operation({
   name: 'Import',
   access: creates,
-  async act(given, context) {
-    const payload = withoutEncodedLength(given)
-    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+  request: payload({
+    uniqueIdentifier: namedObject,
+    objectType: required(field.named('ObjectType')),
+    replaceExisting: field.flag(Tag.ReplaceExisting),
+    keyWrapType: field.named('KeyWrapType'),
+    attributes: field.attributes(Tag.Attributes),
+    objects: repeated(field.object()),
+  }),
+  reply: objectReply,
+  async handle(request, context) {
+    const { objectType: type, replaceExisting: replace } = request
+    const given = withoutEncodedLength(request)
     if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
-    const id = readRequestedId(findMember(payload, Tag.UniqueIdentifier)?.value)
-    const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
-    const attributes = sortImported(membersWithin(payload, Tag.Attributes))
-    let node = objectNode(payload, type)
-    if (
-      optionalName(payload, Tag.KeyWrapType, 'KeyWrapType') === 'NotWrapped' &&
-      findMember(node, Tag.KeyBlock)
-    )
+    const id = readRequestedId(request.uniqueIdentifier?.value)
+    const attributes = sortImported(given.attributes)
+    let node = objectNode(given.objects, type)
+    if (request.keyWrapType === 'NotWrapped' && findMember(node, Tag.KeyBlock))
       node = await inClear(context, node)
     const wish: Placement = { attributes, id, replace }
     const file = type === 'PrivateKey' ? fileIn(node) : undefined
@@ -50,9 +49,9 @@ export const importObject: KmipOperation = {
         ? await place(context, await readBrought(type, node, attributes.ordinary, context), wish)
         : await placeFile(context, await readFile(file, attributes.ordinary, context), wish)
     context.placeholder = stored
-    return [uniqueIdentifier(stored)]
+    return { uniqueIdentifier: stored }
   },
-}
+})
 
 /** Identifier and columns of an imported object. */
 interface Placement {

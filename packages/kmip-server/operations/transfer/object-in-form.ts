@@ -1,17 +1,11 @@
 import { findPrivateKeyId, getChainId, type ManagedObject, readStoredWithTag, stateAt } from '@warder/keys'
-import {
-  optionalName,
-  optionalStructure,
-  type StructureNode,
-  structure,
-  Tag,
-  type TtlvNode,
-} from '@warder/kmip-codec'
+import { type StructureNode, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
+import { namedObject } from '../../engine/identifiers.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
-import { readKeyFormat } from '../../key-blocks/key-format.ts'
+import { toKeyFormat } from '../../key-blocks/key-format.ts'
 import {
   readWrappingSpecification,
   type WrappingSpecification,
@@ -28,6 +22,7 @@ import {
   toStoredBlock,
   writeManagedObject,
 } from '../../key-blocks/write-object.ts'
+import { type DecodedPayload, field, payload } from '../../payloads/payload.ts'
 import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import type { WantedObject } from './wanted-object.ts'
@@ -40,13 +35,22 @@ export interface GivenObject {
   readonly node: StructureNode
 }
 
+/** The members of a request of Get and Export. */
+export const wantedRequest = payload({
+  uniqueIdentifier: namedObject,
+  keyFormatType: field.code(Tag.KeyFormatType),
+  keyWrapType: field.named('KeyWrapType'),
+  keyCompressionType: field.named('KeyCompressionType'),
+  keyWrappingSpecification: field.structure(Tag.KeyWrappingSpecification),
+})
+
 /** @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
-export function readWanted(payload: StructureNode): WantedObject {
-  const specification = optionalStructure(payload, Tag.KeyWrappingSpecification)
+export function readWanted(request: DecodedPayload<typeof wantedRequest>): WantedObject {
+  const specification = request.keyWrappingSpecification
   return {
-    format: readKeyFormat(payload),
-    compression: optionalName(payload, Tag.KeyCompressionType, 'KeyCompressionType'),
-    wrapType: optionalName(payload, Tag.KeyWrapType, 'KeyWrapType'),
+    format: toKeyFormat(request.keyFormatType),
+    compression: request.keyCompressionType,
+    wrapType: request.keyWrapType,
     specification: specification && readWrappingSpecification(specification),
   }
 }

@@ -1,42 +1,42 @@
-import type { ManagedObject } from '@warder/keys'
-import { requireSoftwareStorage } from '@warder/keys'
-import {
-  membersWithin,
-  requireName,
-  type StructureNode,
-  sameValue,
-  Tag,
-  type TtlvNode,
-} from '@warder/kmip-codec'
+import { type ManagedObject, requireSoftwareStorage } from '@warder/keys'
+import { type StructureNode, sameValue, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
-import { uniqueIdentifier } from '../../engine/identifiers.ts'
-import type { KmipContext, KmipOperation } from '../../engine/types.ts'
+import { objectReply } from '../../engine/identifiers.ts'
+import { operation } from '../../engine/operation.ts'
+import type { KmipContext } from '../../engine/types.ts'
 import type { PlainKeyValue } from '../../key-blocks/key-block.ts'
 import type { KmipObjectType } from '../../key-blocks/stored-shape.ts'
 import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'
+import { field, payload, repeated, required } from '../../payloads/payload.ts'
 import { adoptUserKeys, withMaster } from '../abe/brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
 /** Register (KMIP 2.1 §6.1.43): stores an existing object of the client as received. */
-export const register: KmipOperation = {
+export const register = operation({
   name: 'Register',
   access: creates,
-  async act(payload, context) {
-    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+  request: payload({
+    objectType: required(field.named('ObjectType')),
+    attributes: field.attributes(Tag.Attributes),
+    objects: repeated(field.object()),
+    storageMasks,
+  }),
+  reply: objectReply,
+  async handle({ objectType: type, attributes, objects, storageMasks: masks }, context) {
     if (type === 'Template') requireTemplates(context.version, 'InvalidField')
-    requireSoftwareStorage(payload.value)
-    const attributes = membersWithin(payload, Tag.Attributes)
-    const node = objectNode(payload, type)
+    requireSoftwareStorage(masks)
+    const node = objectNode(objects, type)
     const file = type === 'PrivateKey' ? fileIn(node) : undefined
     const object =
       file === undefined
         ? await registerOne(context, type, node, attributes)
         : await registerFile(context, file, attributes)
     context.placeholder = object.id
-    return [uniqueIdentifier(object.id)]
+    return { uniqueIdentifier: object.id }
   },
-}
+})
 
 async function registerOne(
   context: KmipContext,
