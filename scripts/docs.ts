@@ -3,6 +3,10 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { authOperations } from '@warder/auth/testing'
 import { systemClock } from '@warder/base'
+import { type KmipVersion, kmipVersions, operationIn, Tag, tagText } from '@warder/kmip-codec'
+import { tagIntroduced } from '@warder/kmip-codec/testing'
+import { kmipOperations } from '@warder/kmip-server'
+import type { Field, Fields } from '@warder/kmip-server/testing'
 import { kmsOperations } from '@warder/kms/testing'
 import { formatForeignReference, formatSettingsReference } from '@warder/runtime/testing'
 import type { Operation } from '@warder/server'
@@ -106,9 +110,81 @@ ${tolerances('foreignParameters')}
 `
 }
 
+const counts = { required: 'one', optional: 'at most one', defaulted: 'at most one', repeated: 'any number' }
+
+/** Members that have another form in 1.x (Template-Attribute, Attribute, Attribute Name). */
+const formsOf2: ReadonlySet<number> = new Set([
+  Tag.Attributes,
+  Tag.CommonAttributes,
+  Tag.PrivateKeyAttributes,
+  Tag.PublicKeyAttributes,
+  Tag.NewAttribute,
+  Tag.CurrentAttribute,
+  Tag.AttributeReference,
+])
+
+function memberName({ tags }: Field): string {
+  return tags.length > 3 ? 'the object' : tags.map(tagText).join(', ')
+}
+
+function memberVersion({ tags: [tag = 0], since = '1.0' }: Field, first: KmipVersion): string {
+  const introduced = formsOf2.has(tag) ? '1.0' : tagIntroduced(tag)
+  const version = introduced > since ? introduced : since
+  return version > first ? version : ''
+}
+
+function listMembers(where: string, fields: Fields, first: KmipVersion, around = ''): readonly string[] {
+  return Object.values(fields).flatMap((field) => {
+    const name = `${around}${memberName(field)}`
+    const kind = field.kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
+    return [
+      `| ${where} | ${name} | ${kind} | ${counts[field.count]} | ${memberVersion(field, first)} |`,
+      ...listMembers(where, field.inner ?? {}, first, `${name} › `),
+    ]
+  })
+}
+
+function kmipMembers(): string {
+  const named = new Map<object, string>()
+  const sections = [...kmipOperations.values()]
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .map(({ name, request, reply }) => {
+      const first = kmipVersions.findLast((version) => operationIn(version, name)) ?? '1.0'
+      const same = Object.keys(request.fields).length > 3 ? named.get(request) : undefined
+      named.set(request, name)
+      const rows = [
+        ...(same === undefined ? listMembers('request', request.fields, first) : []),
+        ...listMembers('reply', reply.fields, first),
+      ]
+      const since = first === '1.0' ? '' : `Since KMIP ${first}. `
+      const alike = same === undefined ? '' : `The request has the members of ${same}. `
+      const none = rows.length === 0 ? 'Neither request nor reply has members. ' : ''
+      const table = ['| in the | member | type | number | since |', '|---|---|---|---|---|', ...rows].join(
+        '\n',
+      )
+      return [`## ${name}`, `${since}${alike}${none}`.trim(), rows.length === 0 ? '' : table]
+        .filter((part) => part !== '')
+        .join('\n\n')
+    })
+  return `# Members of KMIP operations
+
+${generated}
+
+The operations that Query lists, with the members that Warder reads and answers, by the names of KMIP 2.1. Over 1.x
+Attributes, NewAttribute, CurrentAttribute and AttributeReference have the form of 1.x: Template-Attribute, Attribute,
+Attribute Name. A missing member is answered with MissingData, one of another type or one too many with InvalidField (one
+too many of a cryptographic operation with InvalidMessage). Other members are ignored. If there are several identifiers or Attributes where there is at most one, the first counts.
+Members that only some versions know have their version in the last column. The rights that an operation needs are in
+the [guide](../how-to/kmip.md#what-each-operation-takes).
+
+${sections.join('\n\n')}
+`
+}
+
 const documents: Readonly<Record<string, string>> = {
   'docs/reference/settings.md': settings(),
   'docs/reference/authorization.md': authorization(),
+  'docs/reference/kmip-members.md': kmipMembers(),
   ...generateClientTypes(),
   'packages/warder/kms/declared.gen.ts': generateDeclaredTables(),
 }

@@ -3,7 +3,13 @@ import type { OperationName } from '@warder/kmip-codec'
 import type { Decoded, Fields, Given, Payload } from '../payloads/payload.ts'
 import { type KmipAccess, type KmipContext, type KmipOperation, WholeAnswer } from './types.ts'
 
-/** An operation as it is declared: the members of its request and of its reply, and the function between them. */
+/**
+ * An operation as it is declared: the members of its request and of its reply, and the function between them.
+ *
+ * Its file in `operations/` holds one `operation({ name, access, request, reply, handle })`, and the list in
+ * `operations/kmip-operations.ts` has a row for it. Query, rights, audit, metrics and the reference of the members
+ * follow. Payloads are in the form of KMIP 2.x, whatever the client's version.
+ */
 export interface Declaration<Request extends Fields, Reply extends Fields> {
   readonly name: OperationName
   readonly access: KmipAccess

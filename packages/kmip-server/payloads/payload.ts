@@ -34,6 +34,8 @@ export interface Field<Value = unknown, C extends Count = Count, Given = Value> 
   readonly isFirst?: boolean
   /** Members from clients of older versions are ignored. */
   readonly since?: KmipVersion
+  /** The members of a structure that is declared, too. */
+  readonly inner?: Fields
   /** @throws KmipDecodeError `wrong_member`, `unknown_enumeration`, `missing_member`, `repeated_member` */
   read(node: TtlvNode): Value
   write(value: Given): TtlvNode
@@ -257,6 +259,7 @@ export const field = {
     const inner = payload(fields)
     return {
       ...scalar(tag, 'Structure'),
+      inner: fields,
       read: (node) => inner.decode(requireType(node, 'Structure')),
       write: (given) => ({ tag, type: 'Structure', value: inner.encode(given) }),
     }

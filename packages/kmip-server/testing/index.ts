@@ -13,6 +13,7 @@ export {
   startCryptoWorld,
 } from '../operations/fixtures/crypto-world.ts'
 export { link } from '../operations/objects/replacement.ts'
+export type { Field, Fields } from '../payloads/payload.ts'
 export { AbeClient } from './abe.ts'
 export { activeSince, aesKey, inside, keyBlock, keyOf, mask, wrappingSpecification } from './keys.ts'
 export { type KmipClient, kmipClient } from './kmip-client.ts'
