@@ -1,10 +1,9 @@
 import { constants, setPriority } from 'node:os'
-import { describeFullDisk, StartupError, suggest } from '@warder/base'
+import { suggest } from '@warder/base'
 import { styleError, styleHelp } from './cli/colour.ts'
 import { sliceBeforeSeparator, type Terminal } from './cli/command.ts'
-import { describeDatabaseError } from './cli/database-error.ts'
+import { runCommand } from './cli/run-command.ts'
 import { createTerminal } from './cli/terminal.ts'
-import { UsageError } from './cli/usage-error.ts'
 import { version } from './cli/version.ts'
 import { commands } from './commands.ts'
 
@@ -54,48 +53,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   }
   // Tests run commands in their own process, which keeps its priority.
   if (entry.background && from === undefined) lowerPriority()
-  const command = await entry.load()
-  const options = sliceBeforeSeparator(rest)
-  if (options.includes('--help') || options.includes('-h')) {
-    const [verb = '--help'] = rest
-    const help = command.helpFor?.(rest)
-    if (help === undefined && command.helpFor !== undefined && !verb.startsWith('-')) {
-      const verbs = [...new Set(command.verbs?.map((known) => known.name))]
-      const like = suggest(verb, verbs).replace(/^;/, ',')
-      terminal.err(styleError(`warder ${name}: there is no verb '${verb}'${like}; see warder ${name} --help`))
-      return 2
-    }
-    terminal.out(styleHelp(help ?? command.help))
-    return 0
-  }
-  try {
-    return await command.run(rest, terminal)
-  } catch (error) {
-    if (error instanceof UsageError) {
-      const topic = error.verb === undefined ? name : `${name} ${error.verb}`
-      const more = `see warder ${topic} --help`
-      const asks = error.message.endsWith('?')
-      terminal.err(styleError(`warder ${name}: ${error.message}${asks ? ` (${more})` : `; ${more}`}`))
-      return 2
-    }
-    if (error instanceof StartupError) {
-      terminal.err(styleError(`warder ${name}: ${error.message}`))
-      return 1
-    }
-    const trouble = describeDatabaseError(error)
-    if (trouble !== undefined) {
-      terminal.err(styleError(`warder ${name}: ${trouble}`))
-      return 1
-    }
-    if (describeFullDisk(error, '.') !== undefined) {
-      const { path = 'a file', message } = error as NodeJS.ErrnoException
-      terminal.err(
-        styleError(`warder ${name}: ${path} cannot be written: ${message}; free disk space and run it again`),
-      )
-      return 1
-    }
-    throw error
-  }
+  return runCommand(await entry.load(), rest, terminal)
 }
 
 /** Sets the lowest scheduling priority; threads that are created later inherit it. */

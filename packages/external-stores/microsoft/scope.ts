@@ -6,7 +6,7 @@ import type { ExternalEnvironment } from '../scope/store.ts'
 import { type MicrosoftConfig, readNamedKey } from './settings.ts'
 
 export const dkePath = '/ms_dke'
-/** The key of trials: `warder external microsoft test`. */
+/** The key of trials: `npm run clouds -- microsoft`. */
 export const trialName = 'warder-trial'
 
 /** Shared by the operations of the scope: its settings, read once. */

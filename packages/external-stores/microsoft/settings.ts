@@ -97,7 +97,7 @@ export const microsoftSettings = {
   'ms_dke_config.ms_dke_trial_key': optionalText({
     env: 'KMS_MS_DKE_TRIAL_KEY',
     flag: 'ms-dke-trial-key',
-    docs: 'Id of the signing key of `warder external microsoft test`: its tokens decrypt with the key `warder-trial` alone. Unset: no trials.',
+    docs: 'Id of the signing key of `npm run clouds -- microsoft`: its tokens decrypt with the key `warder-trial` alone. Unset: no trials.',
   }),
   'ms_dke_config.ms_dke_rate_limit_per_second': optionalInteger({
     min: 1,

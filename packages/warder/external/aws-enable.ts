@@ -85,7 +85,7 @@ export async function enableAws(context: KmsContext, request: AwsRequest): Promi
           ]),
       '',
       'AWS connects to the public name of the endpoint on port 443, or to a VPC endpoint service, and requires a',
-      'certificate of a public authority. `warder external aws test` tests the exchange from here.',
+      'certificate of a public authority. `warder external aws test` sends its health request from here.',
     ],
   )
   return 0

@@ -4,7 +4,7 @@ import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableAws } from './aws-enable.ts'
-import { testAws } from './aws-test.ts'
+import { testAws } from './health.ts'
 import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable', 'new-credential', 'remove-credential'] as const
@@ -65,7 +65,7 @@ export const awsVerb = kmsVerb({
   about: `enable   creates a key (or uses --key), grants AWS its use, creates an access key, enables the interface in the
          settings, and shows the values to enter at AWS
 show     shows whether it is enabled, and the access keys of AWS
-test     tests the complete exchange of AWS KMS with the running service
+test     sends the health request of AWS KMS to the running service, signed by a temporary access key
 disable  rejects all requests of AWS on every node from now on; enable accepts them again
 new-credential, remove-credential ID    replace the access key without an interruption`,
   examples: [

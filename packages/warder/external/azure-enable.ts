@@ -60,8 +60,8 @@ export async function enableAzure(context: KmsContext, request: AzureRequest): P
     'ROOT.pem is the root of the certificate of this service, which must be issued for that host.',
     ...noteAddressProblems(endpoint),
     '',
-    `Azure connects to the public name of the host on port 443. \`warder external azure test\` tests the exchange from here`,
-    `as ${partners.azure.testClient}, with a test certificate that expires in 30 days.`,
+    `Azure connects to the public name of the host on port 443. \`warder external azure test\` sends the request info`,
+    `from here as ${partners.azure.testClient}, with a test certificate that expires in 30 days.`,
   ])
   return 0
 }

@@ -3,7 +3,7 @@ import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableAzure } from './azure-enable.ts'
-import { testAzure } from './azure-test.ts'
+import { testAzure } from './health.ts'
 import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable'] as const
@@ -22,7 +22,7 @@ export const azureVerb = kmsVerb({
   about: `enable   creates an RSA-3072 key (or uses --key), grants the pool its use, writes the authorities of its certificate
          into the home, enables the interface in the settings, and shows the values to enter at Azure
 show     shows whether it is enabled
-test     tests the complete exchange of Managed HSM with the running service
+test     sends the request info of Managed HSM to the running service, as a test client
 disable  rejects all requests of Azure on every node from now on; enable accepts them again
 The client certificate identifies the pool: az keyvault ekm-connection certificate show --hsm-name HSM > pool.json`,
   examples: [

@@ -57,8 +57,8 @@ export async function enableGoogle(context: KmsContext, request: GoogleRequest):
     'Then assign the key service to organisational units.',
     ...noteAddressProblems(publicUrl),
     '',
-    "Browsers of your users and Google's servers connect to the public name of the URL. `warder external google test` tests",
-    'the exchange from here.',
+    "Browsers of your users and Google's servers connect to the public name of the URL. `warder external google test` sends",
+    'the status request from here.',
   ])
   return 0
 }

@@ -3,8 +3,7 @@ import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableGoogle, newGoogleKey } from './google-enable.ts'
-import { selfTestGoogle } from './google-self-test.ts'
-import { testGoogle } from './google-test.ts'
+import { testGoogle } from './health.ts'
 import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable', 'new-key'] as const
@@ -29,14 +28,12 @@ export const googleVerb = kmsVerb({
   about: `enable   creates the wrapping key (or uses --key) and the token signing key, grants them to Google's users, enables the
          interface in the settings, and shows the values to enter in the Admin console
 show     shows whether it is enabled, its address and its keys
-test     tests the exchange of Google's clients with the running service, with tokens of a trial key;
-         --rehearse tests every operation with mock identity providers, on a temporary installation
+test     sends the status request of Google's clients to the running service
 disable  rejects all requests of Google on every node from now on; enable accepts them again
 new-key  creates the next wrapping key; data of older keys stays readable`,
   examples: [
     "warder external google enable --domain example.com --idp 'https://idp.example,https://idp.example/jwks,CLIENT'",
     'warder external google test',
-    'warder external google test --rehearse',
     'warder external google disable',
   ],
   options: {
@@ -57,15 +54,10 @@ new-key  creates the next wrapping key; data of older keys stays readable`,
       help: 'another key service for migrations in both directions; repeatable',
     },
     key: { type: 'text', value: 'KEY', help: 'an AES-256 key of yours (default: a new one)' },
-    rehearse: {
-      type: 'flag',
-      help: 'test in a temporary installation with the settings of the home',
-    },
   },
-  parse({ domain, idp, admin, peer, key, rehearse }, names) {
+  parse({ domain, idp, admin, peer, key }, names) {
     const action = readAction('google', names, actions)
     requireNoNames(names.slice(1))
-    if (rehearse && action !== 'test') throw new UsageError('--rehearse is only valid with test')
     switch (action) {
       case 'enable': {
         if (domain === undefined)
@@ -81,7 +73,7 @@ new-key  creates the next wrapping key; data of older keys stays readable`,
       case 'show':
         return show
       case 'test':
-        return rehearse ? selfTestGoogle : testGoogle
+        return testGoogle
       case 'disable':
         return (context) => disable(context, 'google')
       case 'new-key':

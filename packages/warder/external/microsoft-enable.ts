@@ -73,7 +73,7 @@ export async function enableMicrosoft(context: KmsContext, request: MicrosoftReq
     `  Key service URL         ${url}/ms_dke/${name}`,
     ...noteAddressProblems(url),
     '',
-    'Office connects to the public name of the URL. `warder external microsoft test` tests the exchange from here.',
+    'Office connects to the public name of the URL. `warder external microsoft test` requests the public keys from here.',
   ])
   return 0
 }

@@ -2,8 +2,8 @@ import { requireNoNames } from '../cli/options.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
+import { testMicrosoft } from './health.ts'
 import { enableMicrosoft, newMicrosoftKey } from './microsoft-enable.ts'
-import { testMicrosoft } from './microsoft-test.ts'
 import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable', 'new-key'] as const
@@ -28,7 +28,7 @@ export const microsoftVerb = kmsVerb({
   about: `enable   creates an RSA key (or uses --key), grants users of the tenant decryption with it, enables the interface in the
          settings, and shows the values to enter at Microsoft
 show     shows whether it is enabled, and the addresses of its keys
-test     tests the complete exchange of Office with the running service
+test     requests each public key from the running service, as Office does
 disable  rejects all requests of Microsoft 365 on every node from now on; enable accepts them again
 new-key  creates the next version of a key, for the same users; data of older versions stays readable`,
   examples: [

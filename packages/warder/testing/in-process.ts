@@ -8,7 +8,7 @@ import type { UserTerminal } from '../cli/user-terminal.ts'
 import { cryptoParts } from '../crypto/command.ts'
 import { externalParts } from '../external/command.ts'
 import { keysParts } from '../keys/command.ts'
-import { kmsCommand } from '../kms/command.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
 import { officersParts } from '../officers/command.ts'
 import { pkiParts } from '../pki/command.ts'
 import { type Installation, runWarder } from './installation.ts'
@@ -25,6 +25,8 @@ export interface Ran {
 }
 
 export interface RunOptions {
+  /** Verbs of which the first word is one; default: those of the command that the first word names. */
+  readonly parts?: KmsCommandParts
   /** Session token; default: the installation's administrator logs in. */
   readonly token?: string | undefined
   /** Environment of the command, in place of the token. */
@@ -51,8 +53,9 @@ export async function runInProcess(
   words: readonly string[],
   options: RunOptions = {},
 ): Promise<Ran> {
-  const [name = '', ...args] = words
-  const found = parts[name as keyof typeof parts]
+  const [name = '', ...rest] = words
+  const [found, args] =
+    options.parts === undefined ? [parts[name as keyof typeof parts], rest] : [options.parts, words]
   const lines: string[] = []
   const errors: string[] = []
   const bytes: Buffer[] = []

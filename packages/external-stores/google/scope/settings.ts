@@ -52,7 +52,7 @@ export const googleSettings = {
   'google_cse_config.google_cse_trial_key': optionalText({
     env: 'KMS_GOOGLE_CSE_TRIAL_KEY',
     flag: 'google-cse-trial-key',
-    docs: 'Id of the signing key of `warder external google test`: its tokens are accepted for resources of trials alone. Unset: no trials.',
+    docs: 'Id of the signing key of `npm run clouds -- google`: its tokens are accepted for resources of trials alone. Unset: no trials.',
   }),
   'google_cse_config.google_cse_owner_domain': optionalText({
     env: 'KMS_GOOGLE_CSE_OWNER_DOMAIN',

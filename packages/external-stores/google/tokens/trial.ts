@@ -4,7 +4,7 @@ import type { AuthorizationIssuer } from './issuers.ts'
 import type { TokenSources } from './sources.ts'
 
 /**
- * `warder external google test` plays Google and the identity provider with tokens that the owner of the trial key has it
+ * `npm run clouds -- google` plays Google and the identity provider with tokens that the owner of the trial key has it
  * sign. They are accepted for resources of this beginning alone, which Google does not use: what was wrapped for a
  * user's resource does not open for one of a trial.
  */

@@ -1,11 +1,10 @@
-import type { KmsContext } from '../kms/verb.ts'
+import { fetchStoreState, type KmsContext, showSteps } from 'warder/testing'
 import { startMockProviders } from './google-mock-providers.ts'
 import { createSelfTest } from './google-self-test-context.ts'
 import { testDocuments } from './google-self-test-documents.ts'
 import { readSelfTestSettings, withTempInstallation } from './google-self-test-installation.ts'
 import { testMail } from './google-self-test-mail.ts'
 import { testMigration } from './google-self-test-migration.ts'
-import { fetchStoreState, showSteps } from './store.ts'
 
 /**
  * Tests every operation of Google's clients, administrators and another key service, with tokens of mock providers, on a

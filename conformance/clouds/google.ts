@@ -1,10 +1,15 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/base'
-import { openClient } from '../client/https-client.ts'
-import type { KmsContext } from '../kms/verb.ts'
+import {
+  fetchStoreState,
+  type KmsContext,
+  openClient,
+  requireServing,
+  type Step,
+  showSteps,
+} from 'warder/testing'
 import { type AskKacls, createKaclsClient, describeProblem } from './google-answers.ts'
-import { signWithKey } from './own-token.ts'
-import { fetchStoreState, requireServing, type Step, showSteps } from './store.ts'
+import { signWithKey } from './trial-token.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 

@@ -1,8 +1,20 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import type { KmsContext } from '../kms/verb.ts'
-import { type EkmAnswer, postEkm } from './azure-client.ts'
-import { partners, readTestClient, type TestClient } from './partner-files.ts'
-import { cleanUp, fetchStoreState, grantKey, requireServing, type Step, showSteps } from './store.ts'
+import { randomBytes } from 'node:crypto'
+import {
+  cleanUp,
+  createAzureContext,
+  type EkmAnswer,
+  fetchStoreState,
+  getAzurePath,
+  grantKey,
+  type KmsContext,
+  partners,
+  postEkm,
+  readTestClient,
+  requireServing,
+  type Step,
+  showSteps,
+  type TestClient,
+} from 'warder/testing'
 
 /** Tests the complete exchange of Managed HSM, with a temporary key. */
 export async function testAzure(context: KmsContext, prefix: string): Promise<number> {
@@ -12,10 +24,10 @@ export async function testAzure(context: KmsContext, prefix: string): Promise<nu
   const { kid } = await kms.call('crypto.keys.create', {
     body: { kty: 'RSA', bits: 2048, alg: 'RSA-OAEP-256', tags: ['warder-external-test'] },
   })
-  const root = prefix === '' ? '/azureekm' : `/azureekm/${prefix}`
+  const root = getAzurePath(prefix)
   const createClient = (as: TestClient | undefined): Ask => {
     return (rest, body) =>
-      postEkm(places.kms, `${root}/${rest}`, { request_context: createRequestContext(), ...body }, as)
+      postEkm(places.kms, `${root}/${rest}`, { request_context: createAzureContext(), ...body }, as)
   }
   try {
     const done = await runSteps(context, createClient(identity), createClient(undefined), kid)
@@ -26,10 +38,6 @@ export async function testAzure(context: KmsContext, prefix: string): Promise<nu
 }
 
 const { testClient } = partners.azure
-
-function createRequestContext() {
-  return { request_id: randomUUID(), correlation_id: randomUUID(), pool_name: testClient }
-}
 
 type Ask = (rest: string, body: object) => Promise<EkmAnswer>
 

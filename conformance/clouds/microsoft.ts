@@ -1,10 +1,16 @@
 import { constants, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/base'
-import { openClient } from '../client/https-client.ts'
-import type { KmsContext } from '../kms/verb.ts'
-import { trialName } from './microsoft-enable.ts'
-import { signWithKey } from './own-token.ts'
-import { fetchStoreState, requireServing, type Step, type StoreState, showSteps } from './store.ts'
+import {
+  fetchStoreState,
+  type KmsContext,
+  listKeyNames,
+  openClient,
+  requireServing,
+  type Step,
+  showSteps,
+  trialName,
+} from 'warder/testing'
+import { signWithKey } from './trial-token.ts'
 
 interface DkeAnswer {
   readonly status: number
@@ -48,10 +54,6 @@ export async function testMicrosoft(context: KmsContext): Promise<number> {
   } finally {
     http.close()
   }
-}
-
-function listKeyNames({ keys }: StoreState): readonly string[] {
-  return typeof keys === 'object' && keys !== null ? Object.keys(keys) : []
 }
 
 function describeProblem({ status, json }: DkeAnswer, expected: number): string | undefined {

@@ -1,10 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type HttpsClient, openClient } from '../client/https-client.ts'
-import type { KmsContext } from '../kms/verb.ts'
-import { formatGrantee } from './aws-enable.ts'
-import { type AwsCredential, signAwsRequest } from './aws-signing.ts'
-import { readTestClient } from './partner-files.ts'
-import { cleanUp, fetchStoreState, grantKey, requireServing, type Step, showSteps } from './store.ts'
+import {
+  type AwsCredential,
+  cleanUp,
+  fetchStoreState,
+  formatGrantee,
+  grantKey,
+  type HttpsClient,
+  type KmsContext,
+  openClient,
+  readTestClient,
+  requireServing,
+  requiresClientCertificate,
+  type Step,
+  showSteps,
+  signAwsRequest,
+} from 'warder/testing'
 
 const principal = 'arn:aws:iam::000000000000:role/warder-external-test'
 
@@ -26,7 +36,7 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
   const state = await fetchStoreState(context, 'aws')
   requireServing(state)
   const { kms, endpoints: places } = context
-  const certified = Array.isArray(state.client_names) && state.client_names.length > 0
+  const certified = requiresClientCertificate(state)
   const certificate = certified
     ? readTestClient(places.home, 'aws', 'warder external aws enable --client-ca FILE')
     : undefined

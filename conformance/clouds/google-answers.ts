@@ -1,5 +1,4 @@
-import type { HttpsClient } from '../client/https-client.ts'
-import type { Step } from './store.ts'
+import type { HttpsClient, Step } from 'warder/testing'
 
 export interface KaclsAnswer {
   readonly status: number

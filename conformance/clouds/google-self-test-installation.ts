@@ -4,12 +4,18 @@ import { join } from 'node:path'
 import { StartupError } from '@warder/base'
 import { kmsClient } from '@warder/client'
 import { formatSettingsToml } from '@warder/runtime/settings'
-import { openClient } from '../client/https-client.ts'
-import { configure } from '../installation/configuration.ts'
-import { findInitialPasswordFile, readEndpoints, toServer } from '../installation/endpoints.ts'
-import { createTempEnvironment, withStartedServices } from '../installation/temp-installation.ts'
-import { logIn, readAccount } from '../kms/account.ts'
-import type { KmsContext } from '../kms/verb.ts'
+import {
+  configure,
+  createTempEnvironment,
+  findInitialPasswordFile,
+  type KmsContext,
+  logIn,
+  openClient,
+  readAccount,
+  readEndpoints,
+  toServer,
+  withStartedServices,
+} from 'warder/testing'
 import { type AskKacls, createKaclsClient } from './google-answers.ts'
 import type { MockProviders } from './google-mock-providers.ts'
 
