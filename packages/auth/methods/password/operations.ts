@@ -76,125 +76,139 @@ function showChanged({ sessions }: PasswordServices, credential: Omit<Credential
 }
 
 /** @param methods the whole table: second factors are removed with their user */
-export const credentialOperations = (
+export function credentialOperations(
   methods: readonly MethodFacts[],
-): readonly Operation<PasswordServices>[] => [
-  define({
-    name: 'credentials.create',
-    route: post('/realms/{realm_id}/userpass'),
-    summary: 'Create a username and password',
-    tag,
-    access: realmAdmin,
-    pathParameters: RealmPath,
-    request: CredentialInput,
-    bodyLimit,
-    status: 201,
-    reply: ChangedCredentialReply,
-    errors: { 404: 'There is no such realm.', 409: 'A credential with this name exists in the realm.' },
-    async act({ path, body }, context) {
-      const { db, hasher } = context.services
-      if (body.username === undefined)
-        throw failure('bad_request', 'Invalid request body: username: is required.')
-      requireRealmOfPath(path.realm_id, body)
-      checkNewCredentialName(body.username)
-      const { password, ...rest } = readCredential(
-        body.username,
-        body,
-        readPasswordPolicy(context.services.config),
-      )
-      if (password === undefined)
-        throw failure('bad_request', 'Invalid request body: password_input: is required.')
-      await realmOrThrow(db, path.realm_id)
-      const taken = failure('conflict', 'A credential with this username exists already.')
-      if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
-      const passwordHash = await toStoredHash(password, hasher, hashOwner(context.request, path.realm_id))
-      const credential = { realm: path.realm_id, username: body.username, passwordHash, ...rest }
-      const shown = showCredential(credential)
-      context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
-      try {
-        // The name may already vote on approvals: through an identity provider, or a certificate that only
-        // another service knows.
-        const told = announceCredential(db, path.realm_id, body.username, context.services.now())
-        await context.commit([realmExists(path.realm_id), credentialInsertion(credential), ...told])
-      } catch (error) {
-        if (error instanceof UniqueViolation) throw taken
-        if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')
-        throw error
+): readonly Operation<PasswordServices>[] {
+  return [
+    createCredential,
+    listInRealm,
+    getCredential,
+    replaceCredential,
+    deleteCredential(methods),
+    listEverywhere,
+  ]
+}
+
+const createCredential = define({
+  name: 'credentials.create',
+  route: post('/realms/{realm_id}/userpass'),
+  summary: 'Create a username and password',
+  tag,
+  access: realmAdmin,
+  pathParameters: RealmPath,
+  request: CredentialInput,
+  bodyLimit,
+  status: 201,
+  reply: ChangedCredentialReply,
+  errors: { 404: 'There is no such realm.', 409: 'A credential with this name exists in the realm.' },
+  async act({ path, body }, context) {
+    const { db, hasher } = context.services
+    if (body.username === undefined)
+      throw failure('bad_request', 'Invalid request body: username: is required.')
+    requireRealmOfPath(path.realm_id, body)
+    checkNewCredentialName(body.username)
+    const { password, ...rest } = readCredential(
+      body.username,
+      body,
+      readPasswordPolicy(context.services.config),
+    )
+    if (password === undefined)
+      throw failure('bad_request', 'Invalid request body: password_input: is required.')
+    await realmOrThrow(db, path.realm_id)
+    const taken = failure('conflict', 'A credential with this username exists already.')
+    if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
+    const passwordHash = await toStoredHash(password, hasher, hashOwner(context.request, path.realm_id))
+    const credential = { realm: path.realm_id, username: body.username, passwordHash, ...rest }
+    const shown = showCredential(credential)
+    context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
+    try {
+      // The name may already vote on approvals: through an identity provider, or a certificate that only
+      // another service knows.
+      const told = announceCredential(db, path.realm_id, body.username, context.services.now())
+      await context.commit([realmExists(path.realm_id), credentialInsertion(credential), ...told])
+    } catch (error) {
+      if (error instanceof UniqueViolation) throw taken
+      if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')
+      throw error
+    }
+    return showChanged(context.services, credential)
+  },
+})
+
+const listInRealm = define({
+  name: 'credentials.list',
+  route: get('/realms/{realm_id}/userpass'),
+  summary: 'Credentials of a realm',
+  tag,
+  access: realmAdmin,
+  pathParameters: RealmPath,
+  queryParameters: PageQuery,
+  paged: true,
+  reply: Type.Array(CredentialReply),
+  errors: { 404: 'There is no such realm.' },
+  async act({ path, query }, { services }) {
+    await realmOrThrow(services.db, path.realm_id)
+    const read = (page: Page) => listCredentials(services.db, path.realm_id, page)
+    return listReply(readPage(query), read, ({ username }) => username, showCredential)
+  },
+})
+
+const getCredential = define({
+  name: 'credentials.get',
+  route: get('/realms/{realm_id}/userpass/{username}'),
+  summary: 'A credential',
+  tag,
+  access: realmAdmin,
+  pathParameters: CredentialPath,
+  reply: CredentialReply,
+  errors: { 404: 'There is no such credential.' },
+  act: async ({ path }, { services }) =>
+    showCredential(await credentialOrThrow(services, path.realm_id, path.username)),
+})
+
+const replaceCredential = define({
+  name: 'credentials.replace',
+  route: put('/realms/{realm_id}/userpass/{username}'),
+  summary: 'Replace a credential; without password_input the password is unchanged',
+  description:
+    'The name in the path applies. A new password ends the sessions that were created with the old one.',
+  tag,
+  access: realmAdmin,
+  pathParameters: CredentialPath,
+  request: CredentialInput,
+  bodyLimit,
+  reply: ChangedCredentialReply,
+  errors: { 404: 'There is no such credential.' },
+  async act({ path, body }, context) {
+    const { services } = context
+    const { realm_id: realm, username } = path
+    requireRealmOfPath(realm, body)
+    const { password, ...rest } = readCredential(username, body, readPasswordPolicy(services.config))
+    await credentialOrThrow(services, realm, username)
+    const owner = hashOwner(context.request, realm)
+    const passwordHash =
+      password === undefined ? undefined : await toStoredHash(password, services.hasher, owner)
+    return retryOnGuard(5, async () => {
+      const before = await credentialOrThrow(services, realm, username)
+      const after = { ...before, ...rest, passwordHash: passwordHash ?? before.passwordHash }
+      const details = {
+        before: showCredential(before),
+        after: showCredential(after),
+        password_changed: passwordHash !== undefined,
       }
-      return showChanged(context.services, credential)
-    },
-  }),
-  define({
-    name: 'credentials.list',
-    route: get('/realms/{realm_id}/userpass'),
-    summary: 'Credentials of a realm',
-    tag,
-    access: realmAdmin,
-    pathParameters: RealmPath,
-    queryParameters: PageQuery,
-    paged: true,
-    reply: Type.Array(CredentialReply),
-    errors: { 404: 'There is no such realm.' },
-    async act({ path, query }, { services }) {
-      await realmOrThrow(services.db, path.realm_id)
-      const read = (page: Page) => listCredentials(services.db, path.realm_id, page)
-      return listReply(readPage(query), read, ({ username }) => username, showCredential)
-    },
-  }),
-  define({
-    name: 'credentials.get',
-    route: get('/realms/{realm_id}/userpass/{username}'),
-    summary: 'A credential',
-    tag,
-    access: realmAdmin,
-    pathParameters: CredentialPath,
-    reply: CredentialReply,
-    errors: { 404: 'There is no such credential.' },
-    act: async ({ path }, { services }) =>
-      showCredential(await credentialOrThrow(services, path.realm_id, path.username)),
-  }),
-  define({
-    name: 'credentials.replace',
-    route: put('/realms/{realm_id}/userpass/{username}'),
-    summary: 'Replace a credential; without password_input the password is unchanged',
-    description:
-      'The name in the path applies. A new password ends the sessions that were created with the old one.',
-    tag,
-    access: realmAdmin,
-    pathParameters: CredentialPath,
-    request: CredentialInput,
-    bodyLimit,
-    reply: ChangedCredentialReply,
-    errors: { 404: 'There is no such credential.' },
-    async act({ path, body }, context) {
-      const { services } = context
-      const { realm_id: realm, username } = path
-      requireRealmOfPath(realm, body)
-      const { password, ...rest } = readCredential(username, body, readPasswordPolicy(services.config))
-      await credentialOrThrow(services, realm, username)
-      const owner = hashOwner(context.request, realm)
-      const passwordHash =
-        password === undefined ? undefined : await toStoredHash(password, services.hasher, owner)
-      return retryOnGuard(5, async () => {
-        const before = await credentialOrThrow(services, realm, username)
-        const after = { ...before, ...rest, passwordHash: passwordHash ?? before.passwordHash }
-        const details = {
-          before: showCredential(before),
-          after: showCredential(after),
-          password_changed: passwordHash !== undefined,
-        }
-        context.audit({ realm, object: username, details })
-        const end = { at: services.now(), reason: 'password_changed' } as const
-        const ended = passwordHash === undefined ? [] : passwordSessionsEnd(services.db, realm, username, end)
-        const told =
-          passwordHash === undefined ? [] : announceCredential(services.db, realm, username, end.at)
-        const results = await context.commit([credentialUpdate(after), ...told, ...ended])
-        countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : countEndedSessions(results))
-        return showChanged(services, after)
-      })
-    },
-  }),
-  define({
+      context.audit({ realm, object: username, details })
+      const end = { at: services.now(), reason: 'password_changed' } as const
+      const ended = passwordHash === undefined ? [] : passwordSessionsEnd(services.db, realm, username, end)
+      const told = passwordHash === undefined ? [] : announceCredential(services.db, realm, username, end.at)
+      const results = await context.commit([credentialUpdate(after), ...told, ...ended])
+      countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : countEndedSessions(results))
+      return showChanged(services, after)
+    })
+  },
+})
+
+function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordServices> {
+  return define({
     name: 'credentials.delete',
     route: del('/realms/{realm_id}/userpass/{username}'),
     summary: 'Delete a credential, its TOTP enrollment and its sessions',
@@ -220,21 +234,22 @@ export const credentialOperations = (
       ])
       countSessions(metrics, 'revoked', countEndedSessions(results))
     },
-  }),
-  define({
-    name: 'credentials.list_all',
-    route: get('/admins/userpass'),
-    summary: 'Credentials of every realm',
-    description: 'Ordered by realm and name; `after` is `realm/username`.',
-    tag,
-    access: superAdmin,
-    queryParameters: PageQuery,
-    paged: true,
-    reply: Type.Array(CredentialReply),
-    act({ query }, { services }) {
-      const read = (page: Page) => listEveryCredential(services.db, page)
-      const toCursor = ({ realm, username }: Credential) => `${realm}/${username}`
-      return listReply(readPage(query), read, toCursor, showCredential)
-    },
-  }),
-]
+  })
+}
+
+const listEverywhere = define({
+  name: 'credentials.list_all',
+  route: get('/admins/userpass'),
+  summary: 'Credentials of every realm',
+  description: 'Ordered by realm and name; `after` is `realm/username`.',
+  tag,
+  access: superAdmin,
+  queryParameters: PageQuery,
+  paged: true,
+  reply: Type.Array(CredentialReply),
+  act({ query }, { services }) {
+    const read = (page: Page) => listEveryCredential(services.db, page)
+    const toCursor = ({ realm, username }: Credential) => `${realm}/${username}`
+    return listReply(readPage(query), read, toCursor, showCredential)
+  },
+})

@@ -62,8 +62,12 @@ async function requireUser(
 }
 
 /** @param methods the whole table: users of each may enroll */
-export const totpOperations = (methods: readonly MethodFacts[]): readonly Operation<LoginServices>[] => [
-  define({
+export function totpOperations(methods: readonly MethodFacts[]): readonly Operation<LoginServices>[] {
+  return [generateSecret(methods), enrollUser(methods), removeEnrollment]
+}
+
+function generateSecret(methods: readonly MethodFacts[]): Operation<LoginServices> {
+  return define({
     name: 'totp.generate',
     route: post('/realms/{realm_id}/totp/generate'),
     summary: 'Generate a TOTP secret for a user; nothing is stored',
@@ -84,8 +88,11 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
         otpauth_url: otpauthUrl(issuer, body.username, secret, readCodeParams(realm)),
       }
     },
-  }),
-  define({
+  })
+}
+
+function enrollUser(methods: readonly MethodFacts[]): Operation<LoginServices> {
+  return define({
     name: 'totp.verify',
     route: post('/realms/{realm_id}/totp/verify'),
     summary: 'Enroll a user after proof of possession of the secret',
@@ -124,22 +131,23 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
         throw error
       }
     },
-  }),
-  define({
-    name: 'totp.disable',
-    route: del('/realms/{realm_id}/totp/{username}'),
-    summary: 'Remove the TOTP enrollment of a user',
-    tag,
-    access: realmAdmin,
-    pathParameters: Type.Intersect([RealmPath, Type.Object({ username: Username })]),
-    async act({ path }, context) {
-      context.audit({ realm: path.realm_id, object: path.username })
-      const { db, now } = context.services
-      const isEnrolled = (await findTotp(db, path.realm_id, path.username)) !== undefined
-      await context.commit([
-        totpRemoval(path.realm_id, path.username),
-        ...(isEnrolled ? announceCredential(db, path.realm_id, path.username, now()) : []),
-      ])
-    },
-  }),
-]
+  })
+}
+
+const removeEnrollment = define({
+  name: 'totp.disable',
+  route: del('/realms/{realm_id}/totp/{username}'),
+  summary: 'Remove the TOTP enrollment of a user',
+  tag,
+  access: realmAdmin,
+  pathParameters: Type.Intersect([RealmPath, Type.Object({ username: Username })]),
+  async act({ path }, context) {
+    context.audit({ realm: path.realm_id, object: path.username })
+    const { db, now } = context.services
+    const isEnrolled = (await findTotp(db, path.realm_id, path.username)) !== undefined
+    await context.commit([
+      totpRemoval(path.realm_id, path.username),
+      ...(isEnrolled ? announceCredential(db, path.realm_id, path.username, now()) : []),
+    ])
+  },
+})
