@@ -55,7 +55,11 @@ const time = (ms: number): string => new Date(ms).toISOString()
 
 /** Credentials and accounts of an authority that is open for ACME. */
 export function accountManagement(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
-  const newCredential = define({
+  return [createCredential(environment), credentialList, deleteCredential, accountList, revokeAccount]
+}
+
+function createCredential(environment: AcmeEnvironment): Operation<AcmeServices> {
+  return define({
     ...managementRow,
     name: 'pki.acme.credentials.create',
     route: post('/v1/pki/authorities/{id}/acme/credentials'),
@@ -90,101 +94,100 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
       }
     },
   })
-  const credentials = define({
-    ...managementRow,
-    name: 'pki.acme.credentials.list',
-    route: get('/v1/pki/authorities/{id}/acme/credentials'),
-    summary: 'The credentials of an authority, without their keys',
-    pathParameters: path,
-    queryParameters: Page,
-    paged: true,
-    reply: Type.Object({
-      credentials: Type.Array(ListedCredential),
-      next: Type.Optional(Type.String()),
-    }),
-    async act({ path: { id }, query }, context) {
-      await requireAuthority(context, id, 'authorize')
-      const found = await listCredentials(context.services.db, id, {
-        after: query.after ?? '',
-        limit: perPage + 1,
-      })
-      const shown = found.slice(0, perPage)
-      const next = found.length > perPage ? shown.at(-1)?.id : undefined
-      const json = {
-        credentials: shown.map(({ id: kid, owner, name, createdAt, expiresAt, account }) => ({
-          kid,
-          owner,
-          name,
-          created_at: time(createdAt),
-          expires_at: time(expiresAt),
-          ...(account !== undefined && { account }),
-        })),
-        ...(next !== undefined && { next }),
-      }
-      return pageReply(json, next)
-    },
-  })
-  const removeOne = define({
-    ...managementRow,
-    name: 'pki.acme.credentials.delete',
-    route: del('/v1/pki/authorities/{id}/acme/credentials/{kid}'),
-    summary: 'Take a credential back; an account that was bound with it stays',
-    pathParameters: Type.Object({ id: Type.String(), kid: Type.String() }),
-    status: 204,
-    async act({ path: { id, kid } }, context) {
-      await requireAuthority(context, id, 'authorize')
-      context.audit({ details: { credential: kid } })
-      await orNotFound(context.commit([removeCredential(id, kid)]), 'There is no such credential.')
-    },
-  })
-  const accounts = define({
-    ...managementRow,
-    name: 'pki.acme.accounts.list',
-    route: get('/v1/pki/authorities/{id}/acme/accounts'),
-    summary: 'The ACME accounts of an authority',
-    pathParameters: path,
-    queryParameters: Page,
-    paged: true,
-    reply: Type.Object({
-      accounts: Type.Array(ListedAccount),
-      next: Type.Optional(Type.String()),
-    }),
-    async act({ path: { id }, query }, context) {
-      await requireAuthority(context, id, 'authorize')
-      const found = await listAccounts(context.services.db, id, {
-        after: query.after ?? '',
-        limit: perPage + 1,
-      })
-      const shown = found.slice(0, perPage)
-      const next = found.length > perPage ? shown.at(-1)?.id : undefined
-      const json = {
-        accounts: shown.map((account) => ({
-          id: account.id,
-          owner: account.owner,
-          status: account.status,
-          contact: account.contact,
-          created_at: time(account.createdAt),
-          ...(account.credential !== undefined && { credential: account.credential }),
-        })),
-        ...(next !== undefined && { next }),
-      }
-      return pageReply(json, next)
-    },
-  })
-  const revokeAccount = define({
-    ...managementRow,
-    name: 'pki.acme.accounts.revoke',
-    route: del('/v1/pki/authorities/{id}/acme/accounts/{account}'),
-    summary: 'Take an account its access; its certificates stay valid',
-    pathParameters: Type.Object({ id: Type.String(), account: Type.String() }),
-    status: 204,
-    async act({ path: { id, account } }, context) {
-      await requireAuthority(context, id, 'authorize')
-      context.audit({ details: { acme_account: account } })
-      const found = await findAccount(context.services.db, id, account)
-      if (found === undefined) throw failure('not_found', 'There is no such account.')
-      await orConflict(context.commit([updateAccount(found, { status: 'revoked' })]))
-    },
-  })
-  return [newCredential, credentials, removeOne, accounts, revokeAccount]
+}
+
+const credentialList = define({
+  ...managementRow,
+  name: 'pki.acme.credentials.list',
+  route: get('/v1/pki/authorities/{id}/acme/credentials'),
+  summary: 'The credentials of an authority, without their keys',
+  pathParameters: path,
+  queryParameters: Page,
+  paged: true,
+  reply: Type.Object({
+    credentials: Type.Array(ListedCredential),
+    next: Type.Optional(Type.String()),
+  }),
+  async act({ path: { id }, query }, context) {
+    await requireAuthority(context, id, 'authorize')
+    const { db } = context.services
+    const { rows, next } = await readPage((page) => listCredentials(db, id, page), query.after)
+    const credentials = rows.map(({ id: kid, owner, name, createdAt, expiresAt, account }) => ({
+      kid,
+      owner,
+      name,
+      created_at: time(createdAt),
+      expires_at: time(expiresAt),
+      ...(account !== undefined && { account }),
+    }))
+    return pageReply({ credentials, ...(next !== undefined && { next }) }, next)
+  },
+})
+
+const deleteCredential = define({
+  ...managementRow,
+  name: 'pki.acme.credentials.delete',
+  route: del('/v1/pki/authorities/{id}/acme/credentials/{kid}'),
+  summary: 'Take a credential back; an account that was bound with it stays',
+  pathParameters: Type.Object({ id: Type.String(), kid: Type.String() }),
+  status: 204,
+  async act({ path: { id, kid } }, context) {
+    await requireAuthority(context, id, 'authorize')
+    context.audit({ details: { credential: kid } })
+    await orNotFound(context.commit([removeCredential(id, kid)]), 'There is no such credential.')
+  },
+})
+
+const accountList = define({
+  ...managementRow,
+  name: 'pki.acme.accounts.list',
+  route: get('/v1/pki/authorities/{id}/acme/accounts'),
+  summary: 'The ACME accounts of an authority',
+  pathParameters: path,
+  queryParameters: Page,
+  paged: true,
+  reply: Type.Object({
+    accounts: Type.Array(ListedAccount),
+    next: Type.Optional(Type.String()),
+  }),
+  async act({ path: { id }, query }, context) {
+    await requireAuthority(context, id, 'authorize')
+    const { db } = context.services
+    const { rows, next } = await readPage((page) => listAccounts(db, id, page), query.after)
+    const accounts = rows.map((account) => ({
+      id: account.id,
+      owner: account.owner,
+      status: account.status,
+      contact: account.contact,
+      created_at: time(account.createdAt),
+      ...(account.credential !== undefined && { credential: account.credential }),
+    }))
+    return pageReply({ accounts, ...(next !== undefined && { next }) }, next)
+  },
+})
+
+const revokeAccount = define({
+  ...managementRow,
+  name: 'pki.acme.accounts.revoke',
+  route: del('/v1/pki/authorities/{id}/acme/accounts/{account}'),
+  summary: 'Take an account its access; its certificates stay valid',
+  pathParameters: Type.Object({ id: Type.String(), account: Type.String() }),
+  status: 204,
+  async act({ path: { id, account } }, context) {
+    await requireAuthority(context, id, 'authorize')
+    context.audit({ details: { acme_account: account } })
+    const found = await findAccount(context.services.db, id, account)
+    if (found === undefined) throw failure('not_found', 'There is no such account.')
+    await orConflict(context.commit([updateAccount(found, { status: 'revoked' })]))
+  },
+})
+
+/** Reads one row more than a page has: it tells whether another page follows. */
+async function readPage<Row extends { readonly id: string }>(
+  read: (page: { readonly after: string; readonly limit: number }) => Promise<readonly Row[]>,
+  after = '',
+): Promise<{ readonly rows: readonly Row[]; readonly next: string | undefined }> {
+  const found = await read({ after, limit: perPage + 1 })
+  const rows = found.slice(0, perPage)
+  return { rows, next: found.length > perPage ? rows.at(-1)?.id : undefined }
 }
