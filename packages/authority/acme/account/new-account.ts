@@ -1,5 +1,5 @@
 import { newObjectId } from '@warder/keys'
-import { type Operation, post } from '@warder/server'
+import { type Operation, type OperationContext, post } from '@warder/server'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/storage'
 import Type from 'typebox'
 import { acmeProblem } from '../protocol/problem.ts'
@@ -19,33 +19,8 @@ const hour = 3_600_000
 
 /** `POST …/new-account` (RFC 8555 §7.3): creates an account for the request's key, or returns its existing account. */
 export function newAccountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
+  /** Verified bindings of requests that are under way. */
   const credentials = new WeakMap<AcmeCaller, Credential>()
-
-  /** The user that the account acts for. A client that may not have an account is refused here, before other checks. */
-  async function findOwner(caller: AcmeCaller, services: AcmeServices): Promise<string> {
-    const { directory, key } = caller
-    const { db, clock } = services
-    const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
-    if (existing !== undefined) return existing.owner
-    const { onlyReturnExisting, externalAccountBinding } = payloadObject(caller)
-    if (onlyReturnExisting === true) throw acmeProblem('accountDoesNotExist', 'The key has no account here.')
-    if (externalAccountBinding !== undefined) {
-      const credential = await verifyBinding(services, caller, externalAccountBinding)
-      credentials.set(caller, credential)
-      return credential.owner
-    }
-    if (directory.settings.externalAccountRequired)
-      throw acmeProblem(
-        'externalAccountRequired',
-        'An account here is bound with a credential (external account binding): ask those who run the authority.',
-      )
-    if ((await countAccounts(db, directory.authorityId, clock.now() - hour)) >= maxAccountsPerHour)
-      throw acmeProblem('rateLimited', 'Too many accounts were made in this hour.', {
-        retryAfterSeconds: 600,
-      })
-    return directory.openedBy
-  }
-
   return define({
     ...resourceRow(environment),
     name: 'acme.new_account',
@@ -56,55 +31,106 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
     status: 201,
     errors: { ...resourceErrors, 200: 'The key has an account already.' },
     authenticate: byKey(environment, ['jwk'], async (caller, context) => {
-      const name = await findOwner(caller, context.services)
+      const { name, credential } = await findOwner(caller, context.services)
+      if (credential !== undefined) credentials.set(caller, credential)
       await admit(context, { name, method: 'acme' })
       return name
     }),
     async act(_input, context) {
       const caller = readCaller(context)
-      const { directory, key, urls } = caller
-      const { services, principal } = context
-      const { db, clock } = services
-      const reply = (account: Account, status: number) => {
-        if (account.status !== 'valid')
-          throw acmeProblem('unauthorized', `The account of this key is ${account.status}.`)
-        context.audit({ details: { acme_account: account.id } })
-        const location = urls.account(account.id)
-        return resourceReply(environment, urls, { status, location, json: accountObject(account, urls) })
-      }
-      const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
-      if (existing !== undefined) return reply(existing, 200)
-      const { contact, termsOfServiceAgreed } = payloadObject(caller)
-      if (directory.settings.termsOfService !== undefined && termsOfServiceAgreed !== true)
-        throw acmeProblem('userActionRequired', 'The terms of service have to be agreed to.')
-      const credential = credentials.get(caller)
-      const now = clock.now()
-      const account: Omit<Account, 'version'> = {
-        id: newObjectId(now),
-        authorityId: directory.authorityId,
-        thumbprint: key.thumbprint,
-        jwk: JSON.stringify(key.jwk),
-        status: 'valid',
-        contact: readContacts(contact),
-        owner: principal?.name ?? directory.openedBy,
-        credential: credential?.id,
-        createdAt: now,
-      }
-      context.audit({ details: { acme_account: account.id, credential: credential?.id } })
-      const changes: Change[] = [insertAccount(account)]
-      if (credential !== undefined) changes.push(bindCredential(credential.id, account.id, now))
-      try {
-        await context.commit(changes)
-      } catch (error) {
-        if (error instanceof GuardFailed)
-          throw acmeProblem('unauthorized', 'The external account binding is not accepted.')
-        if (!(error instanceof UniqueViolation)) throw error
-        // Two requests with the same key arrived at the same time.
-        const winner = await findAccountByKey(db, directory.authorityId, key.thumbprint)
-        if (winner !== undefined) return reply(winner, 200)
-        throw error
-      }
-      return reply({ ...account, version: 1 }, 201)
+      const { account, status } = await findOrCreate(caller, context, credentials.get(caller))
+      if (account.status !== 'valid')
+        throw acmeProblem('unauthorized', `The account of this key is ${account.status}.`)
+      context.audit({ details: { acme_account: account.id } })
+      const { urls } = caller
+      const location = urls.account(account.id)
+      return resourceReply(environment, urls, { status, location, json: accountObject(account, urls) })
     },
   })
+}
+
+/**
+ * The user that the account acts for, and the credential that names this user. A client that may not have an account is
+ * refused here, before other checks.
+ */
+async function findOwner(
+  caller: AcmeCaller,
+  services: AcmeServices,
+): Promise<{ readonly name: string; readonly credential?: Credential }> {
+  const { directory, key } = caller
+  const { db, clock } = services
+  const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
+  if (existing !== undefined) return { name: existing.owner }
+  const { onlyReturnExisting, externalAccountBinding } = payloadObject(caller)
+  if (onlyReturnExisting === true) throw acmeProblem('accountDoesNotExist', 'The key has no account here.')
+  if (externalAccountBinding !== undefined) {
+    const credential = await verifyBinding(services, caller, externalAccountBinding)
+    return { name: credential.owner, credential }
+  }
+  if (directory.settings.externalAccountRequired)
+    throw acmeProblem(
+      'externalAccountRequired',
+      'An account here is bound with a credential (external account binding): ask those who run the authority.',
+    )
+  if ((await countAccounts(db, directory.authorityId, clock.now() - hour)) >= maxAccountsPerHour)
+    throw acmeProblem('rateLimited', 'Too many accounts were made in this hour.', { retryAfterSeconds: 600 })
+  return { name: directory.openedBy }
+}
+
+interface AccountAndStatus {
+  readonly account: Account
+  readonly status: 200 | 201
+}
+
+async function findOrCreate(
+  caller: AcmeCaller,
+  context: OperationContext<AcmeServices>,
+  credential: Credential | undefined,
+): Promise<AccountAndStatus> {
+  const { directory, key } = caller
+  const { db, clock } = context.services
+  const find = () => findAccountByKey(db, directory.authorityId, key.thumbprint)
+  const existing = await find()
+  if (existing !== undefined) return { account: existing, status: 200 }
+  const now = clock.now()
+  const account = buildAccount(caller, context.principal?.name ?? directory.openedBy, credential, now)
+  context.audit({ details: { acme_account: account.id, credential: credential?.id } })
+  const changes: Change[] = [insertAccount(account)]
+  if (credential !== undefined) changes.push(bindCredential(credential.id, account.id, now))
+  try {
+    await context.commit(changes)
+  } catch (error) {
+    if (error instanceof GuardFailed)
+      throw acmeProblem('unauthorized', 'The external account binding is not accepted.')
+    if (!(error instanceof UniqueViolation)) throw error
+    // Two requests with the same key arrived at the same time.
+    const winner = await find()
+    if (winner !== undefined) return { account: winner, status: 200 }
+    throw error
+  }
+  return { account: { ...account, version: 1 }, status: 201 }
+}
+
+/** @throws userActionRequired when the terms of service are not agreed to */
+function buildAccount(
+  caller: AcmeCaller,
+  owner: string,
+  credential: Credential | undefined,
+  createdAt: number,
+): Omit<Account, 'version'> {
+  const { directory, key } = caller
+  const { contact, termsOfServiceAgreed } = payloadObject(caller)
+  if (directory.settings.termsOfService !== undefined && termsOfServiceAgreed !== true)
+    throw acmeProblem('userActionRequired', 'The terms of service have to be agreed to.')
+  return {
+    id: newObjectId(createdAt),
+    authorityId: directory.authorityId,
+    thumbprint: key.thumbprint,
+    jwk: JSON.stringify(key.jwk),
+    status: 'valid',
+    contact: readContacts(contact),
+    owner,
+    credential: credential?.id,
+    createdAt,
+  }
 }
