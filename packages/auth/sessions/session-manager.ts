@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger, Metrics } from '@warder/base'
 import { type Clock, unixSeconds } from '@warder/base'
-import { createTokenCache } from '@warder/server'
+import { createTokenCache, type TokenCache } from '@warder/server'
 import type { Seal } from '@warder/storage'
-import { type Change, createUnchangedRows, type Database } from '@warder/storage'
+import { type Change, createUnchangedRows, type Database, type UnchangedRows } from '@warder/storage'
 import { countSessions } from '../counting/counting.ts'
 import type { AuthClaims, IdentifiedSubject, Subject } from '../identity/claims.ts'
 import { maxSessionAgeSeconds, type Realm } from '../realms/realm.ts'
@@ -48,7 +48,7 @@ const maxCachedSessions = 5000
 
 const sealContext = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
 
-export function createSessionManager(parts: {
+interface SessionParts {
   readonly db: Database
   readonly seal: Seal
   readonly signer: Signer
@@ -56,21 +56,101 @@ export function createSessionManager(parts: {
   readonly log: Logger
   readonly metrics: Metrics
   readonly issuer: string
-}): SessionManager {
-  const { db, seal, signer, clock, log, metrics, issuer } = parts
-  const tokenCache = createTokenCache<AuthClaims>({ capacity: maxCachedTokens, clock })
-  const sessionCache = createUnchangedRows<Session>(db, maxCachedSessions)
+}
 
-  function claimsFrom(token: string, connection: object): AuthClaims | undefined {
-    const known = tokenCache.get(token, connection)
+export function createSessionManager(parts: SessionParts): SessionManager {
+  return new StoredSessions(parts)
+}
+
+class StoredSessions implements SessionManager {
+  readonly #parts: SessionParts
+  readonly #tokenCache: TokenCache<AuthClaims>
+  readonly #sessionCache: UnchangedRows<Session>
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    this.#tokenCache = createTokenCache({ capacity: maxCachedTokens, clock: parts.clock })
+    this.#sessionCache = createUnchangedRows(parts.db, maxCachedSessions)
+  }
+
+  create(subject: IdentifiedSubject, realm: Realm): { session: Session; cookie: string; insertion: Change } {
+    const { seal, signer, clock, issuer } = this.#parts
+    const createdAt = unixSeconds(clock)
+    const id = randomUUID()
+    const ages = {
+      createdAt,
+      maxAge: realm.session_max_age_seconds,
+      maxStaleAge: realm.session_max_stale_age_seconds,
+    }
+    const session: Session = {
+      id,
+      realm: realm.id,
+      username: subject.username,
+      scheme: subject.scheme,
+      certificateSha256: subject.certificateSha256,
+      ...ages,
+      endsAt: endAfterUse(ages, createdAt),
+    }
+    const cookie = signer.sign(toClaims(session, subject, issuer))
+    const sealed = seal.seal(sealContext(id), Buffer.from(cookie))
+    return { session, cookie, insertion: sessionInsertion(session, sealed) }
+  }
+
+  cookieSize(subject: Subject, realm: string): number {
+    const { signer, clock, issuer } = this.#parts
+    const { username, scheme, certificateSha256 } = subject
+    const ages = {
+      createdAt: unixSeconds(clock),
+      maxAge: maxSessionAgeSeconds,
+      maxStaleAge: maxSessionAgeSeconds,
+    }
+    const session = { id: randomUUID(), realm, username, scheme, certificateSha256, ...ages, endsAt: 0 }
+    const claims = toClaims(session, { ...subject, subjectId: randomUUID() }, issuer)
+    return Buffer.byteLength(setSessionCookie(signer.sign(claims), maxSessionAgeSeconds))
+  }
+
+  async authenticate(cookie: string, connection: object): Promise<AuthenticatedSession | undefined> {
+    const claims = this.#readClaims(cookie, connection)
+    if (claims === undefined) return undefined
+    const session = await this.use(claims.jti)
+    if (session === undefined) return undefined
+    // The database row is authoritative: a token with other values was not issued for this session.
+    const same =
+      session.username === claims.sub && session.realm === claims.as_rid && session.scheme === claims.as_as
+    return same ? { session, claims } : undefined
+  }
+
+  async use(id: string): Promise<Session | undefined> {
+    const { db, clock } = this.#parts
+    const session = await this.#sessionCache.get(id, () => findSession(db, id))
+    const now = unixSeconds(clock)
+    if (session === undefined) return undefined
+    if (!isLive(session, now)) {
+      await this.#removeEnded(id, now)
+      return undefined
+    }
+    await this.#countUse(session, now)
+    return session
+  }
+
+  async readCookie(id: string): Promise<string | undefined> {
+    const { db, seal } = this.#parts
+    const sealed = await findSealedCookie(db, id)
+    if (sealed === undefined) return undefined
+    return Buffer.from(await seal.open(sealContext(id), sealed)).toString('utf8')
+  }
+
+  #readClaims(token: string, connection: object): AuthClaims | undefined {
+    const known = this.#tokenCache.get(token, connection)
     if (known !== undefined) return known
-    const claims = signer.verify(token) as AuthClaims | undefined
-    if (claims !== undefined) tokenCache.put(token, claims, claims.exp)
+    const claims = this.#parts.signer.verify(token) as AuthClaims | undefined
+    if (claims !== undefined) this.#tokenCache.put(token, claims, claims.exp)
     return claims
   }
 
   /** Extends the session. A failed write must not fail the request: the next use writes again. */
-  async function countUse(session: Session, now: number): Promise<void> {
+  async #countUse(session: Session, now: number): Promise<void> {
+    const { db, log } = this.#parts
     const end = findNewEnd(session, now)
     if (end === undefined) return
     try {
@@ -81,75 +161,13 @@ export function createSessionManager(parts: {
   }
 
   /** Deletes a session that was seen to have ended: it must not become valid again when the clock is set back. */
-  async function removeEnded(id: string, now: number): Promise<void> {
+  async #removeEnded(id: string, now: number): Promise<void> {
+    const { db, log, metrics } = this.#parts
     try {
       const [removed] = await db.commit([sessionRemovalIfEnded(id, now)])
       countSessions(metrics, 'swept', removed?.changes ?? 0)
     } catch (error) {
       log.warn({ detail: String(error) }, 'a session that has ended could not be removed')
     }
-  }
-
-  async function use(id: string): Promise<Session | undefined> {
-    const session = await sessionCache.get(id, () => findSession(db, id))
-    const now = unixSeconds(clock)
-    if (session === undefined) return undefined
-    if (!isLive(session, now)) {
-      await removeEnded(id, now)
-      return undefined
-    }
-    await countUse(session, now)
-    return session
-  }
-
-  return {
-    create(subject, realm) {
-      const createdAt = unixSeconds(clock)
-      const id = randomUUID()
-      const ages = {
-        createdAt,
-        maxAge: realm.session_max_age_seconds,
-        maxStaleAge: realm.session_max_stale_age_seconds,
-      }
-      const session: Session = {
-        id,
-        realm: realm.id,
-        username: subject.username,
-        scheme: subject.scheme,
-        certificateSha256: subject.certificateSha256,
-        ...ages,
-        endsAt: endAfterUse(ages, createdAt),
-      }
-      const cookie = signer.sign(toClaims(session, subject, issuer))
-      const sealed = seal.seal(sealContext(id), Buffer.from(cookie))
-      return { session, cookie, insertion: sessionInsertion(session, sealed) }
-    },
-    cookieSize(subject, realm) {
-      const { username, scheme, certificateSha256 } = subject
-      const ages = {
-        createdAt: unixSeconds(clock),
-        maxAge: maxSessionAgeSeconds,
-        maxStaleAge: maxSessionAgeSeconds,
-      }
-      const session = { id: randomUUID(), realm, username, scheme, certificateSha256, ...ages, endsAt: 0 }
-      const claims = toClaims(session, { ...subject, subjectId: randomUUID() }, issuer)
-      return Buffer.byteLength(setSessionCookie(signer.sign(claims), maxSessionAgeSeconds))
-    },
-    async authenticate(cookie, connection) {
-      const claims = claimsFrom(cookie, connection)
-      if (claims === undefined) return undefined
-      const session = await use(claims.jti)
-      if (session === undefined) return undefined
-      // The database row is authoritative: a token with other values was not issued for this session.
-      const same =
-        session.username === claims.sub && session.realm === claims.as_rid && session.scheme === claims.as_as
-      return same ? { session, claims } : undefined
-    },
-    use,
-    async readCookie(id) {
-      const sealed = await findSealedCookie(db, id)
-      if (sealed === undefined) return undefined
-      return Buffer.from(await seal.open(sealContext(id), sealed)).toString('utf8')
-    },
   }
 }
