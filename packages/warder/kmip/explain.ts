@@ -69,86 +69,116 @@ export interface Explanation {
  * rejects: it continues where a decoder stops, and reports each error with its offset.
  */
 export function explain(bytes: Buffer, options: ExplainOptions): Explanation {
-  const lines: string[] = []
-  const problems: string[] = []
-  readItems(0, { end: bytes.length, indent: 0, attributeName: undefined })
+  const reading: Reading = { bytes, options, lines: [], problems: [] }
+  readItems(reading, 0, { end: bytes.length, indent: 0, attributeName: undefined })
+  const { lines, problems } = reading
   return { lines, problems }
+}
 
-  function addProblem(at: number, sentence: string): void {
-    problems.push(`at byte ${at}: ${sentence}`)
-  }
+/** The bytes, and the explanation as it grows. */
+interface Reading {
+  readonly bytes: Buffer
+  readonly options: ExplainOptions
+  readonly lines: string[]
+  readonly problems: string[]
+}
 
-  function readItems(start: number, level: Level): void {
-    let at = start
-    while (at < level.end && lines.length < maxLines) {
-      if (level.end - at < 8) {
-        addProblem(at, `only ${level.end - at} bytes are left, but an item header has 8`)
-        return
-      }
-      at = readItem(at, level)
+interface Header {
+  readonly tag: number
+  readonly type: number
+  /** As the header states it. */
+  readonly length: number
+}
+
+function addProblem({ problems }: Reading, at: number, sentence: string): void {
+  problems.push(`at byte ${at}: ${sentence}`)
+}
+
+function readItems(reading: Reading, start: number, level: Level): void {
+  let at = start
+  while (at < level.end && reading.lines.length < maxLines) {
+    if (level.end - at < 8) {
+      addProblem(reading, at, `only ${level.end - at} bytes are left, but an item header has 8`)
+      return
     }
+    at = readItem(reading, at, level)
   }
+}
 
-  function readItem(at: number, level: Level): number {
-    const tag = bytes.readUIntBE(at, 3)
-    const type = bytes.readUInt8(at + 3)
-    const length = bytes.readUInt32BE(at + 4)
-    const begin = at + 8
-    const padded = type === 1 ? length : Math.ceil(length / 8) * 8
-    if (tagName(tag) === undefined && tag >>> 16 !== 0x54)
-      addProblem(at, `${tagText(tag)} is not a tag of the standard`)
-    const typeName = typeNames[type]
-    if (typeName === undefined) addProblem(at + 3, `${type} is not a type`)
-    const expected = fixedLengths[type]
-    if (expected !== undefined && length !== expected)
-      addProblem(at + 4, `${typeName} has length ${length}, not ${expected}`)
-    if (type === 1 && length % 8 !== 0)
-      addProblem(at + 4, `the length ${length} of a structure is not a multiple of 8`)
-    const available = Math.min(length, level.end - begin)
-    if (available < length)
-      addProblem(
-        at + 4,
-        `the length is ${length}, but only ${Math.max(0, available)} bytes are left in the enclosing structure`,
-      )
-    const head = `${String(at).padStart(5)}  ${'  '.repeat(level.indent)}${tagText(tag)}`
-    const value = bytes.subarray(begin, begin + available)
-    if (type === 1) {
-      lines.push(`${head}  (${length} bytes)`)
-      if (level.indent + 1 >= maxDepth) addProblem(at, `structures are nested more than ${maxDepth} deep`)
-      else readItems(begin, { end: begin + available, indent: level.indent + 1, attributeName: undefined })
-    } else {
-      lines.push(`${head}  ${typeName ?? `type ${type}`}  ${formatValue(tag, type, value, level)}`)
-      if (bytes.subarray(begin + available, Math.min(begin + padded, level.end)).some((byte) => byte !== 0))
-        addProblem(begin + length, 'the padding is not zero')
-      if (tag === Tag.AttributeName && type === 7) level.attributeName = value.toString('utf8')
-    }
-    return begin + padded
+/** @returns where the next item begins */
+function readItem(reading: Reading, at: number, level: Level): number {
+  const { bytes, lines, options } = reading
+  const header = readHeader(reading, at)
+  const { tag, type, length } = header
+  const begin = at + 8
+  const available = Math.min(length, level.end - begin)
+  if (available < length)
+    addProblem(
+      reading,
+      at + 4,
+      `the length is ${length}, but only ${Math.max(0, available)} bytes are left in the enclosing structure`,
+    )
+  const head = `${String(at).padStart(5)}  ${'  '.repeat(level.indent)}${tagText(tag)}`
+  if (type === 1) {
+    lines.push(`${head}  (${length} bytes)`)
+    const inner = { end: begin + available, indent: level.indent + 1, attributeName: undefined }
+    if (inner.indent >= maxDepth) addProblem(reading, at, `structures are nested more than ${maxDepth} deep`)
+    else readItems(reading, begin, inner)
+    return begin + length
   }
+  const value = bytes.subarray(begin, begin + available)
+  const padded = Math.ceil(length / 8) * 8
+  lines.push(`${head}  ${typeNames[type] ?? `type ${type}`}  ${formatValue(header, value, level, options)}`)
+  if (bytes.subarray(begin + available, Math.min(begin + padded, level.end)).some((byte) => byte !== 0))
+    addProblem(reading, begin + length, 'the padding is not zero')
+  if (tag === Tag.AttributeName && type === 7) level.attributeName = value.toString('utf8')
+  return begin + padded
+}
 
-  function formatValue(tag: number, type: number, value: Buffer, level: Level): string {
-    if (value.length < (fixedLengths[type] ?? 0)) return `${value.toString('hex')} (cut off)`
-    switch (type) {
-      case 2:
-        return formatInteger(tag, value.readInt32BE(0))
-      case 3:
-        return String(value.readBigInt64BE(0))
-      case 5:
-        return formatEnumeration(tag, value.readUInt32BE(0), level.attributeName)
-      case 6:
-        return formatBoolean(value.readBigUInt64BE(0))
-      case 7:
-        return secrets.has(tag) && !options.showSecrets
-          ? formatHidden(value)
-          : JSON.stringify(value.toString('utf8'))
-      case 9:
-        return formatDate(value.readBigInt64BE(0))
-      case 10:
-        return `${value.readUInt32BE(0)} seconds`
-      case 11:
-        return `${value.readBigInt64BE(0)} microseconds since 1970`
-      default:
-        return secrets.has(tag) && !options.showSecrets ? formatHidden(value) : formatBytes(value)
-    }
+/** Reports tags, types and lengths that the standard does not have. */
+function readHeader(reading: Reading, at: number): Header {
+  const { bytes } = reading
+  const tag = bytes.readUIntBE(at, 3)
+  const type = bytes.readUInt8(at + 3)
+  const length = bytes.readUInt32BE(at + 4)
+  if (tagName(tag) === undefined && tag >>> 16 !== 0x54)
+    addProblem(reading, at, `${tagText(tag)} is not a tag of the standard`)
+  const typeName = typeNames[type]
+  if (typeName === undefined) addProblem(reading, at + 3, `${type} is not a type`)
+  const expected = fixedLengths[type]
+  if (expected !== undefined && length !== expected)
+    addProblem(reading, at + 4, `${typeName} has length ${length}, not ${expected}`)
+  if (type === 1 && length % 8 !== 0)
+    addProblem(reading, at + 4, `the length ${length} of a structure is not a multiple of 8`)
+  return { tag, type, length }
+}
+
+function formatValue(
+  { tag, type }: Header,
+  value: Buffer,
+  level: Level,
+  { showSecrets }: ExplainOptions,
+): string {
+  if (value.length < (fixedLengths[type] ?? 0)) return `${value.toString('hex')} (cut off)`
+  switch (type) {
+    case 2:
+      return formatInteger(tag, value.readInt32BE(0))
+    case 3:
+      return String(value.readBigInt64BE(0))
+    case 5:
+      return formatEnumeration(tag, value.readUInt32BE(0), level.attributeName)
+    case 6:
+      return formatBoolean(value.readBigUInt64BE(0))
+    case 7:
+      return secrets.has(tag) && !showSecrets ? formatHidden(value) : JSON.stringify(value.toString('utf8'))
+    case 9:
+      return formatDate(value.readBigInt64BE(0))
+    case 10:
+      return `${value.readUInt32BE(0)} seconds`
+    case 11:
+      return `${value.readBigInt64BE(0)} microseconds since 1970`
+    default:
+      return secrets.has(tag) && !showSecrets ? formatHidden(value) : formatBytes(value)
   }
 }
 
