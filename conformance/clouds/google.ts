@@ -44,102 +44,131 @@ export async function testGoogle(context: KmsContext): Promise<number> {
   }
 }
 
+/** What the steps of the test share. */
+interface Trial {
+  readonly ask: AskKacls
+  readonly token: (claims: Claims) => Promise<string>
+  readonly kaclsUrl: string
+  readonly steps: Step[]
+  readonly resource: string
+  readonly dataKey: Buffer
+  /** The data key in base64. */
+  readonly key: string
+}
+
 async function runSteps(
   ask: AskKacls,
   token: (claims: Claims) => Promise<string>,
-  kacls: string,
+  kaclsUrl: string,
 ): Promise<readonly Step[]> {
-  const done: Step[] = []
-  const addStep = (what: string, problem: string | undefined): void => {
-    done.push({ what, problem })
-  }
-  const status = await ask('status')
-  addStep(
-    'status',
-    describeProblem(status, 200) ?? (status.json.server_type === 'KACLS' ? undefined : 'no KACLS'),
-  )
-  const certs = await ask('certs')
-  addStep('certs', describeProblem(certs, 200) ?? (Array.isArray(certs.json.keys) ? undefined : 'no key set'))
   const resource = `warder-trial/${randomBytes(8).toString('hex')}`
-  const signBoth = async (claims: Claims) => ({
+  const dataKey = randomBytes(32)
+  const trial = { ask, token, kaclsUrl, steps: [], resource, dataKey, key: dataKey.toString('base64') }
+  await testDescriptions(trial)
+  const wrapped = await testExchange(trial)
+  await testRefusals(trial, wrapped)
+  await testDelegation(trial, wrapped)
+  await testPrivileged(trial, wrapped)
+  return trial.steps
+}
+
+function addStep({ steps }: Trial, what: string, problem: string | undefined): void {
+  steps.push({ what, problem })
+}
+
+async function signBoth({ token, resource }: Trial, claims: Claims = {}) {
+  return {
     authentication: await token({ resource_name: resource, ...claims }),
     authorization: await token({ resource_name: resource, perimeter_id: 'trial', ...claims }),
     reason: "{client:'warder' op:'test'}",
-  })
-  const dataKey = randomBytes(32)
-  const key = dataKey.toString('base64')
-  addStep('wrap without tokens is refused', describeProblem(await ask('wrap', { key }), 401))
-  const wrapped = await ask('wrap', { ...(await signBoth({})), key })
-  addStep('wrap', describeProblem(wrapped, 200))
+  }
+}
+
+async function testDescriptions(trial: Trial): Promise<void> {
+  const status = await trial.ask('status')
+  const isKacls = status.json.server_type === 'KACLS' ? undefined : 'no KACLS'
+  addStep(trial, 'status', describeProblem(status, 200) ?? isKacls)
+  const certs = await trial.ask('certs')
+  const hasKeys = Array.isArray(certs.json.keys) ? undefined : 'no key set'
+  addStep(trial, 'certs', describeProblem(certs, 200) ?? hasKeys)
+}
+
+/** Wraps the data key, unwraps it, and compares its digest. @returns the wrapped key */
+async function testExchange(trial: Trial): Promise<unknown> {
+  const { ask, token, resource, dataKey, key } = trial
+  addStep(trial, 'wrap without tokens is refused', describeProblem(await ask('wrap', { key }), 401))
+  const wrapped = await ask('wrap', { ...(await signBoth(trial)), key })
+  addStep(trial, 'wrap', describeProblem(wrapped, 200))
   const { wrapped_key } = wrapped.json
-  const opened = await ask('unwrap', { ...(await signBoth({ role: 'reader' })), wrapped_key })
-  addStep('unwrap', describeProblem(opened, 200) ?? (opened.json.key === key ? undefined : 'the key differs'))
+  const unwrapped = await ask('unwrap', { ...(await signBoth(trial, { role: 'reader' })), wrapped_key })
+  addStep(trial, 'unwrap', describeProblem(unwrapped, 200) ?? compareKey(trial, unwrapped.json.key))
   const verifier = await token({ role: 'verifier', resource_name: resource })
   const digest = await ask('digest', { authorization: verifier, wrapped_key })
   const data = `ResourceKeyDigest:${resource}:trial`
   const hash = createHmac('sha256', dataKey).update(data).digest('base64')
   const same = digest.json.resource_key_hash === hash ? undefined : 'the hash differs'
-  addStep('digest', describeProblem(digest, 200) ?? same)
-  const reader = await ask('wrap', { ...(await signBoth({ role: 'reader' })), key })
-  addStep('wrap by a reader is refused', describeProblem(reader, 403))
-  const elsewhere = await ask('unwrap', {
-    ...(await signBoth({ resource_name: `${resource}x` })),
-    wrapped_key,
-  })
-  addStep('unwrap for another resource is refused', describeProblem(elsewhere, 400))
-  const outside = await ask('unwrap', { ...(await signBoth({ perimeter_id: 'outside' })), wrapped_key })
-  addStep('unwrap in another perimeter is refused', describeProblem(outside, 403))
+  addStep(trial, 'digest', describeProblem(digest, 200) ?? same)
+  return wrapped_key
+}
+
+function compareKey({ key }: Trial, unwrapped: unknown): string | undefined {
+  return unwrapped === key ? undefined : 'the key differs'
+}
+
+/** Tests requests whose tokens are for another role, resource, perimeter or user. */
+async function testRefusals(trial: Trial, wrapped_key: unknown): Promise<void> {
+  const { ask, token, resource, key } = trial
+  const reader = await ask('wrap', { ...(await signBoth(trial, { role: 'reader' })), key })
+  addStep(trial, 'wrap by a reader is refused', describeProblem(reader, 403))
+  const otherResource = await signBoth(trial, { resource_name: `${resource}x` })
+  const elsewhere = await ask('unwrap', { ...otherResource, wrapped_key })
+  addStep(trial, 'unwrap for another resource is refused', describeProblem(elsewhere, 400))
+  const otherPerimeter = await signBoth(trial, { perimeter_id: 'outside' })
+  const outside = await ask('unwrap', { ...otherPerimeter, wrapped_key })
+  addStep(trial, 'unwrap in another perimeter is refused', describeProblem(outside, 403))
   const otherUser = {
-    ...(await signBoth({})),
+    ...(await signBoth(trial)),
     authentication: await token({ resource_name: resource, email: 'b@example.com' }),
   }
-  addStep(
-    'tokens of two people are refused',
-    describeProblem(await ask('unwrap', { ...otherUser, wrapped_key }), 403),
-  )
-  await testDelegation()
-  await testPrivileged()
-  return done
+  const mixed = await ask('unwrap', { ...otherUser, wrapped_key })
+  addStep(trial, 'tokens of two people are refused', describeProblem(mixed, 403))
+}
 
-  /** Tests delegation: a user lets another user, outside the organisation, open one resource. */
-  async function testDelegation(): Promise<void> {
-    const helper = 'helper@example.net'
-    const { authentication } = await signBoth({})
-    const named = await token({ resource_name: resource, role: 'reader', delegated_to: helper })
-    const given = await ask('delegate', { authentication, authorization: named, reason: 'trial' })
-    addStep('delegate', describeProblem(given, 200))
-    const reading = await token({
-      ...{ resource_name: resource, perimeter_id: 'trial', role: 'reader' },
-      delegated_to: helper,
-    })
-    const tokens = { authentication: given.json.delegated_authentication, authorization: reading }
-    const read = await ask('unwrap', { ...tokens, reason: 'trial', wrapped_key })
-    addStep(
-      'unwrap by delegation',
-      describeProblem(read, 200) ?? (read.json.key === key ? undefined : 'the key differs'),
-    )
-    const { authorization } = await signBoth({ role: 'reader' })
-    const misused = await ask('unwrap', { ...tokens, authorization, reason: 'trial', wrapped_key })
-    addStep('a delegated token without its authorization is refused', describeProblem(misused, 403))
-  }
+/** Tests delegation: a user lets another user, outside the organisation, open one resource. */
+async function testDelegation(trial: Trial, wrapped_key: unknown): Promise<void> {
+  const { ask, token, resource } = trial
+  const helper = 'helper@example.net'
+  const { authentication } = await signBoth(trial)
+  const named = await token({ resource_name: resource, role: 'reader', delegated_to: helper })
+  const given = await ask('delegate', { authentication, authorization: named, reason: 'trial' })
+  addStep(trial, 'delegate', describeProblem(given, 200))
+  const reading = await token({
+    ...{ resource_name: resource, perimeter_id: 'trial', role: 'reader' },
+    delegated_to: helper,
+  })
+  const tokens = { authentication: given.json.delegated_authentication, authorization: reading }
+  const read = await ask('unwrap', { ...tokens, reason: 'trial', wrapped_key })
+  addStep(trial, 'unwrap by delegation', describeProblem(read, 200) ?? compareKey(trial, read.json.key))
+  const { authorization } = await signBoth(trial, { role: 'reader' })
+  const misused = await ask('unwrap', { ...tokens, authorization, reason: 'trial', wrapped_key })
+  addStep(trial, 'a delegated token without its authorization is refused', describeProblem(misused, 403))
+}
 
-  /** Tests that trial tokens have no rights of administrators or of other key services. */
-  async function testPrivileged(): Promise<void> {
-    const { authentication } = await signBoth({})
-    const asked = { authentication, resource_name: resource, reason: 'trial' }
-    const refused = [
-      ['privilegedwrap', { ...asked, key }],
-      ['privilegedunwrap', { ...asked, wrapped_key }],
-      ['wrapprivatekey', { authentication, perimeter_id: '', private_key: key }],
-      ['privilegedprivatekeydecrypt', { authentication, wrapped_private_key: wrapped_key }],
-      ['rewrap', { authorization: await token({ resource_name: resource }), original_kacls_url: kacls }],
-    ] as const
-    for (const [operation, body] of refused) {
-      const { status } = await ask(operation, body)
-      addStep(
-        `${operation} without an administrator`,
-        status === 401 || status === 403 || status === 400 ? undefined : `${status}`,
-      )
-    }
+/** Tests that trial tokens have no rights of administrators or of other key services. */
+async function testPrivileged(trial: Trial, wrapped_key: unknown): Promise<void> {
+  const { ask, token, resource, key, kaclsUrl } = trial
+  const { authentication } = await signBoth(trial)
+  const privileged = { authentication, resource_name: resource, reason: 'trial' }
+  const requests = [
+    ['privilegedwrap', { ...privileged, key }],
+    ['privilegedunwrap', { ...privileged, wrapped_key }],
+    ['wrapprivatekey', { authentication, perimeter_id: '', private_key: key }],
+    ['privilegedprivatekeydecrypt', { authentication, wrapped_private_key: wrapped_key }],
+    ['rewrap', { authorization: await token({ resource_name: resource }), original_kacls_url: kaclsUrl }],
+  ] as const
+  for (const [operation, body] of requests) {
+    const { status } = await ask(operation, body)
+    const refused = status === 401 || status === 403 || status === 400
+    addStep(trial, `${operation} without an administrator`, refused ? undefined : `${status}`)
   }
 }
