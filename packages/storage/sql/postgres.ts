@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { StartupError } from '@warder/base'
 import pg from 'pg'
 import { parsePostgresUrl } from '../postgres/address.ts'
-import { createPostgresClients } from '../postgres/clients.ts'
+import { createPostgresClients, type PostgresClients } from '../postgres/clients.ts'
 import type { HostLog } from '../postgres/hosts.ts'
 import { ErrorCount } from './error-count.ts'
 import { StorageUnavailable } from './errors.ts'
@@ -68,12 +68,48 @@ const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${c
  * @throws StartupError when it cannot be reached
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const { statement = defaultLimits.statement } = options.limits ?? {}
-  const answer = statement === 0 ? 0 : statement + answerAfterMs
-  const limits: PostgresLimits = { ...defaultLimits, answer, ...options.limits }
+  const limits = completeLimits(options.limits)
+  const { passwordFile, folder, primary, log } = options
   const address = parsePostgresUrl(options.url)
+  const defaultHostMs = address.hosts.length > 1 ? oneOfSeveralMs : limits.connect
+  const hostMs = limits.host ?? address.connectTimeoutMs ?? defaultHostMs
   const sockets = new Set<Socket>()
-  const config: pg.ClientConfig = {
+  const clients = createPostgresClients({
+    address,
+    passwordFile,
+    folder,
+    memory: primary,
+    connectTimeoutMs: hostMs,
+    config: toClientConfig(limits, sockets),
+    log,
+  })
+  const readers = await allOrNone(Array.from({ length: options.readers ?? 2 }, () => startReader(clients)))
+  // All hosts may be asked, and then the one that was chosen.
+  const pool = createPool(clients, Math.max(limits.connect, 2 * hostMs), options.writers ?? 6)
+  await requireUsableSessions(readers, pool)
+  return createDatabase({ limits, clients, sockets, readers, pool })
+}
+
+/** The connections of an open database. */
+interface Connections {
+  readonly limits: PostgresLimits
+  readonly clients: PostgresClients
+  /** Open ones. */
+  readonly sockets: ReadonlySet<Socket>
+  readonly readers: readonly Reader[]
+  /** For commits. */
+  readonly pool: pg.Pool
+}
+
+function completeLimits(limits: Partial<PostgresLimits> = {}): PostgresLimits {
+  const { statement = defaultLimits.statement } = limits
+  const answer = statement === 0 ? 0 : statement + answerAfterMs
+  return { ...defaultLimits, answer, ...limits }
+}
+
+/** @param sockets holds each open one */
+function toClientConfig(limits: PostgresLimits, sockets: Set<Socket>): pg.ClientConfig {
+  return {
     statement_timeout: limits.statement,
     lock_timeout: limits.lock,
     idle_in_transaction_session_timeout: limits.statement,
@@ -90,61 +126,36 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return socket
     },
   }
-  const { passwordFile, folder, primary, log } = options
-  const defaultHostMs = address.hosts.length > 1 ? oneOfSeveralMs : limits.connect
-  const hostMs = limits.host ?? address.connectTimeoutMs ?? defaultHostMs
-  const clients = createPostgresClients({
-    address,
-    passwordFile,
-    folder,
-    memory: primary,
-    connectTimeoutMs: hostMs,
-    config,
-    log,
-  })
-  const readers = await allOrNone(Array.from({ length: options.readers ?? 2 }, () => startReader(clients)))
-  const pool = new pg.Pool({
-    Client: clients.Client as never,
-    // All hosts may be asked, and then the one that was chosen.
-    connectionTimeoutMillis: Math.max(limits.connect, 2 * hostMs),
-    max: options.writers ?? 6,
-  })
+}
+
+function createPool({ Client }: PostgresClients, connectionTimeoutMillis: number, max: number): pg.Pool {
+  const pool = new pg.Pool({ Client: Client as never, connectionTimeoutMillis, max })
   // A lost idle connection is not an error of a request: the pool opens another one.
   pool.on('error', () => undefined)
   // The pool only handles errors of idle connections: a connection lost during a commit would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
+}
+
+/** Closes all connections when it throws. @throws StartupError behind a pooler that changes the connection */
+async function requireUsableSessions(readers: readonly Reader[], pool: pg.Pool): Promise<void> {
   const [first, second = { query: (statement: pg.QueryConfig) => pool.query(statement) }] = readers
-  if (first !== undefined) {
-    try {
-      await requireOwnSessions(first, second)
-    } catch (error) {
-      await Promise.allSettled([pool.end(), ...readers.map((reader) => reader.end())])
-      throw error instanceof StartupError ? error : classify(error)
-    }
+  if (first === undefined) return
+  try {
+    await requireOwnSessions(first, second)
+  } catch (error) {
+    await Promise.allSettled([pool.end(), ...readers.map((reader) => reader.end())])
+    throw error instanceof StartupError ? error : classify(error)
   }
+}
+
+function createDatabase(connections: Connections): Database {
+  const { limits, clients, readers, pool } = connections
   const listeners: Listeners = new Map()
   const feed = listenForChanges(clients, listeners, limits.feedCheck)
   const commit = createTransactions(pool, clients)
   const errors = new ErrorCount()
-  let turn = 0
-
-  const run = async (
-    statement: Query<readonly SqlValue[], unknown>,
-    params: readonly SqlValue[],
-  ): Promise<pg.QueryResult> => {
-    requireStorableText(params)
-    turn = (turn + 1) % readers.length
-    const reader = readers[turn]
-    if (reader === undefined) throw new StorageUnavailable('no connection')
-    try {
-      return await reader.query(toQueryConfig(statement, params))
-    } catch (error) {
-      const known = classify(error)
-      errors.add(known)
-      throw known
-    }
-  }
-
+  const run = createReads(readers, errors)
   return {
     dialect: 'postgresql',
     async get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): Promise<R | undefined> {
@@ -185,16 +196,43 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       await run(nothing as unknown as Query<readonly SqlValue[], unknown>, [])
       return performance.now() - began
     },
-    async close() {
+    close() {
       feed.close()
-      // A silent server does not close the connection either. The timer keeps the process alive only while sockets are open.
-      const silent = setTimeout(() => {
-        for (const socket of sockets) socket.destroy()
-      }, limits.answer)
-      silent.unref()
-      await Promise.all([pool.end(), ...readers.map((reader) => reader.end())])
+      return closeAll(connections)
     },
   }
+}
+
+type Read = (
+  statement: Query<readonly SqlValue[], unknown>,
+  params: readonly SqlValue[],
+) => Promise<pg.QueryResult>
+
+/** Runs single statements over the readers in turn. */
+function createReads(readers: readonly Reader[], errors: ErrorCount): Read {
+  let turn = 0
+  return async (statement, params) => {
+    requireStorableText(params)
+    turn = (turn + 1) % readers.length
+    const reader = readers[turn]
+    if (reader === undefined) throw new StorageUnavailable('no connection')
+    try {
+      return await reader.query(toQueryConfig(statement, params))
+    } catch (error) {
+      const known = classify(error)
+      errors.add(known)
+      throw known
+    }
+  }
+}
+
+async function closeAll({ limits, sockets, readers, pool }: Connections): Promise<void> {
+  // A silent server does not close the connection either. The timer keeps the process alive only while sockets are open.
+  const silent = setTimeout(() => {
+    for (const socket of sockets) socket.destroy()
+  }, limits.answer)
+  silent.unref()
+  await Promise.all([pool.end(), ...readers.map((reader) => reader.end())])
 }
 
 /** Closes all connections when one fails, so that a repeated start leaks none. */
