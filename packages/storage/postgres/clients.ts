@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { PostgresAddress, PostgresHost } from './address.ts'
 import { isTransientError, NoHost } from './connection-errors.ts'
 import { type HostLog, Hosts } from './hosts.ts'
-import { readPassword } from './password.ts'
+import { type PasswordSources, readPassword } from './password.ts'
 import { PrimaryMemory } from './primary-memory.ts'
 import { readStanding, type Standing } from './standing-store.ts'
 import { readTls } from './tls.ts'
@@ -42,110 +42,20 @@ export interface PostgresClients {
 
 /** @throws StartupError at a connection, for files that cannot be used */
 export function createPostgresClients(options: ClientsOptions): PostgresClients {
-  const { address, connectTimeoutMs, folder } = options
   const memory = new PrimaryMemory(options.memory ?? PrimaryMemory.memory())
-  const absolute = (path: string): string =>
-    folder === undefined || isAbsolute(path) ? path : join(folder, path)
-  const sources = {
-    file: options.passwordFile,
-    given: address.password,
-    passfile: address.passfile && absolute(address.passfile),
-    env: process.env,
-  }
-  const { verify, direct } = address.ssl
-  const common: pg.ClientConfig = {
-    ...options.config,
-    user: address.user,
-    database: address.database,
-    connectionTimeoutMillis: connectTimeoutMs,
-    ...(address.options && { options: address.options }),
-    ...(address.applicationName && { application_name: address.applicationName }),
-    // The files are read at each connection; this only decides whether TLS is used.
-    ...(verify && { ssl: verify === 'plain' ? false : {} }),
-    ...(direct && { sslnegotiation: 'direct' }),
-  }
-
-  /** A connection to one host, with certificates and password as they are now. */
-  class FreshClient extends pg.Client {
-    constructor(host?: PostgresHost, more: pg.ClientConfig = {}) {
-      super({ ...common, ...more, ...toHostAndPort(host), password: () => this.#password() as string })
-    }
-
-    /** undefined = there is no password; the server reports that it requires one. */
-    #password(): string | undefined {
-      const { host, port, database = '', user = '' } = this
-      return readPassword(sources, { host, port, database, user })
-    }
-
-    protected async open(host: PostgresHost): Promise<void> {
-      Object.assign(this, toHostAndPort(host))
-      const tls = readTls(address.ssl, this.host, absolute)
-      if (tls) Object.assign(this.connection, { ssl: tls })
-      await super.connect()
-    }
-  }
-
-  class Probe extends FreshClient {
-    async look(host: PostgresHost): Promise<Standing> {
-      this.on('error', () => undefined)
-      try {
-        await this.open(host)
-        return await readStanding(this)
-      } finally {
-        void this.end().catch(() => undefined)
-      }
-    }
-  }
-
+  const source = toConnectionSource(options)
   const hosts = new Hosts({
-    address,
+    address: options.address,
     memory,
     log: options.log,
-    probe: (host) => new Probe(host).look(host),
+    probe: (host) => new Probe(source, host).readStanding(host),
   })
-
-  class HostClient extends FreshClient {
-    timeline: number | undefined
-
-    /** A pool passes all of its settings. */
-    constructor({ pipeline = false }: ClientKind = {}) {
-      super(undefined, { pipeline } as pg.ClientConfig)
-    }
-
-    override connect(): Promise<pg.Client>
-    override connect(callback: (error: Error | null, client?: pg.Client) => void): void
-    override connect(
-      callback?: (error: Error | null, client?: pg.Client) => void,
-    ): Promise<pg.Client> | undefined {
-      const connecting = this.#connect()
-      if (callback === undefined) return connecting
-      connecting.then(
-        () => callback(null, this),
-        (error: Error) => callback(error),
-      )
-      return undefined
-    }
-
-    async #connect(): Promise<pg.Client> {
-      const host = await hosts.choose()
-      try {
-        await this.open(host)
-        if (hosts.checksStanding) {
-          const standing = await readStanding(this)
-          hosts.admit(host, standing)
-          this.timeline = standing.timeline
-        }
-        return this
-      } catch (error) {
-        hosts.markFailed(host)
-        void this.end().catch(() => undefined)
-        throw error
-      }
-    }
-  }
-
   return {
-    Client: HostClient,
+    Client: class extends HostClient {
+      constructor(kind?: ClientKind) {
+        super(source, hosts, kind)
+      }
+    },
     async retry(connect) {
       for (let attempt = 1; ; attempt += 1) {
         try {
@@ -157,6 +67,123 @@ export function createPostgresClients(options: ClientsOptions): PostgresClients 
     },
     isOutdated: (client) =>
       client instanceof HostClient && client.timeline !== undefined && client.timeline < memory.timeline,
+  }
+}
+
+/** What each connection is made of. */
+interface ConnectionSource {
+  readonly config: pg.ClientConfig
+  readonly ssl: PostgresAddress['ssl']
+  readonly passwords: PasswordSources
+  /** The path of a file that the address names. */
+  readonly toAbsolute: (path: string) => string
+}
+
+function toConnectionSource(options: ClientsOptions): ConnectionSource {
+  const { address, folder } = options
+  const { verify, direct } = address.ssl
+  const toAbsolute = (path: string): string =>
+    folder === undefined || isAbsolute(path) ? path : join(folder, path)
+  return {
+    config: {
+      ...options.config,
+      user: address.user,
+      database: address.database,
+      connectionTimeoutMillis: options.connectTimeoutMs,
+      ...(address.options && { options: address.options }),
+      ...(address.applicationName && { application_name: address.applicationName }),
+      // The files are read at each connection; this only decides whether TLS is used.
+      ...(verify && { ssl: verify === 'plain' ? false : {} }),
+      ...(direct && { sslnegotiation: 'direct' }),
+    },
+    ssl: address.ssl,
+    passwords: {
+      file: options.passwordFile,
+      given: address.password,
+      passfile: address.passfile && toAbsolute(address.passfile),
+      env: process.env,
+    },
+    toAbsolute,
+  }
+}
+
+/** A connection to one host, with certificates and password as they are now. */
+class FreshClient extends pg.Client {
+  readonly #source: ConnectionSource
+
+  constructor(source: ConnectionSource, host?: PostgresHost, more: pg.ClientConfig = {}) {
+    super({ ...source.config, ...more, ...toHostAndPort(host), password: () => this.#password() as string })
+    this.#source = source
+  }
+
+  /** undefined = there is no password; the server reports that it requires one. */
+  #password(): string | undefined {
+    const { host, port, database = '', user = '' } = this
+    return readPassword(this.#source.passwords, { host, port, database, user })
+  }
+
+  protected async open(host: PostgresHost): Promise<void> {
+    Object.assign(this, toHostAndPort(host))
+    const { ssl, toAbsolute } = this.#source
+    const tls = readTls(ssl, this.host, toAbsolute)
+    if (tls) Object.assign(this.connection, { ssl: tls })
+    await super.connect()
+  }
+}
+
+class Probe extends FreshClient {
+  async readStanding(host: PostgresHost): Promise<Standing> {
+    this.on('error', () => undefined)
+    try {
+      await this.open(host)
+      return await readStanding(this)
+    } finally {
+      void this.end().catch(() => undefined)
+    }
+  }
+}
+
+/** A connection to the host that accepts writes. */
+class HostClient extends FreshClient {
+  timeline: number | undefined
+  readonly #hosts: Hosts
+
+  /** A pool passes all of its settings. */
+  constructor(source: ConnectionSource, hosts: Hosts, { pipeline = false }: ClientKind = {}) {
+    super(source, undefined, { pipeline } as pg.ClientConfig)
+    this.#hosts = hosts
+  }
+
+  override connect(): Promise<pg.Client>
+  override connect(callback: (error: Error | null, client?: pg.Client) => void): void
+  override connect(
+    callback?: (error: Error | null, client?: pg.Client) => void,
+  ): Promise<pg.Client> | undefined {
+    const connecting = this.#connect()
+    if (callback === undefined) return connecting
+    connecting.then(
+      () => callback(null, this),
+      (error: Error) => callback(error),
+    )
+    return undefined
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const hosts = this.#hosts
+    const host = await hosts.choose()
+    try {
+      await this.open(host)
+      if (hosts.checksStanding) {
+        const standing = await readStanding(this)
+        hosts.admit(host, standing)
+        this.timeline = standing.timeline
+      }
+      return this
+    } catch (error) {
+      hosts.markFailed(host)
+      void this.end().catch(() => undefined)
+      throw error
+    }
   }
 }
 
