@@ -1,4 +1,4 @@
-import { andThen, Failure, type MaybePromise } from '@warder/base'
+import { andThen, Failure } from '@warder/base'
 import type { BackendKey } from '@warder/keys'
 import {
   type Key,
@@ -50,14 +50,14 @@ export function withNewest<Reply extends Fields>(one: Cryptographic<Reply>): Cry
   })
 }
 
-function newestIn({ objects, key, isVersionNamed }: KmipContext): MaybePromise<Key> {
+async function newestIn({ objects, key, isVersionNamed }: KmipContext): Promise<Key> {
   if (isVersionNamed && key.object.supersededAt !== undefined)
     throw kmipFailure(
       'WrongKeyLifecycleState',
       'A newer version has replaced this one: it protects nothing new.',
     )
   try {
-    return protectingVersion(keyReader(objects), key)
+    return await protectingVersion(keyReader(objects), key)
   } catch (error) {
     throw asLifeCycle(error)
   }
