@@ -9,7 +9,7 @@ import {
   createSingleBatch,
   type RecordBatch,
 } from './batch.ts'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from './details.ts'
 import { escapeHidden } from './hidden-characters.ts'
 import type { ChainHead } from './record.ts'
 import { computeHash, createRecordMaker, genesis } from './record.ts'

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from './details.ts'
 import type { ChainHead } from './record.ts'
 
 /**

@@ -3,7 +3,7 @@ import { StartupError } from '@warder/base'
 import type { LogKeys } from './encrypted-bytes.ts'
 import { escapeHidden, escapeUnits } from './hidden-characters.ts'
 import { readLines } from './lines.ts'
-import { parseRecordJson } from './record-json.ts'
+import { parseRecordJson } from './record.ts'
 import { listSegments } from './segments.ts'
 
 /** Selects records: every member that is set must match. */

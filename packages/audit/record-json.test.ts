@@ -8,7 +8,7 @@ import { quietLog } from '@warder/base/testing'
 import fc from 'fast-check'
 import { exportAudit } from './export.ts'
 import { openAuditLog } from './log.ts'
-import { parseRecordJson } from './record-json.ts'
+import { parseRecordJson } from './record.ts'
 import { verifyAudit } from './verify.ts'
 
 test('A log of records whose names the engine mistakes for each other verifies and is exported as it is', async () => {

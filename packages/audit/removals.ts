@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { isRemovalSignedBy, type SignedCheckpoint } from './checkpoint.ts'
-import { parseRecordJson } from './record-json.ts'
+import { parseRecordJson } from './record.ts'
 
 /** Name for the remover of a file whose removal was not recorded, or not signed. */
 export const unknownRemover = 'unknown'

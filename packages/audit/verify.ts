@@ -12,8 +12,7 @@ import {
 import { parseFirstSeq } from './folder.ts'
 import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
 import { computeStoredDigest, type Line, readLines } from './lines.ts'
-import { beginning, type ChainHead, computeHash } from './record.ts'
-import { parseRecordJson } from './record-json.ts'
+import { beginning, type ChainHead, computeHash, parseRecordJson } from './record.ts'
 import { isExplained, RecordedRemovals } from './removals.ts'
 import { formatSegmentName, isPresent, listSegments, type Segment } from './segments.ts'
 

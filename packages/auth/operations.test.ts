@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { openApiDocument } from '@warder/server'
 import { accessTable } from '@warder/server/testing'
 import { authOperations } from './operations.ts'
+import { version } from './public-operations.ts'
 import { startAuth } from './testing/start.ts'
-import { version } from './version.ts'
 
 const samples: Readonly<Record<string, string>> = {
   realm_id: '_',

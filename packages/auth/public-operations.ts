@@ -1,10 +1,15 @@
+import { readFileSync } from 'node:fs'
 import { failure } from '@warder/base'
 import { defineOperation, fromProbes, get, type Operation, rawReply } from '@warder/server'
 import Type from 'typebox'
 import { anyCaller } from './callers/access.ts'
 import type { AuthServices } from './services.ts'
 import { sessionIssuers } from './signing/issuer-store.ts'
-import { version } from './version.ts'
+
+/** Semantic version of the service, as `GET /public/version` answers it. */
+export const version: string = (
+  JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8')) as { version: string }
+).version
 
 const define = defineOperation<AuthServices>()
 const tag = 'Public'

@@ -1,18 +1,19 @@
+import { createOwnEvent } from '@warder/audit'
 import { memoizeFor, unixSeconds } from '@warder/base'
-import type { PeriodicWork, ServiceDefinition } from '@warder/runtime'
+import type { PeriodicWork, ServiceDefinition, ServiceEnvironment } from '@warder/runtime'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
 import { authCounters, countSessions, countTokens } from './counting/counting.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
-import { firstSpKey } from './methods/saml/keys/first-key.ts'
+import { listSpKeys } from './methods/saml/keys/sp-key-store.ts'
+import { ensureSpKeys } from './methods/saml/keys/sp-keys.ts'
 import { samlChecks } from './methods/saml/response/saml-refused.ts'
 import { pendingBounds } from './methods/saml/store/pending-limiter.ts'
 import { removeExcessPending, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import { superRealm } from './realms/realm-id.ts'
 import { findRealm } from './realms/realm-store.ts'
-import { recordRecoveries } from './recovery/record-recoveries.ts'
-import { isAnyRecovery } from './recovery/recovery-store.ts'
+import { isAnyRecovery, listRecoveries, recoveryRemoval } from './recovery/recovery-store.ts'
 import { sweepFeed } from './revocations/feed-store.ts'
 import { shareSubscribers } from './revocations/subscribers.ts'
 import type { AuthServices } from './services.ts'
@@ -110,4 +111,44 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   // Loaded by workers only: the primary needs neither the operations nor their dependencies.
   build: async (environment) => (await import('./build.ts')).build(environment),
   periodic: sweeps,
+}
+
+/** Writes the recoveries that a command committed to the audit log, and then deletes them. */
+async function recordRecoveries({
+  db,
+  seal,
+  clock,
+  audit,
+  log,
+}: Pick<ServiceEnvironment<unknown>, 'db' | 'seal' | 'clock' | 'audit' | 'log'>): Promise<void> {
+  for (const { id, at, realm, username, ...details } of await listRecoveries(db, seal)) {
+    log.warn({ realm, username, ...details }, 'an administrator was recovered: warder admin recover')
+    await audit.recordDurably({
+      ...createOwnEvent(clock.now(), 'admin.recovered'),
+      realm,
+      object: username,
+      details: { ...details, at: new Date(at).toISOString() },
+    })
+    await db.commit([recoveryRemoval(id)])
+  }
+}
+
+/**
+ * Generates the key of the service provider after the first start, in the background: it takes half a second of CPU
+ * time. Does nothing when the keys are files of the operator, and makes no more queries once a key exists.
+ */
+export function firstSpKey(): PeriodicWork<{ readonly saml_sp_key_files: readonly string[] }> {
+  let isThere = false
+  return {
+    name: 'key of the SAML service provider',
+    everySeconds: 2,
+    async due({ db, config }) {
+      if (isThere || config.saml_sp_key_files.length > 0) return false
+      isThere = (await listSpKeys(db)).length > 0
+      return !isThere
+    },
+    async run({ db, seal, clock }) {
+      await ensureSpKeys({ db, seal, now: () => unixSeconds(clock) })
+    },
+  }
 }

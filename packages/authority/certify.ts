@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { failure } from '@warder/base'
 import { stageUse, type UnitOfWork, useNowChanges } from '@warder/keys'
 import {
+  derBitString,
+  derSequence,
   type Extension,
   issueCertificate,
+  lintWritten,
   nameText,
   type ProfileName,
   readBasicConstraints,
@@ -18,11 +21,26 @@ import {
   requirePurposes,
   requireValidity,
 } from './limits.ts'
-import { requireClean } from './lint.ts'
 import { requireProfile } from './profile-limits.ts'
+import { newSerial } from './register/parsed.ts'
 import { type IssuedCertificate, insertIssuedChange, registerId } from './register/register-store.ts'
-import { newSerial } from './register/serial.ts'
 import { type Authority, toIssuer } from './signing/authority.ts'
+
+/** Placeholder of the signature, which no rule checks. */
+const noSignature = derBitString(Buffer.alloc(64))
+
+/**
+ * Requires that a certificate about to be signed breaks no rule of the standards.
+ * @param data the certificate without algorithm and signature
+ * @throws Failure bad_request with the first rule that it breaks
+ */
+export function requireClean(data: Uint8Array, algorithm: Uint8Array): void {
+  const [first] = lintWritten(derSequence(data, algorithm, noSignature)).filter(
+    ({ severity }) => severity === 'error',
+  )
+  if (first !== undefined)
+    throw failure('bad_request', `The certificate is not issued: ${first.sentence} (${first.clause})`)
+}
 
 /** A certificate that an authority is to sign. Times in Unix milliseconds. */
 export interface WantedCertificate {

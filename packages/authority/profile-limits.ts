@@ -3,6 +3,7 @@ import { failure } from '@warder/base'
 import {
   comparableName,
   createExtendedKeyUsage,
+  derMembers,
   type Extension,
   extensionIdentifiers,
   generalNameText,
@@ -16,7 +17,6 @@ import {
   readKeyUsage,
   readNameParts,
 } from '@warder/pki'
-import { readAlternativeNames } from './alternative-names.ts'
 import { parseOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
 
@@ -150,4 +150,10 @@ function requireCommonName({ subject, extensions }: Requested): void {
         'The common name of a server must be one of its alternative names: include it in `names`.',
       )
   }
+}
+
+/** DER of each alternative name. @throws PkiError */
+export function readAlternativeNames(extensions: readonly Extension[]): readonly Uint8Array[] {
+  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
+  return found === undefined ? [] : derMembers(found.value, 'subjectAltName').map(({ whole }) => whole)
 }

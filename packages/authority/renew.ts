@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import { parseCertificate, readBasicConstraints, readNameConstraints } from '@warder/pki'
-import { readAlternativeNames } from './alternative-names.ts'
 import type { IssueRequest } from './issue.ts'
+import { readAlternativeNames } from './profile-limits.ts'
 import type { IssuedCertificate } from './register/register-store.ts'
 
 /**

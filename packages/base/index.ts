@@ -21,13 +21,19 @@ export {
   restoreFolder,
   writeOnce,
 } from './process/home.ts'
-export { type ListenOptions, listenOn } from './process/listen.ts'
-export { type ClaimedPort, canSharePort, claimPort, formatBaseUrl } from './process/ports.ts'
+export {
+  type ClaimedPort,
+  canSharePort,
+  claimPort,
+  formatBaseUrl,
+  type ListenOptions,
+  listenOn,
+} from './process/ports.ts'
 export { isLockHeld, takeLock } from './process/process-lock.ts'
 export { Pulse, watchBeats } from './process/watchdog.ts'
 export { andThen, type MaybePromise } from './promises/and-then.ts'
+export type { Collected, Logger, Metrics } from './telemetry/counters.ts'
 export { type Counters, runtimeCounters, startCounters } from './telemetry/counters.ts'
 export { memoizeFor } from './telemetry/memoize-for.ts'
 export { Output, standardSink } from './telemetry/output.ts'
-export type { Collected, Logger, Metrics } from './telemetry/types.ts'
 export { version } from './version.ts'

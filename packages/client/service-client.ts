@@ -1,8 +1,33 @@
 import { ClientError } from './error.ts'
-import { readFirstValue, readReply } from './reply.ts'
-import { fillPath, formatQuery } from './request-target.ts'
-import { withRetries } from './retry.ts'
 import type { Answer, Network } from './transport.ts'
+
+interface RetryPolicy {
+  /** Maximum number of retries; 0 = none. */
+  readonly retries: number
+  /** Maximum `Retry-After` to wait for; a longer one is an error. */
+  readonly maxWaitSeconds: number
+  readonly wait: (seconds: number) => Promise<void>
+}
+
+const withoutAdvice = 1
+
+/**
+ * Retries calls that the service refused as busy (429, 503), after its `Retry-After`. Nothing else is retried: after
+ * a broken connection it is unknown whether the request was executed.
+ */
+async function withRetries<R>(policy: RetryPolicy, call: () => Promise<R>): Promise<R> {
+  for (let left = policy.retries; ; left -= 1) {
+    try {
+      return await call()
+    } catch (error) {
+      const busy = error instanceof ClientError && (error.status === 429 || error.status === 503)
+      if (!busy || left <= 0) throw error
+      const seconds = error.retryAfter ?? withoutAdvice
+      if (seconds > policy.maxWaitSeconds) throw error
+      await policy.wait(seconds)
+    }
+  }
+}
 
 /** Operations by name: input (`path`, `query`, `body`) and output (`reply`). */
 type Table<O> = { readonly [Name in keyof O]: { readonly reply: unknown } }
@@ -174,5 +199,71 @@ export function tokenHeaders(tokens: {
   return {
     ...(bearer !== undefined && { authorization: `Bearer ${headerToken(bearer)}` }),
     ...(secretToken !== undefined && { 'x-secret-token': headerToken(secretToken) }),
+  }
+}
+
+/** Fills parameters into a path. @throws TypeError for a value that would change the path */
+function fillPath(path: string, values: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
+    const value = values[name]
+    // `.` and `..` would be resolved as path segments; an empty value names another resource.
+    if (value === undefined || /^\.{0,2}$/.test(value))
+      throw new TypeError(`${name} cannot be used in a path`)
+    return encodeURIComponent(value)
+  })
+}
+
+/** Formats a query: `?a=b`, or the empty text. */
+function formatQuery(values: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value)
+  return query.size === 0 ? '' : `?${query}`
+}
+
+/** Returns the JSON of a successful answer. @throws ClientError for every other answer */
+function readReply({ status, headers, body }: Answer): unknown {
+  const json = parseJson(body)
+  const requestId = readFirstValue(headers['x-request-id'])
+  if (status === 204) return undefined
+  if (status >= 200 && status < 300) {
+    if (json !== undefined) return json
+    throw new ClientError({
+      kind: 'unexpected_reply',
+      description: 'the response is not JSON; check the address of the service',
+      status,
+      requestId,
+    })
+  }
+  const said = readError(json)
+  throw new ClientError({
+    kind: said?.error ?? 'unexpected_reply',
+    description: said?.description ?? `the response has status ${status} and no error description`,
+    status,
+    requestId,
+    retryAfter: readSeconds(readFirstValue(headers['retry-after'])),
+  })
+}
+
+function readError(json: unknown): { readonly error: string; readonly description: string } | undefined {
+  if (typeof json !== 'object' || json === null) return undefined
+  const { error, description } = json as { error?: unknown; description?: unknown }
+  return typeof error === 'string' && typeof description === 'string' ? { error, description } : undefined
+}
+
+/** RFC 9110 §10.2.3; the services do not use the date form. */
+function readSeconds(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
+}
+
+/** The first value of a header. */
+function readFirstValue(header: string | readonly string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0]
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    return undefined
   }
 }

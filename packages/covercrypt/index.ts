@@ -15,9 +15,8 @@ export {
   encodeUserKey,
 } from './keys/key-bytes.ts'
 export type { MasterKey, PublicKey, UserKey } from './keys/key-types.ts'
-export { createMasterKey, withStructure } from './keys/master-key.ts'
 export { derivePublicKey } from './keys/public-key.ts'
-export { prune, rekey } from './keys/rotation.ts'
+export { createMasterKey, prune, rekey, withStructure } from './keys/rotation.ts'
 export { createUserKey, refreshUserKey } from './keys/user-key.ts'
 export { parsePolicy } from './policy/parse.ts'
 export { encryptionRights, userRights } from './policy/rights.ts'

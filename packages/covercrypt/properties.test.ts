@@ -14,9 +14,8 @@ import {
   encodeUserKey,
 } from './keys/key-bytes.ts'
 import type { MasterKey, UserKey } from './keys/key-types.ts'
-import { createMasterKey, withStructure } from './keys/master-key.ts'
 import { derivePublicKey } from './keys/public-key.ts'
-import { prune, rekey } from './keys/rotation.ts'
+import { createMasterKey, prune, rekey, withStructure } from './keys/rotation.ts'
 import { refreshUserKey } from './keys/user-key.ts'
 import { parsePolicy } from './policy/parse.ts'
 import { encryptionRights, userRights } from './policy/rights.ts'

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { principalNamed, unauthorized } from '@warder/keys'
 import { bearerToken } from '@warder/server'
-import { type Extractor, looksLikeJwt } from './extractor.ts'
+import { type Extractor, looksLikeJwt } from './cascade.ts'
 
 export interface ApiTokenOptions {
   /** SHA-256 of the bytes of the token's key, if it exists, is symmetric and Active now, and has an accepted owner. */

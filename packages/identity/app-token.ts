@@ -4,7 +4,7 @@ import { principalNamed, unauthorized } from '@warder/keys'
 import type { Outbound } from '@warder/outbound'
 import type { IncomingRequest, Principal } from '@warder/server'
 import { type AddressSet, addressSet, bearerToken, peerSecretHeader } from '@warder/server'
-import type { Extractor } from './extractor.ts'
+import type { Extractor } from './cascade.ts'
 import { ClientLimiter } from './places.ts'
 import type { Ended } from './revocations/ended.ts'
 

@@ -1,7 +1,5 @@
-import type { Logger } from '@warder/base'
-import { andThen, Failure, type MaybePromise } from '@warder/base'
+import { andThen, Failure, type Logger, type MaybePromise } from '@warder/base'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/server'
-import type { Extractor } from './extractor.ts'
 
 /** A credential of a request. Several extractors may read the same one: every bearer token is in `Authorization`. */
 export type Credential = 'app token' | 'client certificate' | 'bearer token' | 'session cookie'
@@ -102,4 +100,18 @@ function withRefusal(refused: Refused | undefined, step: CascadeStep, thrown: un
     first: refused?.first ?? thrown,
     credentials: [...(refused?.credentials ?? []), step.credential],
   }
+}
+
+/**
+ * Authenticates the caller by one kind of credential.
+ * @returns undefined when the request carries no credential of this kind
+ * @throws failure('unauthorized') when it carries one that is wrong, and another credential may still be right;
+ *   failure('overloaded') when it cannot be checked now, which ends the request
+ */
+export type Extractor = Authenticate
+
+/** Three parts with dots: a signed JWT and nothing else that is accepted here. */
+export function looksLikeJwt(token: string): boolean {
+  const first = token.indexOf('.')
+  return first > 0 && token.indexOf('.', first + 1) > first + 1
 }

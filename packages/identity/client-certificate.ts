@@ -3,7 +3,7 @@ import type { Clock } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
 import type { Principal } from '@warder/server'
 import { readPeerCommonName } from '@warder/server'
-import type { Extractor } from './extractor.ts'
+import type { Extractor } from './cascade.ts'
 import type { Ended } from './revocations/ended.ts'
 
 interface Holder {

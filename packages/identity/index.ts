@@ -1,5 +1,4 @@
-export { type Forward, forwarder } from './auth-proxy/forward.ts'
-export { authProxyRoutes } from './auth-proxy/routes.ts'
+export { authProxyRoutes, type Forward, forwarder } from './auth-proxy/routes.ts'
 export { authenticateBy, type Credential } from './cascade.ts'
 export {
   checkIdentity,

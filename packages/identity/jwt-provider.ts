@@ -15,7 +15,7 @@ import {
   peekToken,
   verifyToken,
 } from '@warder/server'
-import { type Extractor, looksLikeJwt } from './extractor.ts'
+import { type Extractor, looksLikeJwt } from './cascade.ts'
 
 /** An issuer whose tokens are accepted. */
 export interface JwtProvider {

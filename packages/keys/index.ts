@@ -75,7 +75,6 @@ export {
   unblockChanges,
 } from './access/block-store.ts'
 export { type Blocks, createBlocks, maxBlocks } from './access/blocks.ts'
-export { publicAccess, signedIn } from './access/callers.ts'
 export { activateByShares, beginCeremony, type CeremonyServices, type Share } from './access/ceremony.ts'
 export { createAccess, requireCreate } from './access/create-access.ts'
 export {
@@ -85,19 +84,13 @@ export {
   requireCredentialWaited,
 } from './access/credential-wait-store.ts'
 export {
-  createDestructionPolicy,
-  type DestructionSettings,
-  daysProblem,
-  maxDays,
-  readDaysBy,
-} from './access/destruction-policy.ts'
-export { foldAscii, foldEmail } from './access/email.ts'
-export {
   type ExternalStoreName,
   everyPrincipal,
   externalPrefix,
   externalPrincipal,
   externalStoreNames,
+  foldAscii,
+  foldEmail,
   isEveryPrincipal,
   isStoreItself,
   normalizeName,
@@ -126,9 +119,11 @@ export {
 export {
   type AccessServices,
   keyRight,
+  publicAccess,
   type Resolved,
   requirePermittedKey,
   requirePrincipal,
+  signedIn,
 } from './access/key-access.ts'
 export { afterCountingUse, requireHmacKeyUse, requireKeyUse } from './access/key-use.ts'
 export { createNamedKeys, type NamedKeys } from './access/named-keys.ts'
@@ -149,12 +144,17 @@ export {
   voidVotes,
 } from './access/ownership-store.ts'
 export {
+  createDestructionPolicy,
+  type DestructionSettings,
+  daysProblem,
   hasCreateRight,
   hasExternalRight,
   keyNotFound,
+  maxDays,
   mayCreate,
   officerAccess,
   type Roles,
+  readDaysBy,
   requireAllowed,
   type Verdict,
   verdictOn,
@@ -164,6 +164,7 @@ export {
   type Requester,
   requirePermittedObject,
   resolveIdentifier,
+  versionForm,
 } from './access/permitted-object.ts'
 export { findUnrecordedReset, policyToReset, resetPolicy } from './access/policy-reset.ts'
 export { principalNamed, unauthorized } from './access/principal-named.ts'
@@ -182,7 +183,6 @@ export {
   type Right,
 } from './access/right.ts'
 export { findLiveSubject } from './access/subject-store.ts'
-export { versionForm } from './access/version-form.ts'
 export { requiresActivation, votersAmong, wasRevoked } from './access/voters.ts'
 export { type AttributeRule, attributeRules } from './attributes/attribute-table.ts'
 export {
@@ -266,8 +266,8 @@ export {
   whyDecryptionEncrypts,
   whyEncryptionDecrypts,
 } from './crypto/cipher/inverse.ts'
-export { maximumStreamBytes } from './crypto/cipher/stream-limits.ts'
 export type { CipherStream, Encrypted } from './crypto/cipher/symmetric.ts'
+export { maximumStreamBytes } from './crypto/cipher/symmetric.ts'
 export {
   type Derivation,
   type DerivationMethod,
@@ -275,8 +275,7 @@ export {
   joseDerivation,
 } from './crypto/derivation/derive-key.ts'
 export { encapsulateFor, isKemKey, requireKem } from './crypto/kem/kem.ts'
-export { sameTag } from './crypto/mac/hmac.ts'
-export { joseMac, type MacPlan, planMac } from './crypto/mac/mac.ts'
+export { joseMac, type MacPlan, planMac, sameTag } from './crypto/mac/mac.ts'
 export { generateKey, quantumSafeBits } from './crypto/material/generate-key.ts'
 export { countUnfinishedGenerations } from './crypto/material/generation-queue.ts'
 export {
@@ -317,18 +316,16 @@ export { decodeBase64Url, encodeBase64Url } from './jose/text/base64url.ts'
 export { abePolicyAttribute, abeVendor, shortIdentifier } from './objects/attribute-index-store.ts'
 export {
   type BudgetStep,
-  budgetStep,
-  isEnding,
-  type MessageLimit,
-  nextLook,
-  noticeFrom,
-} from './objects/budget-look.ts'
-export {
   budgetMark,
+  budgetStep,
   budgetsToLookAt,
   countEnding,
   type DueBudget,
+  isEnding,
   lookNoLaterThan,
+  type MessageLimit,
+  nextLook,
+  noticeFrom,
   useRetryMs,
 } from './objects/budget-look-store.ts'
 export { countByState } from './objects/count-by-state-store.ts'
@@ -341,13 +338,15 @@ export {
   nameValue,
   requireAttributeDateOrder,
   requireRoomFor,
+  requireSoftwareStorage,
 } from './objects/creation/attribute-checks.ts'
-export { attributeRule, requireRule } from './objects/creation/attribute-rules.ts'
 export {
+  attributeRule,
   type CreationRules,
   checkConstraints,
   checkDefaults,
   noRules,
+  requireRule,
   withDefaults,
 } from './objects/creation/creation-rules.ts'
 export { readRules, replaceRules } from './objects/creation/creation-rules-store.ts'
@@ -359,7 +358,6 @@ export {
   stageNewObject,
 } from './objects/creation/new-object.ts'
 export { stageReplacementPair } from './objects/creation/replacement-pair.ts'
-export { requireSoftwareStorage } from './objects/creation/storage-protection.ts'
 export {
   type AttributeMembers,
   algorithmNode,
@@ -453,7 +451,7 @@ export { findPrivateKeyId, otherHalf, wholeKey } from './objects/other-half.ts'
 export { type PairPlan, pairPlan } from './objects/pair-plan.ts'
 export { destroyAfterWait, isDestructionDue, restored, waiting } from './objects/pending-destruction.ts'
 export { newQuantumSafePair } from './objects/quantum-safe-pair.ts'
-export { Refusal, refusal, requireUse, takeUse } from './objects/refusal.ts'
+export { Refusal, refusal, requireUse, stageUse, takeUse } from './objects/refusal.ts'
 export { type Explanation, explain, reasonOfKind, toRefusal } from './objects/refusal-reasons.ts'
 export { forgetReservations, sweepReservations } from './objects/removed-id-store.ts'
 export { findLinkedHalf, hasVersions, linkReplacement, requireReplaceable } from './objects/replace-object.ts'
@@ -496,7 +494,6 @@ export {
 } from './objects/rotation-schedule.ts'
 export { look, lookEveryMs, runningTime } from './objects/running-time-store.ts'
 export { requireDateOrder, settableDates, type WantedDates, withDates } from './objects/settable-dates.ts'
-export { stageUse } from './objects/stage-use.ts'
 export {
   type LifeCycle,
   type LifeCycleEvent,

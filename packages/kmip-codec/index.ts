@@ -9,11 +9,12 @@ export {
   encodeNode,
   encodeResponse,
   findEncoding,
+  sniffedBytes,
+  sniffVersion,
   toErrorResponse,
 } from './messages/codec.ts'
 export { fromLegacyName, legacyVendor, toLegacyAttributes } from './messages/legacy-attributes.ts'
-export { toResultReason } from './messages/reasons.ts'
-export { sniffedBytes, sniffVersion } from './messages/sniff-version.ts'
+export { toResultReason } from './messages/request.ts'
 export type {
   BatchErrorContinuation,
   Encoding,

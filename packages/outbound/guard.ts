@@ -1,8 +1,58 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
-import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from './address.ts'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { OutboundError, toOutboundError } from './error.ts'
+
+/** Everything that is not a public unicast address (IANA special-purpose registries, RFC 6890 and its updates). */
+const special4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+
+const blocked4 = new BlockList()
+for (const block of special4) {
+  const [address = '', prefix = ''] = block.split('/')
+  blocked4.addSubnet(address, Number(prefix), 'ipv4')
+}
+
+/** Global unicast, the only IPv6 block that is handed out (RFC 4291 §2.4), less what is special inside it. */
+const global6 = new BlockList()
+global6.addSubnet('2000::', 3, 'ipv6')
+const special6 = new BlockList()
+for (const [address, prefix] of [
+  ['2001::', 23], // IETF protocol assignments, Teredo among them
+  ['2001:db8::', 32],
+  ['2002::', 16], // 6to4 carries any IPv4 address
+  ['3fff::', 20],
+  ['2620:4f:8000::', 48],
+] as const) {
+  special6.addSubnet(address, prefix, 'ipv6')
+}
+
+/** Whether an address is one of the public internet: not private, loopback, link-local, multicast or a way to these. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address)
+  if (family === 4) return !blocked4.check(address, 'ipv4')
+  if (family !== 6 || address.includes('%')) return false
+  // IPv4 in IPv6 (mapped, compatible, NAT64) lies outside of 2000::/3 and is refused whole.
+  return global6.check(address, 'ipv6') && !special6.check(address, 'ipv6')
+}
 
 /** Name resolution. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>

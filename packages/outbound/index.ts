@@ -1,4 +1,5 @@
-export { createOutbound } from './client.ts'
+export type { Outbound, OutboundResponse } from './client.ts'
+export { createOutbound, loadTrustedAuthorities } from './client.ts'
 export { OutboundError, type OutboundReason } from './error.ts'
 export { createLookup, type Resolve, resolveAllowedAddresses, systemResolve } from './guard.ts'
 export { createPlainFetch, type PlainFetch } from './plain-fetch.ts'
@@ -10,5 +11,3 @@ export {
   spiffe,
 } from './provider-addresses.ts'
 export { createTlsProbe, type TlsProbe } from './tls-probe.ts'
-export { loadTrustedAuthorities } from './trust.ts'
-export type { Outbound, OutboundResponse } from './types.ts'

@@ -9,9 +9,9 @@ import { after, before, test } from 'node:test'
 import { systemClock } from '@warder/base'
 import { ensureLocalAuthority } from '@warder/server'
 import fc from 'fast-check'
-import { isPublicAddress } from './address.ts'
 import { createOutbound } from './client.ts'
 import { OutboundError, type OutboundReason } from './error.ts'
+import { isPublicAddress } from './guard.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-outbound-'))
 let answer: RequestListener = (_, response) => response.end('{}')

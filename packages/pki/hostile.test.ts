@@ -13,9 +13,8 @@ import {
   derTag,
 } from './asn1/der.ts'
 import { PkiError } from './error.ts'
-import { privateFromPkcs8, publicFromSpki } from './keys/asymmetric.ts'
+import { bytePrivateFromRaw, privateFromPkcs8, publicFromSpki } from './keys/asymmetric.ts'
 import { byteKeyFamilies } from './keys/byte-key-families.ts'
-import { bytePrivateFromRaw } from './keys/byte-keys.ts'
 import { curveByName } from './keys/curves.ts'
 import { ecPrivateFromScalar, ecPrivateFromSec1, ecPublicFromPoint } from './keys/ec.ts'
 import { finiteFieldFromNumbers } from './keys/finite-field.ts'

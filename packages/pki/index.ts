@@ -12,9 +12,16 @@ export {
   derTag,
 } from './asn1/der.ts'
 export { PkiError, type PkiErrorCode } from './error.ts'
-export { privateFromPkcs8, publicFromSpki, requireLoadable, requireOwnPublicHalf } from './keys/asymmetric.ts'
+export {
+  bytePrivateFromRaw,
+  bytePublicFromRaw,
+  privateFromPkcs8,
+  publicFromSpki,
+  requireLoadable,
+  requireOwnPublicHalf,
+  toRawKey,
+} from './keys/asymmetric.ts'
 export { type ByteKeyAlgorithm, type ByteKeyFamily, byteKeyFamilies } from './keys/byte-key-families.ts'
-export { bytePrivateFromRaw, bytePublicFromRaw, toRawKey } from './keys/byte-keys.ts'
 export { type Curve, curveByName } from './keys/curves.ts'
 export {
   ecPoint,
@@ -54,7 +61,6 @@ export { tokenInResponse } from './timestamp/token.ts'
 export { type TimestampVerdict, timestampVerdict } from './timestamp/verdict.ts'
 export { type CertificateFields, readCertificate } from './x509/certificate.ts'
 export { certificatesOnly } from './x509/certificates-only.ts'
-export { maxChainLength, type Validity } from './x509/chain.ts'
 export { type CrlEntry, encodeEntries } from './x509/crl/entries.ts'
 export { type Crl, crlIsSignedWith, readCrl } from './x509/crl/read.ts'
 export { issueCrl } from './x509/crl/write.ts'
@@ -101,7 +107,7 @@ export {
 export { opensslExtensions } from './x509/openssl-extensions.ts'
 export { type ParsedCertificate, parseCertificate } from './x509/parsed-certificate.ts'
 export { findNameProblem } from './x509/path/constraints.ts'
-export { type PathResult, validatePath } from './x509/path/validate.ts'
+export { maxChainLength, type PathResult, type Validity, validatePath } from './x509/path/validate.ts'
 export {
   endEntityUses,
   isWithinProfile,

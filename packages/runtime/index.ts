@@ -9,9 +9,9 @@ export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'
 export { readableDatabase } from './lifecycle/health-parts.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './lifecycle/launch.ts'
 export { readRememberedSeq } from './lifecycle/lost-audit.ts'
-export { startMetricsListener } from './lifecycle/metrics-listener.ts'
-export { writeNote } from './lifecycle/notes.ts'
 export type { RunningService } from './lifecycle/primary.ts'
+export { writeNote } from './lifecycle/primary.ts'
+export { startMetricsListener } from './lifecycle/primary-measurements.ts'
 export { readSealed } from './lifecycle/read-sealed.ts'
 export type {
   PeriodicWork,

@@ -1,4 +1,4 @@
-export { formatDefaultToml, formatSettingsHelp } from './config/documents.ts'
+export { formatDefaultToml, formatSettingsHelp, formatSettingsToml } from './config/documents.ts'
 export type { ForeignSettings } from './config/foreign-settings.ts'
 export { foundationSettings, type ServiceDefaults } from './config/foundation-settings.ts'
 export { type LoadedConfig, loadConfig, readSettingsFile, toEnvName } from './config/load.ts'
@@ -14,4 +14,3 @@ export {
   type SettingValues,
   text,
 } from './config/setting.ts'
-export { formatSettingsToml } from './config/settings-toml.ts'

@@ -1,6 +1,6 @@
-export { bearerToken } from './http/bearer-token.ts'
 export { documentationOperations } from './http/documentation.ts'
-export { responseHeaders } from './http/headers.ts'
+export { mergeAuditFields } from './http/exchange.ts'
+export { bearerToken, responseHeaders } from './http/headers.ts'
 export { databaseDown, type HealthPart, healthOperation, unreachableDatabase } from './http/health.ts'
 export { parseJsonBody } from './http/json-body.ts'
 export type { ServiceServer } from './http/options.ts'
@@ -12,7 +12,7 @@ export {
   type TokenBuckets,
   tokenBucketMemory,
 } from './http/rate-limit/token-buckets.ts'
-export { pageReply, prepareFailure, prepareReply, rawReply } from './http/reply.ts'
+export { errorBody, pageReply, prepareFailure, prepareReply, rawReply } from './http/reply.ts'
 export { createServiceServer } from './http/server.ts'
 export { compileCheck } from './http/validation.ts'
 export {
@@ -22,19 +22,26 @@ export {
   serviceAccountAlgorithms,
   verifySignature,
 } from './jwt/algorithms.ts'
-export { decodeBase64Url, encodeJsonSegment, JwtRejected, readCompact, signCompact } from './jwt/compact.ts'
 export { publicJwk, thumbprint } from './jwt/jwk.ts'
 export { createInlineKeySet, createRemoteKeySet, openFileKeySet } from './jwt/key-sets.ts'
 export { parseStrictObject } from './jwt/strict-json.ts'
-export { PeekedToken, peekToken, signToken, verifyToken } from './jwt/token.ts'
+export {
+  decodeBase64Url,
+  encodeJsonSegment,
+  JwtRejected,
+  PeekedToken,
+  peekToken,
+  readCompact,
+  signCompact,
+  signToken,
+  verifyToken,
+} from './jwt/token.ts'
 export { createTokenCache, type TokenCache } from './jwt/token-cache.ts'
 export type { ExpectedToken, KeySet, VerificationKey } from './jwt/types.ts'
 export { type AddressSet, addressSet, parseCidr, unknownClient } from './net/client-address.ts'
 export { type SweptConnection, startIdleSweep } from './net/idle-sweep.ts'
 export { RequestBatcher } from './net/request-batcher.ts'
-export { mergeAuditFields } from './operations/audit-fields.ts'
 export { defineOperation, fromProbes } from './operations/define.ts'
-export { errorBody } from './operations/error-body.ts'
 export { type DocumentedCredentials, openApiDocument, type SecurityScheme } from './operations/openapi.ts'
 export { del, get, list, methods, patch, post, put } from './operations/route.ts'
 export type {

@@ -2,7 +2,7 @@ export { isPostgresUrl, parsePostgresUrl } from './postgres/address.ts'
 export { readPassword } from './postgres/password.ts'
 export { PrimaryMemory } from './postgres/primary-memory.ts'
 export { readTls } from './postgres/tls.ts'
-export { UnknownDataKey } from './seal/errors.ts'
+export { UnknownDataKey } from './seal/envelope.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'
 export {
   type RotateOptions,
@@ -49,8 +49,7 @@ export { type MigrationPlan, migrate, planMigration, requireUsable } from './sql
 export { schemaMigrations } from './sql/older-programs-store.ts'
 export { lockForRestore, openPostgres, openPostgresSnapshot } from './sql/open-database.ts'
 export type { PostgresOptions } from './sql/postgres.ts'
-export { change, insertInto, query } from './sql/query.ts'
-export { readOne } from './sql/read.ts'
+export { change, insertInto, query, readOne } from './sql/query.ts'
 export { findRestored, forgetRestored, insertRestored } from './sql/restored-store.ts'
 export { retryOnGuard } from './sql/retry.ts'
 export { openSqlite } from './sql/sqlite.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Outbound } from '@warder/outbound'
-import type { ForwardTarget } from './target.ts'
+import type { ForwardTarget } from './forwarder.ts'
 
 export interface CollectorOptions {
   readonly url: string

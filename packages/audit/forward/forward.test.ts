@@ -13,9 +13,9 @@ import { createMetrics } from '@warder/runtime'
 import { issue } from '@warder/server/testing'
 import { type AuditLog, openAuditLog } from '../log.ts'
 import { createCollectorTarget } from './collector.ts'
+import type { ForwardTarget } from './forwarder.ts'
 import { startForwarder } from './forwarder.ts'
 import { createSyslogTarget, formatSyslogMessage } from './syslog.ts'
-import type { ForwardTarget } from './target.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-forward-'))
 const closers: (() => void)[] = []

@@ -7,7 +7,7 @@ import {
   systemResolve,
 } from '@warder/outbound'
 import type { ReadRecord } from '../reader.ts'
-import type { ForwardTarget } from './target.ts'
+import type { ForwardTarget } from './forwarder.ts'
 
 export interface SyslogOptions {
   readonly host: string

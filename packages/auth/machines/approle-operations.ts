@@ -9,8 +9,7 @@ import { realmExists } from '../realms/realm-store.ts'
 import { PlainText } from '../texts/plain-text.ts'
 import { logInByAppRole } from './approle-login.ts'
 import { appRoleRemoval, appRoleUpsert, findAppRole, listAppRoles } from './approle-store.ts'
-import { MachineAuthReply, withAliases } from './auth-reply.ts'
-import { vaultErrors } from './error-shape.ts'
+import { MachineAuthReply, vaultErrors, withAliases } from './auth-reply.ts'
 import {
   readSecretIdLimits,
   readTokenLimits,

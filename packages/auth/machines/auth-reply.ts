@@ -1,6 +1,11 @@
-import type { Operation } from '@warder/server'
+import { type ErrorShape, errorBody, type Operation } from '@warder/server'
 import Type from 'typebox'
 import type { MachineServices } from './services.ts'
+
+/** Vault-compatible clients read `errors`, a list of sentences, beside the usual members. */
+export const vaultErrors: ErrorShape = {
+  reply: (failure, { id }) => ({ json: { ...errorBody(failure, id), errors: [failure.message] } }),
+}
 
 const Text = Type.String()
 

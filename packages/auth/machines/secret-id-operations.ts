@@ -5,7 +5,7 @@ import { retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
 import { PlainText } from '../texts/plain-text.ts'
 import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
-import { vaultErrors } from './error-shape.ts'
+import { vaultErrors } from './auth-reply.ts'
 import { areSubset, readCidrs } from './limits.ts'
 import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
 import {

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import type { Logger, Metrics } from '@warder/base'
-import { type Clock, unixSeconds } from '@warder/base'
+import { type Clock, type Logger, type Metrics, unixSeconds } from '@warder/base'
 import { createTokenCache, type TokenCache } from '@warder/server'
-import type { Seal } from '@warder/storage'
-import { type Change, createUnchangedRows, type Database, type UnchangedRows } from '@warder/storage'
+import {
+  type Change,
+  createUnchangedRows,
+  type Database,
+  type Seal,
+  type UnchangedRows,
+} from '@warder/storage'
 import { countSessions } from '../counting/counting.ts'
 import type { AuthClaims, IdentifiedSubject, Subject } from '../identity/claims.ts'
 import { maxSessionAgeSeconds, type Realm } from '../realms/realm.ts'
 import type { Signer } from '../signing/signing-keys.ts'
-import { toClaims } from './claims.ts'
 import { setSessionCookie } from './cookie.ts'
 import { endAfterUse, findNewEnd, isLive, type Session } from './session.ts'
 import {
@@ -169,5 +172,26 @@ class StoredSessions implements SessionManager {
     } catch (error) {
       log.warn({ detail: String(error) }, 'a session that has ended could not be removed')
     }
+  }
+}
+
+/**
+ * Builds the claims of a session token. The extra claims come first, so that they cannot replace a claim of the
+ * service.
+ */
+function toClaims(session: Session, subject: IdentifiedSubject, issuer: string): AuthClaims {
+  return {
+    ...subject.extraClaims,
+    iss: issuer,
+    sub: session.username,
+    aud: [session.realm],
+    exp: session.createdAt + session.maxAge,
+    nbf: session.createdAt,
+    iat: session.createdAt,
+    jti: session.id,
+    roles: subject.roles,
+    as_as: session.scheme,
+    as_rid: session.realm,
+    as_sid: subject.subjectId,
   }
 }

@@ -1,10 +1,22 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { CertificateSigner, Issuer } from '@warder/pki'
-import { encodeEntries, issueCrl } from '@warder/pki'
+import { type CertificateSigner, encodeEntries, type Issuer, issueCrl } from '@warder/pki'
 import { type CrlDates, type FromCrlThread, type ToCrlThread, unpackEntries } from './crl-messages.ts'
 import type { PackedEntries } from './crl-store.ts'
-import { trackList } from './lists-in-work.ts'
+
+let lists = 0
+
+/** Revocation lists that threads of this event loop are putting together. */
+export const listsInWork = (): number => lists
+
+async function trackList<R>(make: () => Promise<R>): Promise<R> {
+  lists += 1
+  try {
+    return await make()
+  } finally {
+    lists -= 1
+  }
+}
 
 /** Max entries of lists that are assembled in the calling thread: starting another thread costs more. */
 const maxInPlace = 2000

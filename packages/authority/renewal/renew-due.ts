@@ -17,7 +17,7 @@ import { type RecordedServices, runRecorded } from './recorded.ts'
 import { renewCertificate } from './renew-certificate.ts'
 import { renewPair } from './renew-pair.ts'
 import { renewablePage } from './renewable-store.ts'
-import type { RenewalRequester } from './requester.ts'
+import type { RenewalRequester } from './replacement-object.ts'
 
 export type RenewalServices = RecordedServices & RenewalRequester['services']
 

@@ -1,4 +1,5 @@
 import {
+  type AccessServices,
   applyCreationRules,
   attributesForReplacement,
   type ManagedObject,
@@ -8,8 +9,8 @@ import {
   requireDateOrder,
 } from '@warder/keys'
 import { certificateObject } from '../certificate-object.ts'
+import type { CertificateRequester } from '../issuance/requester.ts'
 import type { CertificateToKeep } from '../issuance/stage-certificate.ts'
-import type { RenewalRequester } from './requester.ts'
 
 /** Makes the object of a certificate that replaces another one and inherits its attributes and dates of use. */
 export function replacementMaker(
@@ -41,3 +42,8 @@ export function replacementMaker(
 
 /** Attributes of the certified key, which the new certificate declares itself. */
 const ofKey = ['CryptographicAlgorithm', 'CryptographicDomainParameters']
+
+/** The owner of a certificate, on whose behalf it is renewed. */
+export interface RenewalRequester extends CertificateRequester {
+  readonly services: CertificateRequester['services'] & AccessServices
+}

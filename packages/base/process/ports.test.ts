@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { StartupError } from '../errors/failure.ts'
-import { listenOn } from './listen.ts'
-import { canSharePort, claimPort, formatBaseUrl } from './ports.ts'
+import { canSharePort, claimPort, formatBaseUrl, listenOn } from './ports.ts'
 
 test('a port in use is named, with what to do, even when its holder shares it', async () => {
   for (const reusePort of [false, canSharePort(process.platform)]) {

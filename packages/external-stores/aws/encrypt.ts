@@ -1,11 +1,10 @@
-import type { CipherPlan, Encrypted, Key } from '@warder/keys'
-import { afterCountingUse } from '@warder/keys'
+import { hash } from 'node:crypto'
+import { afterCountingUse, type CipherPlan, type Encrypted, type Key } from '@warder/keys'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { metadataFor } from './ciphertext-metadata.ts'
 import { xksFailure } from './errors.ts'
-import { integrityValue } from './integrity-value.ts'
 import {
   awsRight,
   gcmPlan,
@@ -129,4 +128,18 @@ async function requireOpens(
   const same = opened.equals(plaintext)
   opened.fill(0)
   if (!same) throw xksFailure('InternalException', 'a ciphertext did not open to its plaintext')
+}
+
+/** Parts covered by an integrity value, in order. */
+interface CoveredParts {
+  readonly aad: Uint8Array
+  readonly metadata: Uint8Array
+  readonly iv: Uint8Array
+  readonly ciphertext: Uint8Array
+  readonly tag: Uint8Array
+}
+
+/** The ciphertext data integrity value in Base64 (XKS Proxy API, appendix C). */
+export function integrityValue({ aad, metadata, iv, ciphertext, tag }: CoveredParts): string {
+  return hash('sha256', Buffer.concat([aad, metadata, iv, ciphertext, tag]), 'base64')
 }

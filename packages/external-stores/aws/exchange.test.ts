@@ -3,6 +3,7 @@ import { createDecipheriv } from 'node:crypto'
 import { test } from 'node:test'
 import { activeSince, aesAttributes, kmipClient, objectType } from '@warder/kmip-server/testing'
 import { startKms } from '@warder/kms/testing'
+import { integrityValue } from './encrypt.ts'
 import {
   awsRights,
   grantedKey,
@@ -13,7 +14,6 @@ import {
   startXks,
   type Xks,
 } from './fixtures/xks.ts'
-import { integrityValue } from './integrity-value.ts'
 
 const aad = 'cHJvamVjdD1uaWxlLGRlcGFydG1lbnQ9bWFya2V0aW5n'
 const plaintext = 'SGVsbG8gV29ybGQh'

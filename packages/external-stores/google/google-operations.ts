@@ -1,6 +1,7 @@
 import { failure } from '@warder/base'
+import type { ErrorShape } from '@warder/server'
+import Type from 'typebox'
 import type { ExternalStore } from '../scope/store.ts'
-import { googleErrors } from './error-shape.ts'
 import { delegate } from './operations/delegate.ts'
 import { digest } from './operations/digest.ts'
 import { privateKeyDecrypt, privateKeySign, privilegedPrivateKeyDecrypt } from './operations/private-keys.ts'
@@ -12,6 +13,18 @@ import { wrap } from './operations/wrap.ts'
 import { wrapPrivateKey } from './operations/wrap-private-key.ts'
 import { checkGoogleSettings, createGoogleScope, toKaclsUrl } from './scope/scope.ts'
 import type { GoogleConfig } from './scope/settings.ts'
+
+/** Google's "Structured error replies": the status again, a sentence, and by what our log names the request. */
+const googleErrors: ErrorShape = {
+  documented: {
+    contentType: 'application/json',
+    schema: Type.Object({ code: Type.Integer(), message: Type.String(), details: Type.String() }),
+  },
+  reply: ({ status, message }, { id }) => ({
+    status,
+    json: { code: status, message, details: `request ${id}` },
+  }),
+}
 
 /** Client-side encryption of Google Workspace: a key access control list service (KACLS). */
 export const google: ExternalStore<GoogleConfig> = {

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import { createOutbound } from '@warder/outbound'
 import { decodeJwt, importJWK, jwtVerify } from 'jose'
 import { type IssuerServer, startIssuers } from '../testing/issuers.ts'
-import { resourceKeyHash } from './keys/resource-key-hash.ts'
+import { resourceKeyHash } from './operations/digest.ts'
 import { administrator, dataKey, type GoogleWorld, signingKid, startGoogle } from './testing/world.ts'
 
 /**

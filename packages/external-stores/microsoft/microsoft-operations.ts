@@ -1,11 +1,21 @@
 import { failure } from '@warder/base'
+import { type ErrorShape, errorBody } from '@warder/server'
 import type { ExternalStore } from '../scope/store.ts'
 import { decrypt } from './decrypt.ts'
-import { microsoftErrors } from './error-shape.ts'
 import { publicKey } from './public-key.ts'
 import { createMicrosoftScope, parseNamedKeys, toServiceUrl } from './scope.ts'
 import type { MicrosoftConfig } from './settings.ts'
 import { versionName, versionOperation } from './version.ts'
+
+/** Microsoft's sample knows 400, 401 and 403 (KeysController.cs): what is not there, or cannot be used, is 400. */
+const asBadRequest: ReadonlySet<number> = new Set([409, 422])
+
+const microsoftErrors: ErrorShape = {
+  reply: (failed, { id }) => ({
+    status: asBadRequest.has(failed.status) ? 400 : failed.status,
+    json: errorBody(failed, id),
+  }),
+}
 
 /** Double Key Encryption of Microsoft 365. */
 export const microsoft: ExternalStore<MicrosoftConfig> = {

@@ -1,8 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { ExternalStoreName } from '@warder/keys'
-import type { AuthenticationContext } from '@warder/server'
-import { readPeerCommonName } from '@warder/server'
-import { isBrowserRequest } from './browser.ts'
+import { type AuthenticationContext, type IncomingRequest, readPeerCommonName } from '@warder/server'
 import type { ExternalStoreServices } from './services.ts'
 
 /** The Common Name of a partner's client certificate, or why there is none that counts: for the log. */
@@ -40,4 +38,15 @@ function verdictOn(certificate: X509Certificate, allowed: ReadonlySet<string>): 
   const name = readPeerCommonName(certificate)
   if (name !== undefined && allowed.has(name)) return { name }
   return { problem: 'the Common Name of the client certificate is not in the settings' }
+}
+
+/**
+ * Whether a browser sent the request for a page: browsers add headers that a page cannot omit (Fetch §3.2, Fetch
+ * Metadata §2). A store that authenticates its cloud by a client certificate ignores the certificate of such a request:
+ * it belongs to the user of the browser.
+ */
+function isBrowserRequest({ headers }: Pick<IncomingRequest, 'headers'>): boolean {
+  return (
+    headers.origin !== undefined || headers.cookie !== undefined || headers['sec-fetch-site'] !== undefined
+  )
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { foldEmail } from './email.ts'
+import { foldEmail } from './external-names.ts'
 
 test('addresses are compared without regard to the case of A to Z', () => {
   assert.equal(foldEmail('Alice.B@Example.COM'), 'alice.b@example.com')

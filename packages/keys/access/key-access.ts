@@ -15,6 +15,11 @@ import {
 } from './permission.ts'
 import type { Right } from './right.ts'
 
+/** Every authenticated caller; the operation checks further requirements. */
+export const signedIn = { name: 'signed in' } as const
+/** Every caller, without authentication. */
+export const publicAccess = { name: 'public', public: true } as const
+
 /** Services used by access checks. */
 export interface AccessServices {
   readonly db: Database

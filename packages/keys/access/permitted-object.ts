@@ -2,7 +2,7 @@ import { andThen, type MaybePromise } from '@warder/base'
 import type { AuditFields } from '@warder/server'
 import type { Key } from '../objects/key-ring.ts'
 import type { ManagedObject } from '../objects/managed-object.ts'
-import { asObjectId, type ObjectId } from '../objects/object-id.ts'
+import { aliasPrefix, asObjectId, type ObjectId } from '../objects/object-id.ts'
 import { refusal, withheldRefusals } from '../objects/refusal.ts'
 import { withheld } from '../objects/state-machine.ts'
 import type { UnitOfWork } from '../objects/unit-of-work.ts'
@@ -12,7 +12,23 @@ import { resolveKid } from './aliases.ts'
 import type { AccessServices } from './key-access.ts'
 import { officerAccess, reservedSentence, type Verdict, verdictOn } from './permission.ts'
 import { materialRights, type Right } from './right.ts'
-import { type VersionForm, versionForm } from './version-form.ts'
+
+/** `name@latest`, `name@first` or `name@N`: a version of a key, counted from 0 as generations are. */
+interface VersionForm {
+  readonly name: string
+  readonly version: 'latest' | number
+}
+
+const form = /^(.+)@(latest|first|0|[1-9][0-9]{0,4})$/s
+
+/** undefined: the text is no such form. */
+export function versionForm(text: string): VersionForm | undefined {
+  // Fast path: most identifiers have no `@`. In an alias it precedes the owner.
+  if (!text.includes('@') || text.startsWith(aliasPrefix)) return undefined
+  const [, name, version] = form.exec(text) ?? []
+  if (name === undefined || version === undefined) return undefined
+  return { name, version: version === 'latest' ? version : version === 'first' ? 0 : Number(version) }
+}
 
 /** A request that names objects. */
 export interface Requester {

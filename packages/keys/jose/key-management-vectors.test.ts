@@ -13,9 +13,13 @@ import { toKeySpec } from '../crypto/material/key-request.ts'
 import type { KeyMaterial } from '../crypto/material/material.ts'
 import { jweDecryptReceived, openNow } from './jwe-flattened.ts'
 import { gcmUnwrapKey, gcmWrapKey, unwrapKey, wrapKey } from './key-management/aes-wrap.ts'
-import { agreeWith } from './key-management/agreement.ts'
-import { type Management, receiveContentKey, sendContentKey } from './key-management/content-key.ts'
-import { kemKey } from './key-management/kem-key.ts'
+import {
+  agreeWith,
+  kemKey,
+  type Management,
+  receiveContentKey,
+  sendContentKey,
+} from './key-management/content-key.ts'
 import { readManagementParameters } from './key-management/parameters.ts'
 
 // Examples of the standards, by value.

@@ -1,7 +1,4 @@
-import type { Database, Query, SqlValue } from '@warder/storage'
-import { query } from '@warder/storage'
-import { byDays } from './inventory-days.ts'
-import { walkPiece } from './inventory-piece.ts'
+import { type Database, type Query, query, type SqlValue } from '@warder/storage'
 import {
   conditionParameters,
   everything,
@@ -9,14 +6,53 @@ import {
   type InventoryCursor,
   type InventoryFilter,
   isWalk,
+  ofOneDay,
   type Range,
   rules,
   statements,
   type Walk,
   type WalkCursor,
+  type WalkStatements,
 } from './inventory-walk-store.ts'
 import type { ManagedObject } from './managed-object.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
+
+/** Max rows that one part of a page scans: it bounds the time for any filter. */
+const maxScanned = 1000
+
+/** The result of one part of a scan. */
+interface Piece {
+  /** At most the requested number. */
+  readonly found: readonly Found[]
+  /** The position at which this part stopped before the end of the scan. */
+  readonly last: WalkCursor | undefined
+}
+
+/** A walk from a place on. */
+interface WalkFrom {
+  readonly statements: WalkStatements
+  /** Parameters of what is behind the place. */
+  readonly begin: readonly SqlValue[]
+  /** The end of the range, if there is one. */
+  readonly bound: readonly SqlValue[]
+  /** A place as the walk compares it. */
+  last(place: WalkCursor): readonly SqlValue[]
+}
+
+/** @param asked as `conditionParameters` */
+async function walkPiece(
+  db: Database,
+  { statements: { end, some, rest }, begin, bound, last: placeOf }: WalkFrom,
+  asked: readonly SqlValue[],
+  wanted: number,
+): Promise<Piece> {
+  const last = await db.get(end, [...begin, ...bound, maxScanned - 1])
+  const found =
+    last === undefined
+      ? await db.all(rest, [...begin, ...bound, ...asked, wanted])
+      : await db.all(some, [...begin, ...placeOf(last), ...asked, wanted])
+  return { found, last }
+}
 
 export { type InventoryCursor, type InventoryFilter, isWalk, type Range }
 
@@ -190,4 +226,48 @@ export async function tagsOfMany(
     else own.push(tag)
   }
   return tags
+}
+
+/**
+ * Reads a part of the inventory by the day of the last use. A day can have any number of keys, and SQLite cannot
+ * compare the pair of day and id by an index over an expression. So the first query reads the rest of the cursor's day
+ * by ids, the next one whole days, and the last one the last day up to the last id: each is bounded by its index on
+ * both sides.
+ * @param before day before which the range ends
+ * @param asked as `conditionParameters`
+ */
+async function byDays(
+  db: Database,
+  { value: day, id }: WalkCursor,
+  before: number,
+  asked: readonly SqlValue[],
+  wanted: number,
+): Promise<Piece> {
+  const isBegun = id !== ''
+  const head = isBegun ? await restOfDay(db, day, id, asked, wanted) : { found: [], last: undefined }
+  const left = wanted - head.found.length
+  if (head.last !== undefined || left === 0) return head
+  const { end, rest } = statements.used
+  const from = isBegun ? day + 1 : day
+  const last = await db.get(end, [from, before, maxScanned - 1])
+  const whole = await db.all(rest, [from, last?.value ?? before, ...asked, left])
+  const found = [...head.found, ...whole]
+  if (last === undefined || whole.length === left) return { found, last }
+  const ofLast = await db.all(ofOneDay.some, [last.value, '', last.id, ...asked, left - whole.length])
+  return { found: [...found, ...ofLast.map((row) => ({ ...row, value: last.value }))], last }
+}
+
+async function restOfDay(
+  db: Database,
+  day: number,
+  id: string,
+  asked: readonly SqlValue[],
+  wanted: number,
+): Promise<Piece> {
+  const walk = { statements: ofOneDay, begin: [day, id], bound: [], last: (place: WalkCursor) => [place.id] }
+  const { found, last } = await walkPiece(db, walk, asked, wanted)
+  return {
+    found: found.map((row) => ({ ...row, value: day })),
+    last: last && { value: day, id: last.id },
+  }
 }

@@ -2,8 +2,7 @@ import { failure } from '@warder/base'
 import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
 import type { LastUses } from './last-use.ts'
 import { getChainId, type ManagedObject } from './managed-object.ts'
-import { mayUse, type Usage, type UseRefusal } from './may-use.ts'
-import { stageUse } from './stage-use.ts'
+import { mayUse, takeUsage, type Usage, type UseRefusal } from './may-use.ts'
 import type { Withheld } from './state-machine.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
@@ -106,4 +105,19 @@ export function takeUse(
   first: boolean,
 ): void {
   if (!stageUse(objects, object, bytes, first)) throw refusal('PermissionDenied', 'DENIED')
+}
+
+/**
+ * Stages a use of an object that has usage limits. The object's version guards it, and it is committed before the answer
+ * goes out: two at once never use more than there is.
+ * @param bytes of data that are protected; a use that is counted by objects is taken with the first part only
+ * @returns false: not so much is left, and nothing is staged
+ */
+export function stageUse(objects: UnitOfWork, object: ManagedObject, bytes: number, first: boolean): boolean {
+  const limits = object.usageLimits
+  if (limits === undefined) return true
+  const left = takeUsage(limits, bytes, first)
+  if (left === undefined) return false
+  if (left !== limits) objects.update(object, { usageLimits: left })
+  return true
 }

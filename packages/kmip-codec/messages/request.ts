@@ -1,9 +1,10 @@
 import { valueName } from '../tables/enumerations.ts'
 import { type OperationName, operationByName, operationIn } from '../tables/operations.ts'
+import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { structure } from '../ttlv/build.ts'
-import { KmipDecodeError, type SeenVersion } from '../ttlv/error.ts'
+import { KmipDecodeError, type KmipDecodeReason, type SeenVersion } from '../ttlv/error.ts'
 import {
   findMembers,
   optional,
@@ -15,7 +16,6 @@ import {
 } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { fromLegacy } from './legacy.ts'
-import { toResultReason } from './reasons.ts'
 import { ItemRefusal } from './refusal.ts'
 import {
   defaultBatchItems,
@@ -25,6 +25,19 @@ import {
   type RequestItem,
   type RequestMessage,
 } from './types.ts'
+
+const reasons: Readonly<Partial<Record<KmipDecodeReason, ResultReason>>> = {
+  missing_member: 'MissingData',
+  repeated_member: 'InvalidField',
+  wrong_member: 'InvalidField',
+  invalid_value: 'InvalidField',
+  unknown_enumeration: 'InvalidField',
+}
+
+/** The result reason of an item whose payload could not be read: InvalidMessage where the form itself is wrong. */
+export function toResultReason(error: KmipDecodeError): ResultReason {
+  return reasons[error.reason] ?? 'InvalidMessage'
+}
 
 /**
  * A RequestMessage node as what it asks (KMIP 2.1 §8). The header must be right as a whole; what is wrong inside one

@@ -1,13 +1,34 @@
 import { newObjectId } from '@warder/keys'
-import type { BatchErrorContinuation, OperationName, RequestItem } from '@warder/kmip-codec'
+import type { BatchErrorContinuation, OperationName, RequestItem, TtlvNode } from '@warder/kmip-codec'
 import { type AnsweredItem, ItemRun } from '../engine/item.ts'
 import type { JobContext } from '../engine/jobs.ts'
 import type { Message } from '../engine/message.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { carryOut } from './carry-out.ts'
-import { countKeptBytes } from './kept-bytes.ts'
 import { countPending, insertPending, lifetime, sweepPending } from './pending-store.ts'
 import { correlationValue } from './result.ts'
+
+/** Approximate memory of a decoded node beside the bytes of the message. */
+const nodeBytes = 200
+
+/**
+ * Memory that a request keeps while it waits, in bytes. Values are views of the message, so that one of them keeps
+ * all of it; a message of empty structures takes more in nodes than it has bytes.
+ * @param size of the buffer that the message lies in
+ */
+function countKeptBytes(size: number, items: readonly RequestItem[]): number {
+  let nodes = 0
+  for (const { payload, extensions } of items) {
+    nodes += countNodes(payload)
+    for (const extension of extensions) nodes += countNodes(extension)
+  }
+  return size + nodes * nodeBytes
+}
+
+function countNodes(node: TtlvNode): number {
+  if (node.type !== 'Structure') return 1
+  return node.value.reduce((sum, member) => sum + countNodes(member), 1)
+}
 
 /** Maximum number of a user's requests that are pending or whose answers wait. */
 export const maxPerUser = 100

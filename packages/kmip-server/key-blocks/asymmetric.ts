@@ -2,6 +2,7 @@ import {
   byteKeysOf,
   type CurveName,
   curveByName,
+  domainMembers,
   ellipticCurve,
   type HalfType,
   isEcKey,
@@ -9,14 +10,25 @@ import {
   transparentTypes,
   writeKeyMaterial,
 } from '@warder/keys'
-import { optionalName, type StructureNode, Tag, type TtlvNode } from '@warder/kmip-codec'
+import {
+  optional,
+  optionalName,
+  requireMember,
+  type StructureNode,
+  Tag,
+  type TagName,
+  type TtlvNode,
+  toMagnitude,
+} from '@warder/kmip-codec'
 import {
   bytePrivateFromRaw,
   bytePublicFromRaw,
   type Curve,
+  type Domain,
   ecPrivateFromScalar,
   ecPrivateFromSec1,
   ecPublicFromPoint,
+  finiteFieldFromNumbers,
   type KeyPolicy,
   type PointForm,
   privateFromPkcs8,
@@ -28,13 +40,10 @@ import {
   rsaPrivateFromPkcs1,
   rsaPublicFromPkcs1,
 } from '@warder/pki'
-
 import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
 import { materialBytes, materialStructure } from './key-format.ts'
 import { inKmipNames, type ParsedKey, type ReadKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
-import { readPoint, readScalar } from './transparent-ec.ts'
-import { finiteFieldFromTransparent } from './transparent-finite-field.ts'
 import { rsaPrivateFromTransparent, rsaPublicFromTransparent } from './transparent-rsa.ts'
 
 /** Facts from the attributes about a key whose bytes do not contain them. */
@@ -177,4 +186,45 @@ export function writeHalf(
 
 function unsupportedFormatError() {
   return kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+}
+
+/** D of a transparent private key: a number (KMIP 2.1), or bytes as some clients send it. */
+function readScalar(material: StructureNode): Uint8Array {
+  const member = material.value.find(({ tag }) => tag === Tag.D)
+  if (member?.type === 'ByteString') return requireMember(material, Tag.D, 'ByteString')
+  return toMagnitude({ tag: Tag.D, type: 'BigInteger', value: requireMember(material, Tag.D, 'BigInteger') })
+}
+
+/** Q of a transparent public key: bytes of a point (KMIP 2.1), or a number holding them. */
+function readPoint(material: StructureNode): Uint8Array {
+  const member = material.value.find(({ tag }) => tag === Tag.QString)
+  if (member?.type === 'BigInteger')
+    return toMagnitude({
+      tag: Tag.QString,
+      type: 'BigInteger',
+      value: requireMember(material, Tag.QString, 'BigInteger'),
+    })
+  return optional(material, Tag.QString, 'ByteString') ?? requireMember(material, Tag.QString, 'ByteString')
+}
+
+/** {P, Q, G, X} and the like. @throws PkiError, KmipFailure InvalidField */
+function finiteFieldFromTransparent(
+  type: 'PrivateKey' | 'PublicKey',
+  algorithm: 'DSA' | 'DH',
+  material: StructureNode,
+  policy: KeyPolicy,
+): ReadKey {
+  const domain: Domain = {}
+  for (const name of domainMembers[algorithm]) {
+    const value = readNumber(material, name)
+    if (value !== undefined) domain[name] = value
+  }
+  const own = readNumber(material, type === 'PrivateKey' ? 'X' : 'Y')
+  if (own === undefined) throw kmipFailure('InvalidField', 'The key has no number of its own.')
+  return finiteFieldFromNumbers(type, algorithm, domain, own, policy)
+}
+
+function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
+  const value = optional(material, Tag[name], 'BigInteger')
+  return value === undefined ? undefined : toMagnitude({ tag: Tag[name], type: 'BigInteger', value })
 }

@@ -1,4 +1,14 @@
-import type { Operation } from '@warder/server'
+import {
+  afterCountingUse,
+  algorithmFor,
+  algorithmNames,
+  decodeBase64Url,
+  jwsSign,
+  keyRight,
+  requireKeyUse,
+} from '@warder/keys'
+import { type Operation, post } from '@warder/server'
+import Type, { type Static } from 'typebox'
 import { getStructure } from './abe-structure.ts'
 import { accessQueries } from './access-queries.ts'
 import { aliasOperations } from './aliases.ts'
@@ -24,13 +34,54 @@ import { versionOperations } from './key-versions.ts'
 import { mac } from './mac.ts'
 import { rewrap } from './rewrap.ts'
 import { rotateKey } from './rotate-key.ts'
-import type { RestServices } from './services.ts'
-import { sign } from './sign.ts'
+import { define, type RestServices } from './services.ts'
 import { systemOperations } from './system.ts'
 import { transferOperations } from './transfer.ts'
 import { uiOperations } from './ui-session.ts'
 import { unwrapKey } from './unwrap-key.ts'
 import { verify } from './verify.ts'
+
+const SignRequest = Type.Object({
+  kid: Type.String({ description: 'The private key.' }),
+  alg: Type.String({ description: algorithmNames('signature').join(', ') }),
+  data: Type.String({ description: 'Payload, base64url.' }),
+})
+
+const access = keyRight<RestServices, ReturnType<typeof read>>('sign', {
+  read: (input, { services }) => read(input.body as Static<typeof SignRequest>, services),
+  kid: ({ kid }) => kid,
+  version: 'protect',
+  algorithm: ({ alg }) => alg.name,
+})
+
+function read({ kid, alg, data }: Static<typeof SignRequest>, services: RestServices) {
+  const algorithm = algorithmFor('signature', alg, services.policy)
+  decodeBase64Url(data, 'data')
+  return { kid, alg: { name: alg, algorithm }, data }
+}
+
+/** `POST /v1/crypto/sign`: a detached JWS whose header names the key that verifies it. */
+const sign = define({
+  name: 'crypto.sign',
+  route: post('/v1/crypto/sign'),
+  summary: 'Sign with a private key',
+  tag: 'Crypto',
+  access,
+  request: SignRequest,
+  reply: Type.Object({ protected: Type.String(), signature: Type.String() }),
+  errors: {
+    403: 'No right to sign with it.',
+    404: 'No such key.',
+    422: 'Wrong algorithm, key type or state.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    requireKeyUse(key, 'sign', context).requireBoundTo(request.alg.name)
+    const { id, linkedId } = key.object
+    const signed = jwsSign(key.described, linkedId ?? id, request.alg, request.data)
+    return afterCountingUse(context, key, Buffer.byteLength(request.data, 'base64url'), signed)
+  },
+})
 
 /** Max bytes of bodies without caller data: a key with all of its members is much smaller than the service's limit. */
 const bodyLimit = 256 * 1024

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createMaintenance, createPublishedStatus } from '@warder/authority'
-import { Failure } from '@warder/base'
+import { createMaintenance, createPublishedStatus, listsInWork } from '@warder/authority'
+import { Failure, type Metrics } from '@warder/base'
 import { createKnownGrants, createStopSwitch, enableStores, externalHosts } from '@warder/external-stores'
 import {
   authenticateBy,
@@ -17,8 +17,11 @@ import {
   userName,
 } from '@warder/identity'
 import {
+  abeThread,
   asObjectId,
+  bulkThread,
   ContentKeys,
+  countUnfinishedGenerations,
   createAliases,
   createBlocks,
   createGcmBudgets,
@@ -36,6 +39,7 @@ import {
 import {
   createKmipEngine,
   createKmipSocket,
+  type KmipEngine,
   kmipOperations,
   readShare,
   stageFreshCeremony,
@@ -52,7 +56,6 @@ import { keyCacheMetrics } from './key-metrics.ts'
 import { getNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
 import { createCrlFetch, revocationConfig } from './pki-settings.ts'
-import { queueMetrics } from './queue-metrics.ts'
 import { admitThrough, findRestoreGate, restorePart } from './restored.ts'
 import { createRoles } from './roles.ts'
 import { rotationPolicy } from './rotation-settings.ts'
@@ -253,4 +256,20 @@ function hashMaterial(key: Key): Uint8Array | undefined {
     if (error instanceof Failure && error.kind === 'crypto_failure') return undefined
     throw error
   }
+}
+
+/** In a worker: work that goes to a thread, or waits for a place. */
+function queueMetrics(metrics: Metrics, kmip: KmipEngine): void {
+  metrics.collected('queue_jobs', {
+    type: 'gauge',
+    help: 'Jobs that wait for a thread or a slot, or are running.',
+    label: 'queue',
+    read: async () => ({
+      large_data: bulkThread.unfinished,
+      attribute_keys: abeThread.unfinished,
+      rsa_generation: countUnfinishedGenerations(),
+      kmip_put_off: kmip.unfinished,
+      revocation_lists: listsInWork(),
+    }),
+  })
 }

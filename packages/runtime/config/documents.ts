@@ -1,3 +1,4 @@
+import { stringify } from 'smol-toml'
 import { type ForeignSettings, toForeignEnvName } from './foreign-settings.ts'
 import { toEnvName, toFlag } from './load.ts'
 import { describeExpected } from './read-value.ts'
@@ -84,4 +85,22 @@ function formatDefault(setting: Setting<unknown>): string {
 function formatTomlValue(setting: Setting<unknown>): string {
   if (setting.default !== undefined) return JSON.stringify(setting.default)
   return { integer: '0', boolean: 'false', list: '[]', text: '""', secret: '""' }[setting.type]
+}
+
+/** Settings by dotted key as a TOML file; those of no section come first. */
+export function formatSettingsToml(found: ReadonlyMap<string, unknown>): string {
+  const file: Record<string, unknown> = {}
+  for (const [key, value] of [...found].sort(
+    ([a], [b]) => Number(a.includes('.')) - Number(b.includes('.')),
+  )) {
+    const parts = key.split('.')
+    const name = parts.pop() ?? key
+    let section = file
+    for (const part of parts) {
+      section[part] ??= {}
+      section = section[part] as Record<string, unknown>
+    }
+    section[name] = value
+  }
+  return `${stringify(file)}\n`
 }

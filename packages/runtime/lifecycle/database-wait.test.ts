@@ -5,7 +5,7 @@ import { quietLog } from '@warder/base/testing'
 import type { Database } from '@warder/storage'
 import { DatabaseUnreachable } from '@warder/storage'
 import { isTransientError } from '@warder/storage/testing'
-import { connectWhenThere } from './database-wait.ts'
+import { connectWhenThere } from './primary-storage.ts'
 
 const there = {} as Database
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startMetricsListener } from './metrics-listener.ts'
+import { startMetricsListener } from './primary-measurements.ts'
 
 test('metrics are at /metrics alone, whatever parameters a scraper adds', async () => {
   const listener = await startMetricsListener({

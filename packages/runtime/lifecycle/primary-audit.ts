@@ -1,13 +1,147 @@
 import { setTimeout } from 'node:timers/promises'
-import { type AuditLog, createOwnEvent, openAuditLog, resolvePreparedCommits } from '@warder/audit'
+import {
+  type AuditLog,
+  commitsOperation,
+  createCollectorTarget,
+  createOwnEvent,
+  createSyslogTarget,
+  type ForwardTarget,
+  openAuditLog,
+  resolvePreparedCommits,
+  startForwarder,
+} from '@warder/audit'
+import { type Clock, inHome, type Logger } from '@warder/base'
+import { type Database, readCommitCount } from '@warder/storage'
 import { createAuditTimestamps } from './audit-time-stamps.ts'
-import { startCommitRecords } from './commit-records.ts'
-import { startAuditForwarding } from './forward-audit.ts'
+import type { RuntimeConfig } from './launch.ts'
 import { acceptLostAudit, logName, rememberAudit, requireWholeAudit } from './lost-audit.ts'
 import type { Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
 import { acceptRollback } from './rollback.ts'
 import type { ServiceEnvironment } from './service.ts'
+
+/** Commits of at most this time before a crash are unknown to the log. */
+const recordEveryMs = 250
+/** After this many other records a new one is written even without commits, so that it is near the end of the log. */
+const maxRecordsBetween = 50_000
+
+interface CommitRecords {
+  /** Writes the last record. */
+  stop(): Promise<void>
+}
+
+/**
+ * Records the database's number of commits in the audit log. The number is read from the database, where it is durable
+ * before it is recorded: after a crash the database is never behind the log. A record is written only after other records:
+ * the periodic work of an idle service writes none.
+ */
+async function startCommitRecords(options: {
+  readonly db: Database
+  readonly audit: Pick<AuditLog, 'head' | 'trail'>
+  readonly clock: Clock
+  readonly log: Logger
+}): Promise<CommitRecords> {
+  const { db, audit, clock, log } = options
+  let recorded = -1
+  /** `seq` of the last one. */
+  let at = 0
+  let warned = false
+
+  const record = async (): Promise<void> => {
+    const { seq } = audit.head
+    if (seq === at && recorded >= 0) return
+    const commits = await readCommitCount(db)
+    if (commits === undefined || (commits === recorded && seq - at < maxRecordsBetween)) return
+    if (commits < recorded) {
+      // The database was restored, or failed over to an older copy, under a running service: the next start is refused.
+      if (!warned)
+        log.error({ known: recorded, found: commits }, 'the database lost commits while it was in use')
+      warned = true
+      return
+    }
+    await audit.trail.recordDurably({
+      ...createOwnEvent(clock.now(), commitsOperation),
+      details: { commits },
+    })
+    recorded = commits
+    at = seq + 1
+  }
+  /** Errors of the log or the database are ignored, since the next attempt follows. */
+  const attempt = (): Promise<void> => record().catch(() => undefined)
+
+  await record()
+  let turn: Promise<void> | undefined
+  const timer = setInterval(() => {
+    turn ??= attempt().finally(() => {
+      turn = undefined
+    })
+  }, recordEveryMs)
+  timer.unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await turn
+      await attempt()
+    },
+  }
+}
+
+const syslogTimeoutMs = 30_000
+
+interface ForwardAudit {
+  readonly config: RuntimeConfig
+  readonly home: string
+  readonly folder: string
+  readonly audit: AuditLog
+  readonly environment: Pick<ServiceEnvironment<unknown>, 'clock' | 'log' | 'metrics' | 'outbound'>
+}
+
+/** Sends the audit log to the targets of the settings. */
+function startAuditForwarding(options: ForwardAudit): { stop(): Promise<void> } {
+  const { folder, audit, environment } = options
+  const running = createTargets(options).map((target) =>
+    startForwarder({
+      ...environment,
+      folder,
+      target,
+      keys: audit.keys,
+      head: () => audit.head.seq,
+      record: (event) => audit.trail.record(event),
+    }),
+  )
+  return {
+    async stop() {
+      await Promise.all(running.map((one) => one.stop()))
+    },
+  }
+}
+
+function createTargets({ config, home, environment }: ForwardAudit): readonly ForwardTarget[] {
+  const file = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : inHome(home, path)
+  const found: ForwardTarget[] = []
+  if (config.audit_collector_url !== undefined)
+    found.push(
+      createCollectorTarget({
+        url: config.audit_collector_url,
+        tokenFile: file(config.audit_collector_token_file),
+        outbound: environment.outbound,
+      }),
+    )
+  if (config.audit_syslog !== undefined) {
+    const { hostname, port } = new URL(`tls://${config.audit_syslog}`)
+    found.push(
+      createSyslogTarget({
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: Number(port),
+        allowPrivateNetworks: config.outbound_allow_private_networks,
+        caFile: file(config.outbound_ca_file),
+        timeoutMs: syslogTimeoutMs,
+      }),
+    )
+  }
+  return found
+}
 
 const dayMs = 86_400_000
 const maxWaitMs = 1000

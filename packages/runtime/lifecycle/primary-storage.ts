@@ -1,25 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { readKnownCommits } from '@warder/audit'
-import { canSharePort, inHome } from '@warder/base'
-import type { Database, Seal } from '@warder/storage'
+import { canSharePort, inHome, type ListenOptions, type Logger, listenOn } from '@warder/base'
+import { prepareFailure, prepareReply, responseHeaders, unreachableDatabase } from '@warder/server'
 import {
+  type Database,
+  DatabaseUnreachable,
   findUnsafeSettings,
   isUnsealed,
   loadRootKeys,
+  migrate,
   openSeal,
+  planMigration,
   type RootKey,
   readConnectionLimit,
+  type Seal,
   type SqliteWriter,
+  StorageUnavailable,
 } from '@warder/storage'
+import type { Components } from './components.ts'
 import { connect, type DatabaseLocation, startWriter, toDatabaseLocation } from './database.ts'
-import { connectWhenThere } from './database-wait.ts'
 import { rootKeySource } from './launch.ts'
-import { createMigrator } from './migrator.ts'
+import type { TlsMaterial } from './messages.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import { formatUrl, type Start } from './primary-start.ts'
 import type { Rollback } from './rollback.ts'
 import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
-import { startWaitingListener, type WaitingListener } from './waiting-listener.ts'
+
+interface WaitingListener {
+  close(): void
+}
+
+const maxConnections = 1_000
+const requestTimeoutMs = 10_000
+
+/**
+ * Replies for a service that waits for its database: `GET /health` reports DOWN, all other requests receive 503. No body is
+ * read, and each connection ends with its reply.
+ */
+async function startWaitingListener(options: {
+  readonly name: string
+  readonly place: ListenOptions
+  readonly tls: TlsMaterial | undefined
+  /** `postgresql`. */
+  readonly database: string
+}): Promise<WaitingListener> {
+  const answer: RequestListener = (request, response) => {
+    const requestId = randomUUID()
+    const isHealth =
+      request.url?.split('?')[0] === '/health' && ['GET', 'HEAD'].includes(request.method ?? '')
+    const reply = isHealth
+      ? prepareReply(unreachableDatabase(options.database), 503, undefined)
+      : prepareFailure(new StorageUnavailable('waiting for the database'), requestId)
+    const body = reply.body ?? ''
+    const headers = responseHeaders(reply, requestId, 'no-store', Buffer.byteLength(body))
+    response.writeHead(reply.status, [...headers, 'Connection', 'close']).end(body)
+  }
+  const server = options.tls === undefined ? createHttpServer(answer) : createHttpsServer(options.tls, answer)
+  server.maxConnections = maxConnections
+  server.headersTimeout = requestTimeoutMs
+  server.requestTimeout = requestTimeoutMs
+  server.on('clientError', (_error, socket) => socket.destroy())
+  await listenOn(server, options.place, `${options.name}:`)
+  return {
+    close() {
+      server.close()
+      server.closeIdleConnections()
+    },
+  }
+}
+
+const firstWaitMs = 1_000
+const maxWaitMs = 30_000
+
+interface DatabaseWait {
+  open(): Promise<Database>
+  /** undefined = without limit; 0 = no retry. */
+  readonly maxMs: number | undefined
+  readonly log: Logger
+  /** Called once, before the first wait. */
+  onUnavailable(): Promise<void>
+  /** Default: a timer. */
+  readonly wait?: (ms: number) => Promise<unknown>
+}
+
+/**
+ * Connects to a database, and retries while it cannot be reached: after 1, 2, 4, 8, 16 and then every 30 seconds. Permanent
+ * errors (a wrong password, no such database) are thrown at once.
+ * @throws DatabaseAway when it has not come back within `maxMs`
+ */
+export async function connectWhenThere(options: DatabaseWait): Promise<Database> {
+  const { maxMs = Number.POSITIVE_INFINITY, log, wait = (ms) => setTimeout(ms) } = options
+  let waitedMs = 0
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const db = await options.open()
+      if (attempt > 1) log.info({ waited_ms: waitedMs }, 'the database is reachable')
+      return db
+    } catch (error) {
+      if (!(error instanceof DatabaseUnreachable) || waitedMs >= maxMs) throw error
+      if (attempt === 1) await options.onUnavailable()
+      const waitMs = Math.min(firstWaitMs * 2 ** (attempt - 1), maxWaitMs, maxMs - waitedMs)
+      log.warn(
+        { detail: error.message, wait_ms: waitMs },
+        'the database cannot be reached; the start waits for it',
+      )
+      await wait(waitMs)
+      waitedMs += waitMs
+    }
+  }
+}
+
+/** How long a migration statement waits for a lock: later statements wait behind it. */
+const lockMs = 15_000
+
+interface Migrator {
+  /** @throws StartupError as `migrate` does */
+  run(component: string): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Migrates tables; on PostgreSQL over a connection with its own time limits, which is opened on first use.
+ */
+function createMigrator(location: DatabaseLocation, db: Database, components: Components): Migrator {
+  let own: Database | undefined
+  return {
+    async run(component) {
+      const migrations = components.get(component) ?? []
+      if ((await planMigration(db, component, migrations)).pending.length === 0) return
+      if (location.kind === 'postgresql')
+        own ??= await connect({ ...location, ...oneAtATime, limits: toLimits(location) }, undefined)
+      await migrate(own ?? db, component, migrations)
+    },
+    async close() {
+      await own?.close()
+      own = undefined
+    },
+  }
+}
+
+const oneAtATime = { readers: 1, writers: 1 }
+
+function toLimits({ limits, migrationMs }: Extract<DatabaseLocation, { kind: 'postgresql' }>) {
+  return { ...limits, statement: migrationMs, lock: lockMs }
+}
 
 /** The migrated database of a service, with its seal. */
 export interface Storage {

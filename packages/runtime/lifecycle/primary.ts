@@ -1,14 +1,31 @@
-import type { AuditLog } from '@warder/audit'
-import type { Logger } from '@warder/base'
-import { findExposedFiles, inHome, Secret, StartupError } from '@warder/base'
+import {
+  chownSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type AuditLog, createOwnEvent } from '@warder/audit'
+import {
+  describeWriteError,
+  findExposedFiles,
+  inHome,
+  type Logger,
+  type Metrics,
+  Secret,
+  StartupError,
+} from '@warder/base'
 import { createOutbound } from '@warder/outbound'
-import { findRestored, holdLease } from '@warder/storage'
+import { findRestored, forgetRestored, holdLease, type RestoredBackup } from '@warder/storage'
 import { releaseMemoryWhenIdle } from '../threads/release-memory.ts'
 import { watchClock } from './clock-watch.ts'
 import { listComponents } from './components.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { noAudit } from './no-audit.ts'
-import { operatorMetrics } from './operator-metrics.ts'
 import { boundTo, startPeriodic } from './periodic.ts'
 import { openAudit, recordRun, rememberAtStop, startForwarding } from './primary-audit.ts'
 import { openCertificates, type PrimaryCertificates } from './primary-certificates.ts'
@@ -16,7 +33,6 @@ import { startMeasurements } from './primary-measurements.ts'
 import { beginStart, type Start } from './primary-start.ts'
 import { openStorage, type Storage } from './primary-storage.ts'
 import { claimEndpoints, startWorkers } from './primary-workers.ts'
-import { recordRestored } from './restored.ts'
 import { watchSchema } from './schema-watch.ts'
 import type { ServiceEnvironment, SocketEndpoint } from './service.ts'
 import { probeOthers, validateSettings } from './validate-settings.ts'
@@ -189,4 +205,80 @@ function startPeriodicWork(
     log,
   )
   opened.defer(() => running.stop())
+}
+
+/** Records the backup that the database was restored from, once the service is prepared: a failed start leaves it to the next. */
+async function recordRestored(
+  { db, audit, clock }: ServiceEnvironment<unknown>,
+  { digest, madeAt, restoredAt }: RestoredBackup,
+): Promise<void> {
+  const details = {
+    made_at: new Date(madeAt).toISOString(),
+    restored_at: new Date(restoredAt).toISOString(),
+  }
+  await audit.recordDurably({ ...createOwnEvent(clock.now(), 'database.restored'), object: digest, details })
+  await db.commit([forgetRestored()])
+}
+
+/** Metrics for operators beside those of requests, collected on each scrape. */
+function operatorMetrics(metrics: Metrics, home: string, audit: AuditLog | undefined): void {
+  const startedAt = Date.now() / 1000
+  metrics.gauge('start_timestamp_seconds', 'Time at which the service was started.', () => startedAt)
+  metrics.gauge('disk_free_bytes', 'Free disk space of the home.', () => freeBytes(home))
+  for (const note of ['backup', 'drill'] as const)
+    metrics.gauge(`last_${note}_timestamp_seconds`, `Time of the last successful ${note}; 0 = never.`, () =>
+      readNoteTime(home, note),
+    )
+  if (audit === undefined) return
+  metrics.gauge('audit_waiting_records', 'Audit records that wait for the disk.', () => audit.waiting)
+  metrics.gauge('audit_writable', '1 = no write to the audit log has failed since the last success.', () =>
+    audit.writable ? 1 : 0,
+  )
+  metrics.gauge('audit_records', 'Number of the last audit record.', () => audit.head.seq)
+}
+
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    return 0
+  }
+}
+
+/** Kinds of notes about a home. */
+type Note = 'backup' | 'drill'
+
+/**
+ * Stores the time of a success.
+ * @returns a sentence when that fails, which does not undo the success
+ */
+export function writeNote(home: string, what: Note, now: number): string | undefined {
+  const path = join(home, `${what}.json`)
+  const fresh = `${path}.new`
+  try {
+    writeFileSync(fresh, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`, { mode: 0o600 })
+    // The service may run as another user than root, who made the backup.
+    const { uid, gid } = statSync(home)
+    if (process.getuid?.() === 0 && uid !== 0) chownSync(fresh, uid, gid)
+    renameSync(fresh, path)
+    return undefined
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    return `${path} cannot be written, so /metrics shows the previous ${what}: ${describeWriteError(error, path)}`
+  }
+}
+
+/** Unix seconds; 0 = never, or the note cannot be read. */
+function readNoteTime(home: string, what: Note): number {
+  const path = join(home, `${what}.json`)
+  try {
+    const { at } = JSON.parse(existsSync(path) ? readFileSync(path, 'utf8') : '{}') as {
+      readonly at?: string
+    }
+    const time = Date.parse(at ?? '')
+    return Number.isNaN(time) ? 0 : time / 1000
+  } catch {
+    return 0
+  }
 }

@@ -1,9 +1,6 @@
-// A worker: builds the service on its own connections and serves until it is drained.
-
 import { parentPort, workerData } from 'node:worker_threads'
-import type { AuditTrail } from '@warder/audit'
-import { createAuditClient, createPreparedCommits } from '@warder/audit'
-import { inHome, Pulse, Secret, StartupError, systemClock } from '@warder/base'
+import { type AuditTrail, createAuditClient, createPreparedCommits } from '@warder/audit'
+import { inHome, type Metrics, Pulse, Secret, StartupError, systemClock } from '@warder/base'
 import { createOutbound } from '@warder/outbound'
 import {
   createClientRevocation,
@@ -17,18 +14,18 @@ import {
   type TokenBuckets,
   traceDatabase,
 } from '@warder/server'
-import { openSeal } from '@warder/storage'
+import { type Database, openSeal } from '@warder/storage'
 import { createLogger } from '../telemetry/logger.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { releaseMemoryWhenIdle } from '../threads/release-memory.ts'
 import { connect } from './database.ts'
-import { databaseMetrics } from './database-metrics.ts'
 import { createHealthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
-import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
+import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
 import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
-import { createTlsInForce } from './tls-in-force.ts'
+
+// A worker: builds the service on its own connections and serves until it is drained.
 
 const start = workerData as WorkerStart
 const { launch } = start
@@ -241,4 +238,49 @@ try {
   const message =
     error instanceof Error ? (startup ? error.message : (error.stack ?? error.message)) : String(error)
   send({ type: 'failed', message, startup })
+}
+
+/** Metrics of a worker's connections to its database. */
+function databaseMetrics(metrics: Metrics, db: Database): void {
+  metrics.gauge('database_waiting_commits', 'Commits that wait for the writer or a connection.', () => {
+    return db.load().waitingCommits
+  })
+  metrics.collected('database_errors_total', {
+    type: 'counter',
+    help: 'Statements and commits that failed in the database.',
+    label: 'kind',
+    read: async () => ({ ...db.load().errors }),
+  })
+  if (db.dialect !== 'postgresql') return
+  metrics.collected('database_connections', {
+    type: 'gauge',
+    help: 'Connections of the pool for commits.',
+    label: 'state',
+    read: async () => ({ ...db.load().pool }),
+  })
+}
+
+/** The certificates and trust that one worker serves with, from before its listeners are made. */
+interface TlsInForce {
+  current(): TlsMaterials
+  set(next: TlsMaterials): void
+  /** @param change is called at each `set` from now on */
+  follow(change: (tls: TlsMaterials) => void): void
+}
+
+/**
+ * A reload can come while the worker still starts: a listener made with `current` that follows in the same turn of the
+ * event loop never serves with an authority that was taken away.
+ */
+function createTlsInForce(first: TlsMaterials): TlsInForce {
+  let current = first
+  const followers: ((tls: TlsMaterials) => void)[] = []
+  return {
+    current: () => current,
+    set(next) {
+      current = next
+      for (const change of followers) change(next)
+    },
+    follow: (change) => void followers.push(change),
+  }
 }

@@ -1,10 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { AuditEvent, PreparedCommit } from '@warder/audit'
-import type { Logger } from '@warder/base'
-import { failure } from '@warder/base'
-import type { Change, ChangeResult, Commit } from '@warder/storage'
-import { OutcomeUnknown } from '@warder/storage'
-import { mergeAuditFields } from '../operations/audit-fields.ts'
+import { failure, type Logger } from '@warder/base'
+import { type Change, type ChangeResult, type Commit, OutcomeUnknown } from '@warder/storage'
 import type { AuditFields, ErrorShape, Operation, OperationContext, Principal } from '../operations/types.ts'
 import type { RequestTrace } from '../tracing/tracer.ts'
 import type { BodyReservation } from './body-budget.ts'
@@ -198,3 +195,10 @@ export class Exchange<Services> implements OperationContext<Services> {
 }
 
 const noFields: AuditFields = Object.freeze({})
+
+/** Merges the audit fields of a request: later values replace earlier ones, details are added. */
+export function mergeAuditFields(before: AuditFields | undefined, more: AuditFields): AuditFields {
+  if (before === undefined) return more
+  if (before.details === undefined || more.details === undefined) return { ...before, ...more }
+  return { ...before, ...more, details: { ...before.details, ...more.details } }
+}

@@ -1,3 +1,4 @@
+import type { IncomingRequest } from '../operations/types.ts'
 import type { PreparedReply } from './reply.ts'
 
 const frameAncestors = "frame-ancestors 'none'"
@@ -71,4 +72,15 @@ function drop(list: string[], lower: string): void {
       return
     }
   }
+}
+
+/** The token of `Authorization: Bearer`, scheme in any case (RFC 9110 §11.1); undefined for other schemes. */
+export function bearerToken(request: IncomingRequest): string | undefined {
+  const header = request.headers.authorization
+  if (header === undefined) return undefined
+  // Fast path for the common form; the pattern reads all other forms that the scheme permits.
+  if (header.startsWith('Bearer ') && header.indexOf(' ', 7) === -1 && header.indexOf(',', 7) === -1) {
+    return header.length === 7 ? undefined : header.slice(7)
+  }
+  return /^bearer +([^\s,]+)$/i.exec(header)?.[1]
 }

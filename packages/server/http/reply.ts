@@ -1,6 +1,5 @@
 import type { Failure } from '@warder/base'
-import { errorBody } from '../operations/error-body.ts'
-import type { ErrorShape, IncomingRequest, RawReply } from '../operations/types.ts'
+import type { ErrorShape, IncomingRequest, PublicError, RawReply } from '../operations/types.ts'
 
 /**
  * A reply that is not plain JSON. It is a class, so that no JSON object can be mistaken for it.
@@ -120,4 +119,12 @@ function failureHeaders(
   const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()))
   const added = Object.entries(headers).filter(([name]) => !taken.has(name.toLowerCase()))
   return { ...own, ...Object.fromEntries(added) }
+}
+
+/** The usual error body; 5xx carry the request id, by which the operator finds the private detail in the log. */
+export function errorBody(failure: PublicError, requestId: string): Readonly<Record<string, unknown>> {
+  const { kind, status, message, members } = failure
+  const body: Record<string, unknown> = { ...members, error: kind, description: message }
+  if (status >= 500) body.request_id = requestId
+  return body
 }

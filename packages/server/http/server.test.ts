@@ -3,11 +3,10 @@ import { test } from 'node:test'
 import { failure } from '@warder/base'
 import Type from 'typebox'
 import { defineOperation } from '../operations/define.ts'
-import { errorBody } from '../operations/error-body.ts'
 import { get, post } from '../operations/route.ts'
 import type { ErrorShape } from '../operations/types.ts'
 import { live } from './fixtures/live.ts'
-import { rawReply } from './reply.ts'
+import { errorBody, rawReply } from './reply.ts'
 
 const define = defineOperation<{ readonly greeting: string }>()
 const services = { greeting: 'hello' }

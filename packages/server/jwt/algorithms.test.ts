@@ -11,7 +11,6 @@ import {
   serviceAccountAlgorithms,
   verifySignature,
 } from './algorithms.ts'
-import { JwtRejected } from './compact.ts'
 import {
   createHeldClock,
   createJwkSet,
@@ -24,7 +23,7 @@ import {
 } from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
 import { createInlineKeySet } from './key-sets.ts'
-import { signToken, verifyToken } from './token.ts'
+import { JwtRejected, signToken, verifyToken } from './token.ts'
 
 const clock = createHeldClock()
 const expected = { issuer: 'https://idp.example', audience: undefined, requiredClaims: [], leewaySeconds: 0 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { JwtRejected } from './compact.ts'
 import {
   createHeldClock,
   createJwkSet,
@@ -13,7 +12,7 @@ import {
 } from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
 import { createInlineKeySet } from './key-sets.ts'
-import { peekToken, signToken, verifyToken } from './token.ts'
+import { JwtRejected, peekToken, signToken, verifyToken } from './token.ts'
 import type { ExpectedToken, KeySet } from './types.ts'
 
 const pair = ec()

@@ -1,6 +1,14 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto'
 import type { SealContext } from './types.ts'
 
+/** The data key of a sealed value is not in the database, or not under this process's root key. It may come to be. */
+export class UnknownDataKey extends Error {
+  constructor(detail: string) {
+    super(detail)
+    this.name = 'UnknownDataKey'
+  }
+}
+
 const version = 1
 const idBytes = 16
 const ivBytes = 12

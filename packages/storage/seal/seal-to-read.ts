@@ -1,7 +1,6 @@
 import type { Database } from '../sql/types.ts'
 import { toDataKeyContext } from './data-keys.ts'
-import { encodeContext, openWith, readDataKeyId } from './envelope.ts'
-import { UnknownDataKey } from './errors.ts'
+import { encodeContext, openWith, readDataKeyId, UnknownDataKey } from './envelope.ts'
 import type { RootKey } from './root-key.ts'
 import { findMatchingRootKey } from './seal.ts'
 import { readDataKeys } from './seal-store.ts'

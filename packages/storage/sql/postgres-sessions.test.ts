@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { requireOwnSessions } from './postgres.ts'
 import type { Reader } from './postgres-reader.ts'
-import { requireOwnSessions } from './postgres-sessions.ts'
 
 /** A connection whose statements are run by the processes that `next` names. */
 function connectionTo(next: () => number): Pick<Reader, 'query'> {

@@ -1,5 +1,5 @@
-import { requireStorableText } from './storable-text.ts'
-import type { Change, Query, Row, SqlValue } from './types.ts'
+import { failure } from '@warder/base'
+import type { Change, Database, Query, Row, SqlValue } from './types.ts'
 
 /**
  * Declares a statement, once, at module level. `?` outside of string literals are its parameters.
@@ -39,4 +39,26 @@ function numberPlaceholders(text: string): string {
     number += 1
     return `$${number}`
   })
+}
+
+/** The first row, converted by `toValue`. */
+export async function readOne<P extends readonly SqlValue[], R, V>(
+  db: Database,
+  statement: Query<P, R>,
+  params: P,
+  toValue: (row: R) => V,
+): Promise<V | undefined> {
+  const row = await db.get(statement, params)
+  return row === undefined ? undefined : toValue(row)
+}
+
+/**
+ * The one rule for texts that reach a database, whichever they came by: PostgreSQL has no U+0000 in a text, and both
+ * engines would store another text in place of half of a surrogate pair (Unicode D75), so that two names became one.
+ * @throws failure('bad_request')
+ */
+export function requireStorableText(params: readonly SqlValue[]): void {
+  for (const value of params)
+    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
+      throw failure('bad_request', 'A string must not contain the character U+0000 or an unpaired surrogate.')
 }

@@ -2,7 +2,7 @@ import type { StatementSync } from 'node:sqlite'
 import type { MessagePort } from 'node:worker_threads'
 import { ErrorCount } from './error-count.ts'
 import { StorageUnavailable } from './errors.ts'
-import { query } from './query.ts'
+import { query, requireStorableText } from './query.ts'
 import {
   classify,
   commitToFiles,
@@ -13,7 +13,6 @@ import {
 } from './sqlite-connection.ts'
 import { createDatabaseFile, type DatabaseFiles, watchDatabaseFiles } from './sqlite-files.ts'
 import { type CommitAnswer, fromAnswer, type ProblemMessage, TextNumbers } from './sqlite-messages.ts'
-import { requireStorableText } from './storable-text.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */

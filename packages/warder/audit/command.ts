@@ -1,12 +1,18 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { readTimestampAnchors } from '@warder/audit'
+import { StartupError } from '@warder/base'
+import { readRememberedSeq } from '@warder/runtime'
+import type { Terminal } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
-import { readCheckpointKey } from './checkpoint-key.ts'
+import { configure } from '../installation/configuration.ts'
+import { serviceNames } from '../installation/services.ts'
 import { findLogs } from './logs.ts'
 import { archive, prune } from './old-files.ts'
-import { readRecordedSeq } from './recorded-seq.ts'
 import { exportRecords, tail } from './records.ts'
 import { readLogKeys } from './unlock-log.ts'
 import { verifyLogs } from './verify.ts'
@@ -66,3 +72,24 @@ export const audit = verbCommand({
   about: 'Without a path: the logs of both services of the home.',
   verbs: [verify, exportRecords, tail, archive, prune],
 })
+
+/** Reads the public key that verifies the checkpoints of a log. @throws StartupError when the file contains none */
+function readCheckpointKey(path: string): KeyObject {
+  try {
+    return createPublicKey(readFileSync(path))
+  } catch (error) {
+    throw new StartupError(
+      `${path} contains no public key (PEM): ${error instanceof Error ? error.message : error}`,
+    )
+  }
+}
+
+/** Reads the number of records that the database of a service has recorded for its log; undefined = not known. */
+async function readRecordedSeq(
+  folder: string,
+  { home, env }: { readonly home: string; readonly env: Terminal['env'] },
+): Promise<number | undefined> {
+  const service = serviceNames.find((name) => name === basename(folder))
+  if (service === undefined) return undefined
+  return readRememberedSeq(service, configure(service, resolve(home), [], env).launch)
+}

@@ -6,7 +6,7 @@ import { toFileRefused } from '../cli/refused.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
 import { findLogs } from './logs.ts'
-import { parseTime } from './times.ts'
+import { parseTime } from './records.ts'
 import { unlockLog } from './unlock-log.ts'
 
 const before = {

@@ -1,13 +1,52 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type ExportFormat, exportAudit, type RecordFilter, tailAudit } from '@warder/audit'
 import { StartupError } from '@warder/base'
+import { openSealedDatabase, toDatabaseLocation } from '@warder/runtime'
+import { readDuration } from '../cli/duration.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
-import { resolveKeyId } from './aliased-key.ts'
+import { configure } from '../installation/configuration.ts'
 import { findLogs } from './logs.ts'
-import { parseTime } from './times.ts'
 import { readLogKeys } from './unlock-log.ts'
+
+const maxShown = 10
+/** Marks an alias without an owner; no user can have this name. */
+const anyOwner = '.'
+
+/**
+ * Resolves an alias to a key id, because records contain key ids. Any other text is an id already.
+ * @throws StartupError for an alias that no key has, or that several owners have
+ */
+async function resolveKeyId(text: string, { home, terminal }: HomeContext): Promise<string> {
+  const { aliasesNamed, fullForm, parseAlias } = await import('@warder/keys')
+  const asked = parseAlias(text, anyOwner)
+  if (asked === undefined) return text
+  const folder = resolve(home)
+  const { launch } = configure('kms', folder, [], terminal.env)
+  const place = toDatabaseLocation(launch.config, folder, 'kms')
+  // Opening a missing database would create it.
+  if (place.kind === 'sqlite' && !existsSync(place.path))
+    throw new StartupError(
+      `${text} cannot be resolved: the database ${place.path} does not exist; use the id of the key`,
+    )
+  const { db, close } = await openSealedDatabase('kms', launch)
+  try {
+    const all = await aliasesNamed(db, asked.name, maxShown)
+    const found = asked.owner === anyOwner ? all : all.filter(({ owner }) => owner === asked.owner)
+    const [only, other] = found
+    if (only === undefined) throw new StartupError(`no key has the alias ${text}: use the id of the key`)
+    if (other !== undefined)
+      throw new StartupError(
+        `several owners have an alias ${text}: use one of ${found.map(fullForm).join(', ')}`,
+      )
+    return only.keyId
+  } finally {
+    await close()
+  }
+}
 
 /** Options that filter records. */
 const filters = {
@@ -140,4 +179,19 @@ function readFilter(given: FilterValues): RecordFilter & { readonly format: Expo
     ...(operation !== undefined && { operation }),
     ...(outcome !== undefined && { outcome }),
   }
+}
+
+/**
+ * Parses a time (RFC 3339) or an age (`90d`).
+ * @returns Unix milliseconds
+ * @throws UsageError
+ */
+export function parseTime(option: string, value: string, now = Date.now()): number {
+  if (/^\d+[a-z]$/.test(value)) return now - readDuration(option, value)
+  const time = Date.parse(value)
+  if (Number.isNaN(time))
+    throw new UsageError(
+      `--${option} must be a time like 2026-11-21T00:00:00Z, or an age like 90d, not '${value}'`,
+    )
+  return time
 }

@@ -1,9 +1,12 @@
 import { pipeline, Readable } from 'node:stream'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { StartupError } from '@warder/base'
 import type { CopiedSchema } from '@warder/runtime'
 import type { CopiedRow, CopiedTable } from '@warder/storage'
 import type { ServiceName } from '../installation/services.ts'
-import { BackupRefused } from './refused.ts'
+
+/** The backup is invalid, or its sender is refused. */
+export class BackupRefused extends StartupError {}
 
 /** Lines of a backup (JSON), in this order. Bytes are base64. */
 export type BackupLine =

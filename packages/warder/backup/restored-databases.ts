@@ -13,7 +13,7 @@ import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceModules } from '../installation/services.ts'
 import { isOutside } from './backup-sources.ts'
-import { BackupRefused } from './refused.ts'
+import { BackupRefused } from './lines.ts'
 import type { Move } from './restored-home.ts'
 import { createEmptyFolder, removeFolder, setDatabase } from './staging.ts'
 

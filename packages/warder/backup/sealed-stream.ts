@@ -12,7 +12,7 @@ import {
   timingSafeEqual,
   verify,
 } from 'node:crypto'
-import { BackupRefused } from './refused.ts'
+import { BackupRefused } from './lines.ts'
 import type { RequireSender } from './sender.ts'
 import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapForRecipients } from './wrapped-keys.ts'
 

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { UsageError } from '../cli/usage-error.ts'
-import { BackupRefused } from './refused.ts'
+import { BackupRefused } from './lines.ts'
 import type { Recipients, Unlock } from './wrapped-keys.ts'
 
 /** Options with the secret that opens a backup. */

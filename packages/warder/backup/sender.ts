@@ -5,7 +5,7 @@ import { describeWriteError, StartupError } from '@warder/base'
 import type { Prompter } from '../cli/prompter.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { computeFingerprint } from '../installation/signing-key.ts'
-import { BackupRefused } from './refused.ts'
+import { BackupRefused } from './lines.ts'
 
 // Any holder of a public key can encrypt a backup for it. So a backup is trusted only if a known installation has signed it.
 

@@ -10,7 +10,7 @@ import {
 import { dirname, isAbsolute, join, normalize } from 'node:path'
 import type { ServiceName } from '../installation/services.ts'
 import type { BackupLine } from './lines.ts'
-import { BackupRefused } from './refused.ts'
+import { BackupRefused } from './lines.ts'
 
 // The staging folder of a restore.
 

@@ -9,7 +9,7 @@ import {
   randomBytes,
   scryptSync,
 } from 'node:crypto'
-import { BackupRefused } from './refused.ts'
+import { BackupRefused } from './lines.ts'
 
 /** Recipients of a backup; each can open it alone. */
 export interface Recipients {

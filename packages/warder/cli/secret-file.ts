@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
+import { type PemLabel, pemText } from '@warder/pki'
 import { toFileRefused } from './refused.ts'
 
 /** Reads a secret from a file, without a line end at its end. @throws StartupError */
@@ -26,4 +27,13 @@ export function readTokenFile(file: string): string {
       `${file === '-' ? 'standard input' : file}: contains characters that a token cannot have`,
     )
   return token
+}
+
+/** Reads a PEM or DER file. @returns PEM @throws StartupError */
+export function readPemFile(file: string, label: PemLabel): string {
+  try {
+    return pemText(readFileSync(file), label)
+  } catch (error) {
+    throw toFileRefused(error, file)
+  }
 }

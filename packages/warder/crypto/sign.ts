@@ -1,5 +1,5 @@
 import { StartupError } from '@warder/base'
-import { exitNotValid } from '../cli/exit-codes.ts'
+import { exitNotValid } from '../cli/command.ts'
 import { requireOneName } from '../cli/options.ts'
 import { FileRefused, toFileRefused } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'

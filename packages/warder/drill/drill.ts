@@ -1,4 +1,5 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readPublicCheckpointKey, verifyAudit } from '@warder/audit'
 import { inHome, StartupError, systemClock } from '@warder/base'
@@ -16,7 +17,36 @@ import { serviceNames } from '../installation/services.ts'
 import { createTempEnvironment, withStartedServices } from '../installation/temp-installation.ts'
 import { tryServices } from '../try/run.ts'
 import { restrictSettings } from './settings.ts'
-import { createTempDirectory, removeTempDirectory } from './temp-directory.ts'
+
+const prefix = 'warder-drill-'
+
+/** Creates a folder for one drill, with mode 0700. Removes the folders of killed drills. */
+function createTempDirectory(): string {
+  removeStaleDirectories()
+  return mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`))
+}
+
+function removeTempDirectory(directory: string): void {
+  rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
+}
+
+function removeStaleDirectories(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const [, pid] = /^warder-drill-(\d+)-/.exec(name) ?? []
+    if (pid === undefined || isAlive(Number(pid))) continue
+    const directory = join(tmpdir(), name)
+    if (statSync(directory, { throwIfNoEntry: false })?.uid === process.getuid?.())
+      removeTempDirectory(directory)
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
 
 export interface RestoreTestOptions {
   readonly backup: string

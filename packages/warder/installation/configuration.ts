@@ -1,9 +1,18 @@
 import { join } from 'node:path'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
+import type { LocalCertificate } from '@warder/server'
 import { version } from '../cli/version.ts'
-import { localCertificates } from './local-certificates.ts'
 import { getForeignSettings, getSettings, type ServiceName, serviceModules } from './services.ts'
+
+/** Certificates that the local authority issues on the first run. */
+export const localCertificates: readonly LocalCertificate[] = [
+  { name: 'auth', commonName: 'Warder auth' },
+  { name: 'kms', commonName: 'Warder kms' },
+  // For clients of the KMIP socket that support only RSA.
+  { name: 'kms-rsa', commonName: 'Warder kms', keyType: 'rsa', optional: true },
+  { name: 'client', commonName: 'kmip-client', purpose: 'client' },
+]
 
 export interface ServiceConfiguration {
   readonly launch: ServiceLaunch

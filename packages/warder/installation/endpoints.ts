@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -99,4 +100,14 @@ function findTrustedFile(home: string, tls: OwnTls | undefined): string | undefi
 export function toHomePath(home: string, file: string): string {
   const name = relative(home, file)
   return name.startsWith('..') || isAbsolute(name) ? file : name
+}
+
+/** @throws StartupError for a file without a certificate, which could verify no server */
+export function requireAuthority(file: string): void {
+  if (!existsSync(file)) throw new StartupError(`${file} does not exist`)
+  try {
+    new X509Certificate(readFileSync(file))
+  } catch {
+    throw new StartupError(`${file} contains no certificate in PEM`)
+  }
 }

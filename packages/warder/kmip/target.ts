@@ -5,8 +5,7 @@ import type { ValuesOf } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { UsageError } from '../cli/usage-error.ts'
-import { requireAuthority } from '../installation/authority.ts'
-import { readEndpoints, toServer } from '../installation/endpoints.ts'
+import { readEndpoints, requireAuthority, toServer } from '../installation/endpoints.ts'
 import type { Endpoint, Transport } from './connection.ts'
 
 /** Options with the server and the credential; default: the KMIP socket of the home. */

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StartupError } from '@warder/base'
 import { ClientError, type Credentials, type KmsClient, kmsClient } from '@warder/client'
 import type { Terminal } from '../cli/command.ts'
-import { toExitCode } from '../cli/exit-codes.ts'
-import { readPemFile } from '../cli/pem-file.ts'
+import { toExitCode } from '../cli/command.ts'
 import { progressBar } from '../cli/progress.ts'
 import { confirm, type Prompter } from '../cli/prompter.ts'
+import { readPemFile } from '../cli/secret-file.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { readAll, type UserTerminal } from '../cli/user-terminal.ts'
 import { readVerb, withVerb } from '../cli/verbs.ts'
@@ -16,6 +16,7 @@ import { findLogin } from '../login/login-store.ts'
 import { toServiceId } from '../login/stored-login.ts'
 import {
   type Account,
+  accountOptions,
   logIn,
   readAccount,
   readToken,
@@ -23,10 +24,22 @@ import {
   toCredentials,
   usesStoredLogin,
 } from './account.ts'
-import { commonOptions } from './options.ts'
 import { toUserError } from './refusal.ts'
-import { findServiceEndpoints, readEndpointOptions, type ServiceEndpoints } from './service-endpoints.ts'
+import {
+  endpointOptions,
+  findServiceEndpoints,
+  readEndpointOptions,
+  type ServiceEndpoints,
+} from './service-endpoints.ts'
 import type { KmsVerb } from './verb.ts'
+
+export const outputOptions = {
+  json: { type: 'flag', help: 'prints one JSON document instead of text' },
+  yes: { type: 'flag', help: 'does not ask for confirmation' },
+} as const
+
+/** Options of every verb of `warder keys`, `crypto` and `access`. */
+export const commonOptions = { ...accountOptions, ...endpointOptions, ...outputOptions } as const
 
 /**
  * Runs one verb: reads the arguments, authenticates, executes the verb, logs out.

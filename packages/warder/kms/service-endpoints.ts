@@ -3,8 +3,7 @@ import { selectHome, type Terminal } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import type { Server } from '../client/https-client.ts'
-import { requireAuthority } from '../installation/authority.ts'
-import { readEndpoints, toServer } from '../installation/endpoints.ts'
+import { readEndpoints, requireAuthority, toServer } from '../installation/endpoints.ts'
 import { nonEmpty } from '../login/login.ts'
 
 /** Addresses of the services, and the authority that certifies them. */

@@ -1,7 +1,7 @@
 import type { Logger } from '@warder/base'
 import { kmsClient } from '@warder/client'
 import { createLogger, createMetrics, startMetricsListener } from '@warder/runtime'
-import { readPemFile } from '../cli/pem-file.ts'
+import { readPemFile } from '../cli/secret-file.ts'
 import { openClient, type Server } from '../client/https-client.ts'
 import { createGrpcServer } from './grpc-service.ts'
 import { type MachineLogin, MachineTokens } from './machine-tokens.ts'

@@ -1,5 +1,5 @@
 import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { readPemFile } from '../cli/pem-file.ts'
+import { readPemFile } from '../cli/secret-file.ts'
 import { formatTable, printable } from '../cli/table.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { buildImportRequest, createPassphraseReader, readKeyFile } from '../keys/import-file.ts'

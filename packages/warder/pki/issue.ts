@@ -1,5 +1,5 @@
 import { requireOneName } from '../cli/options.ts'
-import { readPemFile } from '../cli/pem-file.ts'
+import { readPemFile } from '../cli/secret-file.ts'
 import { printable } from '../cli/table.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { withKeyErrors } from '../kms/refusal.ts'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { localCertificates } from '../installation/local-certificates.ts'
+import { localCertificates } from '../installation/configuration.ts'
 import {
   cleanEnvironment,
   type Installation,

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { StartupError } from '@warder/base'
 import type { Terminal } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
@@ -5,7 +6,6 @@ import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import type { HttpsClient } from '../client/https-client.ts'
-import { openBrowser } from '../login/browser.ts'
 import { decodeClaims, fetchSession } from '../login/claims.ts'
 import { logIn, nonEmpty } from '../login/login.ts'
 import { fetchMachine, logInMachine } from '../login/machine.ts'
@@ -164,4 +164,18 @@ function readSecret(
 function requireAuth(auth: HttpsClient | undefined): HttpsClient {
   if (auth !== undefined) return auth
   throw new StartupError('the authentication service is not known: give its address with --auth-url')
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Opens an address in the browser of the desktop, if there is one. Failures are ignored. */
+function openBrowser(url: string, env: Env, platform = process.platform): void {
+  const program = platform === 'darwin' ? 'open' : 'xdg-open'
+  const hasScreen = [env.DISPLAY, env.WAYLAND_DISPLAY].some((name) => name !== undefined && name !== '')
+  if (platform !== 'darwin' && !(platform === 'linux' && hasScreen)) return
+  // No shell interprets the address. The browser outlives the command.
+  const child = spawn(program, [url], { stdio: 'ignore', detached: true, env })
+  // The address was also printed, for users without the program.
+  child.once('error', () => undefined)
+  child.unref()
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RestartBackoff } from './backoff.ts'
+import { RestartBackoff } from './supervisor.ts'
 
 test('a service that ends again and again is started at once, then after 1, 2, 4 … 30 seconds, without end', () => {
   const backoff = new RestartBackoff()

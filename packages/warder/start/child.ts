@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { watchBeats } from '@warder/base'
 import type { Terminal } from '../cli/command.ts'
 import { writeServiceLine } from '../cli/service-line.ts'
-import { forwardLines } from './forward-lines.ts'
 
 /** Message of a service process to its parent. */
 export interface ServiceReady {
@@ -128,4 +129,12 @@ export function startChild(
     },
     signal: (signal) => void child.kill(signal),
   }
+}
+
+/**
+ * Forwards the output of another process, line by line. The process has its own pipe instead of the output of this one,
+ * because blocking mode is a property of the open file, which processes would share.
+ */
+export function forwardLines(from: Readable | null, write: (line: string) => void): void {
+  if (from !== null) createInterface({ input: from }).on('line', write)
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { StartupError } from '@warder/base'
 import type { OwnTls } from '../installation/endpoints.ts'
-import { forwardLines } from './forward-lines.ts'
+import { forwardLines } from './child.ts'
 import type { ListenAddresses } from './listen-addresses.ts'
 
 export interface SettingsStart {

@@ -10,11 +10,38 @@ import { requireOpenFiles } from '../installation/open-files.ts'
 import { readFirstPassword } from '../service/first-password.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
-import { RestartBackoff } from './backoff.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { formatFirstLines, formatTryCommand } from './first-lines.ts'
 import { claimPorts } from './listen-addresses.ts'
 import { openSettingsReader, type SettingsReader } from './settings-reader.ts'
+
+const firstWaitMs = 1_000
+const maxWaitMs = 30_000
+/** A service that has served for so long is healthy, and its failures are counted from zero. */
+const healthyAfterMs = 60_000
+
+/** Backoff before a restart of a service: none at first, then 1, 2, 4 … 30 seconds. */
+export class RestartBackoff {
+  #ends = 0
+  #servingSince: number | undefined
+
+  /** @param now monotonic milliseconds, here and below */
+  served(now: number): void {
+    this.#servingSince = now
+  }
+
+  get serving(): boolean {
+    return this.#servingSince !== undefined
+  }
+
+  /** @returns milliseconds to wait */
+  ended(now: number): number {
+    if (this.#servingSince !== undefined && now - this.#servingSince >= healthyAfterMs) this.#ends = 0
+    this.#servingSince = undefined
+    this.#ends += 1
+    return this.#ends === 1 ? 0 : Math.min(firstWaitMs * 2 ** (this.#ends - 2), maxWaitMs)
+  }
+}
 
 const parentPollMs = 250
 

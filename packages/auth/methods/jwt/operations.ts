@@ -4,6 +4,7 @@ import { retryOnGuard } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { realmAdmin } from '../../callers/access.ts'
 import { countSessions } from '../../counting/counting.ts'
+import type { LoginServices } from '../../login/services.ts'
 import { listReply } from '../../paging/list-reply.ts'
 import { type Page, PageQuery, readPage } from '../../paging/page.ts'
 import { personEnd } from '../../persons/person-store.ts'
@@ -16,7 +17,7 @@ import {
   otherIssuersSessionsEnd,
 } from '../../sessions/session-end-store.ts'
 import { checkNewUsername, Username } from '../../texts/username.ts'
-import type { JwtServices } from './services.ts'
+import type { IdentityProviders } from './identity-providers.ts'
 import { listIssuers } from './settings.ts'
 import {
   findSubject,
@@ -150,3 +151,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     },
   }),
 ]
+
+export interface JwtServices extends LoginServices {
+  readonly providers: IdentityProviders
+}

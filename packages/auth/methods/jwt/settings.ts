@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { methodSettings, nullable } from '../../realms/method-settings.ts'
 import type { Realm } from '../../realms/realm.ts'
-import { requireHttps } from '../../texts/https-url.ts'
+import { requireHttps } from '../../texts/plain-text.ts'
 
 const IdentityProvider = Type.Object({
   jwt_issuer_uri: Type.String({ minLength: 1, maxLength: 2048 }),

@@ -34,7 +34,7 @@ import {
 } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { readPasswordPolicy } from './password-rules.ts'
-import type { PasswordServices } from './services.ts'
+import type { PasswordServices } from './prove.ts'
 
 const define = defineOperation<PasswordServices>()
 const tag = 'Credentials'

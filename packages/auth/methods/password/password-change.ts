@@ -15,8 +15,8 @@ import { countEndedSessions, passwordSessionsEnd } from '../../sessions/session-
 import { credentialUpdate } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'
+import type { PasswordServices } from './prove.ts'
 import { provePassword } from './prove.ts'
-import type { PasswordServices } from './services.ts'
 import { checkStrength } from './strength.ts'
 
 const define = defineOperation<PasswordServices>()

@@ -1,16 +1,23 @@
 import type { QueueOwner } from '@warder/runtime'
+import Type from 'typebox'
 import type { Subject } from '../../identity/claims.ts'
 import { sessionClaims } from '../../identity/reserved-claims.ts'
 import { firstProof } from '../../login/method.ts'
 import { credentialChanged, LoginRefused, methodNotEnabled, unknownRealm } from '../../login/refusal.ts'
+import type { LoginServices } from '../../login/services.ts'
+import { methodSettings } from '../../realms/method-settings.ts'
 import type { Realm } from '../../realms/realm.ts'
 import { isUsername } from '../../texts/username.ts'
 import type { Credential } from './credential.ts'
 import { credentialUnchanged, findCredential } from './credential-store.ts'
-import { hashOwner } from './password-hash.ts'
-import { maxPasswordLength, normalPassword } from './password-rules.ts'
-import type { PasswordServices } from './services.ts'
-import { passwordSettings } from './settings.ts'
+import { hashOwner, type PasswordHasher } from './password-hash.ts'
+import { maxPasswordLength, normalPassword, type PasswordPolicySettings } from './password-rules.ts'
+
+/** Whether a realm accepts logins with passwords. */
+export const passwordSettings = methodSettings(
+  'username_password_params',
+  Type.Object({ allow_expired_passwords: Type.Boolean() }),
+)
 
 /** A password from a request, and the owner of its hash in the queue. */
 interface GivenPassword {
@@ -60,3 +67,8 @@ export const passwordProof = firstProof<PasswordServices, 'basic'>({
     return { realm, subject, proofs, ...(expired ? { nextStep: 'ChangePassword' } : {}) }
   },
 })
+
+export interface PasswordServices extends LoginServices {
+  readonly hasher: PasswordHasher
+  readonly config: PasswordPolicySettings
+}

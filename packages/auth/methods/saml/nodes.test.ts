@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { firstSpKey } from '../../service.ts'
 import { readCookie, startAuth } from '../../testing/start.ts'
-import { firstSpKey } from './keys/first-key.ts'
 import { listSpKeys } from './keys/sp-key-store.ts'
 import { createPendingLimiter } from './store/pending-limiter.ts'
 import {

@@ -1,14 +1,29 @@
 import { Failure } from '@warder/base'
-import { asObjectId, findLinkTarget, type ManagedObject, newObjectId, UnitOfWork } from '@warder/keys'
-import { generalName, nameFromParts, PkiError } from '@warder/pki'
+import {
+  type AlgorithmPolicy,
+  asObjectId,
+  findLinkTarget,
+  keyFacts,
+  type ManagedObject,
+  newObjectId,
+  requirePermitted,
+  UnitOfWork,
+} from '@warder/keys'
+import {
+  generalName,
+  nameFromParts,
+  type ParsedKey,
+  PkiError,
+  publicFromSpki,
+  requireLoadable,
+} from '@warder/pki'
 import { type Operation, type OperationContext, post } from '@warder/server'
 import { GuardFailed } from '@warder/storage'
 import Type from 'typebox'
 import { requireNotCompromised } from '../../compromised-key-store.ts'
 import { issue } from '../../issue.ts'
-import { requirePermittedKey } from '../../public-key.ts'
 import { findIssued, registerId } from '../../register/register-store.ts'
-import { findAuthority, openAuthority } from '../../signing/authority.ts'
+import { type Authority, findAuthority, openAuthority } from '../../signing/authority.ts'
 import { orderObject } from '../order/order-object.ts'
 import { requireCertify } from '../order/permitted.ts'
 import { acmeProblem } from '../protocol/problem.ts'
@@ -20,7 +35,56 @@ import { type Authorization, listAuthorizations } from '../stored/authorization-
 import { insertCertificate } from '../stored/certificate-store.ts'
 import { findOrder, type Order, updateOrder } from '../stored/order-store.ts'
 import { type OrderedKey, readOrderedKey } from './signing-request.ts'
-import { chooseValidity } from './validity.ts'
+
+const day = 86_400_000
+/** Certificates are backdated, since the clock of a verifier may be slow. */
+const backdateMs = 3_600_000
+
+/**
+ * Chooses the validity of a certificate: that of the directory, or a shorter one if the client requests it, within the
+ * validity of the authority.
+ * @throws malformed when the client requests a longer validity
+ */
+function chooseValidity(
+  { notBefore, notAfter }: Pick<Order, 'notBefore' | 'notAfter'>,
+  days: number,
+  { parsed, settings }: Pick<Authority, 'parsed' | 'settings'>,
+  now: number,
+): { readonly notBefore: number; readonly notAfter: number } {
+  const maxMs = Math.min(days, settings.maxDays ?? days) * day
+  const begin = notBefore ?? Math.max(now - backdateMs, parsed.notBefore)
+  // If the certificate begins later, its days still count from now: the right to issue it and the control of its names
+  // were checked now.
+  const latest = Math.min(begin + maxMs, now + maxMs, parsed.notAfter)
+  if (notBefore !== undefined && notBefore < now - backdateMs)
+    throw acmeProblem('malformed', "'notBefore' of the order has passed.")
+  if (begin >= latest)
+    throw acmeProblem('malformed', `'notBefore' of the order may be at most ${maxMs / day} days ahead.`)
+  if (notAfter !== undefined && notAfter > latest)
+    throw acmeProblem('malformed', `Certificates are issued for at most ${maxMs / day} days here.`)
+  return { notBefore: begin, notAfter: notAfter ?? latest }
+}
+
+/** Refuses to certify keys that the policy does not permit. @throws Failure unsupported_algorithm; PkiError */
+export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): ParsedKey {
+  const key = publicFromSpki(spki, { fips })
+  const { algorithm, bits, curve } = key
+  const named = curve === undefined ? undefined : (curveNames.get(curve.name) ?? curve.name)
+  requirePermitted(policy, keyFacts({ algorithm, bits, curve: named }))
+  return key
+}
+
+/** The same for a key that was not loaded yet: also checks that it is well-formed. @throws as `requirePermittedKey` */
+export function requireCertifiableKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): void {
+  requireLoadable('PublicKey', requirePermittedKey(spki, policy, fips))
+}
+
+/** Names of OpenSSL's curves in policies. */
+const curveNames: ReadonlyMap<string, string> = new Map([
+  ['prime256v1', 'P-256'],
+  ['secp384r1', 'P-384'],
+  ['secp521r1', 'P-521'],
+])
 
 /** `POST …/order/{order}/finalize` (RFC 8555 §7.4): the certificate is issued now, and the order is valid. */
 export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {

@@ -13,7 +13,6 @@ import type { ChallengeType } from '../stored/challenge.ts'
 import { type CaaQuestion, type CaaRecord, checkCaa } from './caa.ts'
 import { createResolver, dnsResolve } from './dns.ts'
 import { checkDns } from './dns-01.ts'
-import { checkHttp } from './http-01.ts'
 import type { Proof, Ways } from './proof.ts'
 import { checkTls } from './tls-alpn-01.ts'
 
@@ -132,4 +131,19 @@ const sentences: Readonly<Record<OutboundReason, string>> = {
 function describeFailure({ reason }: OutboundError, host: string): readonly [ProblemType, string] {
   const who = isIP(host) === 6 ? `[${host}]` : host
   return [problemTypes[reason] ?? 'connection', `${who} ${sentences[reason]}.`]
+}
+
+/** RFC 8555 §8.3: the key authorization is a resource of the host. @throws OutboundError */
+async function checkHttp(
+  { identifier, token, keyAuthorization }: Proof,
+  { http, httpPort }: Ways,
+): Promise<Problem | undefined> {
+  const { value } = identifier
+  const host = isIP(value) === 6 ? `[${value}]` : value
+  const port = httpPort === 80 ? '' : `:${httpPort}`
+  const { status, body } = await http.get(`http://${host}${port}/.well-known/acme-challenge/${token}`)
+  if (status !== 200) return createProblem('incorrectResponse', `${host} answered with status ${status}.`)
+  return Buffer.from(body).toString('latin1').trimEnd() === keyAuthorization
+    ? undefined
+    : createProblem('incorrectResponse', `${host} answered with something else than the key authorization.`)
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Resolver } from 'node:dns/promises'
 import type { PlainFetch, TlsProbe } from '@warder/outbound'
 import type { Identifier } from '../stored/challenge.ts'
@@ -15,4 +16,13 @@ export interface Ways {
   readonly httpPort: number
   readonly tls: TlsProbe
   readonly dns: Pick<Resolver, 'resolveTxt'>
+}
+
+/** RFC 8555 §8.1 */
+export function keyAuthorization(token: string, thumbprint: string): string {
+  return `${token}.${thumbprint}`
+}
+
+export function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }

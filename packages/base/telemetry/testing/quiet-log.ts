@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Logger } from '../types.ts'
+import type { Logger } from '../counters.ts'
 
 /** Takes every line and keeps none. */
 export const quietLog: Logger = {

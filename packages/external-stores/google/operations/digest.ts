@@ -1,7 +1,7 @@
+import { createHmac } from 'node:crypto'
 import { post } from '@warder/server'
 import Type from 'typebox'
 import { define } from '../../scope/services.ts'
-import { resourceKeyHash } from '../keys/resource-key-hash.ts'
 import { byAuthorization, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, denied, members, path, roles } from './common.ts'
@@ -31,3 +31,13 @@ export const digest = (scope: GoogleScope) =>
       }))
     },
   })
+
+/**
+ * By which Google compares data keys without having them: HMAC-SHA256 with the key over
+ * `ResourceKeyDigest:<resource>:<perimeter>`, in base64 (Google's reference, "Resource key hash").
+ */
+export function resourceKeyHash(dataKey: Uint8Array, resourceName: string, perimeterId: string): string {
+  return createHmac('sha256', dataKey)
+    .update(`ResourceKeyDigest:${resourceName}:${perimeterId}`, 'utf8')
+    .digest('base64')
+}

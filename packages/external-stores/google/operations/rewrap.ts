@@ -4,13 +4,13 @@ import { type OperationContext, parseStrictObject, post } from '@warder/server'
 import Type from 'typebox'
 import { decodeBase64 } from '../../scope/base64.ts'
 import { define, type ExternalStoreServices } from '../../scope/services.ts'
-import { resourceKeyHash } from '../keys/resource-key-hash.ts'
 import { signClaims } from '../keys/signing-key.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
 import { byAuthorization, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { migrationAudience } from '../tokens/issuers.ts'
 import { common, denied, limits, members, path, roles } from './common.ts'
+import { resourceKeyHash } from './digest.ts'
 
 /** `POST /google_cse/rewrap`: moves a data key from another key service to this one. */
 export const rewrap = (scope: GoogleScope) =>

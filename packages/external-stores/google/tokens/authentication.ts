@@ -1,9 +1,8 @@
 import { foldEmail } from '@warder/keys'
 import { JwtRejected, type PeekedToken, peekToken, verifyToken } from '@warder/server'
-import { requireKaclsUrl } from './authorization.ts'
+import { asRejected, requireKaclsUrl } from './authorization.ts'
 import { type Claims, delegateIn, emailClaim, leewaySeconds, requireText } from './claims.ts'
 import { delegationAudience, migrationAudience } from './issuers.ts'
-import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'
 import { isTrialResource, verifyTrial } from './trial.ts'
 

@@ -1,3 +1,4 @@
+import { type Failure, failure } from '@warder/base'
 import { foldAscii } from '@warder/keys'
 import { JwtRejected, peekToken, verifyToken } from '@warder/server'
 import { type Claims, emailClaim, leewaySeconds, optionalText, requireText } from './claims.ts'
@@ -7,7 +8,6 @@ import {
   authorizationIssuers,
   type Role,
 } from './issuers.ts'
-import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'
 import { trialApplication, verifyTrial } from './trial.ts'
 
@@ -98,4 +98,19 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
 export function requireKaclsUrl(claims: Claims, kaclsUrl: string): void {
   const url = requireText(claims, 'kacls_url', 2048)
   if (url !== kaclsUrl && url !== `${kaclsUrl}/`) throw new JwtRejected('another kacls_url')
+}
+
+type TokenName = 'authentication' | 'authorization'
+
+/** The one answer to every token that is not accepted; why is for the log. */
+function rejectToken(token: TokenName, detail: string, cause?: unknown): Failure {
+  return failure('unauthorized', `The ${token} token is not accepted.`, {
+    detail: `${token}: ${detail}`,
+    cause,
+  })
+}
+
+/** The same, for an error that a verification threw. @returns any other error unchanged */
+export function asRejected(token: TokenName, error: unknown): unknown {
+  return error instanceof JwtRejected ? rejectToken(token, error.message, error) : error
 }

@@ -9,7 +9,9 @@ import { CryptoFailure, decryptionFailed, notSupported, refuse } from '../algori
 import type { CipherPlan } from './cipher-plan.ts'
 import { decryptionIv, encryptionIv } from './iv.ts'
 import { paddingFor, removePadding } from './padding.ts'
-import { maximumStreamBytes } from './stream-limits.ts'
+
+/** Bytes that all parts of one operation may have together: they are kept until its end. */
+export const maximumStreamBytes = 16 * 2 ** 20
 
 /** Data that is encrypted in one go. */
 export interface PlainInput {

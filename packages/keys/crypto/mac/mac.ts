@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { notSupported, refuse } from '../algorithms/failure.ts'
 import { type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
 import { hmacHash, joseHmac } from '../algorithms/macs.ts'
@@ -7,7 +7,6 @@ import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import type { KeyShape } from '../material/public-half.ts'
 import { computeCmac } from './cmac.ts'
-import { hmacCompute } from './hmac.ts'
 
 /** How a key makes MACs. */
 export type MacPlan =
@@ -80,4 +79,14 @@ function cmacCipher(algorithm: string, bytes: number): string | undefined {
 export function computeMac(key: KeyObject, plan: MacPlan, data: Uint8Array): Buffer {
   if (plan.kind === 'cmac') return computeCmac(plan.cipher, key, data)
   return hmacCompute(plan.hash.node, key, data)
+}
+
+/** HMAC (RFC 2104) over `data`; the whole tag. @param hash node's name */
+export function hmacCompute(hash: string, key: KeyObject, data: Uint8Array): Buffer {
+  return createHmac(hash, key).update(data).digest()
+}
+
+/** Compares in constant time; the length is no secret. */
+export function sameTag(expected: Uint8Array, given: Uint8Array): boolean {
+  return expected.length === given.length && timingSafeEqual(expected, given)
 }

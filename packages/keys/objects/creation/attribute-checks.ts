@@ -1,4 +1,5 @@
 import {
+  Enumeration,
   encodeTtlv,
   findEnumeration,
   findMember,
@@ -16,8 +17,43 @@ import {
 import type { AttributeRule } from '../../attributes/attribute-table.ts'
 import { maxTags } from '../name-link-tag-store.ts'
 import { refusal } from '../refusal.ts'
-import { requireSoftwareStorage, requireTrueStorage } from './storage-protection.ts'
 import { isTagName, readTags, readVendorName } from './vendor-name.ts'
+
+const { Software, OnSystem } = Enumeration.ProtectionStorageMask
+/** Storage of this server: software that keeps sealed keys in its own database. */
+const available = Software | OnSystem
+
+/**
+ * ProtectionStorageMasks (KMIP 2.1 §7.33) at any level: one of the alternatives must match the storage of this server.
+ * @throws ProtectionStorageUnavailable
+ */
+export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {
+  for (const node of nodes) {
+    if (node.tag !== Tag.ProtectionStorageMasks || node.type !== 'Structure') continue
+    if (!node.value.some(isOurs)) throw unavailable()
+  }
+}
+
+/**
+ * The attribute ProtectionStorageMask describes where the object is stored. A client cannot set another value.
+ * @throws ProtectionStorageUnavailable
+ */
+function requireTrueStorage(node: TtlvNode): void {
+  if (!isOurs(node)) throw unavailable()
+}
+
+function isOurs({ tag, value }: TtlvNode): boolean {
+  return (
+    tag === Tag.ProtectionStorageMask &&
+    typeof value === 'number' &&
+    (value & ~available) === 0 &&
+    value !== 0
+  )
+}
+
+function unavailable(): Error {
+  return refusal('ProtectionStorageUnavailable', 'This server has no storage with such a protection.')
+}
 
 /** Maximum length of an indexed text, in bytes of UTF-8. */
 const maxKeyBytes = 1024

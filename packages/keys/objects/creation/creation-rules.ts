@@ -8,11 +8,26 @@ import {
   structure,
   Tag,
   type TtlvNode,
+  tagText,
   valueName,
 } from '@warder/kmip-codec'
+import { type AttributeRule, attributeRules } from '../../attributes/attribute-table.ts'
 import type { ObjectType } from '../managed-object.ts'
 import { refusal } from '../refusal.ts'
-import { requireRule } from './attribute-rules.ts'
+
+const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]))
+
+/** The rule of an attribute by its tag; undefined when the tag is not that of an attribute. */
+export function attributeRule(tag: number): AttributeRule | undefined {
+  return byTag.get(tag)
+}
+
+/** @throws Refusal InvalidAttribute */
+export function requireRule(tag: number): AttributeRule {
+  const rule = attributeRule(tag)
+  if (rule === undefined) throw refusal('InvalidAttribute', `${tagText(tag)} is no attribute.`)
+  return rule
+}
 
 /** A user's rules for all of their new objects. */
 export interface CreationRules {

@@ -1,5 +1,27 @@
-import { findPrivateKeyId, getChainId, type ManagedObject, readStoredWithTag, stateAt } from '@warder/keys'
-import { type StructureNode, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
+import {
+  attributeRule,
+  findPrivateKeyId,
+  getChainId,
+  type ManagedObject,
+  readStoredWithTag,
+  readVendorName,
+  stateAt,
+} from '@warder/keys'
+import {
+  enumeration,
+  fromLegacyName,
+  isLegacy,
+  legacyVendor,
+  type StructureNode,
+  structure,
+  Tag,
+  type TtlvNode,
+  tagByName,
+  toLegacyAttributes,
+} from '@warder/kmip-codec'
+import { instancesCalled } from '../../attributes/attribute-edit.ts'
+import { indexNodes } from '../../attributes/attribute-index.ts'
+import { isKnownAttribute, readReferredName } from '../../attributes/attribute-name.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { namedObject } from '../../engine/identifiers.ts'
 import type { KmipContext } from '../../engine/types.ts'
@@ -23,10 +45,10 @@ import {
   writeManagedObject,
 } from '../../key-blocks/write-object.ts'
 import { type DecodedPayload, field, payload } from '../../payloads/payload.ts'
+import { attributeState } from '../attributes/attribute-request.ts'
 import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import type { WantedObject } from './wanted-object.ts'
-import { listWrappedAttributes } from './wrapped-attributes.ts'
 
 /** Result of Get and Export. */
 export interface GivenObject {
@@ -223,4 +245,37 @@ async function wrapInForm(
   const again =
     wanted.specification ?? (wanted.wrapType === 'NotWrapped' ? undefined : { ...wrapping, attributes: [] })
   return clearInForm(context, clear.shape, clear.material, { ...wanted, specification: again })
+}
+
+/**
+ * The standard and vendor attributes to wrap with the key (KMIP 2.1 §7.18), as members of its KeyValue in the form of
+ * the client's version: the form cannot change once they are wrapped or authenticated (KMIP 1.4 §2.1.4, KMIP 2.1
+ * §3.1.3). Attributes that the key does not have are omitted.
+ */
+async function listWrappedAttributes(
+  context: KmipContext,
+  { attributes }: WrappingSpecification,
+): Promise<readonly TtlvNode[]> {
+  const names = attributes.flatMap(
+    (node) => readReferredName(node.type === 'TextString' ? referenceTo(node.value) : node) ?? [],
+  )
+  const needsTags = names.some(({ tag }) => tag === Tag.Attribute)
+  const state = await attributeState(context, needsTags)
+  const { now, version } = context
+  const nodes = names
+    .filter(({ tag }) => isKnownAttribute(version, tag))
+    .flatMap((name) => instancesCalled(state, name, now))
+  if (nodes.length === 0) return []
+  if (!isLegacy(version)) return [structure(Tag.Attributes, nodes)]
+  return toLegacyAttributes(version, structure(Tag.Attributes, indexNodes(state.object, nodes)))
+}
+
+/** AttributeName in the 1.x form (`x-…` is the client's own) or as the name of the tag. */
+function referenceTo(name: string): TtlvNode {
+  const reference = fromLegacyName(name)
+  if (readVendorName(reference)?.vendor !== legacyVendor) return reference
+  const tag = tagByName(name)
+  return tag === undefined || attributeRule(tag) === undefined
+    ? reference
+    : enumeration(Tag.AttributeReference, tag)
 }

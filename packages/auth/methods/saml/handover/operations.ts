@@ -1,22 +1,73 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { failure } from '@warder/base'
 import {
   type Access,
   defineOperation,
   get,
   type Operation,
+  type OperationContext,
   peerSecretHeader,
   post,
   rawReply,
 } from '@warder/server'
+import { GuardFailed, type Seal } from '@warder/storage'
 import Type from 'typebox'
 import { anyCaller } from '../../../callers/access.ts'
+import { countSessions } from '../../../counting/counting.ts'
+import { takeLogin } from '../../../login/throttle-login.ts'
 import { RealmPath } from '../../../realms/realm-id.ts'
 import { listRealms } from '../../../realms/realm-store.ts'
 import { setSessionCookie } from '../../../sessions/cookie.ts'
+import type { Session } from '../../../sessions/session.ts'
+import { sessionsEnd } from '../../../sessions/session-end-store.ts'
 import type { SamlServices } from '../realm/services.ts'
 import { isAllowedReturn } from '../settings/return-to.ts'
 import { samlSettings } from '../settings/settings.ts'
-import { endByHandle } from './logout-handle.ts'
-import { redeem } from './redeem.ts'
+import { idpSessionRemoval } from '../store/idp-session-store.ts'
+import { findHandover, handoverUse } from './handover-store.ts'
+
+const sealContext = (realm: string) => ({ table: 'saml_handover', row: realm, column: 'logout_handle' })
+
+/**
+ * Creates a handle that ends a session that was handed over and has no other use. Its holder need not store the
+ * token. It is the sealed id of the session.
+ * @returns base64url
+ */
+export function sealLogoutHandle(seal: Seal, realm: string, sessionId: string): string {
+  return Buffer.from(seal.seal(sealContext(realm), Buffer.from(sessionId))).toString('base64url')
+}
+
+/**
+ * Ends the session of a handle. Does nothing when it has already ended.
+ * @throws failure('unauthorized') for a value that is not a handle of the realm
+ */
+async function endByHandle(
+  context: OperationContext<SamlServices>,
+  realm: string,
+  handle: string,
+): Promise<void> {
+  const { services } = context
+  takeLogin(context)
+  context.audit({ realm, auth_method: 'saml' })
+  const id = await openLogoutHandle(services.seal, realm, handle)
+  context.audit({ object: id })
+  const session = await services.sessions.use(id)
+  if (session === undefined) return
+  context.audit({ principal: session.username, auth_method: 'sa' })
+  await context.commit([
+    ...sessionsEnd(services.db, [id], { at: services.now(), reason: 'logged_out' }).flat(),
+    idpSessionRemoval(id),
+  ])
+  countSessions(services.metrics, 'logged_out')
+}
+
+async function openLogoutHandle(seal: Seal, realm: string, handle: string): Promise<string> {
+  try {
+    return Buffer.from(await seal.open(sealContext(realm), Buffer.from(handle, 'base64url'))).toString('utf8')
+  } catch (cause) {
+    throw failure('unauthorized', 'The logout handle belongs to another realm.', { cause })
+  }
+}
 
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
@@ -115,3 +166,40 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
     },
   }),
 ]
+
+/**
+ * Gives the session of a finished login, once, to the holder of the verifier. A wrong verifier does not consume the
+ * code, so that a third party who has seen the code cannot block the redemption.
+ * @throws failure('unauthorized'), the same for every reason; the reason is in the audit log
+ */
+async function redeem(
+  context: OperationContext<SamlServices>,
+  realm: string,
+  { code, verifier }: { readonly code: string; readonly verifier: string },
+): Promise<{ readonly session: Session; readonly cookie: string; readonly logoutHandle: string }> {
+  const { services } = context
+  takeLogin(context)
+  context.audit({ realm, auth_method: 'saml' })
+  const refuse = (reason: string) => {
+    context.audit({ principal: 'unauthenticated', reason: `saml_handover_${reason}` })
+    return failure('unauthorized', 'The code is wrong, expired or used, or it is not for this caller.')
+  }
+  const now = services.now()
+  const handover = await findHandover(services.db, { code, realm }, now)
+  if (handover === undefined) throw refuse('unknown')
+  const given = createHash('sha256').update(verifier).digest()
+  const wanted = Buffer.from(handover.challenge, 'base64url')
+  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw refuse('verifier')
+  try {
+    await context.commit([handoverUse(code, now)])
+  } catch (error) {
+    if (error instanceof GuardFailed) throw refuse('used')
+    throw error
+  }
+  // The session may have ended meanwhile, through a logout at the identity provider or a change of the realm.
+  const session = await services.sessions.use(handover.sessionId)
+  const cookie = session && (await services.sessions.readCookie(session.id))
+  if (session === undefined || cookie === undefined) throw refuse('ended')
+  context.audit({ principal: session.username, auth_method: 'sa', object: session.id })
+  return { session, cookie, logoutHandle: sealLogoutHandle(services.seal, realm, session.id) }
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { scene } from '../../../testing/scene.ts'
 import { peerSecret, readCookie, type TestService } from '../../../testing/start.ts'
-import { sealLogoutHandle } from '../handover/logout-handle.ts'
+import { sealLogoutHandle } from '../handover/operations.ts'
 import { logoutRequest } from '../logout/messages.ts'
 import { acsCall, begunLogin, samlParams, toAcsUrl, toSpEntityId } from './saml-scene.ts'
 import { randomId, sharedKey, signQuery, TestIdp } from './test-idp.ts'

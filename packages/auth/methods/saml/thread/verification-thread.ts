@@ -1,8 +1,10 @@
-// The XML thread: parses, canonicalizes and verifies untrusted messages, one at a time.
 import { parentPort } from 'node:worker_threads'
 import { lowerThreadPriority } from '@warder/runtime'
-import type { FromThread, ToThread } from './jobs.ts'
-import { validateField } from './validate-field.ts'
+import { SamlRefused } from '../response/saml-refused.ts'
+import { decodeMessage, validateResponse } from '../response/validate-response.ts'
+import type { FromThread, Job, ToThread, ValidationResult } from './jobs.ts'
+
+// The XML thread: parses, canonicalizes and verifies untrusted messages, one at a time.
 
 lowerThreadPriority()
 parentPort?.on('message', ({ id, job }: ToThread) => {
@@ -13,3 +15,23 @@ parentPort?.on('message', ({ id, job }: ToThread) => {
     answer({ id, problem: error instanceof Error ? (error.stack ?? error.message) : String(error) })
   }
 })
+
+/** Validates the form field of a response. Throws only on programming errors. */
+export function validateField({ field, expected }: Job): ValidationResult {
+  try {
+    return { assertion: validateResponse(decodeMessage(decodeFormField(field)), expected) }
+  } catch (error) {
+    if (!(error instanceof SamlRefused)) throw error
+    return { refused: { check: error.check, sentence: error.message } }
+  }
+}
+
+/** `application/x-www-form-urlencoded` */
+function decodeFormField(field: Uint8Array): string {
+  try {
+    return decodeURIComponent(Buffer.from(field).toString('latin1').replaceAll('+', ' '))
+  } catch {
+    // This is not valid base64 either.
+    return '%'
+  }
+}
