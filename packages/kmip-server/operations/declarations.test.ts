@@ -18,10 +18,11 @@ test('the member that names the object of an operation is one that its request d
       assert.ok(tagsIn(request.fields).includes(access.member), `${name}: ${tagText(access.member)}`)
 })
 
-test('a payload declares each tag once, at every depth', () => {
+test('a payload declares each tag once and at most 31 fields, at every depth', () => {
   for (const { name, request, reply } of kmipOperations.values())
     for (const fields of [request.fields, reply.fields].flatMap(allFields)) {
       const tags = tagsIn(fields)
       assert.equal(new Set(tags).size, tags.length, name)
+      assert.ok(Object.keys(fields).length <= 31, name)
     }
 })

@@ -28,6 +28,8 @@ export interface Field<Value = unknown, C extends Count = Count, Given = Value> 
   /** Its type, for documentation. */
   readonly kind: string
   readonly count: C
+  /** The type of a member whose value is taken as it is; undefined: `read` and `write` convert it. */
+  readonly plain: ItemType | undefined
   /** What an absent member is decoded to. */
   readonly absent: unknown
   /** true: a second member is ignored; false: it is an error. */
@@ -77,53 +79,79 @@ export interface Payload<F extends Fields = Fields> {
 export type DecodedPayload<P> = P extends Payload<infer F> ? Decoded<F> : never
 export type GivenPayload<P> = P extends Payload<infer F> ? Given<F> : never
 
+/** A field as it is decoded and encoded: objects of one shape, which the loops below read faster than fields. */
 interface Entry {
   readonly name: string
+  readonly tag: number
+  /** Its bit in the mask of the members that are there. */
+  readonly bit: number
+  readonly plain: ItemType | undefined
+  readonly isRepeated: boolean
+  readonly isFirst: boolean
+  readonly since: KmipVersion | undefined
   readonly field: Field
 }
 
-/** Declares a payload. @param repeatedMember the error for a member that must not be repeated */
+function toEntry([name, field]: readonly [string, Field], index: number): Entry {
+  const { tags, plain, count, isFirst = false, since } = field
+  const isRepeated = count === 'repeated'
+  return { name, tag: tags[0] ?? 0, bit: 1 << index, plain, isRepeated, isFirst, since, field }
+}
+
+/**
+ * Declares a payload of at most 31 fields.
+ * @param repeatedMember the error for a member that must not be repeated
+ */
 export function payload<const F extends Fields>(
   fields: F,
   repeatedMember: (tag: number) => Error = (tag) =>
     new KmipDecodeError('repeated_member', `${tagText(tag)} appears twice.`),
 ): Payload<F> {
-  const entries = Object.entries(fields).map(([name, field]): Entry => ({ name, field }))
+  const entries = Object.entries(fields).map(toEntry)
   const byTag = new Map(entries.flatMap((entry) => entry.field.tags.map((tag) => [tag, entry] as const)))
   const required = entries.filter(({ field }) => field.count === 'required')
+  const requiredBits = required.reduce((bits, { bit }) => bits | bit, 0)
   const blank = Object.fromEntries(entries.map(({ name, field }) => [name, field.absent]))
   return {
     fields,
     decode(node, version = '2.1') {
       const read: Record<string, unknown> = { ...blank }
+      let seen = 0
       for (const member of node.value) {
         const entry = byTag.get(member.tag)
         if (entry === undefined) continue
-        const { name, field } = entry
-        if (field.since !== undefined && !atLeast(version, field.since)) continue
-        const before = read[name]
-        if (field.count === 'repeated') {
-          if (before === field.absent) read[name] = [field.read(member)]
-          else (before as unknown[]).push(field.read(member))
-        } else if (before === field.absent) read[name] = field.read(member)
-        else if (field.isFirst !== true) throw repeatedMember(member.tag)
+        if (entry.since !== undefined && !atLeast(version, entry.since)) continue
+        const isSecond = (seen & entry.bit) !== 0
+        if (isSecond && !entry.isRepeated) {
+          if (entry.isFirst) continue
+          throw repeatedMember(member.tag)
+        }
+        seen |= entry.bit
+        const value = member.type === entry.plain ? member.value : entry.field.read(member)
+        if (!entry.isRepeated) read[entry.name] = value
+        else if (isSecond) (read[entry.name] as unknown[]).push(value)
+        else read[entry.name] = [value]
       }
-      for (const { name, field } of required)
-        if (read[name] === undefined)
-          throw new KmipDecodeError('missing_member', `${tagText(field.tags[0] ?? 0)} is missing.`)
+      if ((seen & requiredBits) !== requiredBits) throw missingMember(required, seen)
       return read as Decoded<F>
     },
     encode(given) {
       const nodes: TtlvNode[] = []
-      for (const { name, field } of entries) {
-        const value = (given as Readonly<Record<string, unknown>>)[name]
+      for (const entry of entries) {
+        const value = (given as Readonly<Record<string, unknown>>)[entry.name]
         if (value === undefined) continue
-        if (field.count === 'repeated') for (const one of value as unknown[]) nodes.push(field.write(one))
-        else nodes.push(field.write(value))
+        if (entry.isRepeated) for (const one of value as unknown[]) nodes.push(entry.field.write(one))
+        else if (entry.plain === undefined) nodes.push(entry.field.write(value))
+        else nodes.push({ tag: entry.tag, type: entry.plain, value } as TtlvNode)
       }
       return nodes
     },
   }
+}
+
+function missingMember(required: readonly Entry[], seen: number): KmipDecodeError {
+  const missing = required.find(({ bit }) => (seen & bit) === 0)
+  return new KmipDecodeError('missing_member', `${tagText(missing?.tag ?? 0)} is missing.`)
 }
 
 /** A payload without members. */
@@ -153,6 +181,7 @@ function scalar<T extends ItemType>(tag: number, type: T): Optional<ItemValues[T
     tags: [tag],
     kind: type,
     count: 'optional',
+    plain: type,
     absent: undefined,
     read: (node) => requireType(node, type).value as ItemValues[T],
     write: (value) => ({ tag, type, value }) as TtlvNode,
@@ -160,7 +189,15 @@ function scalar<T extends ItemType>(tag: number, type: T): Optional<ItemValues[T
 }
 
 function whole(tags: readonly number[], kind: string): Optional<TtlvNode> {
-  return { tags, kind, count: 'optional', absent: undefined, read: (node) => node, write: (node) => node }
+  return {
+    tags,
+    kind,
+    count: 'optional',
+    plain: undefined,
+    absent: undefined,
+    read: (node) => node,
+    write: (node) => node,
+  }
 }
 
 /** The tags of managed objects (KMIP 2.1 §2). */
@@ -198,6 +235,7 @@ export const field = {
     const numbers = Enumeration[enumeration] as Readonly<Record<string, number>>
     return {
       ...scalar(tag, 'Enumeration'),
+      plain: undefined,
       read(node) {
         const name = valueName(enumeration, requireType(node, 'Enumeration').value)
         if (name !== undefined) return name
@@ -259,6 +297,7 @@ export const field = {
     const inner = payload(fields)
     return {
       ...scalar(tag, 'Structure'),
+      plain: undefined,
       inner: fields,
       read: (node) => inner.decode(requireType(node, 'Structure')),
       write: (given) => ({ tag, type: 'Structure', value: inner.encode(given) }),
