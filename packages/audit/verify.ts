@@ -122,7 +122,7 @@ class Verification {
     }
     const { expectHead } = this.#options
     if (this.#expected || this.#unread.length > 0) return this.#toResult()
-    return this.#toResult(`record ${expectHead?.seq}is expected, but is no longer in the log`)
+    return this.#toResult(`record ${expectHead?.seq} is expected, but is no longer in the log`)
   }
 
   #toResult(reason?: string): VerifyResult {
