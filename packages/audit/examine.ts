@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { checkRecord } from './check-record.ts'
 import { isEncryptedName, type LogKeys } from './encrypted-bytes.ts'
 import { computeStoredDigest, readBytes, readLines } from './lines.ts'
 import type { ChainHead } from './record.ts'
-import { checkRecord } from './verify.ts'
 
 /** Contents of a file of a log. */
 export interface ExaminedFile {
