@@ -25,6 +25,7 @@ export {
   type ClaimedPort,
   canSharePort,
   claimPort,
+  closeServer,
   formatBaseUrl,
   type ListenOptions,
   listenOn,

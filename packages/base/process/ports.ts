@@ -33,6 +33,20 @@ export function listenOn(
   })
 }
 
+/**
+ * Stops accepting, and resolves when all connections have ended.
+ * @param destroyRest destroys those that are still open after `timeoutMs`
+ */
+export function closeServer(server: Server, timeoutMs: number, destroyRest: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(destroyRest, timeoutMs)
+    server.close(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
 function explain(error: NodeJS.ErrnoException): string {
   switch (error.code) {
     case 'EADDRINUSE':

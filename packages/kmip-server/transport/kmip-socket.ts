@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { Socket } from 'node:net'
-import { createServer, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls'
+import {
+  createServer,
+  type SecureContextOptions,
+  type Server,
+  type TLSSocket,
+  type TlsOptions,
+} from 'node:tls'
 import type { AuditTrail } from '@warder/audit'
 import type { Logger, Metrics } from '@warder/base'
-import { type Clock, KeyedLimiter, type ListenOptions, listenOn, toFailure } from '@warder/base'
+import { type Clock, closeServer, KeyedLimiter, type ListenOptions, listenOn, toFailure } from '@warder/base'
 import type { Authenticate, ClientRevocation, TokenBuckets } from '@warder/server'
 import { RequestBatcher, startIdleSweep } from '@warder/server'
 import type { KmipEngine } from '../engine/types.ts'
@@ -40,26 +46,25 @@ export interface KmipSocket {
   readonly connections: number
 }
 
+/** What the phases of a socket share. */
+interface SocketState {
+  readonly options: KmipSocketOptions
+  readonly limits: SocketLimits
+  readonly environment: ConnectionEnvironment
+  /** Open ones, also those before or in the handshake. */
+  readonly sockets: Set<Socket>
+  /** Those whose handshake is done. */
+  readonly connections: Map<TLSSocket, KmipConnection>
+  draining: boolean
+}
+
 /**
  * KMIP in binary over TLS with client certificates (KMIP 2.1 §10, KMIP Profiles §3.2), usually on port 5696. A
  * connection belongs to one client: its certificate identifies the caller for as long as it is valid.
  */
 export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
-  const limits: SocketLimits = { ...defaultSocketLimits, ...options.limits }
-  const { engine, clock, log, metrics, authenticate } = options
-  const environment: ConnectionEnvironment = {
-    engine,
-    clock,
-    log,
-    limits,
-    rateLimiter: options.rateLimiter,
-    budget: { limit: limits.bufferedBytes, used: 0 },
-    stages: new RequestBatcher(),
-  }
-  // `maxConnections` bounds all of them together.
-  const open = new KeyedLimiter(Number.POSITIVE_INFINITY, limits.connectionsPerAddress)
-  const sockets = new Set<Socket>()
-  const connections = new Map<TLSSocket, KmipConnection>()
+  const state = createState(options)
+  const { limits, sockets, connections } = state
   const { ALPNProtocols: _, ...tls } = options.tls
   const server = createServer({
     ...tls,
@@ -71,12 +76,60 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   server.maxConnections = limits.connections
   const { idleMs } = limits
   server.once('close', startIdleSweep({ all: () => connections }, { keptMs: idleMs, stalledMs: idleMs }))
-  let draining = false
+  limitConnections(server, state)
+  reportHandshakeFailures(server, options)
+  server.on('secureConnection', (socket: TLSSocket) => {
+    // Errors are followed by 'close', which is where connections are cleaned up.
+    socket.on('error', () => undefined)
+    void acceptConnection(state, socket)
+  })
+  return {
+    listen: (place) => listenOn(server, place, 'the KMIP socket'),
+    drain(timeoutMs) {
+      state.draining = true
+      const closed = closeServer(server, timeoutMs, () => {
+        for (const socket of connections.keys()) socket.destroy()
+        for (const socket of sockets) socket.destroy()
+      })
+      for (const connection of connections.values()) connection.end()
+      return closed
+    },
+    setTls: (context) => server.setSecureContext(context),
+    get connections() {
+      return connections.size
+    },
+  }
+}
 
+function createState(options: KmipSocketOptions): SocketState {
+  const limits: SocketLimits = { ...defaultSocketLimits, ...options.limits }
+  const { engine, clock, log, rateLimiter } = options
+  return {
+    options,
+    limits,
+    environment: {
+      engine,
+      clock,
+      log,
+      limits,
+      rateLimiter,
+      budget: { limit: limits.bufferedBytes, used: 0 },
+      stages: new RequestBatcher(),
+    },
+    sockets: new Set(),
+    connections: new Map(),
+    draining: false,
+  }
+}
+
+/** Refuses the connections of an address that has too many. */
+function limitConnections(server: Server, { options, limits, sockets }: SocketState): void {
+  // `maxConnections` bounds all of them together.
+  const open = new KeyedLimiter(Number.POSITIVE_INFINITY, limits.connectionsPerAddress)
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? 'unknown'
     if (!open.tryAcquire(address, 1)) {
-      metrics.count('kmip_connections_refused_total')
+      options.metrics.count('kmip_connections_refused_total')
       socket.destroy()
       return
     }
@@ -87,78 +140,56 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
       sockets.delete(socket)
     })
   })
+  server.on('drop', () => options.metrics.count('kmip_connections_refused_total'))
+}
+
+function reportHandshakeFailures(server: Server, options: KmipSocketOptions): void {
   server.on('tlsClientError', (error, socket) => {
-    metrics.count('kmip_handshake_failures_total')
+    options.metrics.count('kmip_handshake_failures_total')
     // A string, for which @types/node has Error. Without a certificate there is none to refuse: port scanners, probes.
     const refusal: unknown = socket.authorizationError
     if (refusal === null || refusal === undefined)
-      log.debug({ detail: error.message }, 'a TLS handshake with a KMIP client failed')
-    else refuseConnection(plainAddress(rawPeer(socket)?.remoteAddress), String(refusal))
+      options.log.debug({ detail: error.message }, 'a TLS handshake with a KMIP client failed')
+    else recordRefusal(options, plainAddress(rawPeer(socket)?.remoteAddress), String(refusal))
     socket.destroy()
   })
-  server.on('drop', () => metrics.count('kmip_connections_refused_total'))
-  server.on('secureConnection', (socket: TLSSocket) => {
-    // Errors are followed by 'close', which is where connections are cleaned up.
-    socket.on('error', () => undefined)
-    void accept(socket)
+}
+
+async function acceptConnection(state: SocketState, socket: TLSSocket): Promise<void> {
+  const { options, connections } = state
+  const { authenticate, clientRevocation, metrics } = options
+  const address = plainAddress(socket.remoteAddress)
+  try {
+    const owner = await findOwner(socket, authenticate, address, randomUUID(), clientRevocation)
+    if (socket.destroyed) return
+    const connection = new KmipConnection(socket, owner, address, state.environment)
+    connections.set(socket, connection)
+    socket.once('close', () => connections.delete(socket))
+    metrics.count('kmip_connections_total')
+    if (state.draining) connection.end()
+  } catch (error) {
+    const { detail, message } = toFailure(error)
+    recordRefusal(options, address, detail ?? message)
+    socket.destroy()
+  }
+}
+
+/** No request was read yet: only this record shows an operator why a device cannot connect. */
+function recordRefusal({ log, audit, clock }: KmipSocketOptions, address: string, problem: string): void {
+  log.warn({ detail: problem, client_ip: address }, 'the certificate of a KMIP client is refused')
+  audit.record({
+    time: clock.now(),
+    request_id: randomUUID(),
+    operation: 'kmip.connect',
+    principal: 'unauthenticated',
+    auth_method: 'tls_auth',
+    client_ip: address,
+    outcome: 'failure',
+    status: 401,
+    reason: 'client_certificate_refused',
+    duration_ms: 0,
+    details: { problem },
   })
-
-  async function accept(socket: TLSSocket): Promise<void> {
-    const address = plainAddress(socket.remoteAddress)
-    try {
-      const owner = await findOwner(socket, authenticate, address, randomUUID(), options.clientRevocation)
-      if (socket.destroyed) return
-      const connection = new KmipConnection(socket, owner, address, environment)
-      connections.set(socket, connection)
-      socket.once('close', () => connections.delete(socket))
-      metrics.count('kmip_connections_total')
-      if (draining) connection.end()
-    } catch (error) {
-      const { detail, message } = toFailure(error)
-      refuseConnection(address, detail ?? message)
-      socket.destroy()
-    }
-  }
-
-  /** No request was read yet: only this record shows an operator why a device cannot connect. */
-  function refuseConnection(address: string, problem: string): void {
-    log.warn({ detail: problem, client_ip: address }, 'the certificate of a KMIP client is refused')
-    options.audit.record({
-      time: clock.now(),
-      request_id: randomUUID(),
-      operation: 'kmip.connect',
-      principal: 'unauthenticated',
-      auth_method: 'tls_auth',
-      client_ip: address,
-      outcome: 'failure',
-      status: 401,
-      reason: 'client_certificate_refused',
-      duration_ms: 0,
-      details: { problem },
-    })
-  }
-
-  return {
-    listen: (place) => listenOn(server, place, 'the KMIP socket'),
-    drain(timeoutMs) {
-      draining = true
-      return new Promise((resolve) => {
-        const cut = setTimeout(() => {
-          for (const socket of connections.keys()) socket.destroy()
-          for (const socket of sockets) socket.destroy()
-        }, timeoutMs)
-        server.close(() => {
-          clearTimeout(cut)
-          resolve()
-        })
-        for (const connection of connections.values()) connection.end()
-      })
-    },
-    setTls: (context) => server.setSecureContext(context),
-    get connections() {
-      return connections.size
-    },
-  }
 }
 
 /** The connection below TLS: Node has no address for a closed TLS socket, but has one for this socket. */

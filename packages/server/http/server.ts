@@ -4,7 +4,7 @@ import { createServer as createSecureServer, type Server as HttpsServer } from '
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '@warder/base'
-import { failure, listenOn, toFailure } from '@warder/base'
+import { closeServer, failure, listenOn, toFailure } from '@warder/base'
 import { type AddressSet, addressSet, clientAddress, normalAddress } from '../net/client-address.ts'
 import { startIdleSweep } from '../net/idle-sweep.ts'
 import { RequestBatcher } from '../net/request-batcher.ts'
@@ -72,7 +72,12 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     listen: (place) => listenOn(server, place, `${options.serviceName}:`),
     drain(timeoutMs) {
       state.replies.draining = true
-      return closeServer(server, state.sockets, timeoutMs)
+      const closed = closeServer(server, timeoutMs, () => {
+        for (const socket of state.sockets) socket.destroy()
+        server.closeAllConnections()
+      })
+      server.closeIdleConnections()
+      return closed
     },
     setTls(tls, clientAuthorities) {
       if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
@@ -284,25 +289,6 @@ function handleParserErrors<Services>(
   })
   // Before the handshake no reply is possible, and `end` would wait for the handshake without limit.
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
-}
-
-/** Stops accepting, and destroys the connections that are still open after `timeoutMs`. */
-function closeServer(
-  server: ServiceServer['server'],
-  sockets: ReadonlySet<Socket>,
-  timeoutMs: number,
-): Promise<void> {
-  return new Promise((resolve) => {
-    const cut = setTimeout(() => {
-      for (const socket of sockets) socket.destroy()
-      server.closeAllConnections()
-    }, timeoutMs)
-    server.close(() => {
-      clearTimeout(cut)
-      resolve()
-    })
-    server.closeIdleConnections()
-  })
 }
 
 /** Ends a share of the connections with their next reply, evenly: every n-th of them. */
