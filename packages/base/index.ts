@@ -1,4 +1,5 @@
 export { type Clock, systemClock, unixSeconds } from './clock.ts'
+export { CodedError } from './errors/coded-error.ts'
 export { describeFullDisk, describeWriteError } from './errors/disk-full.ts'
 export { Failure, failure, StartupError, toFailure } from './errors/failure.ts'
 export { type ErrorKind, type ErrorKindRow, errorKinds } from './errors/kinds.ts'

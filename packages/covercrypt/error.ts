@@ -1,3 +1,5 @@
+import { CodedError } from '@warder/base'
+
 /** Codes of refusals. Callers map each code to their own errors. */
 export type CovercryptErrorCode =
   /** The bytes are not the expected object. */
@@ -23,15 +25,13 @@ export type CovercryptErrorCode =
  * The only error that this package throws for its input. The message contains no secret and may be sent to the
  * caller.
  */
-export class CovercryptError extends Error {
-  readonly code: CovercryptErrorCode
+export class CovercryptError extends CodedError<CovercryptErrorCode> {
+  override readonly name = 'CovercryptError'
   /** Index of the failed item, for data with several items. */
   readonly item: number | undefined
 
   constructor(code: CovercryptErrorCode, sentence: string, item?: number) {
-    super(sentence)
-    this.name = 'CovercryptError'
-    this.code = code
+    super(code, sentence)
     this.item = item
   }
 }

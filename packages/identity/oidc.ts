@@ -128,7 +128,7 @@ class Unreachable extends Error {}
 function unreachable(cause: unknown): Error {
   const refused = outboundErrorIn(cause)
   const sentence =
-    refused?.reason === 'address'
+    refused?.code === 'address'
       ? 'the OpenID provider has a private address, which the setting outbound_allow_private_networks permits'
       : 'the OpenID provider does not answer'
   return failure('overloaded', sentence, { cause, retryAfterSeconds: 2 })

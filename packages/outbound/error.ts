@@ -1,16 +1,11 @@
+import { CodedError } from '@warder/base'
 import { TooLarge } from './http-client.ts'
 
-export type OutboundReason = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
+export type OutboundCode = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
 
 /** An outbound request that was refused or failed. For the log only: callers never receive the URL. */
-export class OutboundError extends Error {
-  readonly reason: OutboundReason
-
-  constructor(reason: OutboundReason, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'OutboundError'
-    this.reason = reason
-  }
+export class OutboundError extends CodedError<OutboundCode> {
+  override readonly name = 'OutboundError'
 }
 
 /** Turns a failed exchange into one of these errors. */

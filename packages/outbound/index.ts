@@ -1,6 +1,6 @@
 export type { Outbound, OutboundResponse } from './client.ts'
 export { createOutbound, loadTrustedAuthorities } from './client.ts'
-export { OutboundError, type OutboundReason } from './error.ts'
+export { type OutboundCode, OutboundError } from './error.ts'
 export { createLookup, type Resolve, resolveAllowedAddresses, systemResolve } from './guard.ts'
 export { createPlainFetch, type PlainFetch } from './plain-fetch.ts'
 export {

@@ -10,7 +10,7 @@ import { systemClock } from '@warder/base'
 import { ensureLocalAuthority } from '@warder/server'
 import fc from 'fast-check'
 import { createOutbound } from './client.ts'
-import { OutboundError, type OutboundReason } from './error.ts'
+import { type OutboundCode, OutboundError } from './error.ts'
 import { isPublicAddress } from './guard.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-outbound-'))
@@ -47,10 +47,10 @@ after(() => {
 const local = (more: object = {}) =>
   createOutbound({ allowPrivateNetworks: true, caFile: join(folder, 'ca.crt'), ...more })
 
-async function assertRefused(reason: OutboundReason, run: Promise<unknown>): Promise<void> {
+async function assertRefused(reason: OutboundCode, run: Promise<unknown>): Promise<void> {
   await assert.rejects(run, (error: unknown) => {
     assert.ok(error instanceof OutboundError, String(error))
-    assert.equal(error.reason, reason, error.message)
+    assert.equal(error.code, reason, error.message)
     return true
   })
 }

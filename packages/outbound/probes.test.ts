@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { after, before, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { issue } from '@warder/server/testing'
-import { OutboundError, type OutboundReason } from './error.ts'
+import { type OutboundCode, OutboundError } from './error.ts'
 import { createPlainFetch, type PlainFetchOptions } from './plain-fetch.ts'
 import { createTlsProbe } from './tls-probe.ts'
 
@@ -28,10 +28,10 @@ function listening(server: Server): Promise<number> {
   )
 }
 
-async function assertRefused(reason: OutboundReason, run: Promise<unknown>): Promise<void> {
+async function assertRefused(reason: OutboundCode, run: Promise<unknown>): Promise<void> {
   await assert.rejects(run, (error: unknown) => {
     assert.ok(error instanceof OutboundError, String(error))
-    assert.equal(error.reason, reason, error.message)
+    assert.equal(error.code, reason, error.message)
     return true
   })
 }

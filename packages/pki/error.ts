@@ -1,3 +1,5 @@
+import { CodedError } from '@warder/base'
+
 /** Codes of refusals. Callers map each code to their own errors. */
 export type PkiErrorCode =
   /** The bytes are not the expected structure. */
@@ -20,14 +22,8 @@ export type PkiErrorCode =
  * The only error that this package throws for its input. The message contains no secret and may be sent to the
  * caller.
  */
-export class PkiError extends Error {
-  readonly code: PkiErrorCode
-
-  constructor(code: PkiErrorCode, sentence: string) {
-    super(sentence)
-    this.name = 'PkiError'
-    this.code = code
-  }
+export class PkiError extends CodedError<PkiErrorCode> {
+  override readonly name = 'PkiError'
 }
 
 /** Creates an error: `throw pkiError('malformed', 'The certificate is not well-formed DER.')`. */

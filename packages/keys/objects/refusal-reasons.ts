@@ -124,7 +124,7 @@ export function toRefusal(thrown: unknown): unknown {
 export function explain(thrown: unknown): Explanation {
   const known = thrown instanceof UniqueViolation ? identifierTaken() : toRefusal(thrown)
   if (known instanceof Refusal) {
-    const { reason, message, detail } = known
+    const { code: reason, message, detail } = known
     const told = failure(kindOfReason(reason), message, detail === undefined ? {} : { detail })
     return { reason, message, failure: told }
   }

@@ -1,4 +1,4 @@
-import { failure } from '@warder/base'
+import { CodedError, failure } from '@warder/base'
 import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
 import type { LastUses } from './last-use.ts'
 import { getChainId, type ManagedObject } from './managed-object.ts'
@@ -30,15 +30,13 @@ export type RefusalReason =
   | 'WrongKeyLifecycleState'
 
 /** Why a request was refused. The message goes to the client. */
-export class Refusal<Reason extends string = RefusalReason> extends Error {
-  readonly reason: Reason
+export class Refusal<Reason extends string = RefusalReason> extends CodedError<Reason> {
+  override readonly name = 'Refusal'
   /** Goes to the log, never to the client. */
   readonly detail: string | undefined
 
   constructor(reason: Reason, message: string, detail?: string) {
-    super(message)
-    this.name = 'Refusal'
-    this.reason = reason
+    super(reason, message)
     this.detail = detail
   }
 }

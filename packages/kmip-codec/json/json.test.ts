@@ -16,7 +16,7 @@ import {
   structure,
   textString,
 } from '../ttlv/build.ts'
-import { KmipDecodeError, type KmipDecodeReason, KmipEncodeError } from '../ttlv/error.ts'
+import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { decodeJson } from './decode.ts'
 import { encodeJson } from './encode.ts'
@@ -114,10 +114,10 @@ test('Every form of a value that clients send is read', () => {
   assert.equal(decodeJson('{"value":3,"type":"integer","tag":"BatchCount"}').value, 3)
 })
 
-function refused(text: string | Uint8Array, reason: KmipDecodeReason): void {
+function refused(text: string | Uint8Array, reason: KmipDecodeCode): void {
   assert.throws(
     () => decodeJson(text),
-    (error) => error instanceof KmipDecodeError && error.reason === reason,
+    (error) => error instanceof KmipDecodeError && error.code === reason,
     `${reason}: ${text.slice(0, 60)}`,
   )
 }
@@ -253,7 +253,7 @@ test('A member name with an escape is refused, an escape in a value is not', () 
   assert.equal(decodeJson(sound).value, 'a\\":\u003a\\')
   const escaped = {
     name: 'KmipDecodeError',
-    reason: 'malformed_json',
+    code: 'malformed_json',
     message: /name is written with an escape/,
   }
   for (const text of [

@@ -7,7 +7,7 @@ import { Tag } from '../tables/tags.gen.ts'
 import { type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { decodeTtlv } from '../ttlv/decode.ts'
 import { encodeTtlv } from '../ttlv/encode.ts'
-import { KmipDecodeError, type KmipDecodeReason, KmipEncodeError, type SeenVersion } from '../ttlv/error.ts'
+import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError, type SeenVersion } from '../ttlv/error.ts'
 import type { TtlvNode } from '../ttlv/node.ts'
 import { decodeXml } from '../xml/decode.ts'
 import { encodeXml } from '../xml/encode.ts'
@@ -43,7 +43,7 @@ export function sniffVersion(bytes: Buffer): SeenVersion | undefined {
  * one: item types of KMIP 3.0 are no mistake of a client that asks which version the server has (KMIP 2.1 §9.18).
  */
 function asUnspoken(error: KmipDecodeError, bytes: Uint8Array, encoding: Encoding): KmipDecodeError {
-  if (error.version !== undefined || error.reason === 'unsupported_version') return error
+  if (error.version !== undefined || error.code === 'unsupported_version') return error
   const seen = versionIn(bytes, encoding)
   if (seen === undefined || kmipVersion(seen.major, seen.minor) !== undefined) return error
   return new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
@@ -208,14 +208,14 @@ export function toErrorResponse(error: KmipDecodeError, now: number): ResponseMe
       {
         operation: undefined,
         status: 'OperationFailed',
-        reason: messageReasons[error.reason] ?? 'InvalidMessage',
+        reason: messageReasons[error.code] ?? 'InvalidMessage',
         message: error.message,
       },
     ],
   }
 }
 
-const messageReasons: Readonly<Partial<Record<KmipDecodeReason, ResultReason>>> = {
+const messageReasons: Readonly<Partial<Record<KmipDecodeCode, ResultReason>>> = {
   unsupported_version: 'UnsupportedProtocolVersion',
   unknown_operation: 'OperationNotSupported',
 }

@@ -155,7 +155,7 @@ test('A message that is no request is refused, with its version where it has one
   const two = { major: 2, minor: 1 }
   const query = item('Query', [])
   const outcome = (node: TtlvNode): unknown[] => {
-    const { reason, version } = refusedRequest(node)
+    const { code: reason, version } = refusedRequest(node)
     return [reason, version?.major]
   }
   assert.deepEqual(outcome(structure(Tag.ResponseMessage, [])), ['wrong_member', undefined])
@@ -658,7 +658,7 @@ test('A root that is neither a message nor an operation is refused, and so is a 
       return 'accepted'
     } catch (error) {
       assert.ok(error instanceof KmipDecodeError)
-      return error.reason
+      return error.code
     }
   }
   assert.equal(reason({ tag: 'Drop', value: [] }, { bareVersion: '2.1' }), 'unknown_operation')

@@ -4,7 +4,7 @@ import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { structure } from '../ttlv/build.ts'
-import { KmipDecodeError, type KmipDecodeReason, type SeenVersion } from '../ttlv/error.ts'
+import { type KmipDecodeCode, KmipDecodeError, type SeenVersion } from '../ttlv/error.ts'
 import {
   findMembers,
   optional,
@@ -26,7 +26,7 @@ import {
   type RequestMessage,
 } from './types.ts'
 
-const reasons: Readonly<Partial<Record<KmipDecodeReason, ResultReason>>> = {
+const reasons: Readonly<Partial<Record<KmipDecodeCode, ResultReason>>> = {
   missing_member: 'MissingData',
   repeated_member: 'InvalidField',
   wrong_member: 'InvalidField',
@@ -36,7 +36,7 @@ const reasons: Readonly<Partial<Record<KmipDecodeReason, ResultReason>>> = {
 
 /** The result reason of an item whose payload could not be read: InvalidMessage where the form itself is wrong. */
 export function toResultReason(error: KmipDecodeError): ResultReason {
-  return reasons[error.reason] ?? 'InvalidMessage'
+  return reasons[error.code] ?? 'InvalidMessage'
 }
 
 /**
@@ -68,7 +68,7 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
       items: items.map((item) => readItem(version, requireType(item, 'Structure'))),
     }
   } catch (error) {
-    if (error instanceof KmipDecodeError) throw new KmipDecodeError(error.reason, error.message, seen)
+    if (error instanceof KmipDecodeError) throw new KmipDecodeError(error.code, error.message, seen)
     throw error
   }
 }
@@ -175,7 +175,7 @@ function understood(
   try {
     return fromLegacy(operation, payload)
   } catch (error) {
-    if (error instanceof ItemRefusal) return { reason: error.reason, message: error.message }
+    if (error instanceof ItemRefusal) return { reason: error.code, message: error.message }
     if (error instanceof KmipDecodeError) return { reason: toResultReason(error), message: error.message }
     throw error
   }

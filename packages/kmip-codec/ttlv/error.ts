@@ -1,5 +1,7 @@
+import { CodedError } from '@warder/base'
+
 /** Why bytes are not a KMIP message. */
-export type KmipDecodeReason =
+export type KmipDecodeCode =
   /** It ends before it should, or a length goes past its end. */
   | 'truncated'
   /** Bytes follow the message. */
@@ -40,15 +42,13 @@ export interface SeenVersion {
 }
 
 /** Thrown by every decoder for every input that it refuses; nothing else is thrown. Holds no part of any value. */
-export class KmipDecodeError extends Error {
-  readonly reason: KmipDecodeReason
+export class KmipDecodeError extends CodedError<KmipDecodeCode> {
+  override readonly name = 'KmipDecodeError'
   /** The version in the header, where the message was good enough to have one: the answer echoes it. */
   readonly version: SeenVersion | undefined
 
-  constructor(reason: KmipDecodeReason, sentence: string, version?: SeenVersion) {
-    super(sentence)
-    this.name = 'KmipDecodeError'
-    this.reason = reason
+  constructor(code: KmipDecodeCode, sentence: string, version?: SeenVersion) {
+    super(code, sentence)
     this.version = version
   }
 }

@@ -20,7 +20,7 @@ import {
 } from './build.ts'
 import { decodeTtlv } from './decode.ts'
 import { encodeTtlv } from './encode.ts'
-import { KmipDecodeError, type KmipDecodeReason, KmipEncodeError } from './error.ts'
+import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from './error.ts'
 import { frameLength } from './frame.ts'
 import { findMember, findMembers, optional, optionalName, requireMember } from './members.ts'
 import type { TtlvNode } from './node.ts'
@@ -65,10 +65,10 @@ test('Every tree survives binary TTLV', () => {
   )
 })
 
-function refused(bytes: Uint8Array, reason: KmipDecodeReason): void {
+function refused(bytes: Uint8Array, reason: KmipDecodeCode): void {
   assert.throws(
     () => decodeTtlv(bytes),
-    (error) => error instanceof KmipDecodeError && error.reason === reason,
+    (error) => error instanceof KmipDecodeError && error.code === reason,
     `${reason}: ${Buffer.from(bytes.subarray(0, 40)).toString('hex')}`,
   )
 }
@@ -178,7 +178,7 @@ test('A frame says how long it is once 8 bytes are there, and refuses what canno
       return 'accepted'
     } catch (error) {
       assert.ok(error instanceof KmipDecodeError)
-      return error.reason
+      return error.code
     }
   }
   assert.equal(readReason(Buffer.from('GET / HTTP/1.1')), 'unknown_tag')
@@ -204,7 +204,7 @@ test('Members are read by tag and type, once', () => {
       return 'accepted'
     } catch (error) {
       assert.ok(error instanceof KmipDecodeError)
-      return error.reason
+      return error.code
     }
   }
   assert.equal(requireMember(parent, Tag.CryptographicLength, 'Integer'), 256)

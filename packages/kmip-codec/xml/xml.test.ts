@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Tag } from '../tables/tags.gen.ts'
 import { plain, xmlTree } from '../testing/arbitrary.ts'
 import { byteString, enumeration, integer, structure, textString } from '../ttlv/build.ts'
-import { KmipDecodeError, type KmipDecodeReason, KmipEncodeError } from '../ttlv/error.ts'
+import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
 import { decodeXml } from './decode.ts'
 import { encodeXml } from './encode.ts'
 import { parseXml } from './parse.ts'
@@ -68,10 +68,10 @@ test('Every form of a value that clients send is read', () => {
   )
 })
 
-function refused(text: string, reason: KmipDecodeReason): void {
+function refused(text: string, reason: KmipDecodeCode): void {
   assert.throws(
     () => decodeXml(text),
-    (error) => error instanceof KmipDecodeError && error.reason === reason,
+    (error) => error instanceof KmipDecodeError && error.code === reason,
     `${reason}: ${text.slice(0, 80)}`,
   )
 }

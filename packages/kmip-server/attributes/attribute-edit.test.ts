@@ -99,7 +99,7 @@ const limits = (total: bigint, count?: bigint) =>
 const listValues = (edited: Edited, tag: number) =>
   attributeInstances(edited.state, tag, now).map(({ value }) => value)
 const refused = (reason: string, edit: () => unknown) =>
-  assert.throws(edit, (error) => error instanceof KmipFailure && error.reason === reason, reason)
+  assert.throws(edit, (error) => error instanceof KmipFailure && error.code === reason, reason)
 
 test('the table of rules names every attribute of 2.x once, and those of 1.x that the server makes, and each object type that it speaks of exists', () => {
   const names = attributeRules.map((rule) => rule.name)

@@ -91,7 +91,7 @@ test('what is unknown, there twice, of another type or negative is refused', () 
     ['InvalidField', boolean(Tag.PSource, true)],
     ['UnknownEnumeration', enumeration(Tag.BlockCipherMode, 0x7fffffff)],
   ] as const)
-    assert.throws(() => read(...members), { reason })
+    assert.throws(() => read(...members), { code: reason })
 })
 
 test('a member without a meaning is refused by its name in the standard; a role is always welcome', () => {

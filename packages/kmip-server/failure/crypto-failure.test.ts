@@ -28,6 +28,6 @@ test('what cryptography refuses has a reason and words of KMIP', () => {
     const refuse = () => {
       throw thrown
     }
-    assert.throws(() => withKmipReasons(refuse), { name: 'Refusal', reason, message })
+    assert.throws(() => withKmipReasons(refuse), { name: 'Refusal', code: reason, message })
   }
 })

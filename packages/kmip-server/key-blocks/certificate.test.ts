@@ -52,14 +52,14 @@ test('what is no certificate is refused, however it begins', () => {
     certificate.subarray(0, -1),
     Buffer.from('3000', 'hex'),
   ])
-    assert.throws(() => certificateFacts(bytes), { reason: 'InvalidField' })
+    assert.throws(() => certificateFacts(bytes), { code: 'InvalidField' })
   for (let at = 0; at < certificate.length; at += 7) {
     const changed = Buffer.from(certificate)
     changed[at] = (changed[at] ?? 0) ^ 0x55
     try {
       certificateFacts(changed)
     } catch (error) {
-      assert.equal((error as { reason?: string }).reason, 'InvalidField', String(error))
+      assert.equal((error as { code?: string }).code, 'InvalidField', String(error))
     }
   }
 })
@@ -73,9 +73,9 @@ test('a certificate goes out as it came in', async () => {
   assert.ok(stored.material)
   assert.deepEqual(writeManagedObject(stored.shape, Buffer.from(stored.material)), node)
   assert.throws(() => writeManagedObject(stored.shape, certificate, { format: 'PKCS_1' }), {
-    reason: 'KeyFormatTypeNotSupported',
+    code: 'KeyFormatTypeNotSupported',
   })
   await assert.rejects(readManagedObject('Certificate', node, { certificateType: 'PGP' }, { fips: false }), {
-    reason: 'InvalidField',
+    code: 'InvalidField',
   })
 })

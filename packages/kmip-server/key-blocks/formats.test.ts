@@ -128,7 +128,7 @@ test('any members that determine an RSA key are enough, and those that came go o
   }
   for (const names of [['Modulus'], ['Modulus', 'PublicExponent'], ['P', 'Q', 'PublicExponent']]) {
     const members = blM9Rsa.filter(({ tag }) => names.some((name) => Tag[name as TagName] === tag))
-    await assert.rejects(read('PrivateKey', 'TransparentRSAPrivateKey', members), { reason: 'InvalidField' })
+    await assert.rejects(read('PrivateKey', 'TransparentRSAPrivateKey', members), { code: 'InvalidField' })
   }
 })
 

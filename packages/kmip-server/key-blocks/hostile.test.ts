@@ -30,7 +30,7 @@ function refused(
   ...more: readonly TtlvNode[]
 ): Promise<void> {
   return assert.rejects(readManagedObject(type, keyNode(type, format, material, ...more), {}, policy), {
-    reason: 'InvalidField',
+    code: 'InvalidField',
   })
 }
 
@@ -67,7 +67,7 @@ test('property: changed, cut and lengthened keys are refused with a reason or ar
           assert.notEqual(how, 'cut', 'a key that ends early')
         } catch (error) {
           assert.ok(error instanceof KmipFailure || error instanceof KmipDecodeError, String(error))
-          if (error instanceof KmipFailure) assert.equal(error.reason, 'InvalidField')
+          if (error instanceof KmipFailure) assert.equal(error.code, 'InvalidField')
         }
       },
     ),
@@ -130,7 +130,7 @@ test('composite numbers in the place of primes are found', async () => {
       {},
       policy,
     ),
-    (error: unknown) => error instanceof KmipFailure && error.reason === 'InvalidField',
+    (error: unknown) => error instanceof KmipFailure && error.code === 'InvalidField',
   )
 })
 
@@ -188,17 +188,17 @@ test('a key is not another kind, size or algorithm than is said', async () => {
   await refused('SymmetricKey', 'Raw', Buffer.alloc(0))
   await refused('SymmetricKey', 'Raw', Buffer.alloc(5000))
   await assert.rejects(readManagedObject(type, keyNode(type, format, bytes), { curve: 'P_384' }, policy), {
-    reason: 'InvalidField',
+    code: 'InvalidField',
   })
 })
 
 test('under FIPS short and foreign keys are not taken', async () => {
   const fips = { fips: true }
   const short = keyNode('PrivateKey', 'TransparentRSAPrivateKey', blM9Rsa)
-  await assert.rejects(readManagedObject('PrivateKey', short, {}, fips), { reason: 'InvalidField' })
+  await assert.rejects(readManagedObject('PrivateKey', short, {}, fips), { code: 'InvalidField' })
   const { privateKey } = generateKeyPairSync('ed25519')
   const edwards = keyNode('PrivateKey', 'PKCS_8', privateKey.export({ format: 'der', type: 'pkcs8' }))
-  await assert.rejects(readManagedObject('PrivateKey', edwards, {}, fips), { reason: 'InvalidField' })
+  await assert.rejects(readManagedObject('PrivateKey', edwards, {}, fips), { code: 'InvalidField' })
   const [type, format, bytes] = samples[0] as (typeof samples)[number]
   await readManagedObject(type, keyNode(type, format, bytes), {}, fips)
 })
@@ -235,6 +235,6 @@ test('a key block without parts, or with parts twice, is refused', async () => {
         {},
         policy,
       ),
-      { reason: 'InvalidField' },
+      { code: 'InvalidField' },
     )
 })

@@ -231,7 +231,7 @@ for (const [name, padding] of [
     const opened = await unwrapKeyValue(wrapped, data, half(pair.privateKey), policy)
     assert.equal(hex(opened.material.value as Uint8Array), hex(bytes))
     await assert.rejects(unwrapKeyValue(wrapped, data, half(pair.publicKey), policy), {
-      reason: 'CryptographicFailure',
+      code: 'CryptographicFailure',
     })
   })
 }
@@ -261,7 +261,7 @@ test('a MAC is made over what the method says, and a wrong one is told like any 
     const wrong = { ...wrapping, macSignature: randomBytes(32) }
     for (const changed of [wrong, { ...wrapping, macSignature: undefined }]) {
       await assert.rejects(unwrapKeyValue(stored, changed, keys, policy), {
-        reason: 'CryptographicFailure',
+        code: 'CryptographicFailure',
         message: 'CRYPTO',
       })
     }
@@ -288,7 +288,7 @@ test('property: changed bytes of an authenticated wrapping never open, and never
         changed[at] = (changed[at] ?? 0) ^ flip
         for (const bytes of [changed, whole.subarray(0, Math.min(cut, whole.length - 1))])
           await assert.rejects(unwrapKeyValue(bytes, data, keys, policy), {
-            reason: 'CryptographicFailure',
+            code: 'CryptographicFailure',
             message: 'CRYPTO',
           })
       },
@@ -312,7 +312,7 @@ test('a block with a wrapped key becomes the block of the key in clear', async (
   ])
   assert.equal(hex(encodeTtlv(await unwrapObject(wrapped, keys, policy))), hex(encodeTtlv(clear)))
   await assert.rejects(wrapKeyValue(plain.material, [], specification('NoEncoding'), keys, policy), {
-    reason: 'EncodingOptionError',
+    code: 'EncodingOptionError',
   })
 })
 
@@ -335,7 +335,7 @@ test('a wrapping that does not fit its own words is refused by name', () => {
   ]
   for (const [reason, members] of cases)
     assert.throws(() => readWrappingSpecification(structure(Tag.KeyWrappingSpecification, members)), {
-      reason,
+      code: reason,
     })
-  assert.throws(() => readWrappingData(structure(Tag.KeyWrappingData, [key])), { reason: 'InvalidField' })
+  assert.throws(() => readWrappingData(structure(Tag.KeyWrappingData, [key])), { code: 'InvalidField' })
 })

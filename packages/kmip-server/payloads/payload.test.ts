@@ -111,7 +111,7 @@ for (const [title, members, reason, message] of [
     assert.throws(
       () => declared.decode(request(...members)),
       (error: unknown) =>
-        error instanceof KmipDecodeError && error.reason === reason && error.message === message,
+        error instanceof KmipDecodeError && error.code === reason && error.message === message,
     )
   })
 

@@ -84,9 +84,9 @@ export class MessageReader {
       if (!(error instanceof KmipDecodeError)) throw error
       const version = sniffVersion(unread)
       // The answer is in the client's version, which the next few bytes contain.
-      if (error.reason === 'too_large' && version === undefined && unread.length < sniffedBytes)
+      if (error.code === 'too_large' && version === undefined && unread.length < sniffedBytes)
         return undefined
-      throw new KmipDecodeError(error.reason, error.message, version)
+      throw new KmipDecodeError(error.code, error.message, version)
     }
   }
 

@@ -58,7 +58,7 @@ export function createGrpcServer({ provider, log, metrics }: GrpcServiceOptions)
           },
           (error: unknown) => {
             const refused = error instanceof Refused ? error : undefined
-            const code = refused === undefined ? grpcStatus.INTERNAL : codes[refused.kind]
+            const code = refused === undefined ? grpcStatus.INTERNAL : codes[refused.code]
             const details = refused?.message ?? 'internal error of the provider; see its log'
             const fields = { method, uid: sanitizeUid(getUid(call.request)), code: grpcStatus[code] }
             if (refused === undefined) log.error({ ...fields, error }, 'a call failed')

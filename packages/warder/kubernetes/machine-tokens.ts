@@ -174,7 +174,7 @@ export class MachineTokens {
       if (this.#held !== held) return
       const invalidate = toRefused(error)
       this.#options.log.warn({ reason: invalidate.message }, 'the token of the machine was not renewed')
-      if (invalidate.kind === 'denied') this.#held = undefined
+      if (invalidate.code === 'denied') this.#held = undefined
       else if (held.endsAt !== undefined && this.#now() < held.endsAt)
         this.#renewIn(lease / 2 / retriesInLease, lease)
     }

@@ -1,17 +1,12 @@
+import { CodedError } from '@warder/base'
 import { ClientError } from '@warder/client'
 
 /** Kinds of failures that the API server distinguishes. */
 export type RefusedKind = 'invalid' | 'denied' | 'not_found' | 'busy' | 'unavailable' | 'internal'
 
 /** A failed call. The API server logs its message, which must not contain a secret. */
-export class Refused extends Error {
+export class Refused extends CodedError<RefusedKind> {
   override readonly name = 'Refused'
-  readonly kind: RefusedKind
-
-  constructor(kind: RefusedKind, message: string, options: { readonly cause?: unknown } = {}) {
-    super(message, options)
-    this.kind = kind
-  }
 }
 
 const kinds: Readonly<Record<string, RefusedKind>> = {

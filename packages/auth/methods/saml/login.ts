@@ -47,10 +47,10 @@ export function finishLogin(context: Context, realmId: string): Promise<SamlLogi
       return result
     } catch (error) {
       if (!(error instanceof SamlRefused)) throw error
-      countSamlResponse(metrics, error.check)
+      countSamlResponse(metrics, error.code)
       context.audit({
         principal: 'unauthenticated',
-        reason: `saml_${error.check}`,
+        reason: `saml_${error.code}`,
         details: { check: error.message },
       })
       throw failure('unauthorized', `SAML error: ${error.message}`)

@@ -3,8 +3,8 @@ import { KeyedLimiter } from '@warder/base'
 import {
   createPlainFetch,
   createTlsProbe,
+  type OutboundCode,
   OutboundError,
-  type OutboundReason,
   type Resolve,
   systemResolve,
 } from '@warder/outbound'
@@ -115,10 +115,10 @@ function tooMany(what: string) {
   })
 }
 
-const problemTypes: Partial<Readonly<Record<OutboundReason, ProblemType>>> = { name: 'dns' }
+const problemTypes: Partial<Readonly<Record<OutboundCode, ProblemType>>> = { name: 'dns' }
 
 /** The response from the address is not disclosed: the address may be in a network that the client cannot reach. */
-const sentences: Readonly<Record<OutboundReason, string>> = {
+const sentences: Readonly<Record<OutboundCode, string>> = {
   url: 'leads to an address or a port that is not asked',
   name: 'cannot be resolved',
   address: 'leads to an address that is not public',
@@ -128,7 +128,7 @@ const sentences: Readonly<Record<OutboundReason, string>> = {
   connection: 'cannot be connected to',
 }
 
-function describeFailure({ reason }: OutboundError, host: string): readonly [ProblemType, string] {
+function describeFailure({ code: reason }: OutboundError, host: string): readonly [ProblemType, string] {
   const who = isIP(host) === 6 ? `[${host}]` : host
   return [problemTypes[reason] ?? 'connection', `${who} ${sentences[reason]}.`]
 }

@@ -110,7 +110,7 @@ async function unwrapWithPeer(
 
 function notAsked(error: unknown): Error {
   if (!(error instanceof OutboundError)) return error as Error
-  const refused = error.reason === 'url' || error.reason === 'address' || error.reason === 'redirect'
+  const refused = error.code === 'url' || error.code === 'address' || error.code === 'redirect'
   if (refused)
     return failure('forbidden', 'original_kacls_url: this key service may not be asked.', {
       detail: error.message,

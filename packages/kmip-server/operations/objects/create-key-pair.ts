@@ -151,7 +151,7 @@ function inFormat(
   try {
     return formatHalf(type, asked)
   } catch (error) {
-    if (!(error instanceof KmipFailure) || error.reason !== 'KeyFormatTypeNotSupported') throw error
+    if (!(error instanceof KmipFailure) || error.code !== 'KeyFormatTypeNotSupported') throw error
     const hasFamily = asked === 'ECPrivateKey' && kind.algorithm !== undefined && elliptic.has(kind.algorithm)
     // Throws if the format does not fit the other half either.
     if (!hasFamily) formatHalf(type === 'PrivateKey' ? 'PublicKey' : 'PrivateKey', asked)

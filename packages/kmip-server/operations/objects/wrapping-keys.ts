@@ -152,9 +152,9 @@ async function requirePermitted(context: KmipContext, id: string, right: Right):
   try {
     return await context.permittedKey(id, right)
   } catch (error) {
-    if (error instanceof KmipFailure && error.reason === 'ObjectNotFound')
+    if (error instanceof KmipFailure && error.code === 'ObjectNotFound')
       throw kmipFailure('WrappingObjectNotFound', 'DENIED')
-    if (error instanceof KmipFailure && error.reason === 'ObjectArchived')
+    if (error instanceof KmipFailure && error.code === 'ObjectArchived')
       throw kmipFailure('WrappingObjectArchived', 'The wrapping key is archived: recover it first.')
     throw error
   }
@@ -164,7 +164,7 @@ function requireUsable(context: KmipContext, object: ManagedObject, use: Usage):
   try {
     requireUse(context, object, use)
   } catch (error) {
-    if (error instanceof KmipFailure && error.reason === 'ObjectDestroyed')
+    if (error instanceof KmipFailure && error.code === 'ObjectDestroyed')
       throw kmipFailure('WrappingObjectDestroyed', 'DENIED')
     throw error
   }

@@ -75,7 +75,7 @@ export const dryRunOperations: readonly Operation<SamlServices>[] = [
         }
       } catch (error) {
         if (!(error instanceof SamlRefused)) throw error
-        return { accepted: false, check: error.check, reason: error.message, ...noUser, attributes }
+        return { accepted: false, check: error.code, reason: error.message, ...noUser, attributes }
       }
     },
   }),

@@ -1,3 +1,5 @@
+import { CodedError } from '@warder/base'
+
 /** The checks of a login, in their order. A closed set: they are labels of metrics and values in the audit log. */
 export const samlChecks = [
   'browser',
@@ -25,14 +27,8 @@ export const samlChecks = [
 export type SamlCheck = (typeof samlChecks)[number]
 
 /** A refused message of an identity provider, or a refused login. The browser shows the message. */
-export class SamlRefused extends Error {
-  readonly check: SamlCheck
-
-  constructor(check: SamlCheck, sentence: string) {
-    super(sentence)
-    this.name = 'SamlRefused'
-    this.check = check
-  }
+export class SamlRefused extends CodedError<SamlCheck> {
+  override readonly name = 'SamlRefused'
 }
 
 /** A failed check of the SAML response document. */

@@ -22,7 +22,7 @@ export function validateField({ field, expected }: Job): ValidationResult {
     return { assertion: validateResponse(decodeMessage(decodeFormField(field)), expected) }
   } catch (error) {
     if (!(error instanceof SamlRefused)) throw error
-    return { refused: { check: error.check, sentence: error.message } }
+    return { refused: { check: error.code, sentence: error.message } }
   }
 }
 
