@@ -18,7 +18,7 @@ const metrics: Metrics = {
 }
 
 const socket = createKmipSocket({
-  engine: { answer: (bytes) => bytes },
+  engine: { answer: async (bytes) => bytes },
   authenticate: () => ({ name: 'bench', method: 'tls_auth' }),
   audit: { record: () => undefined },
   tls: tlsProfile({

@@ -106,7 +106,7 @@ async function signingAuthority(
 ): Promise<Authority> {
   const store = {
     read: (id: string) => findObject(db, id as never),
-    key: (id: string) => keys.get(id as never),
+    key: async (id: string) => keys.get(id as never),
   }
   let problem: unknown
   for (const one of stored) {

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import {
   decodeRequest,
   type Encoding,
@@ -53,7 +52,7 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
     get unfinished() {
       return jobs.unfinished
     },
-    answer(bytes, encoding, caller, answerOptions = {}) {
+    async answer(bytes, encoding, caller, answerOptions = {}) {
       let request: RequestMessage
       try {
         request = decodeRequest(bytes, encoding, answerOptions)
@@ -65,16 +64,11 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
       }
       const size = bytes.buffer.byteLength
       const { restoreGate } = options.services
-      return traceRequest(options.tracer, request, caller, (told) => {
+      return traceRequest(options.tracer, request, caller, async (told) => {
         const exchange: Exchange = { request, encoding, caller, told }
-        const answerRequest = (): MaybePromise<Uint8Array> =>
-          andThen(authenticate(options, request, caller), (principal) =>
-            answerAs(options, exchange, principal, size),
-          )
-        if (restoreGate === undefined) return answerRequest()
-        return andThen(restoreGate.problem(), (problem) =>
-          problem === undefined ? answerRequest() : refuseRequest(options, exchange, problem),
-        )
+        const problem = await restoreGate?.problem()
+        if (problem !== undefined) return refuseRequest(options, exchange, problem)
+        return answerAs(options, exchange, await authenticate(options, request, caller), size)
       })
     },
   }
@@ -102,29 +96,31 @@ function refuseTwins({ items, version }: RequestMessage): void {
  * Authenticates the sender of the message: the principal of the transport, unless the header has credentials, which
  * must then be valid. With `kmip_ignore_header_password`, passwords are ignored when there is a client certificate.
  */
-function authenticate(
+async function authenticate(
   options: KmipEngineOptions,
   request: RequestMessage,
   caller: KmipCaller,
-): MaybePromise<Principal | undefined> {
+): Promise<Principal | undefined> {
   const { authentication } = request.header
   if (authentication === undefined) return caller.principal
   const { ignoreHeaderPassword } = options.services
   if (ignoreHeaderPassword && caller.principal?.method === 'tls_auth' && isPasswordOnly(authentication))
     return caller.principal
-  return checkCredentials(options.services, authentication, caller.clientAddress).catch((thrown: unknown) => {
+  try {
+    return await checkCredentials(options.services, authentication, caller.clientAddress)
+  } catch (thrown) {
     const { failure: told } = toPublicFailure(thrown)
     options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
     return undefined
-  })
+  }
 }
 
-function answerAs(
+async function answerAs(
   options: Engine,
   exchange: Exchange,
   principal: Principal | undefined,
   size: number,
-): MaybePromise<Uint8Array> {
+): Promise<Uint8Array> {
   const { request, caller } = exchange
   if (principal === undefined) {
     const problem = kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.')
@@ -140,30 +136,29 @@ function answerAs(
     })
   const { batchErrorContinuation } = header
   const later = header.asynchronous === 'Mandatory' && canBePutOff(request.items)
-  const answers = later
+  const answers = await (later
     ? defer(message(), request.items, batchErrorContinuation)
-    : runBatch(message, request.items, batchErrorContinuation)
-  return andThen(answers, (answered) => conclude(options, exchange, answered))
+    : runBatch(message, request.items, batchErrorContinuation))
+  return conclude(options, exchange, answers)
 }
 
 /** Records the outcome and encodes the answer. */
-function conclude(
+async function conclude(
   options: KmipEngineOptions,
   exchange: Exchange,
   answers: readonly AnsweredItem[],
-): MaybePromise<Uint8Array> {
+): Promise<Uint8Array> {
   const { audit } = options.services
   exchange.told(answers)
   for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
   if (audit.mode === 'continue') {
     for (const { event, recorded } of answers) if (!recorded) audit.record(event)
-    if (answers.every(({ items }) => items.length === 0)) return writeResponse(options, exchange, answers)
     const items = answers.flatMap((answered) => answered.items)
-    return recordItems(audit, items).then(() => writeResponse(options, exchange, answers))
+    if (items.length > 0) await recordItems(audit, items)
+    return writeResponse(options, exchange, answers)
   }
-  return Promise.all(answers.map((answered) => recordOrRefuse(options, answered))).then((told) =>
-    writeResponse(options, exchange, told),
-  )
+  const recorded = await Promise.all(answers.map((answered) => recordOrRefuse(options, answered)))
+  return writeResponse(options, exchange, recorded)
 }
 
 /** @throws Failure for a bare operation that failed */
@@ -226,11 +221,11 @@ function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): 
 const unauthenticated: Principal = { name: 'unauthenticated', method: 'none' }
 
 /** Answers each item with this problem and executes none, for failed authentication or while the server is held. */
-function refuseRequest(
+async function refuseRequest(
   options: KmipEngineOptions,
   exchange: Exchange,
   problem: Error,
-): MaybePromise<Uint8Array> {
+): Promise<Uint8Array> {
   const { request, caller } = exchange
   const told = toPublicFailure(problem)
   const answers = request.items.map(
@@ -264,14 +259,14 @@ function refuseRequest(
 }
 
 /** The answer to an invalid message. @throws Failure when it was meant to be a bare operation */
-function unreadable(
+async function unreadable(
   options: KmipEngineOptions,
   error: KmipDecodeError,
   bytes: Uint8Array,
   encoding: Encoding,
   caller: KmipCaller,
   { bareVersion }: KmipAnswerOptions,
-): MaybePromise<Uint8Array> {
+): Promise<Uint8Array> {
   const { audit, clock } = options.services
   const told = toErrorResponse(error, Math.floor(clock.now() / 1000))
   const reason = told.items[0]?.reason ?? 'InvalidMessage'
@@ -293,11 +288,9 @@ function unreadable(
     if (bareVersion !== undefined && !isMessage(bytes)) throw failureIn(bareVersion, problem.failure)
     return encodeResponse(told, encoding)
   }
-  if (audit.mode === 'continue') {
-    audit.record(event)
-    return answer()
-  }
-  return audit.recordDurably(event).then(answer)
+  if (audit.mode === 'continue') audit.record(event)
+  else await audit.recordDurably(event)
+  return answer()
 }
 
 /** Is the root of this JSON a RequestMessage, even if its contents are invalid? */

@@ -109,7 +109,7 @@ async function byAuthority(
 ): Promise<SigningResponder | undefined> {
   const store = {
     read: (id: string) => findObject(db, id as never),
-    key: (id: string) => keys.get(id as never),
+    key: async (id: string) => keys.get(id as never),
   }
   for (const one of await listAuthorities(db, issuer)) {
     try {

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { AuditFields } from '@warder/server'
 import type { Key } from '../objects/key-ring.ts'
 import type { ManagedObject } from '../objects/managed-object.ts'
@@ -51,30 +50,29 @@ const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign',
  * @throws Refusal ObjectNotFound for unknown objects and those on which the requester has no right at all;
  *   PermissionDenied if the requester has other rights on it; ObjectArchived, WrongKeyLifecycleState if it is withheld
  */
-export function requirePermittedObject(
+export async function requirePermittedObject(
   requester: Requester,
   id: string,
   right: Right,
-): MaybePromise<ManagedObject> {
-  return andThen(resolveIdentifier(requester, id), (known) =>
-    andThen(requester.objects.read(known), (object) => judge(requester, known, object, object, right)),
-  )
+): Promise<ManagedObject> {
+  const known = await resolveIdentifier(requester, id)
+  const object = await requester.objects.read(known)
+  return judge(requester, known, object, object, right)
 }
 
-/** As `requirePermittedObject`, but loads the key; synchronous for a cached key of the requester on SQLite. */
-export function openPermittedKey(requester: Requester, id: string, right: Right): MaybePromise<Key> {
-  return andThen(resolveIdentifier(requester, id), (known) =>
-    andThen(requester.objects.key(known), (key) => judge(requester, known, key?.object, key, right)),
-  )
+/** As `requirePermittedObject`, but loads the key. */
+export async function openPermittedKey(requester: Requester, id: string, right: Right): Promise<Key> {
+  const known = await resolveIdentifier(requester, id)
+  const key = await requester.objects.key(known)
+  return judge(requester, known, key?.object, key, right)
 }
 
 /** Resolves an alias or a version; an invalid identifier is returned unchanged and will not be found. */
-export function resolveIdentifier(requester: Requester, id: string): MaybePromise<string> {
+export async function resolveIdentifier(requester: Requester, id: string): Promise<string> {
   const form = versionForm(id)
   if (form === undefined) return resolveAlias(requester, id)
-  return andThen(requester.objects.read(id), (own) =>
-    own === undefined ? findVersion(requester, form) : chooseOwnOrVersion(requester, own, form),
-  )
+  const own = await requester.objects.read(id)
+  return own === undefined ? findVersion(requester, form) : chooseOwnOrVersion(requester, own, form)
 }
 
 /**
@@ -91,8 +89,8 @@ async function chooseOwnOrVersion(
   return isSquatter ? findVersion(requester, form) : own.id
 }
 
-function resolveAlias({ services, principal }: Requester, id: string): MaybePromise<string> {
-  return andThen(resolveKid(services, principal.name, id), (known) => known ?? id)
+async function resolveAlias({ services, principal }: Requester, id: string): Promise<string> {
+  return (await resolveKid(services, principal.name, id)) ?? id
 }
 
 /** A caller without rights on the key gets the reply for an unknown one: rights are checked on the resolved object. */
@@ -105,18 +103,18 @@ async function findVersion(requester: Requester, { name, version }: VersionForm)
 }
 
 /** An unknown object is handled like a forbidden one, so that both have the same timing and the same message. */
-function judge<Found>(
+async function judge<Found>(
   requester: Requester,
   id: string,
   object: ManagedObject | undefined,
   found: Found | undefined,
   right: Right,
-): MaybePromise<Found> {
+): Promise<Found> {
   const { db, roles } = requester.services
   const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
   const asOfficer = () => requester.audit(officerAccess)
-  const verdict = verdictOn(db, roles, about, requester.principal.name, right, asOfficer)
-  return andThen(verdict, (now) => requirePermitted(now, object, found, right))
+  const verdict = await verdictOn(db, roles, about, requester.principal.name, right, asOfficer)
+  return requirePermitted(verdict, object, found, right)
 }
 
 function requirePermitted<Found>(

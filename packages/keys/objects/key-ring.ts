@@ -1,4 +1,4 @@
-import type { Clock, MaybePromise } from '@warder/base'
+import type { Clock } from '@warder/base'
 import { failure } from '@warder/base'
 import {
   createRowCache,
@@ -102,7 +102,7 @@ const anything: AlgorithmPolicy = { fips: false }
 
 /** Cache of keys by id, each decrypted once; synchronous for a cached key on SQLite. */
 export interface KeyRing {
-  get(id: ObjectId): MaybePromise<Key | undefined>
+  readonly get: RowCache<Key>['get']
   readonly size: number
   readonly uses: RowCache<Key>['uses']
   /** Backend that uses its keys. */

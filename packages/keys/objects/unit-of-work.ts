@@ -1,4 +1,4 @@
-import type { Clock, MaybePromise } from '@warder/base'
+import type { Clock } from '@warder/base'
 import { type Failure, failure } from '@warder/base'
 import type { Change, Commit, Database, Seal } from '@warder/storage'
 import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
@@ -68,16 +68,16 @@ export class UnitOfWork {
     this.#now = now
   }
 
-  /** The object with this identifier, with what is staged; synchronous on SQLite. No rights are checked. */
-  read(id: string): MaybePromise<ManagedObject | undefined> {
+  /** The object with this identifier, with what is staged. No rights are checked. */
+  async read(id: string): Promise<ManagedObject | undefined> {
     const staged = this.#staged.get(id)
     if (staged !== undefined) return staged.after
     const known = asObjectId(id)
     return known === undefined ? undefined : findObject(this.#services.db, known)
   }
 
-  /** The object with its key opened; synchronous for a cached key on SQLite. No rights are checked. */
-  key(id: string): MaybePromise<Key | undefined> {
+  /** The object with its key opened. No rights are checked. */
+  async key(id: string): Promise<Key | undefined> {
     const staged = this.#staged.get(id)
     if (staged !== undefined) return this.#stagedKey(staged)
     const known = asObjectId(id)
@@ -206,7 +206,7 @@ export class UnitOfWork {
   }
 
   /** The tags of an object, with what is staged; those of a version are its key's. */
-  tags(object: Pick<ManagedObject, 'id' | 'chainId'>): MaybePromise<readonly string[]> {
+  async tags(object: Pick<ManagedObject, 'id' | 'chainId'>): Promise<readonly string[]> {
     const id = getChainId(object)
     return this.#keyTags.get(id) ?? this.#staged.get(id)?.tags ?? findTags(this.#services.db, id)
   }

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import { type Change, change, type Database, insertInto, query } from '@warder/storage'
 
 /** How long a request may wait to be executed, and its answer to be fetched, in milliseconds. */
@@ -50,12 +49,12 @@ export function insertPending(row: Omit<PendingRow, 'result'>): Change {
 }
 
 /** The row with this id if it is `owner`'s and has not expired. */
-export function findPending(
+export async function findPending(
   db: Database,
   id: string,
   owner: string,
   now: number,
-): MaybePromise<PendingRow | undefined> {
+): Promise<PendingRow | undefined> {
   return db.get(byId, [id, owner, now])
 }
 

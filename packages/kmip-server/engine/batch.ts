@@ -1,5 +1,4 @@
 import type { PreparedCommit } from '@warder/audit'
-import { andThen, type MaybePromise } from '@warder/base'
 import { UnitOfWork } from '@warder/keys'
 import type { BatchErrorContinuation, RequestItem } from '@warder/kmip-codec'
 import { Tag } from '@warder/kmip-codec'
@@ -22,14 +21,14 @@ const maxBatchBytes = 120_000
  * items after a failed one are neither executed nor answered. Undo: nothing is committed unless all items succeed.
  * @param newMessage creates the state of the batch for each attempt
  */
-export function runBatch(
+export async function runBatch(
   newMessage: () => Message,
   items: readonly RequestItem[],
   continuation: BatchErrorContinuation | undefined,
-): MaybePromise<readonly AnsweredItem[]> {
+): Promise<readonly AnsweredItem[]> {
   const [only] = items
   if (items.length === 1 && only !== undefined) {
-    return andThen(new ItemRun(newMessage(), only, undefined).run(), (answered) => [answered])
+    return [await new ItemRun(newMessage(), only, undefined).run()]
   }
   if (continuation === 'Undo') return runWhole(newMessage, items)
   return runEach(newMessage(), items, continuation ?? 'Stop')

@@ -1,4 +1,4 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import {
   type CreationRules,
   type Key,
@@ -113,35 +113,19 @@ export class ItemContext implements KmipContext {
   }
 
   /** Checks the access rule of the row, and reads the object that it names. */
-  authorise(access: KmipAccess, payload: StructureNode): MaybePromise<void> {
-    if (access.kind === 'signed in') return undefined
+  async authorise(access: KmipAccess, payload: StructureNode): Promise<void> {
+    if (access.kind === 'signed in') return
     if (access.kind === 'create') return this.requireCreate()
     const named = this.identifier(findMember(payload, access.member))
-    return andThen(resolveIdentifier(this, named), (id) => this.#authorised(access, named, id))
-  }
-
-  #authorised(
-    access: Extract<KmipAccess, { readonly kind: 'object' }>,
-    named: string,
-    id: string,
-  ): MaybePromise<void> {
+    const id = await resolveIdentifier(this, named)
     this.isVersionNamed = id !== named && versionForm(named) !== undefined
     this.audit(id === named ? { object: id } : { object: id, details: { alias: named } })
-    const found = access.key ? this.#findKey(id, access.right) : this.#findObject(id, access.right)
-    if (!access.creates) return found
-    return andThen(found, async () => {
-      await this.requireCreate()
-      // The caller's rules do not apply to the replacement of another user's key.
-      if (access.right === 'rekey' && this.object.owner !== this.principal.name) this.rules = noRules
-    })
-  }
-
-  #findKey(id: string, right: Right): MaybePromise<void> {
-    return andThen(this.permittedKey(id, right), (key) => this.#keep(key.object, key))
-  }
-
-  #findObject(id: string, right: Right): MaybePromise<void> {
-    return andThen(this.permitted(id, right), (object) => this.#keep(object, undefined))
+    const key = access.key ? await this.permittedKey(id, access.right) : undefined
+    this.#keep(key?.object ?? (await this.permitted(id, access.right)), key)
+    if (!access.creates) return
+    await this.requireCreate()
+    // The caller's rules do not apply to the replacement of another user's key.
+    if (access.right === 'rekey' && this.object.owner !== this.principal.name) this.rules = noRules
   }
 
   #keep(object: ManagedObject, key: Key | undefined): void {
@@ -150,18 +134,17 @@ export class ItemContext implements KmipContext {
     if (object.algorithm !== undefined) this.#fields = { ...this.#fields, algorithm: object.algorithm }
   }
 
-  permitted(id: string, right: Right): MaybePromise<ManagedObject> {
+  permitted(id: string, right: Right): Promise<ManagedObject> {
     return requirePermittedObject(this, id, right)
   }
 
-  permittedKey(id: string, right: Right): MaybePromise<Key> {
+  permittedKey(id: string, right: Right): Promise<Key> {
     return openPermittedKey(this, id, right)
   }
 
-  holds(object: ManagedObject, right: Right): MaybePromise<boolean> {
+  async holds(object: ManagedObject, right: Right): Promise<boolean> {
     const { db, roles } = this.services
-    const verdict = verdictOn(db, roles, object, this.principal.name, right)
-    return andThen(verdict, (now) => now === 'allowed')
+    return (await verdictOn(db, roles, object, this.principal.name, right)) === 'allowed'
   }
 
   async requireCreate(): Promise<void> {

@@ -1,6 +1,5 @@
 import type { AuditEvent, PreparedCommit } from '@warder/audit'
 import type { Failure } from '@warder/base'
-import { andThen, type MaybePromise } from '@warder/base'
 import { UnitOfWork } from '@warder/keys'
 import type { RequestItem, ResponseItem } from '@warder/kmip-codec'
 import {
@@ -53,17 +52,17 @@ const none: readonly TtlvNode[] = Object.freeze([])
 const attempts = 10
 
 /** Executes the operation; for a 1.x request with templates, with their attributes. */
-function handleItem(
+async function handleItem(
   row: KmipOperation,
   payload: StructureNode,
   context: ItemContext,
-): MaybePromise<KmipAnswer> {
+): Promise<KmipAnswer> {
   if (!isLegacy(context.version)) {
     requireNoTemplate(payload, context.version)
     return row.act(payload, context)
   }
   if (!namesTemplates(payload)) return row.act(payload, context)
-  return withTemplates(payload, context).then((whole) => row.act(whole, context))
+  return row.act(await withTemplates(payload, context), context)
 }
 
 const templateTags: ReadonlySet<number> = new Set([
@@ -117,19 +116,15 @@ export class ItemRun {
   }
 
   /** Executes the item. Never throws: a failure becomes the answer. */
-  run(): MaybePromise<AnsweredItem> {
+  async run(): Promise<AnsweredItem> {
     try {
-      return andThen(
-        this.#tried(),
-        (answered) => answered,
-        (thrown) => this.failed(thrown),
-      )
+      return await this.#tried()
     } catch (thrown) {
       return this.failed(thrown)
     }
   }
 
-  #tried(): MaybePromise<AnsweredItem> {
+  async #tried(): Promise<AnsweredItem> {
     const { refusal } = this.item
     if (refusal !== undefined) throw kmipFailure(refusal.reason, refusal.message)
     for (const extension of this.item.extensions)
@@ -141,35 +136,16 @@ export class ItemRun {
     return this.#attempted(row)
   }
 
-  #attempted(row: KmipOperation): MaybePromise<AnsweredItem> {
+  async #attempted(row: KmipOperation): Promise<AnsweredItem> {
     const { services } = this.#message.options
     const now = services.clock.now()
     const objects = this.#batch ?? new UnitOfWork(services, now)
     const context = new ItemContext(this.#message, objects, now)
     this.#context = context
-    let done: MaybePromise<KmipAnswer>
     try {
       const payload = this.#message.data.resolved(this.item.payload)
-      const allowed = context.authorise(row.access, payload)
-      done = andThen(allowed, () => handleItem(row, payload, context))
-    } catch (thrown) {
-      this.#fields = context.fields
-      throw thrown
-    }
-    if (done instanceof Promise || !objects.empty || this.#settlement !== undefined)
-      return this.#finish(row, context, done)
-    this.#fields = context.fields
-    return this.#succeeded(done)
-  }
-
-  async #finish(
-    row: KmipOperation,
-    context: ItemContext,
-    done: MaybePromise<KmipAnswer>,
-  ): Promise<AnsweredItem> {
-    const { objects } = context
-    try {
-      const answered = this.#succeeded(await done, context.fields)
+      await context.authorise(row.access, payload)
+      const answered = this.#succeeded(await handleItem(row, payload, context), context.fields)
       if (this.#settlement !== undefined) objects.also(this.#settlement.change(answered.response))
       if (this.#batch !== undefined) await objects.requireFree()
       else if (!objects.empty) {
@@ -240,7 +216,7 @@ export class ItemRun {
     return this.failed(error)
   }
 
-  #succeeded(answer: KmipAnswer, fields: AuditFields | undefined = this.#fields): AnsweredItem {
+  #succeeded(answer: KmipAnswer, fields: AuditFields | undefined): AnsweredItem {
     this.#fields = fields
     const { operation, uniqueBatchItemId } = this.item
     const whole: ResponseItem =

@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '@warder/base'
+import type { MaybePromise } from '@warder/base'
 import type { OperationName } from '@warder/kmip-codec'
 import type { Decoded, Fields, Given, Payload } from '../payloads/payload.ts'
 import { type KmipAccess, type KmipContext, type KmipOperation, WholeAnswer } from './types.ts'
@@ -40,7 +40,7 @@ export function operation<Request extends Fields, Reply extends Fields>(
     answer instanceof WholeAnswer ? answer : reply.encode(answer)
   return {
     ...declaration,
-    act: (payload, context) =>
-      andThen(declaration.handle(request.decode(payload, context.version), context), encode),
+    act: async (payload, context) =>
+      encode(await declaration.handle(request.decode(payload, context.version), context)),
   }
 }

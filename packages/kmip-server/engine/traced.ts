@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { RequestMessage, ResponseItem } from '@warder/kmip-codec'
 import { activeTrace, type SpanHead } from '@warder/outbound/http-client'
 import type { Tracer } from '@warder/server'
@@ -15,12 +14,12 @@ export type Told = (items: readonly { readonly response: Pick<ResponseItem, 'sta
  * contains names of operations and statuses, no identifiers.
  * @param answer reports the items that it answers
  */
-export function traceRequest(
+export async function traceRequest(
   tracer: Tracer | undefined,
   request: RequestMessage,
   caller: KmipCaller,
-  answer: (told: Told) => MaybePromise<Uint8Array>,
-): MaybePromise<Uint8Array> {
+  answer: (told: Told) => Promise<Uint8Array>,
+): Promise<Uint8Array> {
   if (tracer === undefined) return answer(notTold)
   const span =
     caller.beginsTrace === true
@@ -31,18 +30,13 @@ export function traceRequest(
   const traceItems: Told = (items) => {
     failed = items.filter(({ response }) => response.status === 'OperationFailed').length
   }
-  const thrown = (error: unknown): never => {
-    span.end(true, { 'error.type': error instanceof Error ? error.name : 'unknown' })
-    throw error
-  }
-  const endSpan = (bytes: Uint8Array): Uint8Array => {
+  try {
+    const bytes = await activeTrace.run(span, answer, traceItems)
     span.end(failed > 0, { 'kmip.failed_items': failed })
     return bytes
-  }
-  try {
-    return andThen(activeTrace.run(span, answer, traceItems), endSpan, thrown)
   } catch (error) {
-    return thrown(error)
+    span.end(true, { 'error.type': error instanceof Error ? error.name : 'unknown' })
+    throw error
   }
 }
 

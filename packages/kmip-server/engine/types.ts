@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import type { CreationRules, Key, ManagedObject, Right, UnitOfWork } from '@warder/keys'
 import type {
   Encoding,
@@ -25,7 +24,7 @@ export interface KmipOperation {
    * Decodes a RequestPayload, executes the operation and encodes the members of its ResponsePayload.
    * @throws kmipFailure, any Failure of the registry, KmipDecodeError
    */
-  act(payload: StructureNode, context: KmipContext): MaybePromise<KmipAnswer>
+  act(payload: StructureNode, context: KmipContext): Promise<KmipAnswer>
 }
 
 /** Answer of an operation: the members of its payload, or (Poll alone) the whole item. */
@@ -52,7 +51,7 @@ export type KmipAccess =
       readonly right: Right
       /** Tag of the member that names it. */
       readonly member: number
-      /** true: the decrypted key is needed too (`context.key`), synchronously if it is cached. */
+      /** true: the decrypted key is needed too (`context.key`). */
       readonly key: boolean
       /** true: also requires the right to create. */
       readonly creates: boolean
@@ -96,11 +95,11 @@ export interface KmipContext {
    * @throws kmipFailure ObjectNotFound for an unknown object or one on which the caller has no rights, PermissionDenied
    *   when the caller has only other rights on it
    */
-  permitted(id: string, right: Right): MaybePromise<ManagedObject>
-  /** As `permitted`, with the decrypted key; synchronous for a cached key of the caller's own on SQLite. */
-  permittedKey(id: string, right: Right): MaybePromise<Key>
+  permitted(id: string, right: Right): Promise<ManagedObject>
+  /** As `permitted`, with the decrypted key. */
+  permittedKey(id: string, right: Right): Promise<Key>
   /** Whether the caller has `right`, too, on an object that it was permitted for another one. */
-  holds(object: ManagedObject, right: Right): MaybePromise<boolean>
+  holds(object: ManagedObject, right: Right): Promise<boolean>
   /** @throws kmipFailure PermissionDenied unless the caller may create objects */
   requireCreate(): Promise<void>
   /** Resolves a UniqueIdentifier node: text, the placeholder, or a result of this batch. */
@@ -135,8 +134,7 @@ export interface KmipAnswerOptions {
 /** The interface between both transports and the engine: request messages in, response messages out. */
 export interface KmipEngine {
   /**
-   * Decodes a message, executes it and encodes the answer. Errors of the message are in the answer. Returns without a
-   * promise if nothing has to wait: `await` it either way.
+   * Decodes a message, executes it and encodes the answer. Errors of the message are in the answer.
    * @throws Failure for a bare operation that fails, with `result_reason` among its members, and nothing else
    */
   answer(
@@ -144,7 +142,7 @@ export interface KmipEngine {
     encoding: Encoding,
     caller: KmipCaller,
     options?: KmipAnswerOptions,
-  ): MaybePromise<Uint8Array>
+  ): Promise<Uint8Array>
   /** Deferred requests that are not done. */
   readonly unfinished: number
 }

@@ -238,8 +238,8 @@ for (const [name, padding] of [
 
 /** HMAC, for tests. */
 const hmac: Authenticator = {
-  sign: (data) => createHmac('sha256', 'k').update(data).digest(),
-  verify: (data, mac) => createHmac('sha256', 'k').update(data).digest().equals(mac),
+  sign: async (data) => createHmac('sha256', 'k').update(data).digest(),
+  verify: async (data, mac) => createHmac('sha256', 'k').update(data).digest().equals(mac),
 }
 
 test('a MAC is made over what the method says, and a wrong one is told like any other failure', async () => {

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import {
   type AlgorithmPolicy,
   type CipherPlan,
@@ -36,8 +35,8 @@ export interface WrappingKey {
 /** A key that authenticates the wrapped key: HMAC, CMAC or a signature. */
 export interface Authenticator {
   /** @throws when the key cannot */
-  sign(data: Uint8Array): MaybePromise<Uint8Array>
-  verify(data: Uint8Array, mac: Uint8Array): MaybePromise<boolean>
+  sign(data: Uint8Array): Promise<Uint8Array>
+  verify(data: Uint8Array, mac: Uint8Array): Promise<boolean>
 }
 
 export interface WrappingKeys {

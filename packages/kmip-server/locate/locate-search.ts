@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import { andThen, type MaybePromise } from '@warder/base'
 import type { UnitOfWork } from '@warder/keys'
 import { type ManagedObject, type ObjectRow, type Right, type Roles, toObject, verdictOn } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
@@ -66,14 +65,14 @@ export async function search(
   return criteria.onlyDefault ? { ids: located.ids, total: located.ids.length } : located
 }
 
-type MayFind = (object: ManagedObject) => MaybePromise<boolean>
+type MayFind = (object: ManagedObject) => Promise<boolean>
 
 /** A search by Digest tests a guess about the material, so it finds only objects that the caller may get or export. */
 function materialFilter({ db, roles }: SearchServices, user: string, { terms }: Criteria): MayFind {
-  if (!terms.some((term) => term.kind === 'value' && term.node.tag === Tag.Digest)) return () => true
-  const may = (object: ManagedObject, right: Right) =>
-    andThen(verdictOn(db, roles, object, user, right), (verdict) => verdict === 'allowed')
-  return (object) => andThen(may(object, 'get'), (gets) => gets || may(object, 'export'))
+  if (!terms.some((term) => term.kind === 'value' && term.node.tag === Tag.Digest)) return async () => true
+  const may = async (object: ManagedObject, right: Right) =>
+    (await verdictOn(db, roles, object, user, right)) === 'allowed'
+  return async (object) => (await may(object, 'get')) || may(object, 'export')
 }
 
 interface Page {
@@ -215,6 +214,6 @@ function meetsRest(
   return isStored(storage, state, now) && meetsAll(left, state, now)
 }
 
-function all<R>(db: Database, { query, params }: Statement<R>): MaybePromise<readonly R[]> {
+async function all<R>(db: Database, { query, params }: Statement<R>): Promise<readonly R[]> {
   return db.all(query, params)
 }

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import type { AccessServices, ManagedObject, Right, UnitOfWork } from '@warder/keys'
 import { checkValue, requireRule } from '@warder/keys'
 import {
@@ -25,7 +24,7 @@ export interface TemplateContext {
   readonly principal: { readonly name: string }
   readonly objects: UnitOfWork
   readonly now: number
-  permitted(id: string, right: Right): MaybePromise<ManagedObject>
+  permitted(id: string, right: Right): Promise<ManagedObject>
   audit(fields: AuditFields): void
 }
 

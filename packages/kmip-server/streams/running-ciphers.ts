@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import { BoundedMap } from '@warder/base'
 import type { CipherStream } from '@warder/keys'
 import type { Database } from '@warder/storage'
@@ -45,7 +44,7 @@ function getKept({ services }: KmipContext): Map<string, Kept> {
 }
 
 /** Request of the first part of the stream, without its data if its cipher is cached. */
-export function findFirstRequest(row: StreamRow, context: KmipContext): MaybePromise<CryptographicRequest> {
+export async function findFirstRequest(row: StreamRow, context: KmipContext): Promise<CryptographicRequest> {
   const found = getKept(context).get(row.id)
   return found !== undefined && found.tip === row.tip ? found.first : readStoredFirst(row, context)
 }

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/server'
 import { type ClientRevocation, getVerifiedPeerCertificate, listPresentedChain } from '@warder/server'
 
@@ -12,7 +12,7 @@ export interface ConnectionOwner {
    * Principal of the next message; undefined = anonymous.
    * @throws Failure unauthorized when the user of the certificate is no longer accepted
    */
-  principal(): MaybePromise<Principal | undefined>
+  principal(): Promise<Principal | undefined>
   /** Milliseconds since 1970. */
   readonly validUntil: number
   /** Why the certificate is refused now, for the log; undefined = it is not. */
@@ -23,27 +23,28 @@ export interface ConnectionOwner {
  * Authenticates the client of a connection as over HTTPS; the client certificate is its only credential.
  * @throws Failure unauthorized when the certificate does not identify a user
  */
-export function findOwner(
+export async function findOwner(
   socket: TLSSocket,
   authenticate: Authenticate,
   address: string,
   id: string,
   revocation: ClientRevocation | undefined,
-): MaybePromise<ConnectionOwner> {
+): Promise<ConnectionOwner> {
   const verified = getVerifiedPeerCertificate(socket)
   // A copy, since the certificate object of the socket keeps the whole session alive.
   const certificate = verified === undefined ? undefined : new X509Certificate(verified.raw)
   if (verified === undefined || certificate === undefined)
-    return { principal: () => undefined, validUntil: 0, problem: () => undefined }
+    return { principal: async () => undefined, validUntil: 0, problem: () => undefined }
   const validUntil = certificate.validToDate.getTime()
   const chain = revocation && listPresentedChain(verified)
   const problem = () => chain && revocation?.problem(chain)
   const refused = problem()
   if (refused !== undefined) throw failure('unauthorized', undefined, { detail: refused })
   const request = connectionAsRequest(certificate, address, id)
-  const owner: ConnectionOwner = { principal: () => authenticate(request), validUntil, problem }
+  const owner: ConnectionOwner = { principal: async () => authenticate(request), validUntil, problem }
   // A client that cannot be identified is not connected.
-  return andThen(owner.principal(), () => owner)
+  await owner.principal()
+  return owner
 }
 
 function connectionAsRequest(certificate: X509Certificate, address: string, id: string): IncomingRequest {

@@ -26,11 +26,11 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
   const socket = Object.assign(stream, { setTimeout: () => stream }) as unknown as TLSSocket
   new KmipConnection(
     socket,
-    { principal: () => undefined, validUntil, problem: () => undefined },
+    { principal: async () => undefined, validUntil, problem: () => undefined },
     '192.0.2.1',
     {
       engine: {
-        answer() {
+        async answer() {
           state.answered++
           assert.equal(budget.used, message.length)
           return new Uint8Array(8)

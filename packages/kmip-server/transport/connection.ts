@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { Clock, Logger } from '@warder/base'
-import { andThen, Failure } from '@warder/base'
+import { Failure } from '@warder/base'
 import { encodeResponse, KmipDecodeError, toErrorResponse } from '@warder/kmip-codec'
 import type { RequestBatcher, SweptConnection, TokenBuckets } from '@warder/server'
 import type { KmipEngine } from '../engine/types.ts'
@@ -40,6 +40,8 @@ export class KmipConnection implements SweptConnection {
   bytesSeen = 0
   stalling = false
   #busy = false
+  /** Messages answered since other connections had their turn. */
+  #inARow = 0
   /** Messages have arrived that are answered in the batch with those of other connections. */
   #staged = false
   #held = 0
@@ -107,19 +109,24 @@ export class KmipConnection implements SweptConnection {
     })
   }
 
-  /** Answers the received messages, without a promise while the engine needs none. */
+  /** Answers the received messages one after the other. */
   #next(): void {
-    for (let count = 0; !this.#busy && !this.#closing; count++) {
+    while (!this.#busy && !this.#closing) {
       if (this.#socket.writableNeedDrain) {
         this.#socket.pause()
         return
       }
-      if (count === messagesInARow) {
+      if (this.#inARow === messagesInARow) {
+        this.#inARow = 0
         setImmediate(() => this.#next())
         return
       }
       const message = this.#read()
-      if (message === undefined) return
+      if (message === undefined) {
+        this.#inARow = 0
+        return
+      }
+      this.#inARow++
       this.#answerInTurn(message)
     }
   }
@@ -189,23 +196,18 @@ export class KmipConnection implements SweptConnection {
     }
     this.#busy = true
     this.#hold(message.length)
-    try {
-      const answer = andThen(this.#owner.principal(), (principal) => {
-        const caller = { principal, clientAddress: this.#address, requestId: randomUUID(), beginsTrace: true }
-        return engine.answer(message, 'ttlv', caller)
-      })
-      if (answer instanceof Promise) {
-        answer.then(
-          (late) => {
-            this.#send(late)
-            this.#next()
-          },
-          (error: unknown) => this.#fail(error),
-        )
-      } else this.#send(answer)
-    } catch (error) {
-      this.#fail(error)
+    const answered = async (): Promise<Uint8Array> => {
+      const principal = await this.#owner.principal()
+      const caller = { principal, clientAddress: this.#address, requestId: randomUUID(), beginsTrace: true }
+      return engine.answer(message, 'ttlv', caller)
     }
+    answered().then(
+      (answer) => {
+        this.#send(answer)
+        this.#next()
+      },
+      (error: unknown) => this.#fail(error),
+    )
   }
 
   #send(answer: Uint8Array): void {

@@ -87,7 +87,7 @@ interface Served extends AsyncDisposable {
 type Answer = (bytes: Uint8Array, caller: KmipCaller) => ReturnType<KmipEngine['answer']>
 
 /** Answers every item with success and its id. */
-const echo: Answer = (bytes) => {
+const echo: Answer = async (bytes) => {
   const { version, items } = decodeRequest(bytes, 'ttlv')
   return encodeResponse(
     {
@@ -297,7 +297,7 @@ test('A client that ends its side while many requests wait still gets every answ
 
 test('A large answer is sent whole to a client that has ended its side and reads slowly', async () => {
   const large = (id: number): Buffer => request(id, 4_000_000)
-  await using served = await serve({ limits: { lingerMs: 5 }, answer: () => large(1) })
+  await using served = await serve({ limits: { lingerMs: 5 }, answer: async () => large(1) })
   using client = new Client(served.port)
   await client.ready
   client.tls.pause()
@@ -412,7 +412,7 @@ test('A connection whose answer takes longer than its idle time is not idle', as
 })
 
 test('A client that does not read its answers makes nothing pile up', async () => {
-  const answer = () => new Uint8Array(16_384)
+  const answer = async () => new Uint8Array(16_384)
   await using served = await serve({ limits: { idleMs: 500 }, answer })
   using client = new Client(served.port)
   await client.ready

@@ -1,4 +1,4 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { failure } from '@warder/base'
 import { reasonOfKind, signedIn } from '@warder/keys'
 import { asksForFetchForm, contentTypes, type Encoding, findEncoding } from '@warder/kmip-codec'
 import {
@@ -76,12 +76,12 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
   return [bare('2.1', '/kmip/2_1'), bare('1.4', '/kmip/1_4'), any]
 }
 
-function answerMessage(
+async function answerMessage(
   engine: KmipEngine,
   context: OperationContext<KmipServices>,
   encoding: Encoding,
   options: KmipAnswerOptions,
-): MaybePromise<unknown> {
+): Promise<unknown> {
   const { request, principal } = context
   const compression = request.headers['content-encoding']
   if (compression !== undefined && compression !== 'identity')
@@ -91,8 +91,7 @@ function answerMessage(
   const { id: requestId, clientAddress } = request
   const fetchForm = options.bareVersion !== undefined && asksForFetchForm(request.headers)
   const caller = { principal, clientAddress, requestId, fetchForm }
-  const answer = engine.answer(request.body, encoding, caller, options)
-  return andThen(answer, (bytes) => reply(bytes, encoding))
+  return reply(await engine.answer(request.body, encoding, caller, options), encoding)
 }
 
 function reply(raw: Uint8Array, encoding: Encoding) {

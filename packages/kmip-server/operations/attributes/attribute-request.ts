@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import {
   copySchedule,
   firstRotation,
@@ -47,10 +46,9 @@ export function checkIndex(index: number | undefined): number | undefined {
 }
 
 /** The object with its tags, which are needed only for vendor attributes. */
-export function attributeState(context: KmipContext, withTags: boolean): MaybePromise<AttributeState> {
+export async function attributeState(context: KmipContext, withTags: boolean): Promise<AttributeState> {
   const { object } = context
-  if (!withTags) return { object, tags: [] }
-  return andThen(context.objects.tags(object), (tags) => ({ object, tags }))
+  return { object, tags: withTags ? await context.objects.tags(object) : [] }
 }
 
 /** Types of objects whose digest allows a caller to test guesses of their material. */
@@ -67,19 +65,18 @@ const secretTypes: ReadonlySet<ManagedObject['type']> = new Set<ManagedObject['t
  * Attributes without the digest, for a caller who may not get the material: an attacker could find a password or a PIN
  * from its digest by trying all values.
  */
-export function withoutDigest(
+export async function withoutDigest(
   context: KmipContext,
   { object }: AttributeState,
   nodes: readonly TtlvNode[],
-): MaybePromise<readonly TtlvNode[]> {
+): Promise<readonly TtlvNode[]> {
   if (!secretTypes.has(object.type) || !nodes.some(({ tag }) => tag === Tag.Digest)) return nodes
-  return andThen(mayHaveMaterial(context, object), (may) =>
-    may ? nodes : nodes.filter(({ tag }) => tag !== Tag.Digest),
-  )
+  if (await mayHaveMaterial(context, object)) return nodes
+  return nodes.filter(({ tag }) => tag !== Tag.Digest)
 }
 
-function mayHaveMaterial(context: KmipContext, object: ManagedObject): MaybePromise<boolean> {
-  return andThen(context.holds(object, 'get'), (gets) => gets || context.holds(object, 'export'))
+async function mayHaveMaterial(context: KmipContext, object: ManagedObject): Promise<boolean> {
+  return (await context.holds(object, 'get')) || context.holds(object, 'export')
 }
 
 /** Stages the changes of an edit. */

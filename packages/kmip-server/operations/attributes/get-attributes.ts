@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { isTagName } from '@warder/keys'
 import { atLeast, encodeTtlv, isLegacy, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { instancesCalled } from '../../attributes/attribute-edit.ts'
@@ -27,23 +26,22 @@ export const getAttributes = operation({
     uniqueIdentifier: required(namedObject),
     attributes: field.attributes(Tag.Attributes),
   }),
-  handle({ attributeReferences: references }, context) {
+  async handle({ attributeReferences: references }, context) {
     if (references.length > maxReferences)
       throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be named.`)
     requireOnce(references, context)
     const names = references.flatMap((reference) => readReferredName(reference) ?? [])
     const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
-    const answer = (state: AttributeState) => {
-      const nodes =
-        references.length === 0
-          ? listAttributes(state, context.now, context.version)
-          : selectNamed(state, names, context)
-      return andThen(withoutDigest(context, state, nodes), (told) => ({
-        uniqueIdentifier: state.object.id,
-        attributes: isLegacy(context.version) ? indexNodes(state.object, told) : told,
-      }))
+    const state = await attributeState(context, needsTags)
+    const nodes =
+      references.length === 0
+        ? listAttributes(state, context.now, context.version)
+        : selectNamed(state, names, context)
+    const visible = await withoutDigest(context, state, nodes)
+    return {
+      uniqueIdentifier: state.object.id,
+      attributes: isLegacy(context.version) ? indexNodes(state.object, visible) : visible,
     }
-    return andThen(attributeState(context, needsTags), answer)
   },
 })
 

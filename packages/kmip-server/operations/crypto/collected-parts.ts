@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@warder/base'
 import type { OperationName } from '@warder/kmip-codec'
 import type { KmipContext } from '../../engine/types.ts'
 import { type CryptographicRequest, isPart } from '../../streams/cryptographic-request.ts'
@@ -24,12 +23,12 @@ interface PartReply {
  * For operations with output only at their end: `finish` gets the whole request, at once if it came in one message,
  * else with its last part.
  */
-export function collectParts<Reply>(
+export async function collectParts<Reply>(
   operation: OperationName,
   request: CryptographicRequest,
   context: KmipContext,
-  finish: (request: CryptographicRequest) => MaybePromise<Reply>,
-): MaybePromise<Reply | PartReply> {
+  finish: (request: CryptographicRequest) => Promise<Reply>,
+): Promise<Reply | PartReply> {
   return isPart(request) ? collectPart(operation, request, context, finish) : finish(request)
 }
 
@@ -38,7 +37,7 @@ async function collectPart<Reply>(
   operation: OperationName,
   request: CryptographicRequest,
   context: KmipContext,
-  finish: (request: CryptographicRequest) => MaybePromise<Reply>,
+  finish: (request: CryptographicRequest) => Promise<Reply>,
 ): Promise<Reply | PartReply> {
   const row = await requireStream(operation, request, context)
   return collect(operation, row, request, context, finish)
@@ -50,7 +49,7 @@ export async function collect<Reply>(
   row: StreamRow | undefined,
   request: CryptographicRequest,
   context: KmipContext,
-  finish: (request: CryptographicRequest) => MaybePromise<Reply>,
+  finish: (request: CryptographicRequest) => Promise<Reply>,
 ): Promise<Reply | PartReply> {
   requireNoDigest(request)
   if (!request.final) {

@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { requireUse, whyDecryptionEncrypts } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
@@ -59,10 +58,10 @@ export const decrypt = operation({
     data: field.bytes(Tag.Data),
     correlation: field.bytes(Tag.CorrelationValue),
   }),
-  handle(request, context) {
+  async handle(request, context) {
     requireUse(context, context.key.object, 'decrypt')
     if (context.key.object.form.abe !== undefined) return decryptAbe(request, context)
     if (isPart(request)) return decryptPart(request, context)
-    return andThen(findBackendKey(context), (key) => decryptWhole(key, request, context))
+    return decryptWhole(await findBackendKey(context), request, context)
   },
 })

@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { type CipherParts, type CipherPlan, requireUse, takeUse } from '@warder/keys'
 import { atLeast, Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
@@ -87,7 +86,7 @@ async function continueEncryption(
 
 /**
  * Encrypt (KMIP 2.1 §6.1.17): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
- * (Data is the secret then, IVCounterNonce its encapsulation). Synchronous for a cached secret key.
+ * (Data is the secret then, IVCounterNonce its encapsulation).
  */
 export const encrypt = operation({
   name: 'Encrypt',
@@ -100,11 +99,11 @@ export const encrypt = operation({
     tag: field.bytes(Tag.AuthenticatedEncryptionTag),
     correlation: field.bytes(Tag.CorrelationValue),
   }),
-  handle(request, context) {
+  async handle(request, context) {
     const { object } = context.key
     requireUse(context, object, 'encrypt')
     if (context.key.object.form.abe !== undefined) return encryptAbe(request, context)
     if (isPart(request)) return encryptPart(request, context)
-    return andThen(findBackendKey(context), (key) => encryptWhole(key, request, context))
+    return encryptWhole(await findBackendKey(context), request, context)
   },
 })

@@ -17,7 +17,7 @@ export const hash = operation({
     correlation: field.bytes(Tag.CorrelationValue),
   }),
   handle(asked, context) {
-    return collectParts('Hash', asked, context, (request) => {
+    return collectParts('Hash', asked, context, async (request) => {
       const parameters = request.parameters === undefined ? noParameters : readParameters(request.parameters)
       const algorithm = requireHash(parameters, context.services.policy)
       context.audit({ algorithm: algorithm.name })

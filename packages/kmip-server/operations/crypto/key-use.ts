@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto'
-import { andThen, type MaybePromise } from '@warder/base'
 import type { ManagedObject, Right } from '@warder/keys'
 import {
   type BackendKey,
@@ -49,16 +48,15 @@ export function resolveParameters(
  * @param why a sentence without its full stop; undefined: the use has no such effect
  * @throws PermissionDenied that names the right
  */
-export function requireRight(
+export async function requireRight(
   context: KmipContext,
   object: ManagedObject,
   right: Right,
   why: string | undefined,
-): MaybePromise<void> {
-  if (why === undefined) return undefined
-  return andThen(context.holds(object, right), (holds) => {
-    if (!holds) throw kmipFailure('PermissionDenied', `This use also requires the right ${right}: ${why}.`)
-  })
+): Promise<void> {
+  if (why === undefined) return
+  if (!(await context.holds(object, right)))
+    throw kmipFailure('PermissionDenied', `This use also requires the right ${right}: ${why}.`)
 }
 
 /**
@@ -66,20 +64,20 @@ export function requireRight(
  * A key that is bound to a JOSE algorithm always refuses it: the service generates its IVs (RFC 7518 §5.3).
  * @throws PermissionDenied, BadCryptographicParameters
  */
-export function requireOneWay(
+export async function requireOneWay(
   context: KmipContext,
   object: ManagedObject,
   plan: CipherPlan,
   choice: EncryptionChoice,
-): MaybePromise<void> {
+): Promise<void> {
   const why = whyEncryptionDecrypts(plan, choice)
-  if (why === undefined) return undefined
+  if (why === undefined) return
   if (object.boundAlg !== undefined)
     throw kmipFailure(
       'BadCryptographicParameters',
       `The key is bound to ${object.boundAlg}, and ${why}: omit IVCounterNonce and IVLength.`,
     )
-  return requireRight(context, object, 'decrypt', why)
+  await requireRight(context, object, 'decrypt', why)
 }
 
 /** The algorithm of a key. @throws InvalidObjectType for other objects */
@@ -90,7 +88,7 @@ export function algorithmInUse(object: ManagedObject): AlgorithmName {
 }
 
 /** The key of the row, or the public key in a certificate. @throws InvalidObjectType, KeyValueNotPresent */
-export function findBackendKey({ key, objects }: KmipContext): MaybePromise<BackendKey> {
+export async function findBackendKey({ key, objects }: KmipContext): Promise<BackendKey> {
   const { object } = key
   switch (object.type) {
     case 'SymmetricKey':
@@ -102,12 +100,11 @@ export function findBackendKey({ key, objects }: KmipContext): MaybePromise<Back
           'The key is kept as somebody else wrapped it: it cannot be used here.',
         )
       return key.held
-    case 'Certificate':
-      return objects.material(object).then((material) => {
-        if (material === undefined)
-          throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
-        return softwareKey(new X509Certificate(material).publicKey)
-      })
+    case 'Certificate': {
+      const material = await objects.material(object)
+      if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+      return softwareKey(new X509Certificate(material).publicKey)
+    }
     default:
       throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is no key.`)
   }

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { BackendKey, Usage } from '@warder/keys'
 import { joseMac, type MacPlan, planMac, requireUse, sameTag, takeUse } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
@@ -29,10 +28,10 @@ export const mac = operation({
     correlation: field.bytes(Tag.CorrelationValue),
   }),
   handle(asked, context) {
-    return withMac('macGenerate', asked, context, ({ key, plan, data }) => {
+    return withMac('macGenerate', asked, context, async ({ key, plan, data }) => {
       const { object } = context.key
       takeUse(context, object, data.length, true)
-      return andThen(key.mac(plan, data), (macData) => ({ uniqueIdentifier: object.id, macData }))
+      return { uniqueIdentifier: object.id, macData: await key.mac(plan, data) }
     })
   },
 })
@@ -44,13 +43,11 @@ export const macVerify = operation({
   request: cryptographicRequest,
   reply: validityReply,
   handle(asked, context) {
-    return withMac('macVerify', asked, context, ({ key, plan, data, request }) => {
+    return withMac('macVerify', asked, context, async ({ key, plan, data, request }) => {
       if (request.macData === undefined) throw kmipFailure('MissingData', 'MACData is missing.')
       const { macData } = request
-      return andThen(key.mac(plan, data), (made) => ({
-        uniqueIdentifier: context.key.object.id,
-        validity: sameTag(made, macData) ? ('Valid' as const) : ('Invalid' as const),
-      }))
+      const validity = sameTag(await key.mac(plan, data), macData) ? ('Valid' as const) : ('Invalid' as const)
+      return { uniqueIdentifier: context.key.object.id, validity }
     })
   },
 })
@@ -66,21 +63,20 @@ function withMac<Reply>(
   use: Extract<Usage, 'macGenerate' | 'macVerify'>,
   asked: CryptographicRequest,
   context: KmipContext,
-  answer: (chosen: Chosen) => MaybePromise<Reply>,
+  answer: (chosen: Chosen) => Promise<Reply>,
 ) {
   const { object } = context.key
   requireUse(context, object, use)
-  return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', asked, context, (request) =>
-    andThen(findBackendKey(context), (key) => {
-      const parameters = resolveParameters(object, request.parameters)
-      const plan = planMac(
-        { algorithm: algorithmInUse(object), key: key.shape },
-        parameters,
-        context.services.policy,
-      )
-      requireBinding(object, joseMac(plan))
-      context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
-      return answer({ key, plan, data: requireData(request), request })
-    }),
-  )
+  return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', asked, context, async (request) => {
+    const key = await findBackendKey(context)
+    const parameters = resolveParameters(object, request.parameters)
+    const plan = planMac(
+      { algorithm: algorithmInUse(object), key: key.shape },
+      parameters,
+      context.services.policy,
+    )
+    requireBinding(object, joseMac(plan))
+    context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
+    return answer({ key, plan, data: requireData(request), request })
+  })
 }

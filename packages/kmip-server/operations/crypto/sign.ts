@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { planSignature, requireUse, type SignaturePlan, type ToSign, takeUse } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
@@ -25,22 +24,18 @@ export const sign = operation({
   handle(asked, context) {
     const { object } = context.key
     requireUse(context, object, 'sign')
-    return collectParts('Sign', asked, context, (request) =>
-      andThen(findBackendKey(context), (key) => {
-        if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
-        const what = whatIsSigned(request)
-        const digestBytes = 'digest' in what ? what.digest.length : undefined
-        const parameters = resolveParameters(object, request.parameters)
-        const chosen = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
-        const plan = requireSignatureBinding(object, key.shape, chosen)
-        takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
-        context.audit({ algorithm: algorithmName(plan, context) })
-        return andThen(key.sign(plan, what), (signatureData) => ({
-          uniqueIdentifier: object.id,
-          signatureData,
-        }))
-      }),
-    )
+    return collectParts('Sign', asked, context, async (request) => {
+      const key = await findBackendKey(context)
+      if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
+      const what = whatIsSigned(request)
+      const digestBytes = 'digest' in what ? what.digest.length : undefined
+      const parameters = resolveParameters(object, request.parameters)
+      const chosen = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
+      const plan = requireSignatureBinding(object, key.shape, chosen)
+      takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
+      context.audit({ algorithm: algorithmName(plan, context) })
+      return { uniqueIdentifier: object.id, signatureData: await key.sign(plan, what) }
+    })
   },
 })
 

@@ -1,4 +1,3 @@
-import { andThen } from '@warder/base'
 import { planSignature, requireUse, verifyOffLoop } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
@@ -28,22 +27,19 @@ export const signatureVerify = operation({
   handle(asked, context) {
     const { object } = context.key
     requireUse(context, object, 'verify')
-    return collectParts('SignatureVerify', asked, context, (request) =>
-      andThen(findBackendKey(context), ({ shape, publicKey }) => {
-        if (publicKey === undefined)
-          throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
-        if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
-        const what = whatIsSigned(request)
-        const digestBytes = 'digest' in what ? what.digest.length : undefined
-        const parameters = resolveParameters(object, request.parameters)
-        const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
-        const plan = requireSignatureBinding(object, shape, chosen)
-        context.audit({ algorithm: algorithmName(plan, context) })
-        return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => ({
-          uniqueIdentifier: object.id,
-          validity: right ? ('Valid' as const) : ('Invalid' as const),
-        }))
-      }),
-    )
+    return collectParts('SignatureVerify', asked, context, async (request) => {
+      const { shape, publicKey } = await findBackendKey(context)
+      if (publicKey === undefined)
+        throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
+      if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
+      const what = whatIsSigned(request)
+      const digestBytes = 'digest' in what ? what.digest.length : undefined
+      const parameters = resolveParameters(object, request.parameters)
+      const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
+      const plan = requireSignatureBinding(object, shape, chosen)
+      context.audit({ algorithm: algorithmName(plan, context) })
+      const isValid = await verifyOffLoop(publicKey, plan, what, request.signatureData)
+      return { uniqueIdentifier: object.id, validity: isValid ? ('Valid' as const) : ('Invalid' as const) }
+    })
   },
 })

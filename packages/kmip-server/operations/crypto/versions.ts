@@ -1,4 +1,4 @@
-import { andThen, Failure } from '@warder/base'
+import { Failure } from '@warder/base'
 import type { BackendKey } from '@warder/keys'
 import {
   type Key,
@@ -33,19 +33,18 @@ type Answer<Reply extends Fields> = Given<Reply> | WholeAnswer
 export function withNewest<Reply extends Fields>(one: Cryptographic<Reply>): Cryptographic<Reply> {
   return operation({
     ...one,
-    handle(request, context) {
+    async handle(request, context) {
       const { newestId, supersededAt } = context.key.object
       if (newestId === undefined && supersededAt === undefined) return one.handle(request, context)
-      return andThen(newestIn(context), (newest) => {
-        const named = context.key
-        if (newest !== named && isPart(request)) throw sayVersion()
-        context.use(newest)
-        if (newest === named || one.name !== 'Encrypt') return one.handle(request, context)
-        return andThen(findBackendKey(context), (held) => {
-          if (!tellsVersions(held, request, context)) throw sayVersion()
-          return one.handle(request, context)
-        })
-      })
+      const newest = await newestIn(context)
+      const named = context.key
+      if (newest !== named && isPart(request)) throw sayVersion()
+      context.use(newest)
+      if (newest !== named && one.name === 'Encrypt') {
+        const held = await findBackendKey(context)
+        if (!tellsVersions(held, request, context)) throw sayVersion()
+      }
+      return one.handle(request, context)
     },
   })
 }

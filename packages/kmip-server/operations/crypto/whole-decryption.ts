@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { BackendKey } from '@warder/keys'
 import {
   type CipherPlan,
@@ -21,26 +20,26 @@ import { type EncryptedReply, planEncryption, requireNone } from './whole-encryp
 export type DecryptedReply = Omit<EncryptedReply, 'iv' | 'tag'>
 
 /** A decryption in one message. */
-export function decryptWhole(
+export async function decryptWhole(
   key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<DecryptedReply> {
+): Promise<DecryptedReply> {
   const { id } = context.key.object
-  return andThen(decryptRequest(key, request, context), (data) => ({ uniqueIdentifier: id, data }))
+  return { uniqueIdentifier: id, data: await decryptRequest(key, request, context) }
 }
 
-function decryptRequest(
+async function decryptRequest(
   key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<Buffer> {
+): Promise<Buffer> {
   const { object } = context.key
   const { shape } = key
   if (shape.type === 'secret') {
     const plan = planEncryption(context, key, request, 'decrypt')
-    const allowed = requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
-    return andThen(allowed, () => key.decrypt(plan, toSealed(request, plan, context)))
+    await requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
+    return key.decrypt(plan, toSealed(request, plan, context))
   }
   requireNone(request)
   if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key does not decrypt.')

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import type { BackendKey } from '@warder/keys'
 import {
   type CipherPlan,
@@ -33,11 +32,11 @@ export interface EncryptedReply {
 }
 
 /** An encryption in one message. */
-export function encryptWhole(
+export async function encryptWhole(
   held: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<EncryptedReply> {
+): Promise<EncryptedReply> {
   const { publicKey: key } = held
   if (key === undefined) return encryptSecretly(held, request, context)
   const { object } = context.key
@@ -69,22 +68,20 @@ export function requireNone({ iv, aad, tag }: CryptographicRequest): void {
     throw kmipFailure('InvalidField', 'IV, additional data and tag have no meaning for this key.')
 }
 
-function encryptSecretly(
+async function encryptSecretly(
   key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
-): MaybePromise<EncryptedReply> {
+): Promise<EncryptedReply> {
   const { object } = context.key
   const plan = planEncryption(context, key, request, 'encrypt')
   const data = requireData(request)
   const { iv, aad } = request
-  const seal = () => andThen(key.encrypt(plan, { data, iv, aad }), (sealed) => answer(context, sealed))
-  return andThen(requireOneWay(context, object, plan, { iv, bytes: data.length, inParts: false }), () => {
-    takeUse(context, object, data.length, true)
-    // SP 800-38D §8.3 limits encryptions with random IVs.
-    const waiting = plan.mode === 'GCM' && iv === undefined ? takeInvocation(context, object) : undefined
-    return andThen(waiting, seal)
-  })
+  await requireOneWay(context, object, plan, { iv, bytes: data.length, inParts: false })
+  takeUse(context, object, data.length, true)
+  // SP 800-38D §8.3 limits encryptions with random IVs.
+  if (plan.mode === 'GCM' && iv === undefined) await takeInvocation(context, object)
+  return answer(context, await key.encrypt(plan, { data, iv, aad }))
 }
 
 /**

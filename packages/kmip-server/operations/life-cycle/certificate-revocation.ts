@@ -1,5 +1,4 @@
 import { findRegisterEntry, release, revoke, toStatus } from '@warder/authority'
-import type { MaybePromise } from '@warder/base'
 import type { ManagedObject, UnitOfWork } from '@warder/keys'
 import type { RevocationReason } from '@warder/pki'
 import type { Database } from '@warder/storage'
@@ -37,7 +36,7 @@ export async function registerRevocation(
     readonly objects: UnitOfWork
     readonly now: number
     readonly db: Database
-    readonly requireAuthority: (authorityId: string) => MaybePromise<unknown>
+    readonly requireAuthority: (authorityId: string) => Promise<unknown>
   },
   code: string,
   occurred: number | undefined,

@@ -1,4 +1,3 @@
-import { andThen, type MaybePromise } from '@warder/base'
 import {
   approvalNeeded,
   listUserKeys,
@@ -26,14 +25,11 @@ export const destroy = operation({
   access: objectRight('destroy'),
   request: objectRequest,
   reply: objectReply,
-  handle(_request, context) {
+  async handle(_request, context) {
     if (context.object.form.abe?.kind === 'master') return destroyMaster(context)
-    return andThen(context.services.roles.approvals.covers('destroy', context.object), (covered) => {
-      if (covered) throw approvalNeeded('destroy', context.services.roles.officers)
-      return andThen(context.services.roles.destructions.daysOf(context.object), (days) =>
-        scheduleDestruction(context, days),
-      )
-    })
+    const { approvals, destructions, officers } = context.services.roles
+    if (await approvals.covers('destroy', context.object)) throw approvalNeeded('destroy', officers)
+    return scheduleDestruction(context, await destructions.daysOf(context.object))
   },
 })
 
@@ -47,7 +43,7 @@ async function destroyMaster(context: KmipContext): Promise<ObjectReply> {
   return scheduleDestruction(context, Math.max(0, ...days))
 }
 
-function scheduleDestruction(context: KmipContext, days: number): MaybePromise<ObjectReply> {
+async function scheduleDestruction(context: KmipContext, days: number): Promise<ObjectReply> {
   requireDestroyable(context)
   if (context.object.destructionAt !== undefined) return { uniqueIdentifier: context.object.id }
   return days === 0 ? destroyNow(context) : waits(context, days)
@@ -61,7 +57,7 @@ function requireDestroyable({ object, now }: KmipContext): void {
     throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
 }
 
-function destroyNow(context: KmipContext): MaybePromise<ObjectReply> {
+async function destroyNow(context: KmipContext): Promise<ObjectReply> {
   const { object, objects, now } = context
   const state = stateAt(object, now)
   const cycle =
@@ -69,8 +65,8 @@ function destroyNow(context: KmipContext): MaybePromise<ObjectReply> {
       ? { ...object, state: 'Destroyed' as const, destroyedAt: now }
       : transition({ ...object, state }, 'destroy', now)
   objects.update(object, { state: cycle.state, destroyedAt: cycle.destroyedAt }, null)
-  const answer = { uniqueIdentifier: object.id }
-  return object.form.abe === undefined ? answer : destroyUserKeys(context, object).then(() => answer)
+  if (object.form.abe !== undefined) await destroyUserKeys(context, object)
+  return { uniqueIdentifier: object.id }
 }
 
 async function waits(context: KmipContext, days: number): Promise<ObjectReply> {

@@ -1,5 +1,4 @@
 import { stageCompromisedKey } from '@warder/authority'
-import type { MaybePromise } from '@warder/base'
 import { attributeMembers, type ManagedObject, readStoredAttributes, stateAt, transition } from '@warder/keys'
 import { dateTime, requireType, Tag, type TtlvNode, type ValueName, valueName } from '@warder/kmip-codec'
 import { objectRight } from '../../engine/access.ts'
@@ -26,7 +25,7 @@ export const revoke = operation({
     compromiseOccurrenceDate: field.date(Tag.CompromiseOccurrenceDate),
   }),
   reply: objectReply,
-  handle({ revocationReason, compromiseOccurrenceDate: occurred }, context) {
+  async handle({ revocationReason, compromiseOccurrenceDate: occurred }, context) {
     const { object, now } = context
     const reason = readReason(revocationReason)
     if (reason.message !== undefined && reason.message.length > maxMessageBytes)
@@ -36,20 +35,17 @@ export const revoke = operation({
     if (object.type === 'Certificate') return revokeCertificate(context, reason, occurred)
     if (isCertificateReason(reason))
       throw kmipFailure('InvalidField', 'This reason of a revocation is for certificates.')
-    if (isCompromise(reason))
-      return stageCompromisedKey(context.objects, object, now).then(() =>
-        revokeObject(context, object, reason, occurred),
-      )
+    if (isCompromise(reason)) await stageCompromisedKey(context.objects, object, now)
     return revokeObject(context, object, reason, occurred)
   },
 })
 
-function revokeObject(
+async function revokeObject(
   context: KmipContext,
   object: ManagedObject,
   reason: Reason,
   occurred: number | undefined,
-): MaybePromise<ObjectReply> {
+): Promise<ObjectReply> {
   const { objects, object: stored, now } = context
   const compromise = isCompromise(reason)
   const state = stateAt(object, now)
@@ -79,7 +75,8 @@ function revokeObject(
   const answer = { uniqueIdentifier: object.id }
   if (object.form.abe === undefined) return answer
   const ending = { compromise, revocationReason: reason.code, revocationMessage: reason.message }
-  return revokeUserKeys(context, object, ending).then(() => answer)
+  await revokeUserKeys(context, object, ending)
+  return answer
 }
 
 function isCompromise({ code }: Reason): boolean {

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { andThen, Failure } from '@warder/base'
+import { Failure } from '@warder/base'
 import type { Right } from '@warder/keys'
 import {
   type AlgorithmPolicy,
@@ -234,8 +234,8 @@ function macWith({ inUse, parameters, object }: Opened, policy: AlgorithmPolicy)
   const plan = planMac({ algorithm, key: key.shape }, readChosen(parameters), policy)
   requireBinding(object, joseMac(plan))
   return {
-    sign: (data) => key.mac(plan, data),
-    verify: (data, mac) => andThen(key.mac(plan, data), (made) => sameTag(made, mac)),
+    sign: async (data) => key.mac(plan, data),
+    verify: async (data, mac) => sameTag(await key.mac(plan, data), mac),
   }
 }
 
@@ -248,7 +248,8 @@ function signatureWith(
   const plan = requireSignatureBinding(object, key.shape, asked)
   return {
     sign: (data) => key.sign(plan, { data }),
-    verify: (data, mac) => key.publicKey !== undefined && verifyOffLoop(key.publicKey, plan, { data }, mac),
+    verify: async (data, mac) =>
+      key.publicKey !== undefined && verifyOffLoop(key.publicKey, plan, { data }, mac),
   }
 }
 
