@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { andThen, type Failure, failure, type MaybePromise, toFailure } from '@warder/base'
+import { type Failure, failure } from '@warder/base'
 import { type BodyReservation, smallBodyBytes } from './body-budget.ts'
 import type { BodyMessage, BodySink } from './body-message.ts'
 import { emptyBody } from './request.ts'
@@ -16,8 +16,8 @@ export function announcesBody(message: IncomingMessage): boolean {
 /** The size of the body stays reserved, unless the body is refused or aborted. */
 export type BodyDone = (outcome: Uint8Array | Failure | typeof aborted) => void
 
-/** Throws or rejects with the reason why a large body is not read. */
-export type Admit = () => MaybePromise<void>
+/** Calls `refuse` with the reason why a large body is not read: at once, or while it is read. */
+export type Admit = (refuse: (why: Failure) => void) => void
 
 /**
  * Reads the whole body, at most `limit` bytes. A declared length over the limit is refused before anything is read;
@@ -108,17 +108,8 @@ class BodyReader implements BodySink {
   requestAdmission(): boolean {
     if (this.#admissionRequested) return true
     this.#admissionRequested = true
-    try {
-      andThen(
-        this.#admit(),
-        () => undefined,
-        (thrown) => this.#refuse(toFailure(thrown)),
-      )
-      return true
-    } catch (thrown) {
-      this.#refuse(toFailure(thrown))
-      return false
-    }
+    this.#admit((why) => this.#refuse(why))
+    return !this.#finished
   }
 
   #refuse(why: Failure): void {

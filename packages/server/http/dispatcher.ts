@@ -2,11 +2,11 @@ import { andThen, Failure, failure, type MaybePromise, toFailure } from '@warder
 import { activeTrace } from '@warder/outbound/http-client'
 import type { RequestBatcher } from '../net/request-batcher.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
-import { aborted, announcesBody, readBody } from './body.ts'
+import { type Admit, aborted, announcesBody, readBody } from './body.ts'
 import { type BodyBudget, BodyReservation, jsonCost } from './body-budget.ts'
 import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
-import { type CompiledOperation, validateInput } from './input.ts'
+import { type CompiledOperation, findLargeBody, validateInput, validateLargeInput } from './input.ts'
 import { type PreparedReply, prepareFailure, prepareFailureInShape, prepareReply } from './reply.ts'
 import { checkHead, isServerWide } from './request-head.ts'
 import type { Router } from './router.ts'
@@ -56,7 +56,7 @@ function begin<Services>(
   connection.reading++
   const cost = compiled.checkBody === undefined ? 1 : jsonCost
   const reservation = new BodyReservation(dispatcher.budget, exchange.request.clientAddress, cost)
-  const admitLarge = () => admitLargeBody(dispatcher, exchange, compiled)
+  const admitLarge: Admit = (refuse) => admitLargeBody(dispatcher, exchange, compiled, refuse)
   readBody(message, response, compiled.bodyLimit, reservation, admitLarge, (outcome) => {
     connection.reading--
     if (outcome === aborted) done(undefined)
@@ -75,12 +75,20 @@ function admitLargeBody<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
-): MaybePromise<void> {
-  return andThen(exchange.options.admit?.(compiled.operation.name), () => {
+  refuse: (why: Failure) => void,
+): void {
+  const admitted = (): MaybePromise<void> => {
     if (compiled.operation.access.public === true) return
     refuseCrossOriginRequest(dispatcher, exchange)
     return andThen(authenticate(exchange, compiled), requireAuthenticated)
-  })
+  }
+  const refuseThrown = (thrown: unknown): void => refuse(toFailure(thrown))
+  try {
+    const served = andThen(exchange.options.admit?.(compiled.operation.name), admitted)
+    andThen(served, () => undefined, refuseThrown)
+  } catch (thrown) {
+    refuseThrown(thrown)
+  }
 }
 
 function requireAuthenticated(principal: Principal | undefined): void {
@@ -170,8 +178,13 @@ function validate<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  const input = validateInput(compiled, exchange.request, exchange.parameters ?? noParameters)
-  return andThen(input, (valid) => authorize(exchange, compiled, valid))
+  const { request, parameters = noParameters } = exchange
+  const largeBody = findLargeBody(compiled, request)
+  if (largeBody === undefined)
+    return authorize(exchange, compiled, validateInput(compiled, request, parameters))
+  return validateLargeInput(compiled, largeBody, request, parameters).then((input) =>
+    authorize(exchange, compiled, input),
+  )
 }
 
 function authorize<Services>(

@@ -1,7 +1,6 @@
-import type { MaybePromise } from '@warder/base'
 import { failure } from '@warder/base'
 import Type from 'typebox'
-import type { Operation, OperationInput } from '../operations/types.ts'
+import type { LargeBody, Operation, OperationInput } from '../operations/types.ts'
 import { parseJsonBody } from './json-body.ts'
 import type { HttpRequest } from './request.ts'
 import { type Check, compileCheck } from './validation.ts'
@@ -43,24 +42,51 @@ export function validateInput<Services>(
   compiled: CompiledOperation<Services>,
   request: HttpRequest,
   parameters: Readonly<Record<string, string>>,
-): MaybePromise<OperationInput> {
-  compiled.checkPath?.(parameters)
-  const query = request.rawQuery === '' ? noMembers : readQuery(request)
-  compiled.checkQuery(query)
+): OperationInput {
+  const query = validateParameters(compiled, request, parameters)
   const { checkBody, operation } = compiled
   if (checkBody === undefined && operation.rawBody !== true) requireNoBody(request)
   if (checkBody === undefined || !holdsJson(operation, request))
     return { path: parameters, query, body: undefined }
-  const { largeBody } = operation
-  if (largeBody !== undefined && request.body.length >= largeBody.fromBytes) {
-    return largeBody.read(request.body).then(({ value, large }) => {
-      checkBody(value)
-      return { path: parameters, query, body: value, large }
-    })
-  }
   const body = parseJsonBody(request.body)
   checkBody(body)
   return { path: parameters, query, body }
+}
+
+/** How the body of this request is read outside of the event loop; undefined: it is not. */
+export function findLargeBody<Services>(
+  { checkBody, operation: { largeBody } }: CompiledOperation<Services>,
+  { body }: HttpRequest,
+): LargeBody | undefined {
+  return checkBody !== undefined && largeBody !== undefined && body.length >= largeBody.fromBytes
+    ? largeBody
+    : undefined
+}
+
+/** As `validateInput`, with a body that is read outside of the event loop. */
+export async function validateLargeInput<Services>(
+  compiled: CompiledOperation<Services>,
+  largeBody: LargeBody,
+  request: HttpRequest,
+  parameters: Readonly<Record<string, string>>,
+): Promise<OperationInput> {
+  const query = validateParameters(compiled, request, parameters)
+  holdsJson(compiled.operation, request)
+  const { value, large } = await largeBody.read(request.body)
+  compiled.checkBody?.(value)
+  return { path: parameters, query, body: value, large }
+}
+
+/** @returns the query @throws failure('bad_request') */
+function validateParameters<Services>(
+  { checkPath, checkQuery }: CompiledOperation<Services>,
+  request: HttpRequest,
+  parameters: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  checkPath?.(parameters)
+  const query = request.rawQuery === '' ? noMembers : readQuery(request)
+  checkQuery(query)
+  return query
 }
 
 /** RFC 9110 §9.3.1: the body of these methods has no meaning. */
