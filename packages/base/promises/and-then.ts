@@ -1,4 +1,11 @@
-/** A value, or a promise of it when it is not available yet. An available value is used in the same turn. */
+/**
+ * A value, or a promise of it when it is not available yet. An available value is used in the same turn: a request for a
+ * cached key passes the dispatcher without a promise, and its reply is written with those of its batch (`RequestBatcher`).
+ *
+ * It is for the path of such a request alone. `scripts/maybe-promises.test.ts` lists the files that may use it, each with
+ * its reason: the dispatcher, authentication, the access to keys and the caches beneath, encrypt, decrypt and MAC.
+ * Everything else is an `async` function; awaiting a value that is there is right, too.
+ */
 export type MaybePromise<T> = T | Promise<T>
 
 /**

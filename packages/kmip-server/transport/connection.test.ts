@@ -21,7 +21,7 @@ const turns = async (): Promise<void> => {
 /** A connection on which one message has come; no token is left until `allow`. */
 async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.POSITIVE_INFINITY) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const state = { allowed: false, answered: 0, now: 0 }
+  const state = { allowed: false, answered: 0, usedBytes: 0, now: 0 }
   const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const socket = Object.assign(stream, { setTimeout: () => stream }) as unknown as TLSSocket
   new KmipConnection(
@@ -32,7 +32,7 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
       engine: {
         async answer() {
           state.answered++
-          assert.equal(budget.used, message.length)
+          state.usedBytes = budget.used
           return new Uint8Array(8)
         },
       },
@@ -61,7 +61,7 @@ test('A message that waits for its token counts against what all connections may
   assert.deepEqual([budget.used, state.answered], [message.length, 0])
   state.allowed = true
   await tick()
-  assert.deepEqual([budget.used, state.answered], [0, 1])
+  assert.deepEqual([budget.used, state.usedBytes, state.answered], [0, message.length, 1])
 })
 
 test('What a message held while it waited is given back when its client goes, or may no longer ask', async (t) => {
@@ -90,4 +90,22 @@ test('A message is answered before its connection ends because what comes behind
   state.allowed = true
   await tick()
   assert.deepEqual([budget.used, state.answered, socket.writableEnded], [0, 1, true])
+})
+
+test('A connection with many messages lets others have their turn after sixteen of them', async (t) => {
+  const { state, socket, tick } = await waiting(t, { limit: 1 << 20, used: 0 })
+  state.allowed = true
+  await tick()
+  const before = state.answered
+  socket.push(Buffer.concat(Array(40).fill(message)))
+  const inTurn: number[] = []
+  for (let answered = before; answered < before + 40 && inTurn.length < 10; answered = state.answered) {
+    await new Promise((resolve) => setImmediate(resolve))
+    inTurn.push(state.answered - answered)
+  }
+  assert.equal(state.answered, before + 40)
+  assert.ok(
+    inTurn.every((count) => count <= 16),
+    String(inTurn),
+  )
 })
