@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { startAcme } from '@warder/authority/testing'
 import { findObject, type ManagedObject, type ObjectId } from '@warder/keys'
 import { Enumeration, enumeration, structure, Tag, textString } from '@warder/kmip-codec'
@@ -17,7 +17,6 @@ before(async () => {
   acme = await startAcme({ config: { transit_enabled: true } })
 })
 after(() => acme[Symbol.asyncDispose]())
-beforeEach(() => setRules({}))
 
 const comment = 'by rule'
 
@@ -121,6 +120,7 @@ const creations: readonly Creation[] = [
 
 for (const { name, makes, prepare } of creations) {
   test(`defaults that were set over KMIP complete ${name}`, async () => {
+    await setRules({})
     const create = await prepare()
     await setRules({ get: makes })
     const made = await listNew(async () => {
@@ -135,6 +135,7 @@ for (const { name, makes, prepare } of creations) {
 
   test(`constraints that were set over KMIP refuse ${name}, or permit it with what a default adds`, async () => {
     const need = makes.at(-1) as ObjectType
+    await setRules({})
     const create = await prepare()
     await setRules({ need })
     const refused = await listNew(async () => {
