@@ -72,8 +72,6 @@ function userNameProblem(name: string): string | undefined {
   }
 }
 
-export { peerSettings } from './peer-settings.ts'
-
 /** Settings of the key management service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const kmsSettings = {
   default_username: text({

@@ -1,6 +1,7 @@
 import { authDefaults, authSettings } from '@warder/auth/settings'
-import { kmsDefaults, kmsSettings, peerSettings } from '@warder/kms/settings'
+import { kmsDefaults, kmsSettings } from '@warder/kms/settings'
 import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/runtime/settings'
+import { peerSettings } from './peer-settings.ts'
 
 export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]
