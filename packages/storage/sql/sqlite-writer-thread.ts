@@ -1,14 +1,8 @@
 // The one writer of the file. Takes everything that waits on all ports and commits it with one fsync.
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { commitToFiles, openConnection, type PlainChange, Statements } from './sqlite-connection.ts'
+import { commitToFiles, openConnection, Statements } from './sqlite-connection.ts'
 import { watchDatabaseFiles } from './sqlite-files.ts'
-import {
-  type CommitAnswer,
-  type CommitMessage,
-  NumberedTexts,
-  type ProblemMessage,
-  toAnswer,
-} from './sqlite-messages.ts'
+import { type CommitAnswer, type CommitMessage, type ProblemMessage, toAnswer } from './sqlite-messages.ts'
 
 /** More than this many units wait for the next group, so that none waits for an endless one. */
 const maxGroupUnits = 512
@@ -19,25 +13,19 @@ const { path } = workerData as { readonly path: string }
 const db = openConnection(path, false)
 const statements = new Statements(db)
 const files = watchDatabaseFiles(path, notifyAll)
-const ports = new Map<MessagePort, NumberedTexts>()
+const ports = new Set<MessagePort>()
 
-interface Unit {
+interface Unit extends CommitMessage {
   readonly port: MessagePort
-  readonly id: number
-  readonly changes: readonly PlainChange[]
-}
-
-function toUnit(port: MessagePort, texts: NumberedTexts, message: CommitMessage): Unit {
-  return { port, id: message.id, changes: texts.toChanges(message) }
 }
 
 function take(): Unit[] {
   const waiting: Unit[] = []
-  for (const [port, texts] of ports) {
+  for (const port of ports) {
     while (waiting.length < maxGroupUnits) {
       const received = receiveMessageOnPort(port) as { message: CommitMessage } | undefined
       if (received === undefined) break
-      waiting.push(toUnit(port, texts, received.message))
+      waiting.push({ ...received.message, port })
     }
   }
   return waiting
@@ -46,7 +34,7 @@ function take(): Unit[] {
 /** Nothing can be written any more: the primary, and every serving thread. */
 function notifyAll(problem: string): void {
   const message: ProblemMessage = { problem }
-  for (const port of [parentPort, ...ports.keys()]) port?.postMessage(message)
+  for (const port of [parentPort, ...ports]) port?.postMessage(message)
 }
 
 const looking = setInterval(files.check, checkEveryMs)
@@ -77,15 +65,14 @@ parentPort?.on('message', (message: { port: MessagePort } | 'close') => {
     clearInterval(looking)
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
-    for (const port of ports.keys()) port.close()
+    for (const port of ports) port.close()
     parentPort?.close()
     return
   }
   const { port } = message
-  const texts = new NumberedTexts()
-  ports.set(port, texts)
+  ports.add(port)
   const problem = files.problem()
   if (problem !== undefined) port.postMessage({ problem } satisfies ProblemMessage)
   port.on('close', () => ports.delete(port))
-  port.on('message', (message: CommitMessage) => commitAll(toUnit(port, texts, message)))
+  port.on('message', (message: CommitMessage) => commitAll({ ...message, port }))
 })

@@ -12,7 +12,7 @@ import {
   type UnitOutcome,
 } from './sqlite-connection.ts'
 import { createDatabaseFile, type DatabaseFiles, watchDatabaseFiles } from './sqlite-files.ts'
-import { type CommitAnswer, fromAnswer, type ProblemMessage, TextNumbers } from './sqlite-messages.ts'
+import { type CommitAnswer, type CommitMessage, fromAnswer, type ProblemMessage } from './sqlite-messages.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
@@ -181,7 +181,6 @@ function settle(waiting: Waiting, outcome: UnitOutcome, errors: ErrorCount): voi
 
 function createRemoteWriter(port: MessagePort, onCommitted: () => void, errors: ErrorCount): Writer {
   const waiting = new Map<number, Waiting>()
-  const numbers = new TextNumbers()
   let next = 0
   let closed = false
   let problem: string | undefined
@@ -212,7 +211,7 @@ function createRemoteWriter(port: MessagePort, onCommitted: () => void, errors: 
           return reject(new StorageUnavailable('too many commits wait for the writer'))
         const id = next++
         // A message that cannot be sent gets no answer.
-        numbers.send(id, toPlainChanges(changes), (message) => port.postMessage(message))
+        port.postMessage({ id, changes: toPlainChanges(changes) } satisfies CommitMessage)
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })
       }),
