@@ -48,87 +48,113 @@ export interface DataKeysOptions {
 }
 
 export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> {
-  const { db, service, clock, wrapping } = options
-  const sealsPerKey = options.sealsPerKey ?? defaultSealsPerKey
-  const keys = new Map<string, KeyObject>()
-  let newest: (DataKey & { readonly createdAt: number }) | undefined
-  let sealed = 0
-  let version = options.version
-  let renewing = false
-  let lookedAt = Number.NEGATIVE_INFINITY
-  /** Ends when the last look did, well or not. */
-  let looked: Promise<void> = Promise.resolve()
-  let next: Promise<void> | undefined
+  const keys = new OpenDataKeys(options)
+  await keys.open()
+  return keys
+}
 
-  const load = async (): Promise<void> => {
+class OpenDataKeys implements DataKeys {
+  readonly #options: DataKeysOptions
+  readonly #sealsPerKey: number
+  readonly #keys = new Map<string, KeyObject>()
+  #newest: (DataKey & { readonly createdAt: number }) | undefined
+  /** Values that the newest key has sealed. */
+  #sealed = 0
+  #version: number
+  #renewing = false
+  /** When the last load ended. Monotonic. */
+  #loadedAt = Number.NEGATIVE_INFINITY
+  /** Ends when the last load did, well or not. */
+  #loaded: Promise<void> = Promise.resolve()
+  /** A load that has not begun. */
+  #next: Promise<void> | undefined
+
+  constructor(options: DataKeysOptions) {
+    this.#options = options
+    this.#sealsPerKey = options.sealsPerKey ?? defaultSealsPerKey
+    this.#version = options.version
+  }
+
+  async open(): Promise<void> {
+    const { clock } = this.#options
+    await this.#load()
+    if (this.#newest === undefined) throw new Error('this root key decrypts no data key of the database')
+    if (clock.now() - this.#newest.createdAt > renewAfterMs) await this.#renew()
+  }
+
+  forSealing(): DataKey {
+    this.#sealed += 1
+    if (this.#sealed > this.#sealsPerKey) this.#renewSoon()
+    return this.#newest as DataKey
+  }
+
+  get(id: string): KeyObject | undefined {
+    return this.#keys.get(id)
+  }
+
+  async find(id: string): Promise<KeyObject | undefined> {
+    await this.#loaded
+    if (!this.#keys.has(id)) {
+      this.#next ??= this.#reload()
+      await this.#next
+    }
+    return this.#keys.get(id)
+  }
+
+  async #load(): Promise<void> {
+    const { db, service, wrapping } = this.#options
     for (const row of await db.all(readDataKeys, [])) {
-      if (keys.has(row.id)) continue
+      if (this.#keys.has(row.id)) continue
       const key = unwrap(wrapping, service, row)
       // Made by a process that was started after the root key changed: this one has to be started again to read it.
       if (key === undefined) continue
-      keys.set(row.id, key)
+      this.#keys.set(row.id, key)
       // Rows come in order of age: the newest seals.
-      newest = { id: Buffer.from(row.id, 'hex'), key, createdAt: row.created_at }
-      sealed = 0
+      this.#newest = { id: Buffer.from(row.id, 'hex'), key, createdAt: row.created_at }
+      this.#sealed = 0
     }
   }
+
   /** Callers share a load that has not begun; a load that has begun may miss the key. */
-  const reload = async (): Promise<void> => {
-    await looked
-    const early = lookedAt + minReloadMs - clock.monotonic()
+  async #reload(): Promise<void> {
+    const { clock } = this.#options
+    await this.#loaded
+    const early = this.#loadedAt + minReloadMs - clock.monotonic()
     if (early > 0) await wait(early)
-    next = undefined
-    const loading = load().finally(() => {
-      lookedAt = clock.monotonic()
+    this.#next = undefined
+    const loading = this.#load().finally(() => {
+      this.#loadedAt = clock.monotonic()
     })
-    looked = loading.catch(() => undefined)
+    this.#loaded = loading.catch(() => undefined)
     await loading
   }
-  const renew = async (): Promise<void> => {
+
+  #renewSoon(): void {
+    if (this.#renewing) return
+    this.#renewing = true
+    // When the database cannot be written now, the next attempt follows after the same number of values.
+    const allowRenewal = (): void => {
+      this.#renewing = false
+      this.#sealed = 0
+    }
+    this.#renew().then(allowRenewal, allowRenewal)
+  }
+
+  async #renew(): Promise<void> {
+    const { db, service, clock, wrapping } = this.#options
     const id = randomBytes(16).toString('hex')
     const bytes = randomBytes(32)
     const wrapped = sealWith(wrapping, noId, encodeContext(service, toDataKeyContext(id)), bytes)
     bytes.fill(0)
     try {
       // The guard lets one process win, and none that still has the root key of before a rotation.
-      await db.commit([guardRootKey(version), addDataKey(id, wrapped, clock.now())])
+      await db.commit([guardRootKey(this.#version), addDataKey(id, wrapped, clock.now())])
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
     }
     const row = await db.get(readRootKeyRow, rootKeyParameters)
-    if (row !== undefined && opensCheckValue(wrapping, service, row.check_value)) version = row.version
-    await load()
-  }
-  const renewSoon = (): void => {
-    if (renewing) return
-    renewing = true
-    // When the database cannot be written now, the next attempt follows after the same number of values.
-    const allowRenewal = (): void => {
-      renewing = false
-      sealed = 0
-    }
-    renew().then(allowRenewal, allowRenewal)
-  }
-
-  await load()
-  if (newest === undefined) throw new Error('this root key decrypts no data key of the database')
-  if (clock.now() - newest.createdAt > renewAfterMs) await renew()
-
-  return {
-    forSealing() {
-      sealed += 1
-      if (sealed > sealsPerKey) renewSoon()
-      return newest as DataKey
-    },
-    get: (id) => keys.get(id),
-    async find(id) {
-      await looked
-      if (!keys.has(id)) {
-        next ??= reload()
-        await next
-      }
-      return keys.get(id)
-    },
+    if (row !== undefined && opensCheckValue(wrapping, service, row.check_value)) this.#version = row.version
+    await this.#load()
   }
 }
 
