@@ -53,7 +53,7 @@ export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): En
   const words = new Uint32Array(memory)
   const slots = (words.length - headerWords) / slotWords
   const mask = slots - 1
-  const at = (slot: number): number => headerWords + (slot & mask) * slotWords
+  const at = (slot: number): number => toPlace(slot, mask)
   const home = ({ low }: Key): number => low & mask
   let swept = 0
 
@@ -70,24 +70,6 @@ export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): En
     Atomics.add(words, version, 1)
     work()
     Atomics.add(words, version, 1)
-  }
-
-  function remove(place: number): void {
-    let hole = place
-    let slot = (place - headerWords) / slotWords
-    for (;;) {
-      slot = (slot + 1) & mask
-      const next = at(slot)
-      if (words[next + 2] === 0) break
-      const from = (words[next + 1] ?? 0) & mask
-      const holeSlot = (hole - headerWords) / slotWords
-      // It may move back only as far as its home.
-      if (((slot - from) & mask) < ((slot - holeSlot) & mask)) continue
-      words.copyWithin(hole, next, next + slotWords)
-      hole = next
-    }
-    words.fill(0, hole, hole + slotWords)
-    words[count] = (words[count] ?? 0) - 1
   }
 
   return {
@@ -118,7 +100,7 @@ export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): En
       for (let slot = swept; slot < end; ) {
         const until = words[at(slot) + 2] ?? 0
         // An entry that moves into its place is checked, too.
-        if (until !== 0 && until <= now) change(() => remove(at(slot)))
+        if (until !== 0 && until <= now) change(() => remove(words, mask, at(slot)))
         else slot++
       }
       swept = end === slots ? 0 : end
@@ -130,6 +112,30 @@ export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): En
       return Atomics.load(words, generation)
     },
   }
+}
+
+/** Index of the first word of a slot. */
+function toPlace(slot: number, mask: number): number {
+  return headerWords + (slot & mask) * slotWords
+}
+
+/** Moves the entries behind it back. @param mask the number of slots less one */
+function remove(words: Uint32Array, mask: number, place: number): void {
+  let hole = place
+  let slot = (place - headerWords) / slotWords
+  for (;;) {
+    slot = (slot + 1) & mask
+    const next = toPlace(slot, mask)
+    if (words[next + 2] === 0) break
+    const from = (words[next + 1] ?? 0) & mask
+    const holeSlot = (hole - headerWords) / slotWords
+    // It may move back only as far as its home.
+    if (((slot - from) & mask) < ((slot - holeSlot) & mask)) continue
+    words.copyWithin(hole, next, next + slotWords)
+    hole = next
+  }
+  words.fill(0, hole, hole + slotWords)
+  words[count] = (words[count] ?? 0) - 1
 }
 
 /** Keys of a set. Ids of sessions are random themselves; everything else is hashed with the seed of the set. */
