@@ -65,8 +65,11 @@ export function appToken({
   /** A request with a large body is authenticated twice, but counts as one use. */
   const used = new WeakMap<IncomingRequest, Answer>()
   const places = new ClientLimiter(maxLookups, 'too many tokens are being looked up')
-  const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
-  const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
+  const service: LookupService = {
+    outbound,
+    address: `${url.replace(/\/+$/, '')}/auth/token/lookup-self`,
+    peer: peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') })),
+  }
 
   return (request) => {
     const token = readAppToken(request)
@@ -100,7 +103,7 @@ export function appToken({
   }
 
   function hold(token: string, clientAddress: string): Promise<Answer> {
-    return places.hold(clientAddress, () => lookUp(token, clientAddress))
+    return places.hold(clientAddress, () => lookUp(service, token, clientAddress))
   }
 
   function ask(key: string, token: string, clientAddress: string, position: number): Promise<Answer> {
@@ -118,24 +121,36 @@ export function appToken({
     asking.set(key, { position, answer })
     return answer
   }
+}
 
-  async function lookUp(token: string, clientAddress: string): Promise<Answer> {
-    const told = peer === undefined ? {} : { 'X-Forwarded-For': clientAddress, ...peer }
-    const answer = await outbound
-      .get(address, { headers: { 'X-Secret-Token': token, ...told } })
-      .catch((cause: unknown) => {
-        throw failure('overloaded', 'the authentication service does not answer', {
-          cause,
-          retryAfterSeconds: 1,
-        })
+/** The authentication service. */
+interface LookupService {
+  readonly outbound: Outbound
+  readonly address: string
+  /** Headers that make it trust the client address; undefined: it is another service. */
+  readonly peer: Readonly<Record<string, string>> | undefined
+}
+
+async function lookUp(
+  { outbound, address, peer }: LookupService,
+  token: string,
+  clientAddress: string,
+): Promise<Answer> {
+  const told = peer === undefined ? {} : { 'X-Forwarded-For': clientAddress, ...peer }
+  const answer = await outbound
+    .get(address, { headers: { 'X-Secret-Token': token, ...told } })
+    .catch((cause: unknown) => {
+      throw failure('overloaded', 'the authentication service does not answer', {
+        cause,
+        retryAfterSeconds: 1,
       })
-    if (answer.status === 401 || answer.status === 403) throw unauthorized('the app token is not valid')
-    if (answer.status !== 200) {
-      throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
-    }
-    const { entity, ...rest } = subjectIn(answer.body)
-    return { entity, principal: principalNamed(`app:${entity}`, 'app_token'), ...rest }
+    })
+  if (answer.status === 401 || answer.status === 403) throw unauthorized('the app token is not valid')
+  if (answer.status !== 200) {
+    throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
   }
+  const { entity, ...rest } = subjectIn(answer.body)
+  return { entity, principal: principalNamed(`app:${entity}`, 'app_token'), ...rest }
 }
 
 /** @throws failure('unauthorized') outside of the addresses of the token */

@@ -39,7 +39,7 @@ interface Vouched {
  * checks whether the session was ended or its user deleted.
  */
 export function authVerifier(options: AuthVerifierOptions): Extractor {
-  const { keys, isIssuer, realm, realmWithoutAudience, clock, ended, names } = options
+  const { keys, isIssuer, realm, clock, ended, names } = options
   const cache = createTokenCache<Vouched>({ capacity: maxTokens, clock })
 
   async function verify(token: string): Promise<Principal> {
@@ -57,7 +57,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
       )
       // Checked after the signature, so that only clients with a signed token cause a fetch of the issuers.
       if ((await isIssuer?.(claims.iss)) === false) throw new JwtRejected('another issuer')
-      const tokenRealm = readRealm(claims)
+      const tokenRealm = readRealm(options, claims)
       const principal = principalNamed(
         userName(tokenRealm, String(claims.sub), realm),
         'auth_verifier',
@@ -77,42 +77,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
   /** @throws failure('unauthorized') when the session has ended; failure('overloaded') when that is not known now */
   async function live(vouched: Vouched): Promise<Principal> {
     await ended?.requireCurrent()
-    return requireNotEnded(vouched)
-  }
-
-  function requireNotEnded(vouched: Vouched): Principal {
-    if (ended === undefined) return vouched.principal
-    const { generation } = ended
-    if (vouched.generation !== generation) {
-      const { sessionId, subjectId } = vouched
-      if (typeof sessionId === 'string' && ended.hasSession(sessionId))
-        throw unauthorized('the session has ended')
-      if (typeof subjectId === 'string' && ended.hasPerson(subjectId))
-        throw unauthorized('the user of the session is gone')
-      vouched.generation = generation
-    }
-    return vouched.principal
-  }
-
-  /** The realm of a token with a valid signature. @throws JwtRejected for a realm that is not accepted */
-  function readRealm({ aud, as_rid: claimed }: Readonly<Record<string, unknown>>): string {
-    const named = typeof claimed === 'string' ? claimed : undefined
-    if (aud === undefined) {
-      if (realmWithoutAudience === undefined) throw new JwtRejected('no audience')
-      if (named !== undefined && named !== realmWithoutAudience) throw new JwtRejected('another realm')
-      return realmWithoutAudience
-    }
-    const audiences = (Array.isArray(aud) ? aud : [aud]).filter((one) => typeof one === 'string')
-    if (audiences.length === 0) throw new JwtRejected('no audience')
-    if (realm !== undefined) {
-      if (!audiences.includes(realm)) throw new JwtRejected('another audience')
-      if (named !== undefined && named !== realm) throw new JwtRejected('another realm')
-      return realm
-    }
-    // A token without a realm claim has exactly one audience, which is the realm.
-    const only = named ?? (audiences.length === 1 ? audiences[0] : undefined)
-    if (only === undefined || !isRealmId(only)) throw new JwtRejected('no realm')
-    return only
+    return requireNotEnded(ended, vouched)
   }
 
   return (request) => {
@@ -121,6 +86,45 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
     const known = cache.get(token, request.connection)
     if (known === undefined) return verify(token)
     // In this turn of the event loop, as for nearly all requests.
-    return ended === undefined || ended.isCurrent() ? requireNotEnded(known) : live(known)
+    return ended === undefined || ended.isCurrent() ? requireNotEnded(ended, known) : live(known)
   }
+}
+
+/** @throws failure('unauthorized') when the session has ended */
+function requireNotEnded(ended: Ended | undefined, vouched: Vouched): Principal {
+  if (ended === undefined) return vouched.principal
+  const { generation } = ended
+  if (vouched.generation !== generation) {
+    const { sessionId, subjectId } = vouched
+    if (typeof sessionId === 'string' && ended.hasSession(sessionId))
+      throw unauthorized('the session has ended')
+    if (typeof subjectId === 'string' && ended.hasPerson(subjectId))
+      throw unauthorized('the user of the session is gone')
+    vouched.generation = generation
+  }
+  return vouched.principal
+}
+
+/** The realm of a token with a valid signature. @throws JwtRejected for a realm that is not accepted */
+function readRealm(
+  { realm, realmWithoutAudience }: AuthVerifierOptions,
+  { aud, as_rid: claimed }: Readonly<Record<string, unknown>>,
+): string {
+  const named = typeof claimed === 'string' ? claimed : undefined
+  if (aud === undefined) {
+    if (realmWithoutAudience === undefined) throw new JwtRejected('no audience')
+    if (named !== undefined && named !== realmWithoutAudience) throw new JwtRejected('another realm')
+    return realmWithoutAudience
+  }
+  const audiences = (Array.isArray(aud) ? aud : [aud]).filter((one) => typeof one === 'string')
+  if (audiences.length === 0) throw new JwtRejected('no audience')
+  if (realm !== undefined) {
+    if (!audiences.includes(realm)) throw new JwtRejected('another audience')
+    if (named !== undefined && named !== realm) throw new JwtRejected('another realm')
+    return realm
+  }
+  // A token without a realm claim has exactly one audience, which is the realm.
+  const only = named ?? (audiences.length === 1 ? audiences[0] : undefined)
+  if (only === undefined || !isRealmId(only)) throw new JwtRejected('no realm')
+  return only
 }
