@@ -1,3 +1,4 @@
+import type { EventLoopUtilization } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import type { Logger } from '@warder/base'
 import { Pulse, watchBeats } from '@warder/base'
@@ -35,99 +36,128 @@ const answerWithinMs = 2_000
 
 /** Starts one worker thread: own event loop, own connections, the service built inside it. */
 export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
-  const ports = [start.audit?.port, start.writer].filter((port) => port !== undefined)
-  const thread = new Worker(new URL('./worker-thread.ts', import.meta.url), {
+  return new WorkerThread(start, log)
+}
+
+class WorkerThread implements WorkerHandle {
+  readonly index: number
+  readonly listening: Promise<number>
+  readonly gone: Promise<number>
+  readonly #start: WorkerStart
+  readonly #log: Logger
+  readonly #thread: Worker
+  readonly #questions = new Map<number, (metrics: unknown) => void>()
+  #nextQuestion = 0
+  #before: EventLoopUtilization
+  readonly #drained = Promise.withResolvers<void>()
+  #unwatch = (): void => undefined
+
+  constructor(start: WorkerStart, log: Logger) {
+    this.index = start.index
+    this.#start = start
+    this.#log = log
+    this.#thread = createThread(start)
+    this.gone = new Promise((resolve) =>
+      this.#thread.once('exit', (code) => {
+        this.#unwatch()
+        resolve(code)
+      }),
+    )
+    this.listening = new Promise((resolve, reject) => this.#receive(resolve, reject))
+    this.listening.catch(() => undefined)
+    this.#before = this.#thread.performance.eventLoopUtilization()
+  }
+
+  setTls(tls: TlsMaterials): void {
+    this.#post({ type: 'tls', tls })
+  }
+
+  busy(): number {
+    const { performance } = this.#thread
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, this.#before)
+    this.#before = now
+    return utilization
+  }
+
+  spread(share: number): void {
+    this.#post({ type: 'spread', share })
+  }
+
+  metrics(): Promise<unknown> {
+    return new Promise((resolve) => {
+      const id = this.#nextQuestion++
+      const timer = setTimeout(() => answer(undefined), answerWithinMs)
+      const answer = (metrics: unknown): void => {
+        clearTimeout(timer)
+        this.#questions.delete(id)
+        resolve(metrics)
+      }
+      this.#questions.set(id, answer)
+      this.#post({ type: 'metrics', id })
+    })
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    this.#post({ type: 'drain', timeoutMs })
+    const late = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs + answerWithinMs).unref())
+    await Promise.race([this.#drained.promise, this.gone, late])
+    await this.#thread.terminate()
+  }
+
+  /** Receives the messages of the thread. @param resolve with its port, when it listens */
+  #receive(resolve: (port: number) => void, reject: (reason: unknown) => void): void {
+    const thread = this.#thread
+    thread.on('message', (message: FromWorker) => {
+      if (message.type === 'listening') {
+        this.#watch(message.operations)
+        resolve(message.port)
+      } else if (message.type === 'failed') {
+        reject(new WorkerStartFailed(message.message, message.startup))
+        // Resources that were opened before the failure would keep the thread alive.
+        void thread.terminate()
+      } else if (message.type === 'drained') this.#drained.resolve()
+      else this.#questions.get(message.id)?.(message.metrics)
+    })
+    thread.once('error', (error) => {
+      this.#log.error({ worker: this.index, error }, 'a worker thread failed')
+      reject(error)
+    })
+    thread.once('exit', (code) => reject(new Error(`the worker thread ended with code ${code}`)))
+  }
+
+  /** Watches the thread once it listens: loading modules at the start may take longer. */
+  #watch(operations: readonly string[]): void {
+    const seconds = this.#start.launch.config.watchdog_seconds
+    if (seconds === 0) return
+    const pulse = new Pulse(this.#start.pulse)
+    this.#unwatch = watchBeats({
+      limitMs: seconds * 1000,
+      beats: () => pulse.beats(),
+      onStalled: () => {
+        const operation = operations[pulse.lastOperation()] ?? 'none'
+        this.#log.error(
+          { worker: this.index, seconds, last_operation: operation },
+          'the event loop of a worker does not respond: the worker is terminated',
+        )
+        void this.#thread.terminate()
+      },
+    })
+  }
+
+  #post(message: ToWorker): void {
+    this.#thread.postMessage(message)
+  }
+}
+
+function createThread(start: WorkerStart): Worker {
+  return new Worker(new URL('./worker-thread.ts', import.meta.url), {
     name: `warder-${start.index}`,
     workerData: start,
-    transferList: ports,
+    transferList: [start.audit?.port, start.writer].filter((port) => port !== undefined),
     // Requests create short-lived objects: with a larger nursery they are collected less often.
     resourceLimits: { maxYoungGenerationSizeMb: 48 },
     stdout: false,
     stderr: false,
   })
-  const questions = new Map<number, (metrics: unknown) => void>()
-  let nextQuestion = 0
-  let drained: (() => void) | undefined
-  let unwatch = (): void => undefined
-  /** Watches the thread once it listens: loading modules at the start may take longer. */
-  const watch = (operations: readonly string[]): void => {
-    const seconds = start.launch.config.watchdog_seconds
-    if (seconds === 0) return
-    const pulse = new Pulse(start.pulse)
-    unwatch = watchBeats({
-      limitMs: seconds * 1000,
-      beats: () => pulse.beats(),
-      onStalled() {
-        const operation = operations[pulse.lastOperation()] ?? 'none'
-        log.error(
-          { worker: start.index, seconds, last_operation: operation },
-          'the event loop of a worker does not respond: the worker is terminated',
-        )
-        void thread.terminate()
-      },
-    })
-  }
-  const gone = new Promise<number>((resolve) =>
-    thread.once('exit', (code) => {
-      unwatch()
-      resolve(code)
-    }),
-  )
-  const listening = new Promise<number>((resolve, reject) => {
-    // Resources that were opened before the failure would keep the thread alive.
-    const fail = (reason: WorkerStartFailed): void => {
-      reject(reason)
-      void thread.terminate()
-    }
-    thread.on('message', (message: FromWorker) => {
-      if (message.type === 'listening') {
-        watch(message.operations)
-        resolve(message.port)
-      } else if (message.type === 'failed') fail(new WorkerStartFailed(message.message, message.startup))
-      else if (message.type === 'drained') drained?.()
-      else questions.get(message.id)?.(message.metrics)
-    })
-    thread.once('error', (error) => {
-      log.error({ worker: start.index, error }, 'a worker thread failed')
-      reject(error)
-    })
-    thread.once('exit', (code) => reject(new Error(`the worker thread ended with code ${code}`)))
-  })
-  listening.catch(() => undefined)
-  const post = (message: ToWorker): void => thread.postMessage(message)
-  let before = thread.performance.eventLoopUtilization()
-  return {
-    index: start.index,
-    listening,
-    gone,
-    setTls: (tls) => post({ type: 'tls', tls }),
-    busy() {
-      const now = thread.performance.eventLoopUtilization()
-      const { utilization } = thread.performance.eventLoopUtilization(now, before)
-      before = now
-      return utilization
-    },
-    spread: (share) => post({ type: 'spread', share }),
-    metrics: () =>
-      new Promise((resolve) => {
-        const id = nextQuestion++
-        const timer = setTimeout(() => answer(undefined), answerWithinMs)
-        const answer = (metrics: unknown): void => {
-          clearTimeout(timer)
-          questions.delete(id)
-          resolve(metrics)
-        }
-        questions.set(id, answer)
-        post({ type: 'metrics', id })
-      }),
-    async drain(timeoutMs) {
-      const answered = new Promise<void>((resolve) => {
-        drained = resolve
-      })
-      post({ type: 'drain', timeoutMs })
-      const late = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs + answerWithinMs).unref())
-      await Promise.race([answered, gone, late])
-      await thread.terminate()
-    },
-  }
 }
