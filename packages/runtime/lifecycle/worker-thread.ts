@@ -14,7 +14,7 @@ import {
   type TokenBuckets,
   traceDatabase,
 } from '@warder/server'
-import { type Database, openSeal } from '@warder/storage'
+import { type Database, openSeal, type RootKey } from '@warder/storage'
 import { createLogger } from '../telemetry/logger.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { releaseMemoryWhenIdle } from '../threads/release-memory.ts'
@@ -50,12 +50,49 @@ interface Running {
 }
 
 async function run(): Promise<Running> {
+  const definition = await loadDefinition()
+  const { name } = definition
+  const opened = await openEnvironment(name)
+  const { environment } = opened
+  const service = await definition.build(environment)
+  const rateLimiter = createRateLimiter()
+  const operations = withDiagnostics(service, name, environment)
+  const server = createServer({ ...service, operations }, name, environment, rateLimiter)
+  metrics.gauge('requests_in_flight', 'Requests in progress.', () => server.inFlight())
+  const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
+  const socket = await listenBeside(service, rateLimiter)
+  if (config.watchdog_seconds > 0) pulse.start(config.watchdog_seconds * 1000)
+  releaseMemoryWhenIdle()
+  send({ type: 'listening', port, operations: operations.map((operation) => operation.name) })
+  return {
+    server,
+    socket,
+    async stop() {
+      await service.close?.()
+      await closeEnvironment(opened)
+    },
+  }
+}
+
+async function loadDefinition(): Promise<ServiceDefinition<unknown, unknown>> {
   const module = (await import(launch.module)) as Record<string, ServiceDefinition<unknown, unknown>>
   const definition = module[launch.exportName]
   if (definition === undefined) throw new Error(`${launch.module} exports no ${launch.exportName}`)
+  return definition
+}
+
+/** What a worker opens before it builds its service. */
+interface Opened {
+  readonly environment: ServiceEnvironment<unknown>
+  readonly audit: AuditTrail & { close?(): void }
+  readonly tracing: ReturnType<typeof startTracing>
+}
+
+/** @param service its name */
+async function openEnvironment(service: string): Promise<Opened> {
   const log = createLogger({
     level: config.log_level,
-    service: definition.name,
+    service,
     onLost: () => metrics.count('log_lines_lost_total'),
   }).child({ worker: start.index })
   const outbound = createOutbound({
@@ -66,18 +103,13 @@ async function run(): Promise<Running> {
     endpoint: config.otlp_endpoint,
     percent: config.otlp_trace_percent,
     // The primary's metrics are those of thread 0, a worker's those behind it.
-    ...{ service: definition.name, version: launch.version, node: start.node, thread: start.index + 1 },
+    ...{ service, version: launch.version, node: start.node, thread: start.index + 1 },
     ...{ outbound, clock, log, metrics },
   })
   const connected = await connect(start.database, start.writer, log)
   const db = tracing === undefined ? connected : traceDatabase(connected)
   databaseMetrics(metrics, db)
-  const rootKeys = start.rootKeys.map((key) =>
-    key.kind === 'key'
-      ? ({ kind: 'key', from: key.from, key: new Secret(key.bytes) } as const)
-      : ({ kind: 'passphrase', from: key.from, passphrase: new Secret(key.bytes) } as const),
-  )
-  const seal = await openSeal({ db, rootKeys, service: definition.name, clock })
+  const seal = await openSeal({ db, rootKeys: readRootKeys(), service, clock })
   const commits = config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined
   const audit: AuditTrail & { close?(): void } =
     start.audit === undefined ? noAudit : createAuditClient(start.audit, config.audit_failure_mode, commits)
@@ -98,13 +130,36 @@ async function run(): Promise<Running> {
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     rateMemory: start.rateMemory,
   }
-  const service = await definition.build(environment)
-  const rateLimiter = createRateLimiter()
-  const operations = withDiagnostics(service, definition.name, environment)
-  const operationIndexes = new Map(operations.map(({ name }, place) => [name, place]))
+  return { environment, audit, tracing }
+}
+
+function readRootKeys(): readonly RootKey[] {
+  return start.rootKeys.map((key) =>
+    key.kind === 'key'
+      ? ({ kind: 'key', from: key.from, key: new Secret(key.bytes) } as const)
+      : ({ kind: 'passphrase', from: key.from, passphrase: new Secret(key.bytes) } as const),
+  )
+}
+
+async function closeEnvironment({ environment, audit, tracing }: Opened): Promise<void> {
+  await tracing?.stop()
+  await audit.flush()
+  audit.close?.()
+  await environment.db.close()
+}
+
+function createServer(
+  service: ServiceInstance<unknown>,
+  name: string,
+  environment: ServiceEnvironment<unknown>,
+  rateLimiter: TokenBuckets | undefined,
+): ServiceServer {
+  const { audit, db, log, tracer } = environment
+  const { operations } = service
+  const operationIndexes = new Map(operations.map((operation, index) => [operation.name, index]))
   const server = createServiceServer<unknown>({
     operations,
-    onBegin: (name) => pulse.recordOperation(operationIndexes.get(name) ?? -1),
+    onBegin: (operation) => pulse.recordOperation(operationIndexes.get(operation) ?? -1),
     services: service.services,
     authenticate: service.authenticate,
     admit: service.admit,
@@ -112,9 +167,9 @@ async function run(): Promise<Running> {
     commit: db.commit,
     log,
     metrics,
-    tracer: tracing?.tracer,
+    tracer,
     clock,
-    serviceName: definition.name,
+    serviceName: name,
     tls: tls.current().https,
     clientAuthorities: tls.current().clientAuthorities,
     partnerHosts: service.partnerHosts,
@@ -135,24 +190,7 @@ async function run(): Promise<Running> {
   tls.follow(({ https, clientAuthorities }) => {
     if (https !== undefined) server.setTls(https, clientAuthorities)
   })
-  metrics.gauge('requests_in_flight', 'Requests in progress.', () => server.inFlight())
-  const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
-  const socket = await listenBeside(service, rateLimiter)
-  const names = operations.map(({ name }) => name)
-  if (config.watchdog_seconds > 0) pulse.start(config.watchdog_seconds * 1000)
-  releaseMemoryWhenIdle()
-  send({ type: 'listening', port, operations: names })
-  return {
-    server,
-    socket,
-    async stop() {
-      await service.close?.()
-      await tracing?.stop()
-      await audit.flush()
-      audit.close?.()
-      await db.close()
-    },
-  }
+  return server
 }
 
 /** The buckets that all workers and both listeners share; undefined = no limit. */
