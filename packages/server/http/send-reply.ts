@@ -10,7 +10,7 @@ import { replyToFailure } from './dispatcher.ts'
 import type { Exchange } from './exchange.ts'
 import { responseHeaders } from './headers.ts'
 import { rememberRead } from './node-internals/list-verb.ts'
-import type { PrebuiltHeads } from './prebuilt-head.ts'
+import type { PrebuiltHeads } from './node-internals/prebuilt-head.ts'
 import type { PreparedReply } from './reply.ts'
 
 /** An unread body up to this size is discarded to keep the connection; a larger one ends the connection. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { defineOperation } from '../operations/define.ts'
-import { get } from '../operations/route.ts'
-import { live } from './fixtures/live.ts'
-import { secureWire } from './fixtures/wire.ts'
+import { defineOperation } from '../../operations/define.ts'
+import { get } from '../../operations/route.ts'
+import { live } from '../fixtures/live.ts'
+import { secureWire } from '../fixtures/wire.ts'
 
 const define = defineOperation<undefined>()
 const anyone = { name: 'public', public: true } as const

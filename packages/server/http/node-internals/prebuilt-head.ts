@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '@warder/base'
-import { securityHeaders } from './headers.ts'
-import { jsonType, type PreparedReply } from './reply.ts'
+import { securityHeaders } from '../headers.ts'
+import { jsonType, type PreparedReply } from '../reply.ts'
 
 /** Members in which node stores the head until it sends it before the body. */
 interface MadeHead {
@@ -11,7 +11,8 @@ interface MadeHead {
 /**
  * Writes the prebuilt head of the most common reply: JSON with status 200 and no headers of its own, on a connection that
  * stays open. The text equals that of `writeHead`, which validates every character of every header each time; here no value
- * comes from a request.
+ * comes from a request. A head costs 0.1 to 0.5 µs instead of 1.6 to 2.4 (30 runs in turn, 2026-11-27): 3 to 5 % of a small
+ * `encrypt`. Where node keeps its head elsewhere, `takesHead` leaves every reply to `writeHead`, and a test fails.
  */
 export interface PrebuiltHeads {
   /** @returns false when this reply needs `writeHead`; nothing was written */
