@@ -2,37 +2,32 @@ import { Buffer } from 'node:buffer'
 import type { ResponseItem } from '@warder/kmip-codec'
 import {
   decodeTtlv,
-  Enumeration,
   encodeTtlv,
-  enumeration,
   type OperationName,
   operationByName,
-  optional,
-  optionalName,
-  optionalStructure,
-  requireMember,
   requireType,
   structure,
   Tag,
-  textString,
-  valueByName,
-  valueName,
 } from '@warder/kmip-codec'
 import type { Seal } from '@warder/storage'
+import { field, payload, required } from '../payloads/payload.ts'
+
+/** The members of a stored answer. */
+const answerItem = payload({
+  status: required(field.named('ResultStatus')),
+  reason: field.named('ResultReason'),
+  message: field.text(Tag.ResultMessage),
+  payload: field.structure(Tag.ResponsePayload),
+})
 
 const place = (id: string) => ({ table: 'kmip_pending', row: id, column: 'result' })
 
 /** Encodes an answer for storage. It is sealed, since it may contain keys. */
 export function sealResult(seal: Seal, id: string, response: ResponseItem): Uint8Array {
-  const { status, reason, message, payload } = response
-  const bytes = encodeTtlv(
-    structure(Tag.BatchItem, [
-      enumeration(Tag.ResultStatus, valueByName('ResultStatus', status) ?? 1),
-      reason === undefined ? undefined : enumeration(Tag.ResultReason, Enumeration.ResultReason[reason]),
-      message === undefined ? undefined : textString(Tag.ResultMessage, message),
-      payload === undefined ? undefined : structure(Tag.ResponsePayload, payload),
-    ]),
-  )
+  const { status, reason, message, payload: members } = response
+  const whole = members && structure(Tag.ResponsePayload, members)
+  const kept = answerItem.encode({ status, reason, message, payload: whole })
+  const bytes = encodeTtlv(structure(Tag.BatchItem, kept))
   try {
     return seal.seal(place(id), bytes)
   } finally {
@@ -47,14 +42,11 @@ export async function decryptResult(
   operation: string,
   sealed: Uint8Array,
 ): Promise<Pick<ResponseItem, 'operation' | 'status' | 'reason' | 'message' | 'payload'>> {
-  const item = requireType(decodeTtlv(await seal.open(place(id), sealed)), 'Structure')
+  const item = answerItem.decode(requireType(decodeTtlv(await seal.open(place(id), sealed)), 'Structure'))
   return {
+    ...item,
     operation: operationByName(operation) as OperationName | undefined,
-    status:
-      valueName('ResultStatus', requireMember(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
-    reason: optionalName(item, Tag.ResultReason, 'ResultReason'),
-    message: optional(item, Tag.ResultMessage, 'TextString'),
-    payload: optionalStructure(item, Tag.ResponsePayload)?.value,
+    payload: item.payload?.value,
   }
 }
 

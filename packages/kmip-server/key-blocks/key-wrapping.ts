@@ -1,19 +1,6 @@
-import {
-  byteString,
-  Enumeration,
-  enumeration,
-  findMember,
-  optional,
-  optionalName,
-  optionalStructure,
-  type StructureNode,
-  structure,
-  Tag,
-  type TtlvNode,
-  textString,
-  type ValueName,
-} from '@warder/kmip-codec'
+import { type StructureNode, structure, Tag, type TtlvNode, type ValueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
+import { type Decoded, field, payload, repeated } from '../payloads/payload.ts'
 
 export type WrappingMethod = ValueName<'WrappingMethod'>
 export type EncodingOption = ValueName<'EncodingOption'>
@@ -44,19 +31,42 @@ export interface WrappingData extends Omit<WrappingSpecification, 'attributes'> 
   readonly iv: Uint8Array | undefined
 }
 
+const keyInformation = {
+  identifier: field.identifier(Tag.UniqueIdentifier),
+  parameters: field.structure(Tag.CryptographicParameters),
+}
+
+const commonFields = {
+  method: field.named('WrappingMethod'),
+  encryption: field.group(Tag.EncryptionKeyInformation, keyInformation),
+  mac: field.group(Tag.MACSignatureKeyInformation, keyInformation),
+}
+
+/** The members of a KeyWrappingSpecification. */
+export const specificationFields = {
+  ...commonFields,
+  attributes: repeated(field.node([Tag.AttributeName, Tag.AttributeReference], 'Attribute Reference')),
+  encoding: field.named('EncodingOption'),
+}
+
+const wrappingData = payload({
+  ...commonFields,
+  macSignature: field.bytes(Tag.MACSignature),
+  iv: field.bytes(Tag.IVCounterNonce),
+  encoding: field.named('EncodingOption'),
+})
+
 /** Maximum number of attributes that one request may wrap. */
 const maxAttributes = 64
 
-/** @throws KmipDecodeError, InvalidField, EncodingOptionError */
-export function readWrappingSpecification(node: StructureNode): WrappingSpecification {
-  const common = readCommon(node)
+/** @throws InvalidField, EncodingOptionError */
+export function readWrappingSpecification(given: Decoded<typeof specificationFields>): WrappingSpecification {
+  const common = checkCommon(given)
   if (encrypts(common) && common.encryption === undefined)
     throw kmipFailure('InvalidField', `EncryptionKeyInformation does not fit the method ${common.method}.`)
   if (authenticates(common) && common.mac === undefined)
     throw kmipFailure('InvalidField', `MACSignatureKeyInformation does not fit the method ${common.method}.`)
-  const attributes = node.value.filter(
-    ({ tag }) => tag === Tag.AttributeName || tag === Tag.AttributeReference,
-  )
+  const { attributes } = given
   if (attributes.length > maxAttributes)
     throw kmipFailure('InvalidField', 'Too many attributes are to be wrapped.')
   if (attributes.length > 0 && common.encoding === 'NoEncoding')
@@ -70,24 +80,20 @@ export function readWrappingSpecification(node: StructureNode): WrappingSpecific
  * @throws KmipDecodeError, InvalidField
  */
 export function readWrappingData(node: StructureNode): WrappingData {
-  return {
-    ...readCommon(node),
-    macSignature: optional(node, Tag.MACSignature, 'ByteString'),
-    iv: optional(node, Tag.IVCounterNonce, 'ByteString'),
-  }
+  const { macSignature, iv, ...given } = wrappingData.decode(node)
+  return { ...checkCommon(given), macSignature, iv }
 }
 
-function readCommon(node: StructureNode) {
-  const method = optionalName(node, Tag.WrappingMethod, 'WrappingMethod')
+function checkCommon(given: Decoded<typeof commonFields & Pick<typeof specificationFields, 'encoding'>>) {
+  const { method, encoding } = given
   if (method === undefined) throw kmipFailure('InvalidField', 'WrappingMethod is missing.')
-  const encryption = keyInformation(node, Tag.EncryptionKeyInformation)
-  const mac = keyInformation(node, Tag.MACSignatureKeyInformation)
+  const encryption = checkInformation(given.encryption)
+  const mac = checkInformation(given.mac)
   if (method === 'TR_31') throw kmipFailure('FeatureNotSupported', 'TR-31 key blocks are not supported.')
   if (method === 'MACSign' && encryption !== undefined)
     throw kmipFailure('InvalidField', `EncryptionKeyInformation does not fit the method ${method}.`)
   if (method === 'Encrypt' && mac !== undefined)
     throw kmipFailure('InvalidField', `MACSignatureKeyInformation does not fit the method ${method}.`)
-  const encoding = optionalName(node, Tag.EncodingOption, 'EncodingOption')
   return {
     method,
     encryption,
@@ -120,12 +126,13 @@ function authenticates({ method }: { readonly method: WrappingMethod }): boolean
   return method !== 'Encrypt'
 }
 
-function keyInformation(parent: StructureNode, tag: number): WrappingKeyInformation | undefined {
-  const node = optionalStructure(parent, tag)
-  if (node === undefined) return undefined
-  const identifier = findMember(node, Tag.UniqueIdentifier)
+function checkInformation(
+  given: Decoded<typeof keyInformation> | undefined,
+): WrappingKeyInformation | undefined {
+  if (given === undefined) return undefined
+  const { identifier, parameters } = given
   if (identifier === undefined) throw kmipFailure('InvalidField', 'The wrapping key is not named.')
-  return { identifier, parameters: optionalStructure(node, Tag.CryptographicParameters) }
+  return { identifier, parameters }
 }
 
 /** KeyWrappingData of a block that was wrapped here. @param identifiers of the keys, now as text */
@@ -133,16 +140,15 @@ export function writeWrappingData(
   data: WrappingData,
   identifiers: { readonly encryption: string | undefined; readonly mac: string | undefined },
 ): StructureNode {
-  const information = (tag: number, id: string | undefined, key: WrappingKeyInformation | undefined) =>
-    id === undefined ? undefined : structure(tag, [textString(Tag.UniqueIdentifier, id), key?.parameters])
-  return structure(Tag.KeyWrappingData, [
-    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod[data.method]),
-    information(Tag.EncryptionKeyInformation, identifiers.encryption, data.encryption),
-    information(Tag.MACSignatureKeyInformation, identifiers.mac, data.mac),
-    data.macSignature === undefined ? undefined : byteString(Tag.MACSignature, data.macSignature),
-    data.iv === undefined ? undefined : byteString(Tag.IVCounterNonce, data.iv),
-    data.encodingGiven
-      ? enumeration(Tag.EncodingOption, Enumeration.EncodingOption[data.encoding])
-      : undefined,
-  ])
+  const information = (identifier: string | undefined, key: WrappingKeyInformation | undefined) =>
+    identifier === undefined ? undefined : { identifier, parameters: key?.parameters }
+  const members = wrappingData.encode({
+    method: data.method,
+    encryption: information(identifiers.encryption, data.encryption),
+    mac: information(identifiers.mac, data.mac),
+    macSignature: data.macSignature,
+    iv: data.iv,
+    encoding: data.encodingGiven ? data.encoding : undefined,
+  })
+  return structure(Tag.KeyWrappingData, members)
 }

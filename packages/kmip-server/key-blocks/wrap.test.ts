@@ -14,11 +14,13 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import fc from 'fast-check'
+import { payload } from '../payloads/payload.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
 import { readKeyBlock } from './key-block.ts'
 import {
   readWrappingData,
   readWrappingSpecification,
+  specificationFields,
   type WrappingSpecification,
   writeWrappingData,
 } from './key-wrapping.ts'
@@ -316,6 +318,10 @@ test('a block with a wrapped key becomes the block of the key in clear', async (
   })
 })
 
+const specificationPayload = payload(specificationFields)
+const readSpecification = (...members: readonly TtlvNode[]) =>
+  readWrappingSpecification(specificationPayload.decode(structure(Tag.KeyWrappingSpecification, members)))
+
 test('a wrapping that does not fit its own words is refused by name', () => {
   const method = (name: keyof typeof Enumeration.WrappingMethod) =>
     enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod[name])
@@ -333,9 +339,6 @@ test('a wrapping that does not fit its own words is refused by name', () => {
     ['FeatureNotSupported', [method('TR_31'), key]],
     ['EncodingOptionError', [method('Encrypt'), key, none, name]],
   ]
-  for (const [reason, members] of cases)
-    assert.throws(() => readWrappingSpecification(structure(Tag.KeyWrappingSpecification, members)), {
-      code: reason,
-    })
+  for (const [reason, members] of cases) assert.throws(() => readSpecification(...members), { code: reason })
   assert.throws(() => readWrappingData(structure(Tag.KeyWrappingData, [key])), { code: 'InvalidField' })
 })

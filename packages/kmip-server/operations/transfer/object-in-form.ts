@@ -30,6 +30,7 @@ import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import { toKeyFormat } from '../../key-blocks/key-format.ts'
 import {
   readWrappingSpecification,
+  specificationFields,
   type WrappingSpecification,
   writeWrappingData,
 } from '../../key-blocks/key-wrapping.ts'
@@ -63,7 +64,7 @@ export const wantedRequest = payload({
   keyFormatType: field.code(Tag.KeyFormatType),
   keyWrapType: field.named('KeyWrapType'),
   keyCompressionType: field.named('KeyCompressionType'),
-  keyWrappingSpecification: field.structure(Tag.KeyWrappingSpecification),
+  keyWrappingSpecification: field.group(Tag.KeyWrappingSpecification, specificationFields),
 })
 
 /** @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
