@@ -10,10 +10,10 @@ import {
   Tag,
 } from '@warder/kmip-codec'
 import type { Seal } from '@warder/storage'
-import { field, payload, required } from '../payloads/payload.ts'
+import { definePayload, field, required } from '../payloads/payload.ts'
 
 /** The members of a stored answer. */
-const answerItem = payload({
+const answerItem = definePayload({
   status: required(field.named('ResultStatus')),
   reason: field.named('ResultReason'),
   message: field.text(Tag.ResultMessage),

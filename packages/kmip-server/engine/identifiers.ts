@@ -1,6 +1,6 @@
 import { type OperationName, Tag, type TtlvNode, valueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
-import { field, type GivenPayload, payload, required } from '../payloads/payload.ts'
+import { definePayload, field, type GivenPayload, required } from '../payloads/payload.ts'
 
 /**
  * Objects that earlier items of a batch created or found. Later items can use them without naming them (KMIP 2.1 §6.1,
@@ -69,9 +69,9 @@ export class BatchIdentifiers {
 export const namedObject = field.identifier(Tag.UniqueIdentifier)
 
 /** A request of nothing but its object. */
-export const objectRequest = payload({ uniqueIdentifier: namedObject })
+export const objectRequest = definePayload({ uniqueIdentifier: namedObject })
 
 /** A reply of nothing but the identifier of its object. */
-export const objectReply = payload({ uniqueIdentifier: required(namedObject) })
+export const objectReply = definePayload({ uniqueIdentifier: required(namedObject) })
 
 export type ObjectReply = GivenPayload<typeof objectReply>

@@ -6,7 +6,7 @@ import { type KmipAccess, type KmipContext, type KmipOperation, WholeAnswer } fr
 /**
  * An operation as it is declared: the members of its request and of its reply, and the function between them.
  *
- * Its file in `operations/` holds one `operation({ name, access, request, reply, handle })`, and the list in
+ * Its file in `operations/` holds one `defineOperation({ name, access, request, reply, handle })`, and the list in
  * `operations/kmip-operations.ts` has a row for it. Query, rights, audit, metrics and the reference of the members
  * follow. Payloads are in the form of KMIP 2.x, whatever the client's version.
  */
@@ -32,7 +32,7 @@ export interface DeclaredOperation<Request extends Fields, Reply extends Fields>
 }
 
 /** The row of a declared operation: decodes the request, handles it and encodes the reply. */
-export function operation<Request extends Fields, Reply extends Fields>(
+export function defineOperation<Request extends Fields, Reply extends Fields>(
   declaration: Declaration<Request, Reply>,
 ): DeclaredOperation<Request, Reply> {
   const { request, reply } = declaration

@@ -1,6 +1,6 @@
 import { type StructureNode, structure, Tag, type TtlvNode, type ValueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
-import { type Decoded, field, payload, repeated } from '../payloads/payload.ts'
+import { type Decoded, definePayload, field, repeated } from '../payloads/payload.ts'
 
 export type WrappingMethod = ValueName<'WrappingMethod'>
 export type EncodingOption = ValueName<'EncodingOption'>
@@ -49,7 +49,7 @@ export const specificationFields = {
   encoding: field.named('EncodingOption'),
 }
 
-const wrappingData = payload({
+const wrappingData = definePayload({
   ...commonFields,
   macSignature: field.bytes(Tag.MACSignature),
   iv: field.bytes(Tag.IVCounterNonce),

@@ -14,7 +14,7 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import fc from 'fast-check'
-import { payload } from '../payloads/payload.ts'
+import { definePayload } from '../payloads/payload.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
 import { readKeyBlock } from './key-block.ts'
 import {
@@ -318,7 +318,7 @@ test('a block with a wrapped key becomes the block of the key in clear', async (
   })
 })
 
-const specificationPayload = payload(specificationFields)
+const specificationPayload = definePayload(specificationFields)
 const readSpecification = (...members: readonly TtlvNode[]) =>
   readWrappingSpecification(specificationPayload.decode(structure(Tag.KeyWrappingSpecification, members)))
 

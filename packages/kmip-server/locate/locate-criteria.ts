@@ -11,7 +11,7 @@ import {
 } from '@warder/kmip-codec'
 import { isGoneFrom } from '../attributes/attribute-view.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { type DecodedPayload, field, payload } from '../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field } from '../payloads/payload.ts'
 
 /** One condition that an object must meet to be found. */
 export type Term =
@@ -47,7 +47,7 @@ export interface StorageStatuses {
 const maxTerms = 64
 
 /** The members of a Locate request. */
-export const locateRequest = payload({
+export const locateRequest = definePayload({
   maximumItems: field.integer(Tag.MaximumItems),
   offsetItems: field.integer(Tag.OffsetItems),
   storageStatusMask: field.integer(Tag.StorageStatusMask),

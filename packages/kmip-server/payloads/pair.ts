@@ -1,8 +1,8 @@
 import { Tag } from '@warder/kmip-codec'
-import { field, type GivenPayload, payload, required } from './payload.ts'
+import { definePayload, field, type GivenPayload, required } from './payload.ts'
 
 /** The reply of an operation that makes or changes a pair. */
-export const pairReply = payload({
+export const pairReply = definePayload({
   privateKeyUniqueIdentifier: required(field.identifier(Tag.PrivateKeyUniqueIdentifier)),
   publicKeyUniqueIdentifier: required(field.identifier(Tag.PublicKeyUniqueIdentifier)),
 })

@@ -12,9 +12,9 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { field, payload, repeated, required, since } from './payload.ts'
+import { definePayload, field, repeated, required, since } from './payload.ts'
 
-const declared = payload({
+const declared = definePayload({
   uniqueIdentifier: field.identifier(Tag.UniqueIdentifier),
   objectType: required(field.named('ObjectType')),
   data: field.bytes(Tag.Data),
@@ -164,7 +164,7 @@ test('a reply is encoded in the order of its declaration, without absent members
 })
 
 test('the error for a repeated member can be another one', () => {
-  const own = payload({ data: field.bytes(Tag.Data) }, (tag) => new RangeError(String(tag)))
+  const own = definePayload({ data: field.bytes(Tag.Data) }, (tag) => new RangeError(String(tag)))
   const data = byteString(Tag.Data, new Uint8Array(0))
   assert.throws(() => own.decode(request(data, data)), new RangeError(String(Tag.Data)))
 })

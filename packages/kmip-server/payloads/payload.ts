@@ -102,7 +102,7 @@ function toEntry([name, field]: readonly [string, Field], index: number): Entry 
  * Declares a payload of at most 31 fields.
  * @param repeatedMember the error for a member that must not be repeated
  */
-export function payload<const F extends Fields>(
+export function definePayload<const F extends Fields>(
   fields: F,
   repeatedMember: (tag: number) => Error = (tag) =>
     new KmipDecodeError('repeated_member', `${tagText(tag)} appears twice.`),
@@ -132,7 +132,7 @@ export function payload<const F extends Fields>(
         else if (isSecond) (read[entry.name] as unknown[]).push(value)
         else read[entry.name] = [value]
       }
-      if ((seen & requiredBits) !== requiredBits) throw missingMember(required, seen)
+      if ((seen & requiredBits) !== requiredBits) throw toMissingError(required, seen)
       return read as Decoded<F>
     },
     encode(given) {
@@ -149,13 +149,13 @@ export function payload<const F extends Fields>(
   }
 }
 
-function missingMember(required: readonly Entry[], seen: number): KmipDecodeError {
+function toMissingError(required: readonly Entry[], seen: number): KmipDecodeError {
   const missing = required.find(({ bit }) => (seen & bit) === 0)
   return new KmipDecodeError('missing_member', `${tagText(missing?.tag ?? 0)} is missing.`)
 }
 
 /** A payload without members. */
-export const noMembers = payload({})
+export const noMembers = definePayload({})
 
 /** The same field, which must be there. */
 export function required<V, G>(one: Field<V, 'optional', G>): Field<V, 'required', G> {
@@ -294,7 +294,7 @@ export const field = {
 
   /** A structure of declared members. */
   group<F extends Fields>(tag: number, fields: F): Optional<Decoded<F>, Given<F>> {
-    const inner = payload(fields)
+    const inner = definePayload(fields)
     return {
       ...scalar(tag, 'Structure'),
       plain: undefined,

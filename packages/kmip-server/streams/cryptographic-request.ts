@@ -2,9 +2,9 @@ import type { StructureNode } from '@warder/kmip-codec'
 import { atLeast, type KmipVersion, Tag } from '@warder/kmip-codec'
 import { namedObject } from '../engine/identifiers.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { type DecodedPayload, field, type Payload, payload } from '../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field, type Payload } from '../payloads/payload.ts'
 
-const members = payload(
+const members = definePayload(
   {
     uniqueIdentifier: namedObject,
     parameters: field.structure(Tag.CryptographicParameters),

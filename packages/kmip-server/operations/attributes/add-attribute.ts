@@ -2,19 +2,19 @@ import { Tag } from '@warder/kmip-codec'
 import { addAttribute as added } from '../../attributes/attribute-edit.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { attributeState, readAttribute, stageEdit } from './attribute-request.ts'
 
 /** KMIP 2.1 §6.1.2: one more attribute, or one more instance of it. */
-export const addAttribute = operation({
+export const addAttribute = defineOperation({
   name: 'AddAttribute',
   access: objectRight('addattribute'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     newAttribute: required(field.attribute(Tag.NewAttribute)),
   }),
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     newAttribute: required(field.attribute(Tag.NewAttribute)),
     attributeIndex: field.integer(Tag.AttributeIndex),

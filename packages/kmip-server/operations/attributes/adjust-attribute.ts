@@ -3,16 +3,16 @@ import { adjustAttribute as adjusted } from '../../attributes/attribute-adjust.t
 import { readReferredName } from '../../attributes/attribute-name.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { attributeState, stageEdit } from './attribute-request.ts'
 
 /** KMIP 2.1 §6.1.3: increments, decrements or negates a value that the client need not know. */
-export const adjustAttribute = operation({
+export const adjustAttribute = defineOperation({
   name: 'AdjustAttribute',
   access: objectRight('modifyattribute'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     attributeReference: required(field.reference(Tag.AttributeReference)),
     adjustmentType: required(field.named('AdjustmentType')),

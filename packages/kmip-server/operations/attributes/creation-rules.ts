@@ -1,17 +1,17 @@
 import { checkConstraints, checkDefaults, readRules, replaceRules } from '@warder/keys'
 import { structure, Tag } from '@warder/kmip-codec'
 import { creates, signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, noMembers, payload, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, noMembers, required } from '../../payloads/payload.ts'
 
 /**
  * SetDefaults (KMIP 2.1 §6.1.53): attributes that new objects of a type get unless the client sets them. They apply
  * only to objects of the user who sets the defaults, not to those of other users.
  */
-export const setDefaults = operation({
+export const setDefaults = defineOperation({
   name: 'SetDefaults',
   access: creates,
-  request: payload({ defaultsInformation: field.structure(Tag.DefaultsInformation) }),
+  request: definePayload({ defaultsInformation: field.structure(Tag.DefaultsInformation) }),
   reply: noMembers,
   handle({ defaultsInformation }, { objects, principal }) {
     const defaults = checkDefaults(defaultsInformation ?? structure(Tag.DefaultsInformation, []))
@@ -21,10 +21,10 @@ export const setDefaults = operation({
 })
 
 /** SetConstraints (KMIP 2.1 §6.1.52): attributes that new objects of the user who sets the constraints must have. */
-export const setConstraints = operation({
+export const setConstraints = defineOperation({
   name: 'SetConstraints',
   access: creates,
-  request: payload({ constraints: required(field.structure(Tag.Constraints)) }),
+  request: definePayload({ constraints: required(field.structure(Tag.Constraints)) }),
   reply: noMembers,
   handle({ constraints }, { objects, principal }) {
     objects.also(replaceRules(principal.name, 'constraints', checkConstraints(constraints)))
@@ -33,11 +33,11 @@ export const setConstraints = operation({
 })
 
 /** GetConstraints (KMIP 2.1 §6.1.22): the constraints on new objects of the caller. */
-export const getConstraints = operation({
+export const getConstraints = defineOperation({
   name: 'GetConstraints',
   access: signedIn,
   request: noMembers,
-  reply: payload({ constraints: required(field.structure(Tag.Constraints)) }),
+  reply: definePayload({ constraints: required(field.structure(Tag.Constraints)) }),
   async handle(_request, { services, principal }) {
     const { constraints } = await readRules(services.db, principal.name)
     return { constraints: constraints ?? structure(Tag.Constraints, []) }

@@ -4,13 +4,13 @@ import { type AttributeName, readAttributeName, readReferredName } from '../../a
 import type { AttributeState } from '../../attributes/attribute-view.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { type DecodedPayload, field, payload, repeated, required } from '../../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { attributeState, checkIndex, readAttribute, stageEdit } from './attribute-request.ts'
 
-const request = payload({
+const request = definePayload({
   uniqueIdentifier: namedObject,
   currentAttribute: field.attribute(Tag.CurrentAttribute),
   attributeReferences: repeated(field.reference(Tag.AttributeReference)),
@@ -21,11 +21,11 @@ const request = payload({
  * KMIP 2.1 §6.1.13, KMIP 1.4 §4.16: deletes the instance in CurrentAttribute, or every instance of the named
  * attributes; for 1.x clients the instance with the given index, 0 by default.
  */
-export const deleteAttribute = operation({
+export const deleteAttribute = defineOperation({
   name: 'DeleteAttribute',
   access: objectRight('deleteattribute'),
   request,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     currentAttribute: required(field.attribute(Tag.CurrentAttribute)),
     attributeIndex: field.integer(Tag.AttributeIndex),

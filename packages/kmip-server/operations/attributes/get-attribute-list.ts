@@ -4,19 +4,19 @@ import { isKnownAttribute } from '../../attributes/attribute-name.ts'
 import { listAttributes } from '../../attributes/attribute-view.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, objectRequest } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
 /**
  * KMIP 2.1 §6.1.21: the names of all attributes of the object, each once. Names are enumeration values, from which the
  * message layer does not remove those that are newer than the client.
  */
-export const getAttributeList = operation({
+export const getAttributeList = defineOperation({
   name: 'GetAttributeList',
   access: objectRight('getattributes'),
   request: objectRequest,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     attributeReferences: repeated(field.reference(Tag.AttributeReference)),
   }),

@@ -6,23 +6,23 @@ import { type AttributeName, isKnownAttribute, readReferredName } from '../../at
 import { type AttributeState, listAttributes } from '../../attributes/attribute-view.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
 const maxReferences = 1000
 
 /** KMIP 2.1 §6.1.20: the named attributes that the object has; all attributes if none is named. */
-export const getAttributes = operation({
+export const getAttributes = defineOperation({
   name: 'GetAttributes',
   access: objectRight('getattributes'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     attributeReferences: repeated(field.reference(Tag.AttributeReference)),
   }),
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     attributes: field.attributes(Tag.Attributes),
   }),

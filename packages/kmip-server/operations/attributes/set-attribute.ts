@@ -2,15 +2,15 @@ import { Tag } from '@warder/kmip-codec'
 import { setAttribute as set } from '../../attributes/attribute-edit.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { attributeState, readAttribute, stageEdit } from './attribute-request.ts'
 
 /** KMIP 2.1 §6.1.51: sets the value of an attribute, whether or not it had one. */
-export const setAttribute = operation({
+export const setAttribute = defineOperation({
   name: 'SetAttribute',
   access: objectRight('setattribute'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     newAttribute: required(field.attribute(Tag.NewAttribute)),
   }),

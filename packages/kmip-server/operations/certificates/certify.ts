@@ -4,10 +4,10 @@ import { Tag } from '@warder/kmip-codec'
 import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { type DecodedPayload, field, payload } from '../../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field } from '../../payloads/payload.ts'
 import { certificateMaker } from './certificate-object.ts'
 import { csrFields, newPairSubject, readNamedSubject, readRequestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
@@ -16,7 +16,7 @@ const day = 86_400_000
 /** Default validity of a certificate in days. */
 const defaultDays = 365
 
-const request = payload({
+const request = definePayload({
   uniqueIdentifier: namedObject,
   ...csrFields,
   attributes: field.attributes(Tag.Attributes),
@@ -27,7 +27,7 @@ const request = payload({
  * Certify (KMIP 2.1 §6.1.6): a certificate for a stored public key, for a CSR that is sent or stored, or for a new
  * pair. Links in the attributes name the issuer; without them the certificate is self-signed.
  */
-export const certify = operation({
+export const certify = defineOperation({
   name: 'Certify',
   access: creates,
   request,

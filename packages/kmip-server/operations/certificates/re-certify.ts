@@ -10,10 +10,10 @@ import { Tag } from '@warder/kmip-codec'
 import { storageMasks } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload } from '../../payloads/payload.ts'
+import { definePayload, field } from '../../payloads/payload.ts'
 import { copyAttributes, offset, readOffset } from '../objects/replacement.ts'
 import { certificateMaker } from './certificate-object.ts'
 import { csrFields, readRequestedSubject } from './certificate-subject.ts'
@@ -24,10 +24,10 @@ import { type CertificateWish, readCertificateWish } from './certificate-wish.ts
  * of the old one: the same dates, or shifted by the offset. Requires `rekey` on the certificate, which is replaced, and
  * `certify` on the issuer.
  */
-export const reCertify = operation({
+export const reCertify = defineOperation({
   name: 'ReCertify',
   access: objectRight('rekey', { creates: true }),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     ...csrFields,
     offset,

@@ -3,10 +3,10 @@ import { findMember, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { maxChainLength, PkiError, type Validity } from '@warder/pki'
 import { signedIn } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { chainValidity, isEnded } from './certification-path.ts'
 
 /**
@@ -16,15 +16,15 @@ import { chainValidity, isEnded } from './certification-path.ts'
  * in certificates of external authorities. A chain that breaks a rule or is revoked is Invalid; a chain without a root
  * is Unknown.
  */
-export const validate = operation({
+export const validate = defineOperation({
   name: 'Validate',
   access: signedIn,
-  request: payload({
+  request: definePayload({
     certificates: repeated(field.node(Tag.Certificate, 'Structure')),
     uniqueIdentifiers: repeated(namedObject),
     validityDate: field.date(Tag.ValidityDate),
   }),
-  reply: payload({ validity: required(field.named('ValidityIndicator')) }),
+  reply: definePayload({ validity: required(field.named('ValidityIndicator')) }),
   async handle({ certificates, uniqueIdentifiers: named, validityDate: seconds }, context) {
     const at = seconds === undefined ? context.now : seconds * 1000
     const sent = certificates.map(certificateIn)

@@ -1,11 +1,11 @@
 import { Tag } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, noMembers, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, noMembers, required } from '../../payloads/payload.ts'
 
 /** Ping (KMIP 2.1 §6.1.36): the server is available, and has authenticated the caller. */
-export const ping = operation({
+export const ping = defineOperation({
   name: 'Ping',
   access: signedIn,
   request: noMembers,
@@ -16,10 +16,10 @@ export const ping = operation({
 const maxTextBytes = 4096
 
 /** Log (KMIP 2.1 §6.1.29): the audit record of this item contains the client's message. */
-export const log = operation({
+export const log = defineOperation({
   name: 'Log',
   access: signedIn,
-  request: payload({ message: required(field.text(Tag.LogMessage)) }),
+  request: definePayload({ message: required(field.text(Tag.LogMessage)) }),
   reply: noMembers,
   handle({ message }, context) {
     if (message.length > maxTextBytes)
@@ -33,10 +33,10 @@ export const log = operation({
  * Interop (KMIP 2.1 §6.1.26): test programs mark the begin and the end of a case. The server does nothing, not even for
  * Reset: no client may delete objects of other users.
  */
-export const interop = operation({
+export const interop = defineOperation({
   name: 'Interop',
   access: signedIn,
-  request: payload({
+  request: definePayload({
     step: required(field.named('InteropFunction')),
     identifier: field.text(Tag.InteropIdentifier),
   }),

@@ -2,9 +2,9 @@ import { requireUse, whyDecryptionEncrypts } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import {
   type CryptographicRequest,
   cryptographicRequest,
@@ -49,11 +49,11 @@ async function decryptPart(request: CryptographicRequest, context: KmipContext):
 }
 
 /** Decrypt (KMIP 2.1 §6.1.11). Every failed decryption is reported as CryptographicFailure, CRYPTO. */
-export const decrypt = operation({
+export const decrypt = defineOperation({
   name: 'Decrypt',
   access: keyUse('decrypt'),
   request: cryptographicRequest,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     data: field.bytes(Tag.Data),
     correlation: field.bytes(Tag.CorrelationValue),

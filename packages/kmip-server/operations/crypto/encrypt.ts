@@ -2,9 +2,9 @@ import { type CipherParts, type CipherPlan, requireUse, takeUse } from '@warder/
 import { atLeast, Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import {
   type CryptographicRequest,
   cryptographicRequest,
@@ -88,11 +88,11 @@ async function continueEncryption(
  * Encrypt (KMIP 2.1 §6.1.17): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
  * (Data is the secret then, IVCounterNonce its encapsulation).
  */
-export const encrypt = operation({
+export const encrypt = defineOperation({
   name: 'Encrypt',
   access: keyUse('encrypt'),
   request: cryptographicRequest,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     data: field.bytes(Tag.Data),
     iv: field.bytes(Tag.IVCounterNonce),

@@ -2,17 +2,17 @@ import { digest, noParameters, requireHash } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { readParameters } from '../../crypto/parameters.ts'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field } from '../../payloads/payload.ts'
 import { cryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 
 /** Hash (KMIP 2.1 §6.1.24): no key is involved, so every authenticated caller may hash. */
-export const hash = operation({
+export const hash = defineOperation({
   name: 'Hash',
   access: signedIn,
   request: cryptographicRequest,
-  reply: payload({
+  reply: definePayload({
     data: field.bytes(Tag.Data),
     correlation: field.bytes(Tag.CorrelationValue),
   }),

@@ -3,11 +3,11 @@ import { joseMac, type MacPlan, planMac, requireUse, sameTag, takeUse } from '@w
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import {
   type CryptographicRequest,
   cryptographicRequest,
@@ -18,11 +18,11 @@ import { algorithmInUse, findBackendKey, resolveParameters } from './key-use.ts'
 import { validityReply } from './signature-verify.ts'
 
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
-export const mac = operation({
+export const mac = defineOperation({
   name: 'MAC',
   access: keyUse('mac'),
   request: cryptographicRequest,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     macData: field.bytes(Tag.MACData),
     correlation: field.bytes(Tag.CorrelationValue),
@@ -37,7 +37,7 @@ export const mac = operation({
 })
 
 /** MACVerify (KMIP 2.1 §6.1.33), in constant time. */
-export const macVerify = operation({
+export const macVerify = defineOperation({
   name: 'MACVerify',
   access: keyUse('mac'),
   request: cryptographicRequest,

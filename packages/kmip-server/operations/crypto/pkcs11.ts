@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 
 /** Functions by their positions in CK_FUNCTION_LIST, and return values (PKCS#11 2.40 §5.1). */
 const { C_Initialize, C_Finalize, C_GetInfo } = Enumeration.PKCS_11Function
@@ -16,14 +16,14 @@ const notInitialized = 0x190
  * finalize. The answer to every other function is CKR_FUNCTION_NOT_SUPPORTED. There is no state: the correlation value
  * only shows that a client has initialized.
  */
-export const pkcs11 = operation({
+export const pkcs11 = defineOperation({
   name: 'PKCS_11',
   access: signedIn,
-  request: payload({
+  request: definePayload({
     called: required(field.code(Tag.PKCS_11Function)),
     correlation: field.bytes(Tag.CorrelationValue),
   }),
-  reply: payload({
+  reply: definePayload({
     called: required(field.code(Tag.PKCS_11Function)),
     correlation: field.bytes(Tag.CorrelationValue),
     output: field.bytes(Tag.PKCS_11OutputParameters),

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { Tag } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 
-const length = payload({ dataLength: required(field.integer(Tag.DataLength)) })
-const bytes = payload({ data: required(field.bytes(Tag.Data)) })
+const length = definePayload({ dataLength: required(field.integer(Tag.DataLength)) })
+const bytes = definePayload({ data: required(field.bytes(Tag.Data)) })
 
 /** Maximum number of bytes of one RNGRetrieve. */
 const maxRandomBytes = 65_536
 const maxSeedBytes = 65_536
 
 /** RNGRetrieve (KMIP 2.1 §6.1.49): bytes of OpenSSL's generator. */
-export const rngRetrieve = operation({
+export const rngRetrieve = defineOperation({
   name: 'RNGRetrieve',
   access: signedIn,
   request: length,
@@ -29,7 +29,7 @@ export const rngRetrieve = operation({
  * RNGSeed (KMIP 2.1 §6.1.50): OpenSSL seeds itself from the operating system. The client's seed is not used, so that no
  * client can influence the generator: the answer is 0 bytes used, as the standard allows.
  */
-export const rngSeed = operation({
+export const rngSeed = defineOperation({
   name: 'RNGSeed',
   access: signedIn,
   request: bytes,

@@ -2,21 +2,21 @@ import { planSignature, requireUse, type SignaturePlan, type ToSign, takeUse } f
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { type CryptographicRequest, cryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, findBackendKey, resolveParameters } from './key-use.ts'
 
 /** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
-export const sign = operation({
+export const sign = defineOperation({
   name: 'Sign',
   access: keyUse('sign'),
   request: cryptographicRequest,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     signatureData: field.bytes(Tag.SignatureData),
     correlation: field.bytes(Tag.CorrelationValue),

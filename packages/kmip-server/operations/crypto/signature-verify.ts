@@ -2,24 +2,24 @@ import { planSignature, requireUse, verifyOffLoop } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { cryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { findBackendKey, resolveParameters } from './key-use.ts'
 import { algorithmName, whatIsSigned } from './sign.ts'
 
 /** The reply of an operation that verifies. */
-export const validityReply = payload({
+export const validityReply = definePayload({
   uniqueIdentifier: required(namedObject),
   validity: field.named('ValidityIndicator'),
   correlation: field.bytes(Tag.CorrelationValue),
 })
 
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
-export const signatureVerify = operation({
+export const signatureVerify = defineOperation({
   name: 'SignatureVerify',
   access: keyUse('signatureverify'),
   request: cryptographicRequest,

@@ -10,7 +10,7 @@ import {
   versionsToTry,
 } from '@warder/keys'
 import { StorageUnavailable } from '@warder/storage'
-import { type DeclaredOperation, operation } from '../../engine/operation.ts'
+import { type DeclaredOperation, defineOperation } from '../../engine/operation.ts'
 import type { KmipContext, WholeAnswer } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
 import type { Fields, Given } from '../../payloads/payload.ts'
@@ -31,7 +31,7 @@ type Answer<Reply extends Fields> = Given<Reply> | WholeAnswer
 
 /** Protects with the newest version of a key; a replaced version cannot protect. */
 export function withNewest<Reply extends Fields>(one: Cryptographic<Reply>): Cryptographic<Reply> {
-  return operation({
+  return defineOperation({
     ...one,
     async handle(request, context) {
       const { newestId, supersededAt } = context.key.object
@@ -75,7 +75,7 @@ function keyReader(objects: KmipContext['objects']): KeyReader {
 
 /** Tries the versions of a key, the newest first, if the client names the key and not a version. */
 export function overVersions<Reply extends Fields>(one: Cryptographic<Reply>): Cryptographic<Reply> {
-  return operation({
+  return defineOperation({
     ...one,
     handle(request, context) {
       const { newestId, minGeneration } = context.key.object

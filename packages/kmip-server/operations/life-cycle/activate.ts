@@ -1,14 +1,14 @@
 import { stateAt } from '@warder/keys'
 import { objectRight } from '../../engine/access.ts'
 import { objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 
 /** Object types that cannot be activated (KMIP 2.1 §6.1.1). */
 const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateRequest', 'Template'])
 
 /** Activate (KMIP 2.1 §6.1.1): from now on the key may be used. */
-export const activate = operation({
+export const activate = defineOperation({
   name: 'Activate',
   access: objectRight('activate'),
   request: objectRequest,

@@ -1,6 +1,6 @@
 import { objectRight } from '../../engine/access.ts'
 import { objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 
@@ -8,7 +8,7 @@ import { kmipFailure } from '../../failure/failure.ts'
  * Archive (KMIP 2.1 §6.1.4): archives the object. Its attributes can still be read; its material can be neither
  * returned nor used until Recover.
  */
-export const archive = operation({
+export const archive = defineOperation({
   name: 'Archive',
   access: objectRight('modifyattribute'),
   request: objectRequest,
@@ -24,7 +24,7 @@ export const archive = operation({
 })
 
 /** Recover (KMIP 2.1 §6.1.42): restores an archived object at once. Other objects stay as they are. */
-export const recover = operation({
+export const recover = defineOperation({
   name: 'Recover',
   access: objectRight('modifyattribute'),
   request: objectRequest,

@@ -9,7 +9,7 @@ import {
 } from '@warder/keys'
 import { objectRight } from '../../engine/access.ts'
 import { type ObjectReply, objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
@@ -20,7 +20,7 @@ import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
  * `destruction-date` has the time when its material is deleted, and its State does not change until then
  * (docs/adr/key-life-cycle-and-versions.md).
  */
-export const destroy = operation({
+export const destroy = defineOperation({
   name: 'Destroy',
   access: objectRight('destroy'),
   request: objectRequest,

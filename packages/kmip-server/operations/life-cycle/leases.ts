@@ -2,9 +2,9 @@ import { defaultLease, type ManagedObject, stateAt } from '@warder/keys'
 import { requireType, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 
 /** How long a client may use an object before it must renew the lease, in seconds. */
 function leaseSeconds(object: ManagedObject): number {
@@ -12,11 +12,11 @@ function leaseSeconds(object: ManagedObject): number {
 }
 
 /** ObtainLease (KMIP 2.1 §6.1.35). There is no lease for an object that must not be used any more. */
-export const obtainLease = operation({
+export const obtainLease = defineOperation({
   name: 'ObtainLease',
   access: objectRight('get'),
   request: objectRequest,
-  reply: payload({
+  reply: definePayload({
     uniqueIdentifier: required(namedObject),
     leaseTime: required(field.interval(Tag.LeaseTime)),
     lastChangeDate: required(field.date(Tag.LastChangeDate)),
@@ -38,10 +38,10 @@ export const obtainLease = operation({
  * GetUsageAllocation (KMIP 2.1 §6.1.23): a client that uses the key outside of the server reserves a part of the
  * remaining uses, which reduces their count.
  */
-export const getUsageAllocation = operation({
+export const getUsageAllocation = defineOperation({
   name: 'GetUsageAllocation',
   access: objectRight('get'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     usageLimitsCount: required(field.longInteger(Tag.UsageLimitsCount)),
   }),
@@ -62,10 +62,10 @@ export const getUsageAllocation = operation({
  * Check (KMIP 2.1 §6.1.7): would these uses be allowed? The check counts no use. The answer does not repeat values that
  * are allowed.
  */
-export const check = operation({
+export const check = defineOperation({
   name: 'Check',
   access: objectRight('getattributes'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     usageLimitsCount: field.longInteger(Tag.UsageLimitsCount),
     cryptographicUsageMask: field.integer(Tag.CryptographicUsageMask),

@@ -3,10 +3,10 @@ import { attributeMembers, type ManagedObject, readStoredAttributes, stateAt, tr
 import { dateTime, requireType, Tag, type TtlvNode, type ValueName, valueName } from '@warder/kmip-codec'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, type ObjectReply, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { revokeUserKeys } from '../abe/cascade.ts'
 import { registerRevocation } from './certificate-revocation.ts'
 
@@ -16,10 +16,10 @@ const maxMessageBytes = 1024
  * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised in any state; any other reason deactivates an
  * object that is Active or Pre-Active (docs/adr/key-life-cycle-and-versions.md). Both store reason, message and date.
  */
-export const revoke = operation({
+export const revoke = defineOperation({
   name: 'Revoke',
   access: objectRight('revoke'),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     revocationReason: required(field.node(Tag.RevocationReason, 'Structure')),
     compromiseOccurrenceDate: field.date(Tag.CompromiseOccurrenceDate),
@@ -88,7 +88,7 @@ interface Reason {
   readonly message: string | undefined
 }
 
-const reasonMembers = payload({
+const reasonMembers = definePayload({
   code: required(field.code(Tag.RevocationReasonCode)),
   message: field.text(Tag.RevocationMessage),
 })

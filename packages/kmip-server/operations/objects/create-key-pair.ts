@@ -34,20 +34,20 @@ import {
   requireSoftwarePair,
 } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { pairAttributes, pairReply } from '../../payloads/pair.ts'
-import { payload } from '../../payloads/payload.ts'
+import { definePayload } from '../../payloads/payload.ts'
 import { createMaster } from '../abe/create-master.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
-export const createKeyPair = operation({
+export const createKeyPair = defineOperation({
   name: 'CreateKeyPair',
   access: creates,
-  request: payload({ ...pairAttributes, storageMasks: pairStorageMasks }),
+  request: definePayload({ ...pairAttributes, storageMasks: pairStorageMasks }),
   reply: pairReply,
   async handle({ common, ofPrivate, ofPublic, storageMasks }, context) {
     requireSoftwarePair(storageMasks)

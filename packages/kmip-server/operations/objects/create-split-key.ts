@@ -10,11 +10,11 @@ import { readLength, requireAlgorithm, storageMasks } from '../../attributes/wan
 import { creates } from '../../engine/access.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readAlgorithm } from '../../key-blocks/object-shape.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { ceremonySplit, isCeremonyKey, stageCeremony, stageShare } from './ceremony-key.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -26,10 +26,10 @@ import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.
  * key, which is stored only in its parts. ObjectType is that of the new objects, SplitKey; the type of the split object
  * is accepted too. A key with the attribute of a ceremony is split among the crypto officers: see `ceremony-key.ts`.
  */
-export const createSplitKey = operation({
+export const createSplitKey = defineOperation({
   name: 'CreateSplitKey',
   access: creates,
-  request: payload({
+  request: definePayload({
     objectType: required(field.named('ObjectType')),
     uniqueIdentifier: namedObject,
     parts: required(field.integer(Tag.SplitKeyParts)),
@@ -39,7 +39,7 @@ export const createSplitKey = operation({
     attributes: field.attributes(Tag.Attributes),
     storageMasks,
   }),
-  reply: payload({ uniqueIdentifiers: repeated(namedObject) }),
+  reply: definePayload({ uniqueIdentifiers: repeated(namedObject) }),
   async handle(asked, context) {
     const { objectType: type, method, attributes: requested } = asked
     requireSoftwareStorage(asked.storageMasks)

@@ -20,24 +20,24 @@ import {
 } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { createUserKey } from '../abe/create-user-key.ts'
 import { minFipsHmacBits, symmetricKinds } from './symmetric-kinds.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
-export const create = operation({
+export const create = defineOperation({
   name: 'Create',
   access: creates,
-  request: payload({
+  request: definePayload({
     objectType: required(field.named('ObjectType')),
     attributes: field.attributes(Tag.Attributes),
     storageMasks,
   }),
-  reply: payload({
+  reply: definePayload({
     objectType: required(field.named('ObjectType')),
     uniqueIdentifier: required(namedObject),
   }),

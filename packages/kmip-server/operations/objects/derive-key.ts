@@ -20,18 +20,18 @@ import { readParameters } from '../../crypto/parameters.ts'
 import { objectRight } from '../../engine/access.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { readAlgorithm } from '../../key-blocks/object-shape.ts'
-import { type DecodedPayload, field, payload, repeated, required } from '../../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { requireRight } from '../crypto/key-use.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 
-const request = payload({
+const request = definePayload({
   objectType: required(field.named('ObjectType')),
   uniqueIdentifiers: repeated(namedObject),
   method: required(field.named('DerivationMethod')),
@@ -50,7 +50,7 @@ type Request = DecodedPayload<typeof request>
  * DeriveKey (KMIP 2.1 §6.1.14): derives a symmetric key or secret data from a key, from secret data, or by key
  * agreement of two keys. A second identifier names secret data to derive from, or the other key.
  */
-export const deriveKey = operation({
+export const deriveKey = defineOperation({
   name: 'DeriveKey',
   access: objectRight('derivekey', { creates: true }),
   request,

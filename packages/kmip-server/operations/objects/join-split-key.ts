@@ -11,10 +11,10 @@ import { Tag } from '@warder/kmip-codec'
 import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { isShare, stageActivation } from './ceremony-key.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -22,10 +22,10 @@ import { isSensitive, type PartDescription, readPart, sensitive } from './split-
 import { symmetricKinds } from './symmetric-kinds.ts'
 
 /** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
-export const joinSplitKey = operation({
+export const joinSplitKey = defineOperation({
   name: 'JoinSplitKey',
   access: creates,
-  request: payload({
+  request: definePayload({
     objectType: required(field.named('ObjectType')),
     uniqueIdentifiers: repeated(namedObject),
     secretDataType: field.named('SecretDataType'),

@@ -2,12 +2,12 @@ import { officerAccess } from '@warder/keys'
 import { Tag, type TtlvNode } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { type Criteria, locateRequest, readCriteria } from '../../locate/locate-criteria.ts'
 import { type Located, search } from '../../locate/locate-search.ts'
 import { findLinkedMaster } from '../../locate/tagged-master.ts'
-import { field, payload, repeated } from '../../payloads/payload.ts'
+import { definePayload, field, repeated } from '../../payloads/payload.ts'
 import { withIdentifier } from '../attributes/attribute-request.ts'
 
 /**
@@ -15,11 +15,11 @@ import { withIdentifier } from '../attributes/attribute-request.ts'
  * users with a grant of `locate` and crypto officers find it. A single result sets the ID placeholder; otherwise it is
  * cleared, so that later items of the batch cannot use the wrong object.
  */
-export const locate = operation({
+export const locate = defineOperation({
   name: 'Locate',
   access: signedIn,
   request: locateRequest,
-  reply: payload({
+  reply: definePayload({
     locatedItems: field.integer(Tag.LocatedItems),
     uniqueIdentifiers: repeated(namedObject),
   }),

@@ -9,21 +9,21 @@ import type { TtlvNode } from '@warder/kmip-codec'
 import { Tag } from '@warder/kmip-codec'
 import { pairStorageMasks, requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
 import { pairAttributes, pairReply } from '../../payloads/pair.ts'
-import { field, payload } from '../../payloads/payload.ts'
+import { definePayload, field } from '../../payloads/payload.ts'
 import { rotate } from '../abe/rotate.ts'
 import { mergeAttributes, stagePair } from './create-key-pair.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair replaces an existing one, half by half. */
-export const reKeyKeyPair = operation({
+export const reKeyKeyPair = defineOperation({
   name: 'ReKeyKeyPair',
   access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),
-  request: payload({
+  request: definePayload({
     privateKeyUniqueIdentifier: field.identifier(Tag.PrivateKeyUniqueIdentifier),
     offset,
     ...pairAttributes,

@@ -10,7 +10,7 @@ import { encodeTtlv, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { storageMasks } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
@@ -20,17 +20,17 @@ import { readManagedObject } from '../../key-blocks/read-object.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { wrapKeyValue } from '../../key-blocks/wrap.ts'
 import { keyInForm, keyObject, toStoredBlock } from '../../key-blocks/write-object.ts'
-import { field, payload } from '../../payloads/payload.ts'
+import { definePayload, field } from '../../payloads/payload.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought } from './registered-object.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
 /** ReKey (KMIP 2.1 §6.1.46): a new symmetric key replaces an existing one, with its name and dates. */
-export const reKey = operation({
+export const reKey = defineOperation({
   name: 'ReKey',
   access: objectRight('rekey', { creates: true }),
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     offset,
     attributes: field.attributes(Tag.Attributes),

@@ -1,9 +1,9 @@
 import { kmipVersion, kmipVersions, Tag, versionNumbers } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 
-const versions = payload({
+const versions = definePayload({
   versions: repeated(
     field.group(Tag.ProtocolVersion, {
       major: required(field.integer(Tag.ProtocolVersionMajor)),
@@ -13,7 +13,7 @@ const versions = payload({
 })
 
 /** DiscoverVersions (KMIP 2.1 §6.1.16): the supported versions of the client's list, in the client's order. */
-export const discoverVersions = operation({
+export const discoverVersions = defineOperation({
   name: 'DiscoverVersions',
   access: signedIn,
   request: versions,

@@ -2,21 +2,21 @@ import { Tag } from '@warder/kmip-codec'
 import { cancelPending, findPending, type PendingRow } from '../../asynchronous/pending-store.ts'
 import { correlationValue, decryptResult, parseCorrelation } from '../../asynchronous/result.ts'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import { type KmipContext, WholeAnswer } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { type DecodedPayload, field, noMembers, payload, required } from '../../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field, noMembers, required } from '../../payloads/payload.ts'
 
 const correlation = required(field.bytes(Tag.AsynchronousCorrelationValue))
 
 /** A request about a deferred one. */
-export const pendingRequest = payload({ correlation })
+export const pendingRequest = definePayload({ correlation })
 
 /**
  * Poll (KMIP 2.1 §6.1.38): the answer to a deferred request, the same as for a synchronous request; OperationPending
  * while there is none. It can be fetched again until it expires.
  */
-export const poll = operation({
+export const poll = defineOperation({
   name: 'Poll',
   access: signedIn,
   request: pendingRequest,
@@ -34,11 +34,11 @@ export const poll = operation({
 })
 
 /** Cancel (KMIP 2.1 §6.1.5): a request that is not done yet is not executed. */
-export const cancel = operation({
+export const cancel = defineOperation({
   name: 'Cancel',
   access: signedIn,
   request: pendingRequest,
-  reply: payload({ correlation, result: required(field.named('CancellationResult')) }),
+  reply: definePayload({ correlation, result: required(field.named('CancellationResult')) }),
   async handle(request, context) {
     const row = await requirePending(request, context)
     if (row.result === null) context.objects.also(cancelPending(row.id))

@@ -4,10 +4,10 @@ import { findPending, listPending, type PendingSummary } from '../../asynchronou
 import { maxPerUser } from '../../asynchronous/put-off.ts'
 import { correlationValue, parseCorrelation, readSubmissionTime } from '../../asynchronous/result.ts'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { field, noMembers, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, noMembers, repeated, required } from '../../payloads/payload.ts'
 import { pendingRequest, requirePending } from './poll.ts'
 
 /** Number and interval of checks whether another worker is done: 30 seconds in all. */
@@ -18,7 +18,7 @@ const roundMilliseconds = 25
  * Process (KMIP 2.1 §6.1.39): executes a deferred request now, with the items before it in its batch. The answer is
  * sent when it is done, so that the next Poll returns the result.
  */
-export const process = operation({
+export const process = defineOperation({
   name: 'Process',
   access: signedIn,
   request: pendingRequest,
@@ -46,16 +46,16 @@ async function executeElsewhere(id: string, { services, principal }: KmipContext
 }
 
 /** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): the deferred requests of the caller, and their states. */
-export const queryAsynchronousRequests = operation({
+export const queryAsynchronousRequests = defineOperation({
   name: 'QueryAsynchronousRequests',
   access: signedIn,
-  request: payload({
+  request: definePayload({
     correlations: field.group(Tag.AsynchronousCorrelationValues, {
       values: repeated(field.bytes(Tag.AsynchronousCorrelationValue)),
     }),
     operations: field.group(Tag.Operations, { codes: repeated(field.code(Tag.Operation)) }),
   }),
-  reply: payload({
+  reply: definePayload({
     requests: repeated(
       field.group(Tag.AsynchronousRequest, {
         correlation: required(field.bytes(Tag.AsynchronousCorrelationValue)),

@@ -1,8 +1,8 @@
 import { atLeast, Enumeration, isLegacy, type KmipVersion, Tag, versionNumbers } from '@warder/kmip-codec'
-import { field, type GivenPayload, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, type GivenPayload, repeated, required } from '../../payloads/payload.ts'
 
 /** The members of a Query reply that describe the server as a whole. */
-export const described = payload({
+export const described = definePayload({
   profiles: repeated(
     field.group(Tag.ProfileInformation, {
       name: required(field.code(Tag.ProfileName)),

@@ -14,14 +14,14 @@ import {
   valueName,
 } from '@warder/kmip-codec'
 import { signedIn } from '../../engine/access.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, type GivenPayload, payload, repeated, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, type GivenPayload, repeated, required } from '../../payloads/payload.ts'
 import { capabilities, described, profiles } from './query-capabilities.ts'
 
 /** VendorIdentification. */
 const vendorIdentification = 'Warder'
 
-const reply = payload({
+const reply = definePayload({
   operations: repeated(field.code(Tag.Operation)),
   objectTypes: repeated(field.code(Tag.ObjectType)),
   vendorIdentification: field.text(Tag.VendorIdentification),
@@ -44,10 +44,10 @@ type Reply = GivenPayload<typeof reply>
  * @param names of the operations in the table
  */
 export function queryOperation(names: () => Iterable<OperationName>) {
-  return operation({
+  return defineOperation({
     name: 'Query',
     access: signedIn,
-    request: payload({ functions: repeated(field.code(Tag.QueryFunction)) }),
+    request: definePayload({ functions: repeated(field.code(Tag.QueryFunction)) }),
     reply,
     handle({ functions }, { version, services, principal }) {
       const answerFunctions = (defaults: StructureNode | undefined): Reply =>

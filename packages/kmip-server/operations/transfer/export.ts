@@ -3,17 +3,17 @@ import { indexNodes } from '../../attributes/attribute-index.ts'
 import { listAttributes } from '../../attributes/attribute-view.ts'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { defineOperation } from '../../engine/operation.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { noLongerFresh } from './get.ts'
 import { objectInForm, readWanted, wantedRequest } from './object-in-form.ts'
 
 /** Export (KMIP 2.1 §6.1.18): as Get, with every attribute, so that another server can import it. */
-export const exportObject = operation({
+export const exportObject = defineOperation({
   name: 'Export',
   access: objectRight('export'),
   request: wantedRequest,
-  reply: payload({
+  reply: definePayload({
     objectType: required(field.named('ObjectType')),
     uniqueIdentifier: required(namedObject),
     attributes: field.attributes(Tag.Attributes),

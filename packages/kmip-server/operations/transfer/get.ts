@@ -2,18 +2,18 @@ import { attributeMembers, type ManagedObject, readStoredAttributes } from '@war
 import { boolean, Tag } from '@warder/kmip-codec'
 import { objectRight } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { requireTemplates } from '../../locate/templates.ts'
-import { field, payload, required } from '../../payloads/payload.ts'
+import { definePayload, field, required } from '../../payloads/payload.ts'
 import { objectInForm, readWanted, wantedRequest } from './object-in-form.ts'
 
 /** Get (KMIP 2.1 §6.1.19): the object itself, in the requested format, wrapped on request. */
-export const get = operation({
+export const get = defineOperation({
   name: 'Get',
   access: objectRight('get'),
   request: wantedRequest,
-  reply: payload({
+  reply: definePayload({
     objectType: required(field.named('ObjectType')),
     uniqueIdentifier: required(namedObject),
     object: required(field.object()),

@@ -3,13 +3,13 @@ import { findMember, Tag, textString } from '@warder/kmip-codec'
 import { creates } from '../../engine/access.ts'
 import { waitsForDestruction } from '../../engine/approval.ts'
 import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import type { StoredObject } from '../../key-blocks/read-object.ts'
 import { unwrapObject } from '../../key-blocks/wrap.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { adoptUserKeys, withFormerIds, withMaster } from '../abe/brought.ts'
 import { withoutEncodedLength } from '../crypto/encoded-length.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
@@ -21,10 +21,10 @@ import { asImported, type SortedAttributes, sortImported } from './imported-attr
  * Import (KMIP 2.1 §6.1.25): an object with its identifier and all its attributes from another server. It may replace
  * an object of the caller, never that of another user.
  */
-export const importObject = operation({
+export const importObject = defineOperation({
   name: 'Import',
   access: creates,
-  request: payload({
+  request: definePayload({
     uniqueIdentifier: namedObject,
     objectType: required(field.named('ObjectType')),
     replaceExisting: field.flag(Tag.ReplaceExisting),

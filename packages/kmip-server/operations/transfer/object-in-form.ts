@@ -45,7 +45,7 @@ import {
   toStoredBlock,
   writeManagedObject,
 } from '../../key-blocks/write-object.ts'
-import { type DecodedPayload, field, payload } from '../../payloads/payload.ts'
+import { type DecodedPayload, definePayload, field } from '../../payloads/payload.ts'
 import { attributeState } from '../attributes/attribute-request.ts'
 import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
@@ -59,7 +59,7 @@ export interface GivenObject {
 }
 
 /** The members of a request of Get and Export. */
-export const wantedRequest = payload({
+export const wantedRequest = definePayload({
   uniqueIdentifier: namedObject,
   keyFormatType: field.code(Tag.KeyFormatType),
   keyWrapType: field.named('KeyWrapType'),

@@ -3,21 +3,21 @@ import { type StructureNode, sameValue, Tag, type TtlvNode } from '@warder/kmip-
 import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates } from '../../engine/access.ts'
 import { objectReply } from '../../engine/identifiers.ts'
-import { operation } from '../../engine/operation.ts'
+import { defineOperation } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import type { PlainKeyValue } from '../../key-blocks/key-block.ts'
 import type { KmipObjectType } from '../../key-blocks/stored-shape.ts'
 import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'
-import { field, payload, repeated, required } from '../../payloads/payload.ts'
+import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { adoptUserKeys, withMaster } from '../abe/brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
 /** Register (KMIP 2.1 §6.1.43): stores an existing object of the client as received. */
-export const register = operation({
+export const register = defineOperation({
   name: 'Register',
   access: creates,
-  request: payload({
+  request: definePayload({
     objectType: required(field.named('ObjectType')),
     attributes: field.attributes(Tag.Attributes),
     objects: repeated(field.object()),
