@@ -64,11 +64,11 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
       }
       const size = bytes.buffer.byteLength
       const { restoreGate } = options.services
-      return traceRequest(options.tracer, request, caller, async (told) => {
+      return await traceRequest(options.tracer, request, caller, async (told) => {
         const exchange: Exchange = { request, encoding, caller, told }
         const problem = await restoreGate?.problem()
         if (problem !== undefined) return refuseRequest(options, exchange, problem)
-        return answerAs(options, exchange, await authenticate(options, request, caller), size)
+        return await answerAs(options, exchange, await authenticate(options, request, caller), size)
       })
     },
   }
@@ -139,7 +139,7 @@ async function answerAs(
   const answers = await (later
     ? defer(message(), request.items, batchErrorContinuation)
     : runBatch(message, request.items, batchErrorContinuation))
-  return conclude(options, exchange, answers)
+  return await conclude(options, exchange, answers)
 }
 
 /** Records the outcome and encodes the answer. */

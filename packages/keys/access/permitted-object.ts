@@ -57,20 +57,20 @@ export async function requirePermittedObject(
 ): Promise<ManagedObject> {
   const known = await resolveIdentifier(requester, id)
   const object = await requester.objects.read(known)
-  return judge(requester, known, object, object, right)
+  return await judge(requester, known, object, object, right)
 }
 
 /** As `requirePermittedObject`, but loads the key. */
 export async function openPermittedKey(requester: Requester, id: string, right: Right): Promise<Key> {
   const known = await resolveIdentifier(requester, id)
   const key = await requester.objects.key(known)
-  return judge(requester, known, key?.object, key, right)
+  return await judge(requester, known, key?.object, key, right)
 }
 
 /** Resolves an alias or a version; an invalid identifier is returned unchanged and will not be found. */
 export async function resolveIdentifier(requester: Requester, id: string): Promise<string> {
   const form = versionForm(id)
-  if (form === undefined) return resolveAlias(requester, id)
+  if (form === undefined) return await resolveAlias(requester, id)
   const own = await requester.objects.read(id)
   return own === undefined ? findVersion(requester, form) : chooseOwnOrVersion(requester, own, form)
 }

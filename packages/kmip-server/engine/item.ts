@@ -59,10 +59,10 @@ async function handleItem(
 ): Promise<KmipAnswer> {
   if (!isLegacy(context.version)) {
     requireNoTemplate(payload, context.version)
-    return row.act(payload, context)
+    return await row.act(payload, context)
   }
-  if (!namesTemplates(payload)) return row.act(payload, context)
-  return row.act(await withTemplates(payload, context), context)
+  if (!namesTemplates(payload)) return await row.act(payload, context)
+  return await row.act(await withTemplates(payload, context), context)
 }
 
 const templateTags: ReadonlySet<number> = new Set([
@@ -133,7 +133,7 @@ export class ItemRun {
     const row = this.#message.options.operations.get(this.item.operation)
     if (row === undefined)
       throw kmipFailure('OperationNotSupported', `${this.item.operation} is not supported here.`)
-    return this.#attempted(row)
+    return await this.#attempted(row)
   }
 
   async #attempted(row: KmipOperation): Promise<AnsweredItem> {

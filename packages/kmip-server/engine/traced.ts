@@ -20,12 +20,12 @@ export async function traceRequest(
   caller: KmipCaller,
   answer: (told: Told) => Promise<Uint8Array>,
 ): Promise<Uint8Array> {
-  if (tracer === undefined) return answer(notTold)
+  if (tracer === undefined) return await answer(notTold)
   const span =
     caller.beginsTrace === true
       ? tracer.beginWork(createSpanHead(request, caller, 'server'))
       : activeTrace.getStore()?.begin(createSpanHead(request, caller, 'internal'))
-  if (span === undefined) return answer(notTold)
+  if (span === undefined) return await answer(notTold)
   let failed = 0
   const traceItems: Told = (items) => {
     failed = items.filter(({ response }) => response.status === 'OperationFailed').length

@@ -199,7 +199,7 @@ export class KmipConnection implements SweptConnection {
     const answered = async (): Promise<Uint8Array> => {
       const principal = await this.#owner.principal()
       const caller = { principal, clientAddress: this.#address, requestId: randomUUID(), beginsTrace: true }
-      return engine.answer(message, 'ttlv', caller)
+      return await engine.answer(message, 'ttlv', caller)
     }
     answered().then(
       (answer) => {

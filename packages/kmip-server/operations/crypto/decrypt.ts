@@ -62,6 +62,6 @@ export const decrypt = defineOperation({
     requireUse(context, context.key.object, 'decrypt')
     if (context.key.object.form.abe !== undefined) return decryptAbe(request, context)
     if (isPart(request)) return decryptPart(request, context)
-    return decryptWhole(await findBackendKey(context), request, context)
+    return await decryptWhole(await findBackendKey(context), request, context)
   },
 })

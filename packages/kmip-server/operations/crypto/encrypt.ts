@@ -104,6 +104,6 @@ export const encrypt = defineOperation({
     requireUse(context, object, 'encrypt')
     if (context.key.object.form.abe !== undefined) return encryptAbe(request, context)
     if (isPart(request)) return encryptPart(request, context)
-    return encryptWhole(await findBackendKey(context), request, context)
+    return await encryptWhole(await findBackendKey(context), request, context)
   },
 })

@@ -35,7 +35,7 @@ export function withNewest<Reply extends Fields>(one: Cryptographic<Reply>): Cry
     ...one,
     async handle(request, context) {
       const { newestId, supersededAt } = context.key.object
-      if (newestId === undefined && supersededAt === undefined) return one.handle(request, context)
+      if (newestId === undefined && supersededAt === undefined) return await one.handle(request, context)
       const newest = await newestIn(context)
       const named = context.key
       if (newest !== named && isPart(request)) throw sayVersion()

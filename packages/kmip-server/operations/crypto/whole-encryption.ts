@@ -38,7 +38,7 @@ export async function encryptWhole(
   context: KmipContext,
 ): Promise<EncryptedReply> {
   const { publicKey: key } = held
-  if (key === undefined) return encryptSecretly(held, request, context)
+  if (key === undefined) return await encryptSecretly(held, request, context)
   const { object } = context.key
   const { policy } = context.services
   requireNone(request)
