@@ -3,6 +3,7 @@
 //
 // DIR is a checkout of another commit, prepared with `node scripts/prepare.mjs`. Each starts its own Warder with its own
 // benchmark; the requests are those of the scenarios that both have. A ratio above 1: this one needs less processor time.
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -10,6 +11,7 @@ import { type DriveOptions, drive } from './load/drive.ts'
 import { median } from './median.ts'
 import { perCore } from './report/markdown.ts'
 import type { Scenario } from './scenarios.ts'
+import { pin } from './server/pin.ts'
 import { type Subjects, startSubjects } from './subjects.ts'
 
 const { values, positionals } = parseArgs({
@@ -50,8 +52,11 @@ async function measureRatio(ours: Side, theirs: Side): Promise<readonly number[]
 const theirs: { startSubjects: typeof startSubjects } = await import(
   pathToFileURL(resolve(other, 'bench/subjects.ts')).href
 )
+const cores = availableParallelism()
 const here = await startSubjects()
 try {
+  // It is pinned to the core of the servers by now, and what it starts would be, too: the clients of the other side.
+  if (here.pinned !== undefined) pin(process.pid, `0-${cores - 1}`)
   const there = await theirs.startSubjects()
   try {
     for (const scenario of here.scenarios) {
