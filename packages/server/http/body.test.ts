@@ -6,7 +6,7 @@ import { Failure } from '@warder/base'
 import fc from 'fast-check'
 import { type Admit, aborted, readBody } from './body.ts'
 import { BodyBudget, BodyReservation } from './body-budget.ts'
-import { BodyMessage } from './body-message.ts'
+import { BodyMessage } from './node-internals/body-message.ts'
 
 interface Read {
   readonly message: BodyMessage

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Failure, failure } from '@warder/base'
 import { type BodyReservation, smallBodyBytes } from './body-budget.ts'
-import type { BodyMessage, BodySink } from './body-message.ts'
+import type { BodyMessage, BodySink } from './node-internals/body-message.ts'
 import { emptyBody } from './request.ts'
 
 /** The client disconnected before the request was complete: no reply can be sent. */

@@ -5,9 +5,9 @@ import { type Change, type ChangeResult, type Commit, OutcomeUnknown } from '@wa
 import type { AuditFields, ErrorShape, Operation, OperationContext, Principal } from '../operations/types.ts'
 import type { RequestTrace } from '../tracing/tracer.ts'
 import type { BodyReservation } from './body-budget.ts'
-import type { BodyMessage } from './body-message.ts'
 import type { Connection } from './connections.ts'
 import type { CompiledOperation } from './input.ts'
+import type { BodyMessage } from './node-internals/body-message.ts'
 import type { ServiceServerOptions } from './options.ts'
 import type { HttpRequest } from './request.ts'
 

@@ -11,20 +11,21 @@ import { RequestBatcher } from '../net/request-batcher.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
 import { type ClientAuthorities, createIssuedUnder, type IssuedUnder } from '../tls/client-authorities.ts'
 import { BodyBudget } from './body-budget.ts'
-import { BodyMessage } from './body-message.ts'
 import { refuseClientError, sendRefusal } from './client-error.ts'
 import { type Connections, createConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { type Dispatcher, dispatch } from './dispatcher.ts'
 import { createErrorShapes } from './error-shapes.ts'
 import { Exchange } from './exchange.ts'
+import { securityHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
+import { BodyMessage } from './node-internals/body-message.ts'
 import { acceptListVerb, type ListVerb, standInVerb } from './node-internals/list-verb.ts'
 import { createPrebuiltHeads } from './node-internals/prebuilt-head.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
 import { handshakeProblem } from './partner-hosts.ts'
 import { createPeerSecretCheck, peerSecretHeader } from './peer-secret.ts'
-import type { PreparedReply } from './reply.ts'
+import { jsonType, type PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
 import { type ReplyState, sendReply } from './send-reply.ts'
@@ -134,7 +135,14 @@ function createReplyState<Services>(
   { cors, budget }: Dispatcher<Services>,
 ): ReplyState {
   const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1000)}`
-  return { metrics, cors, budget, keepAlive, heads: createPrebuiltHeads(clock, keepAlive), draining: false }
+  return {
+    metrics,
+    cors,
+    budget,
+    keepAlive,
+    heads: createPrebuiltHeads(clock, { keepAlive, contentType: jsonType, securityHeaders }),
+    draining: false,
+  }
 }
 
 function toIssuedUnder(authorities: ClientAuthorities | undefined, clock: Clock): IssuedUnder | undefined {

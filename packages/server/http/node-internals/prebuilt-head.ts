@@ -1,7 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '@warder/base'
-import { securityHeaders } from '../headers.ts'
-import { jsonType, type PreparedReply } from '../reply.ts'
+
+/** What decides whether the prebuilt head is the reply's. */
+interface HeadedReply {
+  readonly status: number
+  readonly headers?: unknown
+  readonly contentType: string | undefined
+}
+
+/** What every prebuilt head has. */
+export interface HeadOptions {
+  /** Value of the header `Keep-Alive`. */
+  readonly keepAlive: string
+  /** Of the replies that it is for. */
+  readonly contentType: string
+  /** Names and values in turn. */
+  readonly securityHeaders: readonly string[]
+}
 
 /** Members in which node stores the head until it sends it before the body. */
 interface MadeHead {
@@ -18,15 +33,17 @@ export interface PrebuiltHeads {
   /** @returns false when this reply needs `writeHead`; nothing was written */
   write(
     response: ServerResponse,
-    reply: PreparedReply,
+    reply: HeadedReply,
     requestId: string,
     cacheControl: string,
     contentLength: number,
   ): boolean
 }
 
-/** @param keepAlive value of the header `Keep-Alive` */
-export function createPrebuiltHeads(clock: Clock, keepAlive: string): PrebuiltHeads {
+export function createPrebuiltHeads(
+  clock: Clock,
+  { keepAlive, contentType, securityHeaders }: HeadOptions,
+): PrebuiltHeads {
   const beginnings = new Map<string, string>()
   let second = Number.NaN
   let ending = ''
@@ -63,10 +80,10 @@ export function createPrebuiltHeads(clock: Clock, keepAlive: string): PrebuiltHe
 
   return {
     write(response, reply, requestId, cacheControl, contentLength) {
-      const usual = reply.status === 200 && reply.headers === undefined && reply.contentType === jsonType
+      const usual = reply.status === 200 && reply.headers === undefined && reply.contentType === contentType
       if (!usual || !response.shouldKeepAlive || !takesHead(response)) return false
       response.statusCode = 200
-      response._header = `${getBeginning(cacheControl)}${requestId}\r\nContent-Type: ${jsonType}\r\nContent-Length: ${contentLength}${getEnding()}`
+      response._header = `${getBeginning(cacheControl)}${requestId}\r\nContent-Type: ${contentType}\r\nContent-Length: ${contentLength}${getEnding()}`
       return true
     },
   }

