@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 
 /** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
-  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|on-postgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations/
+  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|onPostgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations/
 const maxInGroup = 12
 /** Files that run on both databases take long: others of them run at the same time. */
 const onBothEngines = /bothEngines/

@@ -1,5 +1,6 @@
 // Runs every test: `npm test`, or `npm test -- PATTERN …` for the files whose path contains one of the patterns.
-// `npm test -- --quick` leaves out the files that start processes or use PostgreSQL.
+// `npm test -- --quick` leaves out the files that start services or processes, or use PostgreSQL. The tests of whole
+// installations (both services with their processes, full disks, kills, other clients) are a suite that runs last.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -25,9 +26,16 @@ if (found.length === 0) {
   process.exit(1)
 }
 
-const usesPostgres = ({ source }) => /sql\/testing|on-postgresql|bothEngines/.test(source)
+const usesPostgres = ({ source }) =>
+  /sql\/testing|testing\/(?:postgres|databases|pair|server)\.ts|startTestPostgres|startTestPair|onPostgresql|bothEngines/.test(
+    source,
+  )
 const startsProcesses = ({ source }) =>
-  /child_process|testing\/(?:index|installation|process)\.ts/.test(source)
+  /child_process|\bstart(?:Installation|Auth|Kms|TwoNodes)\b|testing\/(?:installation|process|program)\.ts/.test(
+    source,
+  )
+const startsInstallation = ({ source }) =>
+  /\bstartInstallation\b|testing\/(?:program|small-disk)\.ts/.test(source)
 /** The longest first, so that none of them is left over when all others are done: they run on PostgreSQL or start processes. */
 const rank = (file) => (usesPostgres(file) ? 0 : startsProcesses(file) ? 1 : 2)
 const files = isQuick ? found.filter((file) => rank(file) === 2) : found
@@ -56,29 +64,39 @@ const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
 if (postgres !== undefined) Object.assign(process.env, postgres.environment)
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
-const { modules, remove } = listModules(groupTests(files), root)
-process.once('exit', remove)
-const tests = run({
-  files: modules,
-  // Two more than there are cores: most files wait half of their time for a service that they started, or for a clock.
-  concurrency: availableParallelism() + 2,
-  timeout: 600_000,
-  // A test that never ends is named, and the tests behind it run.
-  execArgv: ['--test-timeout=500000', '--import', new URL('fixed-seed.mjs', import.meta.url).href],
-})
-tests.on('test:summary', ({ file, counts: all }) => {
-  if (file !== undefined) return
-  counts.passed = all.passed
-  counts.skipped = all.skipped
-  counts.failed = all.tests - all.passed - all.skipped - all.todo
-})
-const output = tests.compose(spec())
-output.pipe(process.stdout, { end: false })
-await new Promise((resolve) => output.once('end', resolve))
+await runSuite(files.filter((file) => !startsInstallation(file)))
+const installations = files.filter(startsInstallation)
+if (installations.length > 0) {
+  process.stdout.write(`\nWhole installations: ${installations.length} files\n\n`)
+  await runSuite(installations)
+}
 await postgres?.stop()
 
 process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
 process.exit(counts.failed === 0 && counts.passed > 0 ? 0 : 1)
+
+async function runSuite(suite) {
+  if (suite.length === 0) return
+  const { modules, remove } = listModules(groupTests(suite), root)
+  process.once('exit', remove)
+  const tests = run({
+    files: modules,
+    // Two more than there are cores: most files wait half of their time for a service that they started, or for a clock.
+    concurrency: availableParallelism() + 2,
+    timeout: 600_000,
+    // A test that never ends is named, and the tests behind it run.
+    execArgv: ['--test-timeout=500000', '--import', new URL('fixed-seed.mjs', import.meta.url).href],
+  })
+  tests.on('test:summary', ({ file, counts: all }) => {
+    if (file !== undefined) return
+    counts.passed += all.passed
+    counts.skipped += all.skipped
+    counts.failed += all.tests - all.passed - all.skipped - all.todo
+  })
+  const output = tests.compose(spec())
+  output.pipe(process.stdout, { end: false })
+  await new Promise((resolve) => output.once('end', resolve))
+}
 
 async function unpackTarball() {
   if (process.env.WARDER_ARTIFACTS === undefined) return undefined

@@ -2,7 +2,33 @@ import { type AuthClient, type AuthClientOptions, authClientOver } from './auth-
 import { fetchTransport } from './fetch-transport.ts'
 import { type KmsClient, type KmsClientOptions, kmsClientOver } from './kms-client.ts'
 
-export * from './shared.ts'
+export {
+  type AuthClient,
+  type AuthClientOptions,
+  type AuthCredentials,
+  type AuthInput,
+  type AuthOperationName,
+  type AuthOperations,
+  type AuthReply,
+  ClientError,
+  type ClientErrorKind,
+  type ClientOptions,
+  type Credentials,
+  type ErrorSchema,
+  fromBase64Url,
+  type Input,
+  type KmsClient,
+  type KmsClientOptions,
+  type LoginRequest,
+  type LoginStep,
+  type OperationName,
+  type Operations,
+  type PagedName,
+  type Reply,
+  type Transport,
+  type TransportOptions,
+  toBase64Url,
+} from './shared.ts'
 
 // Entry of `@warder/client` for browser bundlers: it imports no module of Node.
 const network = { transport: fetchTransport, keepsCookies: true }

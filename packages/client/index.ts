@@ -3,7 +3,33 @@ import { httpsTransport } from './https-transport.ts'
 import { type KmsClient, type KmsClientOptions, kmsClientOver } from './kms-client.ts'
 
 export { httpsTransport } from './https-transport.ts'
-export * from './shared.ts'
+export {
+  type AuthClient,
+  type AuthClientOptions,
+  type AuthCredentials,
+  type AuthInput,
+  type AuthOperationName,
+  type AuthOperations,
+  type AuthReply,
+  ClientError,
+  type ClientErrorKind,
+  type ClientOptions,
+  type Credentials,
+  type ErrorSchema,
+  fromBase64Url,
+  type Input,
+  type KmsClient,
+  type KmsClientOptions,
+  type LoginRequest,
+  type LoginStep,
+  type OperationName,
+  type Operations,
+  type PagedName,
+  type Reply,
+  type Transport,
+  type TransportOptions,
+  toBase64Url,
+} from './shared.ts'
 
 const network = { transport: httpsTransport, keepsCookies: false }
 
