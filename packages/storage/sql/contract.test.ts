@@ -233,11 +233,11 @@ for (const engine of [sqlite, postgres]) {
     await migrate(db, 'things', listKnown(4))
     await assert.rejects(
       migrate(db, 'things', listKnown(2)),
-      /things has migration 3 \(three\) \(a program without it forgets something\), this program knows 2/,
+      /things has migration 3 \(three\) \(a program without it forgets something\), but this program knows 2/,
     )
     await assert.rejects(
       migrate(db, 'things', listKnown(3)),
-      /things has migration 4 \(four\), this program knows 3/,
+      /things has migration 4 \(four\), but this program knows 3/,
     )
     const told: string[] = []
     const log = { ...quietLog, warn: (fields: object) => void told.push(JSON.stringify(fields)) }

@@ -145,7 +145,7 @@ for (const [older, newer] of pairs)
     await assert.rejects(
       start(homes[0], older),
       new RegExp(
-        `the database is newer than this program: kms has migration ${number} \\(far ahead\\), this program knows`,
+        `the database is newer than this program: kms has migration ${number} \\(far ahead\\), but this program knows`,
       ),
     )
   })

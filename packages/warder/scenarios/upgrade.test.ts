@@ -138,7 +138,7 @@ for (const engine of engines)
       const number = ((await schema('kms')) ?? 0) + 1
       await inside('kms', (db) => db.commit([change(foreign, ['kms', number])]))
       const refusal = new RegExp(
-        `the database is newer than this program: kms has migration ${number} \\(of tomorrow\\), this program knows ${number - 1}; start the newer version of Warder`,
+        `the database is newer than this program: kms has migration ${number} \\(of tomorrow\\), but this program knows ${number - 1}; start the newer version of Warder`,
       )
       const refused = await check()
       assert.equal(refused.code, 1)
