@@ -16,15 +16,28 @@ test('what the commands share in packages/warder/cli knows none of them', () => 
   }
 })
 
-test('what runs all the time and serves nothing loads no service and no schemas: warder start stays small', () => {
+/** Files that Node loads for a module, in the order in which it loads them. */
+function listLoaded(path: string): readonly string[] {
   const loader = `
     const { registerHooks } = require('node:module')
     registerHooks({ load: (url, context, next) => (process.stdout.write(url + '\\n'), next(url, context)) })
     import(process.argv[1])`
-  const starter = new URL('../packages/warder/start/supervisor.ts', import.meta.url).href
-  const { stdout, stderr } = spawnSync(process.execPath, ['-e', loader, starter], { encoding: 'utf8' })
+  const module = new URL(path, import.meta.url).href
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', loader, module], { encoding: 'utf8' })
   const loaded = stdout.split('\n').filter((url) => url.startsWith('file:'))
-  assert.ok(loaded.includes(starter), stderr)
+  assert.ok(loaded.includes(module), stderr)
+  return loaded
+}
+
+test('warder health loads no service, no library and fewer than 60 files', () => {
+  const loaded = listLoaded('../packages/warder/health/command.ts')
+  const heavy = loaded.filter((url) => /\/(node_modules|kms|auth|keys|server|runtime)\//.test(url))
+  assert.deepEqual(heavy, [])
+  assert.ok(loaded.length < 60, `${loaded.length} files`)
+})
+
+test('what runs all the time and serves nothing loads no service and no schemas: warder start stays small', () => {
+  const loaded = listLoaded('../packages/warder/start/supervisor.ts')
   const heavy = loaded.filter((url) =>
     /\/(node_modules|kms|auth|keys|kmip-codec|pki|runtime\/config)\//.test(url),
   )

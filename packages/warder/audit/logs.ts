@@ -5,7 +5,7 @@ import { toDatabaseLocation } from '@warder/runtime'
 import type { Terminal } from '../cli/command.ts'
 import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/services.ts'
+import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 
 export interface Logs {
   /** Folders and files with records. */

@@ -13,7 +13,7 @@ import { StartupError } from '@warder/base'
 import { readSealed } from '@warder/runtime'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/services.ts'
+import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 
 interface LogLocation {
   readonly home: string

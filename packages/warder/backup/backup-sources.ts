@@ -3,7 +3,7 @@ import { inHome, StartupError } from '@warder/base'
 import { type DatabaseLocation, rootKeySource, toDatabaseLocation } from '@warder/runtime'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/services.ts'
+import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 
 // Locations of the parts of an installation. This module opens no database file: see docs/adr/rollback-detection.md.
 

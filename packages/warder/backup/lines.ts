@@ -3,7 +3,7 @@ import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { StartupError } from '@warder/base'
 import type { CopiedSchema } from '@warder/runtime'
 import type { CopiedRow, CopiedTable } from '@warder/storage'
-import type { ServiceName } from '../installation/services.ts'
+import type { ServiceName } from '../installation/endpoints.ts'
 
 /** The backup is invalid, or its sender is refused. */
 export class BackupRefused extends StartupError {}

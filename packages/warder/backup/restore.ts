@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
 import type { DatabaseRestore } from '@warder/runtime'
-import type { ServiceName } from '../installation/services.ts'
+import type { ServiceName } from '../installation/endpoints.ts'
 import { hashStream } from './digest.ts'
 import { type AuditHead, type BackupLine, BackupRefused, decodeRows, readLines } from './lines.ts'
 import { type DatabaseChoice, RestoredDatabases } from './restored-databases.ts'

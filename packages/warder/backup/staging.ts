@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, isAbsolute, join, normalize } from 'node:path'
-import type { ServiceName } from '../installation/services.ts'
+import type { ServiceName } from '../installation/endpoints.ts'
 import type { BackupLine } from './lines.ts'
 import { BackupRefused } from './lines.ts'
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { systemClock } from '@warder/base'
 import { inspectDatabase, type ServiceLaunch, toDatabaseLocation } from '@warder/runtime'
 import { getDatabaseBytes, type MigrationPlan } from '@warder/storage'
-import type { ServiceName } from '../installation/services.ts'
+import type { ServiceName } from '../installation/endpoints.ts'
 
 /**
  * Warns if the disk may be too small to upgrade a SQLite database: a migration that rewrites a table needs its size twice,

@@ -5,7 +5,8 @@ import { requireNoNames } from '../cli/options.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { getSettings, type ServiceName, serviceNames } from '../installation/services.ts'
+import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
+import { getSettings } from '../installation/services.ts'
 import { migrateVerb } from './migrate.ts'
 
 const printVerb = homeVerb({

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { inHome } from '@warder/base'
 import { formatSettingsToml, readSettingsFile } from '@warder/runtime/settings'
 import { isOutside } from '../backup/backup-sources.ts'
-import { getForeignSettings, getSettings, type ServiceName } from '../installation/services.ts'
+import type { ServiceName } from '../installation/endpoints.ts'
+import { getForeignSettings, getSettings } from '../installation/services.ts'
 
 /**
  * Settings of a backup that apply in a drill: those that determine the meaning of stored data. All others, including

@@ -4,8 +4,7 @@ import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { openClient, type Server } from '../client/https-client.ts'
-import { readEndpoints, toServer } from '../installation/endpoints.ts'
-import { serviceNames } from '../installation/services.ts'
+import { readEndpoints, serviceNames, toServer } from '../installation/endpoints.ts'
 
 const options = { home: homeOption } as const
 

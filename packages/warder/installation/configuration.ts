@@ -3,7 +3,8 @@ import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
 import { version } from '../cli/version.ts'
-import { getForeignSettings, getSettings, type ServiceName, serviceModules } from './services.ts'
+import type { ServiceName } from './endpoints.ts'
+import { getForeignSettings, getSettings, serviceModules } from './services.ts'
 
 /** Certificates that the local authority issues on the first run. */
 export const localCertificates: readonly LocalCertificate[] = [

@@ -13,6 +13,9 @@ import { isAbsolute, join, relative } from 'node:path'
 import { inHome, StartupError } from '@warder/base'
 import type { Server } from '../client/https-client.ts'
 
+export const serviceNames = ['auth', 'kms'] as const
+export type ServiceName = (typeof serviceNames)[number]
+
 /** Parameters to verify a certificate of the operator instead of one of the local authority. */
 export interface OwnTls {
   /** A name in the certificate, if it does not cover the listen address. */

@@ -1,10 +1,8 @@
 import { authDefaults, authSettings } from '@warder/auth/settings'
 import { kmsDefaults, kmsSettings } from '@warder/kms/settings'
 import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/runtime/settings'
+import type { ServiceName } from './endpoints.ts'
 import { peerSettings } from './peer-settings.ts'
-
-export const serviceNames = ['auth', 'kms'] as const
-export type ServiceName = (typeof serviceNames)[number]
 
 /** Returns all settings of a service: the common ones and its own. */
 export function getSettings(name: ServiceName): SettingsTable {

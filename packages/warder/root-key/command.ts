@@ -17,7 +17,7 @@ import type { Terminal } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { serviceNames } from '../installation/services.ts'
+import { serviceNames } from '../installation/endpoints.ts'
 
 const rotateVerb = homeVerb({
   name: 'rotate',
