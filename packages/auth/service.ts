@@ -34,7 +34,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'expired machine tokens and SecretIDs',
+    name: 'expired machine tokens and secret ids',
     everySeconds: 60,
     async run({ db, clock, metrics }) {
       countTokens(metrics, 'swept', await removeExpiredTokens(db.commit, unixSeconds(clock)))
@@ -42,7 +42,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'recoveries of administrators that are not yet in the audit log',
+    name: 'recoveries of administrators that the audit log does not have yet',
     everySeconds: 2,
     due: ({ db }) => isAnyRecovery(db),
     run: recordRecoveries,
@@ -57,14 +57,14 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'SAML metadata of realms with a metadata URL',
+    name: 'SAML metadata of realms that say where it is',
     everySeconds: 3600,
     // Loaded on demand: the primary starts without the XML parser.
     run: async (environment) =>
       (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
   },
   {
-    name: 'revocation feed',
+    name: 'feed of ends',
     everySeconds: 60,
     async run({ db, clock }) {
       await sweepFeed(db.commit, unixSeconds(clock))

@@ -101,10 +101,7 @@ export async function certify(
   await requireNotCompromised(db, spki, wanted.owner)
   await requireAuthorityNotCompromised(db, authority.parsed.spki, authority.key.object.owner)
   if (!stageUse(objects, authority.key.object, 0, true))
-    throw failure(
-      'crypto_failure',
-      'The key of the authority has been used as often as its usage limits allow.',
-    )
+    throw failure('crypto_failure', 'The usage limits of the key of the authority are exhausted.')
   objects.also(...(await useNowChanges(db, authority.key.object, wanted.by, now)))
   const serial = wanted.serial ?? newSerial()
   const issuer = toIssuer(authority)

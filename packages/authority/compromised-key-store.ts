@@ -48,10 +48,7 @@ export function markCompromisedChange(keyId: string, owner: string | undefined, 
 /** @throws Failure bad_request; PkiError */
 export async function requireNotCompromised(db: Database, spki: Uint8Array, owner: string): Promise<void> {
   if (!(await isCompromised(db, spki, owner))) return
-  throw failure(
-    'bad_request',
-    'The private key was reported as compromised: make a new key and certify that.',
-  )
+  throw failure('bad_request', 'The private key was reported as compromised: create and certify a new key.')
 }
 
 /**
@@ -67,7 +64,7 @@ export async function requireAuthorityNotCompromised(
   if (await isCompromised(db, spki, owner))
     throw failure(
       'bad_request',
-      'The private key of the authority was reported as compromised: it issues nothing more.',
+      'The private key of the authority was reported as compromised: it can no longer issue certificates.',
     )
 }
 

@@ -30,13 +30,14 @@ export function requireValidity(
   { notBefore, notAfter }: { readonly notBefore: number; readonly notAfter: number },
   now: number,
 ): void {
-  if (notAfter <= notBefore) throw failure('bad_request', 'The certificate would end before it begins.')
+  if (notAfter <= notBefore)
+    throw failure('bad_request', 'The certificate would expire before it becomes valid.')
   if (notBefore < parsed.notBefore)
-    throw failure('bad_request', 'The certificate would begin before that of the authority.')
+    throw failure('bad_request', 'The certificate would become valid before that of the authority.')
   if (notAfter > parsed.notAfter)
     throw failure(
       'bad_request',
-      `The certificate would be valid past the end of the authority, ${new Date(parsed.notAfter).toISOString()}.`,
+      `The certificate would expire after that of the authority, ${new Date(parsed.notAfter).toISOString()}.`,
     )
   // A certificate that begins later counts from now: it would otherwise outlive by years the right to have it issued.
   if (settings.maxDays !== undefined && notAfter - Math.min(notBefore, now) > settings.maxDays * day)
@@ -69,7 +70,8 @@ export function requirePathLength(authority: StoredAuthority, extensions: readon
   const wanted = readBasicConstraints(extensions)
   const left = pathLengthLeft(authority)
   if (!wanted.authority || left === undefined) return
-  if (left === 0) throw failure('bad_request', 'The path length of the authority permits no other below it.')
+  if (left === 0)
+    throw failure('bad_request', 'The path length of the authority permits no authority below it.')
   // An authority without a path length is still bound by the path above it (RFC 5280 §6.1.4 l).
   if (wanted.pathLength !== undefined && wanted.pathLength >= left)
     throw failure('bad_request', `The path length below this authority is at most ${left - 1}.`)
@@ -87,7 +89,7 @@ export function requirePurposes(
     // The OCSP responder of an authority signs responses about all certificates of the authority.
     const outside = wanted?.find((each) => !permitted.includes(each) && each !== keyPurposes.OCSPSigning)
     if (outside !== undefined || (wanted === undefined && !readBasicConstraints(extensions).authority))
-      throw failure('bad_request', 'The authority issues certificates for other purposes only.')
+      throw failure('bad_request', 'The authority does not issue certificates for these purposes.')
   }
 }
 
@@ -131,7 +133,7 @@ export async function requireFreeKey(
 ): Promise<void> {
   const own = Buffer.compare(parsed.spki, spki) === 0
   if (own || (!forAuthority && (await isAuthorityKey(db, hashPublicKey(spki)))))
-    throw failure('bad_request', 'The public key is that of an authority: make another one.')
+    throw failure('bad_request', 'The public key is that of an authority: create another one.')
 }
 
 /**
@@ -150,6 +152,6 @@ export async function requireOwnAuthorityKey(
   if (key.owner === owner || !(await isLimitedByOthers(db, hashPublicKey(spki), owner))) return
   throw failure(
     'forbidden',
-    'The key is that of an authority with limits, which belongs to another owner: name the certificate of that authority as the issuer.',
+    'The key is that of an authority with limits, which belongs to another owner: use the certificate of that authority as the issuer.',
   )
 }

@@ -69,7 +69,7 @@ async function maintain(services: MaintenanceServices, due: DueIssuer, now: numb
     if (error instanceof StorageUnavailable) throw error
     // Another node has done it.
     if (error instanceof GuardFailed) return
-    log.warn({ issuer: due.id, error }, 'a revocation list or a responder cannot be signed now')
+    log.warn({ issuer: due.id, error }, 'a revocation list or a responder cannot be signed at present')
     await db.commit([postponeChange(due.id, now + retryMs)])
   }
 }

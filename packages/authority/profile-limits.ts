@@ -85,7 +85,7 @@ function requirePermitted({ settings }: Authority, profile: ProfileName): void {
 function requireNotAuthorityUses(extensions: readonly Extension[]): void {
   const identifiers = extensions.map(({ identifier }) => identifier)
   if (new Set(identifiers).size < identifiers.length)
-    throw failure('bad_request', 'The certificate has an extension twice (RFC 5280 §4.2).')
+    throw failure('bad_request', 'The certificate contains an extension twice (RFC 5280 §4.2).')
   if (identifiers.includes(extensionIdentifiers.ocspNoCheck))
     throw failure(
       'bad_request',
@@ -119,7 +119,7 @@ function requireOtherName({ certificate, chain }: Authority, { subject }: Reques
   if (hasForeignCharacters(subject))
     throw failure(
       'bad_request',
-      'subject: has characters that its type of string does not have (X.680 §41): write it as UTF8String.',
+      'subject: contains characters that are not allowed in its string type (X.680 §41): use UTF8String.',
     )
   const wanted = comparableName(subject).join('\n')
   const taken = [certificate, ...chain].some(

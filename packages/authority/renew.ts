@@ -16,7 +16,7 @@ export function requestLike(
   if (entry.profile === 'unknown')
     throw failure(
       'bad_request',
-      'The certificate was issued with extensions of its own: renew it with ReCertify, or issue another.',
+      'The certificate has client-specified extensions: renew it with ReCertify, or issue another.',
     )
   const { subject, spki, extensions } = parseCertificate(der)
   const { pathLength } = readBasicConstraints(extensions)

@@ -7,7 +7,7 @@ import { type IssuedCertificate, revocationChanges } from './register/register-s
 
 export interface Revocation {
   readonly reason: RevocationReason
-  /** Since when the key was not to be trusted. Unix milliseconds. */
+  /** Time since which the key is not trusted. Unix milliseconds. */
   readonly invalidityAt?: number | undefined
 }
 
@@ -47,13 +47,13 @@ export function revoke(
   now: number,
 ): void {
   if (reason === 'removeFromCRL')
-    throw failure('bad_request', 'A certificate that is on hold is taken off the list by its release.')
+    throw failure('bad_request', 'removeFromCRL is not a reason: release the certificate from hold instead.')
   const held = issued.reason === 'certificateHold'
   if (issued.revokedAt !== undefined && !held)
-    throw failure('conflict', 'The certificate was revoked already.')
-  if (held && reason === 'certificateHold') throw failure('conflict', 'The certificate is on hold already.')
+    throw failure('conflict', 'The certificate is already revoked.')
+  if (held && reason === 'certificateHold') throw failure('conflict', 'The certificate is already on hold.')
   if (invalidityAt !== undefined && invalidityAt > now)
-    throw failure('bad_request', 'The date since when the key is not to be trusted has not come yet.')
+    throw failure('bad_request', 'The invalidity date is in the future.')
   const revokedAt = issued.revokedAt ?? now
   objects.also(...revocationChanges(db, issued, { revokedAt, reason, invalidityAt }, now))
   if (compromises.has(reason)) {
@@ -68,7 +68,7 @@ export function revoke(
 /** Stages that a certificate is on hold no longer. @throws Failure conflict for one that is not on hold */
 export function release(db: Database, objects: UnitOfWork, issued: IssuedCertificate, now: number): void {
   if (issued.reason !== 'certificateHold')
-    throw failure('conflict', 'The certificate is not on hold: only that is taken back.')
+    throw failure('conflict', 'The certificate is not on hold, and only a hold can be lifted.')
   const none = { revokedAt: undefined, reason: undefined, invalidityAt: undefined }
   objects.also(...revocationChanges(db, issued, none, now))
 }

@@ -46,11 +46,12 @@ export async function stageRoot(
   now: number,
 ): Promise<StoredAuthority> {
   const { subject, privateKey, notBefore, notAfter } = root
-  if (readNameParts(subject).length === 0) throw failure('bad_request', 'An authority has a name.')
+  if (readNameParts(subject).length === 0)
+    throw failure('bad_request', 'An authority must have a subject name.')
   const spki = exportSpki(privateKey)
   const signer = authoritySigner(privateKey, { spki }, services.policy, now)
   if (!stageUse(objects, privateKey.object, 0, true))
-    throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
+    throw failure('crypto_failure', 'The usage limits of the key are exhausted.')
   objects.also(...(await useNowChanges(services.db, privateKey.object, root.owner, now)))
   const extensions = profileExtensions('authority', {
     spki,
@@ -128,6 +129,6 @@ export function openForIssuing(
 /** DER of the public half. @throws Failure crypto_failure for keys without one */
 export function exportSpki(key: Key): Buffer {
   const { publicKey } = key.held
-  if (publicKey === undefined) throw failure('crypto_failure', 'Certificates are about pairs of keys.')
+  if (publicKey === undefined) throw failure('crypto_failure', 'Only pairs of keys can be certified.')
   return publicKey.export({ format: 'der', type: 'spki' })
 }

@@ -13,23 +13,23 @@ export interface ErrorSchema {
 
 /** By operationId: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
 export interface Operations {
-  /** Approve a request; the last approval that it takes carries it out */
+  /** Approve a request; the last required approval executes it */
   readonly 'access.approvals.approve': {
     readonly path: {
       readonly id: string
     }
     readonly body: {
-      /** Hash of the request as the officer has read it. */
+      /** Hash of the request that the officer has read. */
       readonly hash: string
     }
     readonly reply: {
       readonly id: string
-      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      /** SHA-256 of the request: officers send it when they decide. */
       readonly hash: string
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -45,22 +45,22 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
-      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      /** For an export: the key that must wrap the material. Absent: any form is permitted. */
       readonly wrapping_key?: string
-      /** For an access key: the path of its key store. */
+      /** For an access key: path of its key store. */
       readonly uri_prefix?: string
       /** For an access key: its AWS region. */
       readonly region?: string
-      /** Of a restored backup. */
+      /** For a restored backup. */
       readonly restore?: {
         readonly made_at: string
         readonly restored_at: string
       }
-      /** A user; `.` is a start of the service. */
+      /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
-      /** Approvals that it takes. */
+      /** Number of required approvals. */
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
@@ -68,20 +68,20 @@ export interface Operations {
       readonly until: string
     }
   }
-  /** Ask the crypto officers to approve an operation */
+  /** Request the approval of the crypto officers for an operation */
   readonly 'access.approvals.ask': {
     readonly body: {
-      /** activate: the caller becomes an active crypto officer, as after a ceremony. */
+      /** activate: the caller becomes an active crypto officer, like after a ceremony. */
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** Of an operation on a key: destroy, export, grant. */
+      /** For destroy, export and grant: the key. */
       readonly key?: string | null
-      /** Of stop_store and start_store: aws, google, microsoft or azure. */
+      /** For stop_store and start_store: aws, google, microsoft or azure. */
       readonly store?: string | null
       /** For access_key: the AWS region of the key store. */
       readonly region?: string | null
       /** For access_key: the path before `/kms/xks/v1`; default /aws. */
       readonly uri_prefix?: string | null
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -95,23 +95,23 @@ export interface Operations {
         readonly vote_with?: readonly string[] | null
         readonly credential_wait?: number | null
       } | null
-      /** Of a grant: to whom. */
+      /** For a grant: the user. */
       readonly user_id?: string | null
       /** Of a grant. */
       readonly operation_types?: readonly string[] | null
-      /** Of an export: the key that wraps the material, which leaves in no other form then. */
+      /** For an export: the only key that may wrap the material. */
       readonly wrapping_key?: string | null
-      /** Of a grant: true as with `/access/grant`: the user has to be known. */
+      /** For a grant: true as in `/access/grant`, the user must be known. */
       readonly known?: boolean | null
     }
     readonly reply: {
       readonly id: string
-      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      /** SHA-256 of the request: officers send it when they decide. */
       readonly hash: string
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -127,22 +127,22 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
-      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      /** For an export: the key that must wrap the material. Absent: any form is permitted. */
       readonly wrapping_key?: string
-      /** For an access key: the path of its key store. */
+      /** For an access key: path of its key store. */
       readonly uri_prefix?: string
       /** For an access key: its AWS region. */
       readonly region?: string
-      /** Of a restored backup. */
+      /** For a restored backup. */
       readonly restore?: {
         readonly made_at: string
         readonly restored_at: string
       }
-      /** A user; `.` is a start of the service. */
+      /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
-      /** Approvals that it takes. */
+      /** Number of required approvals. */
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
@@ -157,12 +157,12 @@ export interface Operations {
     }
     readonly reply: {
       readonly id: string
-      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      /** SHA-256 of the request: officers send it when they decide. */
       readonly hash: string
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -178,22 +178,22 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
-      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      /** For an export: the key that must wrap the material. Absent: any form is permitted. */
       readonly wrapping_key?: string
-      /** For an access key: the path of its key store. */
+      /** For an access key: path of its key store. */
       readonly uri_prefix?: string
       /** For an access key: its AWS region. */
       readonly region?: string
-      /** Of a restored backup. */
+      /** For a restored backup. */
       readonly restore?: {
         readonly made_at: string
         readonly restored_at: string
       }
-      /** A user; `.` is a start of the service. */
+      /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
-      /** Approvals that it takes. */
+      /** Number of required approvals. */
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
@@ -201,7 +201,7 @@ export interface Operations {
       readonly until: string
     }
   }
-  /** Requests for approval: all for officers, the own ones for everybody else */
+  /** Requests for approval: officers see all, other users their own */
   readonly 'access.approvals.list': {
     readonly query?: {
       readonly after?: string
@@ -210,12 +210,12 @@ export interface Operations {
     }
     readonly reply: readonly {
       readonly id: string
-      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      /** SHA-256 of the request: officers send it when they decide. */
       readonly hash: string
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -231,22 +231,22 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
-      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      /** For an export: the key that must wrap the material. Absent: any form is permitted. */
       readonly wrapping_key?: string
-      /** For an access key: the path of its key store. */
+      /** For an access key: path of its key store. */
       readonly uri_prefix?: string
       /** For an access key: its AWS region. */
       readonly region?: string
-      /** Of a restored backup. */
+      /** For a restored backup. */
       readonly restore?: {
         readonly made_at: string
         readonly restored_at: string
       }
-      /** A user; `.` is a start of the service. */
+      /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
-      /** Approvals that it takes. */
+      /** Number of required approvals. */
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
@@ -261,17 +261,17 @@ export interface Operations {
       readonly id: string
     }
     readonly body: {
-      /** Hash of the request as the officer has read it. */
+      /** Hash of the request that the officer has read. */
       readonly hash: string
     }
     readonly reply: {
       readonly id: string
-      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      /** SHA-256 of the request: officers send it when they decide. */
       readonly hash: string
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -287,22 +287,22 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
-      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      /** For an export: the key that must wrap the material. Absent: any form is permitted. */
       readonly wrapping_key?: string
-      /** For an access key: the path of its key store. */
+      /** For an access key: path of its key store. */
       readonly uri_prefix?: string
       /** For an access key: its AWS region. */
       readonly region?: string
-      /** Of a restored backup. */
+      /** For a restored backup. */
       readonly restore?: {
         readonly made_at: string
         readonly restored_at: string
       }
-      /** A user; `.` is a start of the service. */
+      /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
-      /** Approvals that it takes. */
+      /** Number of required approvals. */
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
@@ -317,12 +317,12 @@ export interface Operations {
     }
     readonly reply: {
       readonly id: string
-      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      /** SHA-256 of the request: officers send it when they decide. */
       readonly hash: string
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
-      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
-      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
@@ -338,22 +338,22 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
-      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      /** For an export: the key that must wrap the material. Absent: any form is permitted. */
       readonly wrapping_key?: string
-      /** For an access key: the path of its key store. */
+      /** For an access key: path of its key store. */
       readonly uri_prefix?: string
       /** For an access key: its AWS region. */
       readonly region?: string
-      /** Of a restored backup. */
+      /** For a restored backup. */
       readonly restore?: {
         readonly made_at: string
         readonly restored_at: string
       }
-      /** A user; `.` is a start of the service. */
+      /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
-      /** Approvals that it takes. */
+      /** Number of required approvals. */
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
@@ -361,22 +361,22 @@ export interface Operations {
       readonly until: string
     }
   }
-  /** Refuse every request of a user, whatever credential it brings */
+  /** Block a user: all requests are rejected, with any credential */
   readonly 'access.block': {
     readonly body: {
-      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      /** A user name as in `GET /me`; `app:` and the entity for a machine. */
       readonly user_id: string
-      /** For the list and the audit log. */
+      /** Reason, for the list and the audit log. */
       readonly reason?: string | null
     }
     readonly reply: {
       readonly success: string
     }
   }
-  /** Users whose requests are refused, in pages */
+  /** Blocked users, in pages */
   readonly 'access.blocked': {
     readonly query?: {
-      /** Last user of the page before. */
+      /** Last user of the previous page. */
       readonly after?: string
     }
     readonly reply: readonly {
@@ -397,29 +397,29 @@ export interface Operations {
   /** Grant rights on a key */
   readonly 'access.grant': {
     readonly body: {
-      /** The key. May be left out when only `create` or `external` is named. */
+      /** The key. Optional if only `create` or `external` is granted. */
       readonly unique_identifier?: string | null
       /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
-      /** true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name. */
+      /** true: a grant to an unknown name is refused, and a machine may be named without `app:` if no user has the name. */
       readonly known?: boolean | null
     }
     readonly reply: {
       readonly success: string
-      /** Whose rights were changed. */
+      /** The user whose rights were changed. */
       readonly user_id: string
-      /** Of a grant: whether anybody has this name. Absent where nobody can tell. */
+      /** For a grant: whether the name is known. Absent if that cannot be determined. */
       readonly known?: boolean
     }
   }
-  /** How much a user owns, and on how many objects they were granted something */
+  /** Number of objects of a user, and of objects with grants to the user */
   readonly 'access.holdings': {
     readonly query: {
-      /** A user, as `GET /me` says it; the owner of an object. */
+      /** A user name as in `GET /me`; the owner of objects. */
       readonly user_id: string
-      /** Realm of the authentication service, of which `user_id` is a username then. */
+      /** Realm of the authentication service; `user_id` is then a username of it. */
       readonly realm?: string
     }
     readonly reply: {
@@ -428,7 +428,7 @@ export interface Operations {
       readonly granted: number
     }
   }
-  /** Who was granted what on an object */
+  /** Grants on an object */
   readonly 'access.list': {
     readonly path: {
       readonly object_id: string
@@ -441,7 +441,7 @@ export interface Operations {
   /** Objects of others on which the caller has rights, in pages */
   readonly 'access.obtained': {
     readonly query?: {
-      /** Last id of the page before. */
+      /** Last id of the previous page. */
       readonly after?: string
       /** 1 to 1000, default 1000. */
       readonly limit?: string
@@ -454,7 +454,7 @@ export interface Operations {
     }[]
     readonly paged: true
   }
-  /** Become an active crypto officer by the shares of the others */
+  /** Become an active crypto officer with the shares of other officers */
   readonly 'access.officers.activate': {
     readonly body: {
       readonly share_ids: readonly string[]
@@ -466,7 +466,7 @@ export interface Operations {
   /** Begin a ceremony: a new key, split among the crypto officers */
   readonly 'access.officers.begin': {
     readonly body?: {
-      /** true: it takes the shares of all officers; default: of a quorum. */
+      /** true: requires the shares of all officers. Default: of a quorum. */
       readonly everybody?: boolean | null
     }
     readonly reply: {
@@ -479,14 +479,14 @@ export interface Operations {
   readonly 'access.officers.ceremony': {
     readonly reply: {
       readonly id: string
-      /** Officers whose shares it takes. */
+      /** Number of officers whose shares are required. */
       readonly threshold: number
       readonly officers: readonly {
         readonly user: string
         readonly share_id: string
       }[]
       readonly created_by: string
-      /** When the activation of the caller ends. */
+      /** Time at which the activation of the caller ends. */
       readonly active_until: string | null
     }
   }
@@ -500,7 +500,7 @@ export interface Operations {
       readonly success: string
     }
   }
-  /** Who is a crypto officer */
+  /** List the crypto officers */
   readonly 'access.officers.status': {
     readonly reply: {
       readonly enabled: boolean
@@ -515,7 +515,7 @@ export interface Operations {
   /** Objects that the caller owns, in pages */
   readonly 'access.owned': {
     readonly query?: {
-      /** Last id of the page before. */
+      /** Last id of the previous page. */
       readonly after?: string
       /** 1 to 1000, default 1000. */
       readonly limit?: string
@@ -538,32 +538,32 @@ export interface Operations {
       readonly has_privileged_access: boolean
     }
   }
-  /** Take rights on a key back */
+  /** Revoke rights on a key */
   readonly 'access.revoke': {
     readonly body: {
-      /** The key. May be left out when only `create` or `external` is named. */
+      /** The key. Optional if only `create` or `external` is granted. */
       readonly unique_identifier?: string | null
       /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
-      /** true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name. */
+      /** true: a grant to an unknown name is refused, and a machine may be named without `app:` if no user has the name. */
       readonly known?: boolean | null
     }
     readonly reply: {
       readonly success: string
-      /** Whose rights were changed. */
+      /** The user whose rights were changed. */
       readonly user_id: string
-      /** Of a grant: whether anybody has this name. Absent where nobody can tell. */
+      /** For a grant: whether the name is known. Absent if that cannot be determined. */
       readonly known?: boolean
     }
   }
-  /** Give what a user owns, and what was granted to them, to another user */
+  /** Transfer the objects and grants of a user to another user */
   readonly 'access.transfer': {
     readonly body: {
-      /** A user, as `GET /me` says it; the owner of an object. */
+      /** A user name as in `GET /me`; the owner of objects. */
       readonly from_user_id: string
-      /** A user, as `GET /me` says it; the owner of an object. */
+      /** A user name as in `GET /me`; the owner of objects. */
       readonly to_user_id: string
     }
     readonly reply: {
@@ -571,17 +571,17 @@ export interface Operations {
       readonly grants: number
     }
   }
-  /** Serve the requests of a user again */
+  /** Unblock a user */
   readonly 'access.unblock': {
     readonly body: {
-      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      /** A user name as in `GET /me`; `app:` and the entity for a machine. */
       readonly user_id: string
     }
     readonly reply: {
       readonly success: string
     }
   }
-  /** Make an account, or find that of a key */
+  /** Create an account, or find the account of a key */
   readonly 'acme.new_account': {
     readonly path: {
       readonly authority: string
@@ -592,14 +592,14 @@ export interface Operations {
       readonly status: number
     }
   }
-  /** A nonce for the next request */
+  /** Get a nonce for the next request */
   readonly 'acme.new_nonce': {
     readonly path: {
       readonly authority: string
     }
     readonly reply: undefined
   }
-  /** Give a key a name of your own */
+  /** Create an alias for a key */
   readonly 'crypto.aliases.create': {
     readonly body: {
       /** `alias/invoices`, or `invoices`. */
@@ -608,18 +608,18 @@ export interface Operations {
       readonly kid: string
     }
     readonly reply: {
-      /** As its owner writes it. */
+      /** Form for its owner. */
       readonly alias: string
-      /** As everybody else writes it. */
+      /** Form for other users. */
       readonly full_alias: string
-      /** The key that it stands for. */
+      /** The key of the alias. */
       readonly kid: string
       /** RFC 3339, UTC. */
       readonly created_at: string
       readonly changed_at: string
     }
   }
-  /** Take an alias away; the key stays */
+  /** Delete an alias; the key stays */
   readonly 'crypto.aliases.delete': {
     readonly path: {
       /** `alias/invoices`, or `invoices`. */
@@ -627,18 +627,18 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** What an alias stands for: one of the caller’s own, or of a key on which the caller has a right */
+  /** Get an alias of the caller, or of a key on which the caller has a right */
   readonly 'crypto.aliases.get': {
     readonly path: {
       /** `alias/invoices`, or `invoices`. */
       readonly alias: string
     }
     readonly reply: {
-      /** As its owner writes it. */
+      /** Form for its owner. */
       readonly alias: string
-      /** As everybody else writes it. */
+      /** Form for other users. */
       readonly full_alias: string
-      /** The key that it stands for. */
+      /** The key of the alias. */
       readonly kid: string
       /** RFC 3339, UTC. */
       readonly created_at: string
@@ -648,17 +648,17 @@ export interface Operations {
   /** The aliases of the caller, by name, in pages */
   readonly 'crypto.aliases.list': {
     readonly query?: {
-      /** Only those that stand for this key. */
+      /** Only aliases of this key. */
       readonly kid?: string
-      /** Last alias of the page before. */
+      /** Last alias of the previous page. */
       readonly after?: string
     }
     readonly reply: readonly {
-      /** As its owner writes it. */
+      /** Form for its owner. */
       readonly alias: string
-      /** As everybody else writes it. */
+      /** Form for other users. */
       readonly full_alias: string
-      /** The key that it stands for. */
+      /** The key of the alias. */
       readonly kid: string
       /** RFC 3339, UTC. */
       readonly created_at: string
@@ -666,7 +666,7 @@ export interface Operations {
     }[]
     readonly paged: true
   }
-  /** Let an alias stand for another key, from one moment to the next */
+  /** Move an alias to another key, atomically */
   readonly 'crypto.aliases.move': {
     readonly path: {
       /** `alias/invoices`, or `invoices`. */
@@ -675,15 +675,15 @@ export interface Operations {
     readonly body: {
       /** The key, by its id or another alias. */
       readonly kid: string
-      /** The key that it has to stand for now; another one is 409. */
+      /** The expected current key; another one is 409. */
       readonly from?: string | null
     }
     readonly reply: {
-      /** As its owner writes it. */
+      /** Form for its owner. */
       readonly alias: string
-      /** As everybody else writes it. */
+      /** Form for other users. */
       readonly full_alias: string
-      /** The key that it stands for. */
+      /** The key of the alias. */
       readonly kid: string
       /** RFC 3339, UTC. */
       readonly created_at: string
@@ -711,24 +711,24 @@ export interface Operations {
       })[]
     }
   }
-  /** Make a data key: in clear and wrapped, or wrapped alone */
+  /** Create a data key: in clear and wrapped, or only wrapped */
   readonly 'crypto.datakey': {
     readonly body: {
       /** The key under which the data key is wrapped. */
       readonly kid: string
       /** As for encrypt, but not ABE. */
       readonly alg: string
-      /** A128GCM, A192GCM or A256GCM: how the wrapped form is encrypted. */
+      /** A128GCM, A192GCM or A256GCM: content encryption of the wrapped form. */
       readonly enc: string
-      /** Of the data key: 128, 192, 256 (the default), 384 or 512. */
+      /** Size of the data key: 128, 192, 256 (default), 384 or 512. */
       readonly bits?: number | null
-      /** false: only the wrapped form, for who stores it for others. Default true. */
+      /** false: returns only the wrapped form. Default true. */
       readonly plaintext?: boolean | null
       /** Additional authenticated data, base64url. */
       readonly aad?: string | null
     }
     readonly reply: {
-      /** The key that wraps, as the request named it. */
+      /** The wrapping key, as named in the request. */
       readonly kid: string
       readonly bits: number
       /** The data key, base64url. */
@@ -743,12 +743,12 @@ export interface Operations {
       }
     }
   }
-  /** Decrypt a flattened JWE, or what was encrypted for a policy */
+  /** Decrypt a flattened JWE, or data that was encrypted for a policy */
   readonly 'crypto.decrypt': {
     readonly body: {
-      /** Holds alg, enc and kid; base64url. */
+      /** Contains alg, enc and kid; base64url. */
       readonly protected: string
-      /** Needed for RSA-OAEP; empty or absent for `dir`. */
+      /** Required for RSA-OAEP; empty or absent for `dir`. */
       readonly encrypted_key?: string | null
       /** 12 bytes, base64url. */
       readonly iv: string
@@ -768,12 +768,12 @@ export interface Operations {
       readonly data: string
     }
   }
-  /** Encrypt with a symmetric key, for an RSA key, or for a policy */
+  /** Encrypt with a symmetric key, a public key, or for a policy */
   readonly 'crypto.encrypt': {
     readonly body: {
-      /** A symmetric key for `dir` and the key wraps, either half of a pair for RSA-OAEP and ECDH-ES, the public key for ABE. */
+      /** A symmetric key for `dir` and the key wrapping algorithms, either half of a pair for RSA-OAEP and ECDH-ES, the public key for ABE. */
       readonly kid: string
-      /** dir, RSA-OAEP, RSA-OAEP-256, A192KW, A256KW, A128GCMKW to A256GCMKW, ECDH-ES+A128KW to ECDH-ES+A256KW or ABE; more where `jose_optional_algorithms` opens them. */
+      /** dir, RSA-OAEP, RSA-OAEP-256, A192KW, A256KW, A128GCMKW to A256GCMKW, ECDH-ES+A128KW to ECDH-ES+A256KW or ABE; more if `jose_optional_algorithms` enables them. */
       readonly alg: string
       /** A128GCM, A192GCM or A256GCM */
       readonly enc: string
@@ -798,14 +798,14 @@ export interface Operations {
     readonly body: {
       /** oct, RSA, EC, OKP, AKP or ABE */
       readonly kty: string
-      /** The key is bound to it. Needed for oct. */
+      /** The key is bound to it. Required for oct. */
       readonly alg?: string | null
       /** P-256, P-384, P-521, Ed25519 or X25519 */
       readonly crv?: string | null
-      /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
+      /** RSA: 2048 to 8192, default 2048. For an import or another type: the size of the key. */
       readonly bits?: number | null
       readonly tags?: readonly string[] | null
-      /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
+      /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
       readonly ext?: boolean | null
       /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
       readonly use?: string | null
@@ -847,11 +847,11 @@ export interface Operations {
       readonly priv?: string | null
       /** base64url */
       readonly pub?: string | null
-      /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too. */
+      /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute adds post-quantum protection. */
       readonly access_structure?: Readonly<Record<string, readonly string[]>> | null
-      /** ABE, a user key: its master key. Takes the right derivekey on it. */
+      /** ABE, a user key: its master key. Requires the right derivekey on it. */
       readonly master?: string | null
-      /** ABE, a user key: what it reads, `Team::Blue && Level::High`. */
+      /** ABE, a user key: its policy, such as `Team::Blue && Level::High`. */
       readonly policy?: string | null
     }
     readonly reply: {
@@ -861,50 +861,50 @@ export interface Operations {
       readonly alg?: string
       readonly crv?: string
       readonly key_ops: readonly string[]
-      /** ABE: SHA-256 of the public key, base64url, by which a changed one is noticed. */
+      /** ABE: SHA-256 of the public key, base64url, for detecting a changed one. */
       readonly digest?: string
-      /** As asked for; absent when the request did not say. */
+      /** As requested; absent if the request did not contain it. */
       readonly ext?: boolean
     }
   }
-  /** Set dates in the life of a key */
+  /** Set dates of the life cycle of a key */
   readonly 'crypto.keys.dates': {
     readonly path: {
       readonly kid: string
     }
     readonly body: {
-      /** Active from then on; only before it is Active. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      /** Active from then on; can be set only before it is Active. RFC 3339, or a date (its start in UTC); null removes it. */
       readonly activation_at?: string | null
-      /** It decrypts and verifies nothing before. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      /** Decrypts and verifies nothing before that time. RFC 3339, or a date (its start in UTC); null removes it. */
       readonly process_start_at?: string | null
-      /** It encrypts and signs nothing from then on. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      /** Encrypts and signs nothing from that time on. RFC 3339, or a date (its start in UTC); null removes it. */
       readonly protect_stop_at?: string | null
-      /** Deactivated from then on. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      /** Deactivated from that time on. RFC 3339, or a date (its start in UTC); null removes it. */
       readonly deactivation_at?: string | null
     }
     readonly reply: {
       readonly kid: string
-      /** Whatever is disabled or waits for its destruction keeps its state. */
+      /** Disabled objects and objects with a pending destruction keep their state. */
       readonly state: string
-      /** Active from then on. RFC 3339, UTC. */
+      /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
-      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      /** Decrypts and verifies nothing before that time. RFC 3339, UTC. */
       readonly process_start_at?: string
-      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      /** Encrypts and signs nothing from that time on. RFC 3339, UTC. */
       readonly protect_stop_at?: string
-      /** Deactivated from then on. RFC 3339, UTC. */
+      /** Deactivated from that time on. RFC 3339, UTC. */
       readonly deactivation_at?: string
-      /** Said to be compromised. RFC 3339, UTC. */
+      /** Reported as compromised. RFC 3339, UTC. */
       readonly compromised_at?: string
-      /** Its material was taken away. RFC 3339, UTC. */
+      /** Its material was destroyed. RFC 3339, UTC. */
       readonly destroyed_at?: string
-      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      /** Archived: cannot be used until it is recovered. RFC 3339, UTC. */
       readonly archived_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
-      /** Who asked for its destruction. */
+      /** User who requested its destruction. */
       readonly destruction_by?: string
     }
   }
@@ -919,69 +919,69 @@ export interface Operations {
       readonly destruction_at: string
     } | undefined
   }
-  /** Take a key out of use, with the other half of a pair, until it is enabled */
+  /** Disable a key, with the other half of a pair, until it is enabled */
   readonly 'crypto.keys.disable': {
     readonly path: {
       readonly kid: string
     }
     readonly reply: {
       readonly kid: string
-      /** Whatever is disabled or waits for its destruction keeps its state. */
+      /** Disabled objects and objects with a pending destruction keep their state. */
       readonly state: string
-      /** Active from then on. RFC 3339, UTC. */
+      /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
-      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      /** Decrypts and verifies nothing before that time. RFC 3339, UTC. */
       readonly process_start_at?: string
-      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      /** Encrypts and signs nothing from that time on. RFC 3339, UTC. */
       readonly protect_stop_at?: string
-      /** Deactivated from then on. RFC 3339, UTC. */
+      /** Deactivated from that time on. RFC 3339, UTC. */
       readonly deactivation_at?: string
-      /** Said to be compromised. RFC 3339, UTC. */
+      /** Reported as compromised. RFC 3339, UTC. */
       readonly compromised_at?: string
-      /** Its material was taken away. RFC 3339, UTC. */
+      /** Its material was destroyed. RFC 3339, UTC. */
       readonly destroyed_at?: string
-      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      /** Archived: cannot be used until it is recovered. RFC 3339, UTC. */
       readonly archived_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
-      /** Who asked for its destruction. */
+      /** User who requested its destruction. */
       readonly destruction_by?: string
     }
   }
-  /** Give a disabled key back to use, with the other half of a pair */
+  /** Enable a disabled key, with the other half of a pair */
   readonly 'crypto.keys.enable': {
     readonly path: {
       readonly kid: string
     }
     readonly reply: {
       readonly kid: string
-      /** Whatever is disabled or waits for its destruction keeps its state. */
+      /** Disabled objects and objects with a pending destruction keep their state. */
       readonly state: string
-      /** Active from then on. RFC 3339, UTC. */
+      /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
-      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      /** Decrypts and verifies nothing before that time. RFC 3339, UTC. */
       readonly process_start_at?: string
-      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      /** Encrypts and signs nothing from that time on. RFC 3339, UTC. */
       readonly protect_stop_at?: string
-      /** Deactivated from then on. RFC 3339, UTC. */
+      /** Deactivated from that time on. RFC 3339, UTC. */
       readonly deactivation_at?: string
-      /** Said to be compromised. RFC 3339, UTC. */
+      /** Reported as compromised. RFC 3339, UTC. */
       readonly compromised_at?: string
-      /** Its material was taken away. RFC 3339, UTC. */
+      /** Its material was destroyed. RFC 3339, UTC. */
       readonly destroyed_at?: string
-      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      /** Archived: cannot be used until it is recovered. RFC 3339, UTC. */
       readonly archived_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
-      /** Who asked for its destruction. */
+      /** User who requested its destruction. */
       readonly destruction_by?: string
     }
   }
-  /** What is known about a key, and its public half */
+  /** Attributes of a key, with its public key */
   readonly 'crypto.keys.get': {
     readonly path: {
       readonly kid: string
@@ -994,42 +994,42 @@ export interface Operations {
       readonly crv?: string
       readonly bits?: number
       readonly key_ops: readonly string[]
-      /** Of a secret or private key. false: nobody gets its bytes in clear, over KMIP either. */
+      /** For a secret or private key. false: no user can export its bytes in clear, not even over KMIP. */
       readonly ext?: boolean
       readonly state: string
       readonly owner: string
       /** The other half of a pair. */
       readonly linked_kid?: string
-      /** The version that protects, or the one that was named; 1 = never rotated. */
+      /** The current version, or the named one; 1 = never rotated. */
       readonly version: number
-      /** Its own id, where the key was rotated. */
+      /** Id of the version, if the key was rotated. */
       readonly version_kid?: string
-      /** Where a version was named: its key. */
+      /** If a version was named: its key. */
       readonly version_of?: string
-      /** When that version was made; RFC 3339, UTC. */
+      /** Creation time of that version; RFC 3339, UTC. */
       readonly rotated_at?: string
       readonly tags: readonly string[]
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** Active from then on. RFC 3339, UTC. */
+      /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
-      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      /** Decrypts and verifies nothing before that time. RFC 3339, UTC. */
       readonly process_start_at?: string
-      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      /** Encrypts and signs nothing from that time on. RFC 3339, UTC. */
       readonly protect_stop_at?: string
-      /** Deactivated from then on. RFC 3339, UTC. */
+      /** Deactivated from that time on. RFC 3339, UTC. */
       readonly deactivation_at?: string
-      /** Said to be compromised. RFC 3339, UTC. */
+      /** Reported as compromised. RFC 3339, UTC. */
       readonly compromised_at?: string
-      /** Its material was taken away. RFC 3339, UTC. */
+      /** Its material was destroyed. RFC 3339, UTC. */
       readonly destroyed_at?: string
-      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      /** Archived: cannot be used until it is recovered. RFC 3339, UTC. */
       readonly archived_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
-      /** Who asked for its destruction. */
+      /** User who requested its destruction. */
       readonly destruction_by?: string
       readonly public_jwk?: Readonly<Record<string, string>>
       readonly abe?: {
@@ -1037,47 +1037,47 @@ export interface Operations {
         readonly kind: string
         /** SHA-256 of the key, base64url. */
         readonly digest: string
-        /** Of a user key: what it reads. */
+        /** For a user key: its policy. */
         readonly policy?: string
-        /** Of a user key that was made here. */
+        /** For a user key that this service created. */
         readonly master?: string
       }
     }
   }
-  /** Keys of the caller, or for crypto officers of others, by filters and in pages */
+  /** Keys of the caller, or for crypto officers of other users, by filters and in pages */
   readonly 'crypto.keys.list': {
     readonly query?: {
-      /** Default: the caller. Another one, or `*` for all, is for crypto officers. */
+      /** Default: the caller. Only crypto officers may use another user, or `*` for all. */
       readonly owner?: string
       readonly tag?: string
       /** AES, HMAC, RSA, EC, Ed25519 … */
       readonly algorithm?: string
-      /** What it is bound to: A256GCM, ES256 … */
+      /** Algorithm that it is bound to: A256GCM, ES256 … */
       readonly alg?: string
       /** Type of the object. */
       readonly type?: 'SymmetricKey' | 'PrivateKey' | 'PublicKey' | 'Certificate' | 'SecretData' | 'OpaqueObject' | 'SplitKey' | 'CertificateRequest' | 'PGPKey' | 'Template'
       readonly state?: 'PreActive' | 'Active' | 'Deactivated' | 'Compromised' | 'Destroyed' | 'Destroyed_Compromised'
-      /** Whether somebody has disabled it. */
+      /** Whether it is disabled. */
       readonly disabled?: 'true' | 'false'
-      /** Whether its destruction waits. */
+      /** Whether its destruction is pending. */
       readonly awaits_destruction?: 'true' | 'false'
-      /** Made then or later. RFC 3339, or a date (its beginning in UTC). */
+      /** Created then or later. RFC 3339, or a date (its start in UTC). */
       readonly created_after?: string
-      /** Made earlier. RFC 3339, or a date (its beginning in UTC). */
+      /** Made earlier. RFC 3339, or a date (its start in UTC). */
       readonly created_before?: string
-      /** Its newest version was made then or later. RFC 3339, or a date (its beginning in UTC). */
+      /** Its newest version was created then or later. RFC 3339, or a date (its start in UTC). */
       readonly rotated_after?: string
-      /** Its newest version was made earlier, or it is older and was never rotated. RFC 3339, or a date (its beginning in UTC). */
+      /** Its newest version was created earlier, or it is older and was never rotated. RFC 3339, or a date (its start in UTC). */
       readonly rotated_before?: string
-      /** Its deactivation_at is then or later. RFC 3339, or a date (its beginning in UTC). */
+      /** Its deactivation_at is then or later. RFC 3339, or a date (its start in UTC). */
       readonly expires_after?: string
-      /** Its deactivation_at is earlier. RFC 3339, or a date (its beginning in UTC). */
+      /** Its deactivation_at is earlier. RFC 3339, or a date (its start in UTC). */
       readonly expires_before?: string
-      /** Used on that day or later, or made then and not used. RFC 3339, or a date (its beginning in UTC). */
+      /** Used on that day or later, or created then and not used. RFC 3339, or a date (its start in UTC). */
       readonly used_since?: string
-      /** Not used on that day or later, and made earlier. RFC 3339, or a date (its beginning in UTC). */
+      /** Not used on that day or later, and created earlier. RFC 3339, or a date (its start in UTC). */
       readonly unused_since?: string
-      /** `next` of the page before; the filter stays the same. */
+      /** `next` of the previous page, with the same filter. */
       readonly after?: string
       /** 1 to 1000, default 100. */
       readonly limit?: string
@@ -1086,7 +1086,7 @@ export interface Operations {
       readonly keys: readonly {
         readonly kid: string
         readonly object_type: string
-        /** The first of the names that KMIP clients gave it. */
+        /** The first name that KMIP clients assigned to it. */
         readonly name?: string
         readonly kty: string
         readonly algorithm?: string
@@ -1098,35 +1098,35 @@ export interface Operations {
         /** The other half of a pair. */
         readonly linked_kid?: string
         readonly tags: readonly string[]
-        /** Those of its owner. */
+        /** Aliases of its owner. */
         readonly aliases: readonly string[]
-        /** The version that protects; 1 = never rotated. */
+        /** The current version; 1 = never rotated. */
         readonly version: number
         /** RFC 3339, UTC. */
         readonly created_at: string
-        /** When that version was made; RFC 3339, UTC. */
+        /** Creation time of that version; RFC 3339, UTC. */
         readonly rotated_at?: string
-        /** Active from then on. RFC 3339, UTC. */
+        /** Active from that time on. RFC 3339, UTC. */
         readonly activation_at?: string
-        /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+        /** Decrypts and verifies nothing before that time. RFC 3339, UTC. */
         readonly process_start_at?: string
-        /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+        /** Encrypts and signs nothing from that time on. RFC 3339, UTC. */
         readonly protect_stop_at?: string
-        /** Deactivated from then on. RFC 3339, UTC. */
+        /** Deactivated from that time on. RFC 3339, UTC. */
         readonly deactivation_at?: string
-        /** Said to be compromised. RFC 3339, UTC. */
+        /** Reported as compromised. RFC 3339, UTC. */
         readonly compromised_at?: string
-        /** Its material was taken away. RFC 3339, UTC. */
+        /** Its material was destroyed. RFC 3339, UTC. */
         readonly destroyed_at?: string
-        /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+        /** Archived: cannot be used until it is recovered. RFC 3339, UTC. */
         readonly archived_at?: string
-        /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+        /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
         readonly disabled_at?: string
-        /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+        /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
         readonly destruction_at?: string
-        /** Who asked for its destruction. */
+        /** User who requested its destruction. */
         readonly destruction_by?: string
-        /** The day of its last use, UTC; absent: never used. */
+        /** Day of its last use, UTC; absent: never used. */
         readonly last_used?: string
       }[]
       /** `after` of the next page. */
@@ -1134,46 +1134,46 @@ export interface Operations {
     }
     readonly paged: true
   }
-  /** Take a destruction back that waits, with that of the other half of a pair */
+  /** Cancel a pending destruction, with that of the other half of a pair */
   readonly 'crypto.keys.restore': {
     readonly path: {
       readonly kid: string
     }
     readonly reply: {
       readonly kid: string
-      /** Whatever is disabled or waits for its destruction keeps its state. */
+      /** Disabled objects and objects with a pending destruction keep their state. */
       readonly state: string
-      /** Active from then on. RFC 3339, UTC. */
+      /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
-      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      /** Decrypts and verifies nothing before that time. RFC 3339, UTC. */
       readonly process_start_at?: string
-      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      /** Encrypts and signs nothing from that time on. RFC 3339, UTC. */
       readonly protect_stop_at?: string
-      /** Deactivated from then on. RFC 3339, UTC. */
+      /** Deactivated from that time on. RFC 3339, UTC. */
       readonly deactivation_at?: string
-      /** Said to be compromised. RFC 3339, UTC. */
+      /** Reported as compromised. RFC 3339, UTC. */
       readonly compromised_at?: string
-      /** Its material was taken away. RFC 3339, UTC. */
+      /** Its material was destroyed. RFC 3339, UTC. */
       readonly destroyed_at?: string
-      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      /** Archived: cannot be used until it is recovered. RFC 3339, UTC. */
       readonly archived_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
-      /** Who asked for its destruction. */
+      /** User who requested its destruction. */
       readonly destruction_by?: string
     }
   }
-  /** Give a key a new version, or change an attribute-based master key */
+  /** Rotate a key to a new version, or change an attribute-based master key */
   readonly 'crypto.keys.rotate': {
     readonly path: {
       readonly kid: string
     }
     readonly body: {
-      /** Renews the rights of this policy. */
+      /** Renews the secrets of the rights in this policy. */
       readonly RekeyAccessPolicy?: string | null
-      /** Forgets their former secrets. */
+      /** Removes their former secrets. */
       readonly PruneAccessPolicy?: string | null
       /** `["Dimension::Name", "Classic" | "PostQuantum" | "Hybridized", null | "attribute just below in a hierarchy"]` */
       readonly AddAttribute?: readonly (readonly (string | null)[])[] | null
@@ -1183,13 +1183,13 @@ export interface Operations {
       readonly DeleteAttribute?: readonly string[] | null
     }
     readonly reply: {
-      /** The key: as before. */
+      /** The id of the key, unchanged. */
       readonly kid: string
-      /** The version that protects from now on, counted from 1. */
+      /** The version that protects from now on, from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly version_kid: string
-      /** Of a pair: the public half of the version. */
+      /** For a pair: the public half of the version. */
       readonly version_kid_public?: string
     } | {
       readonly kid: string
@@ -1197,11 +1197,11 @@ export interface Operations {
       /** SHA-256 of the public key, base64url. */
       readonly digest: string
       readonly refreshed: readonly string[]
-      /** User keys that the master key does not know. */
+      /** User keys that do not belong to the master key. */
       readonly not_refreshed: readonly string[]
     }
   }
-  /** How a key is rotated, and which of its versions it still uses */
+  /** Rotation of a key, and the versions that it still uses */
   readonly 'crypto.keys.rotation.get': {
     readonly path: {
       readonly kid: string
@@ -1213,12 +1213,12 @@ export interface Operations {
       readonly min_decrypt_version: number
       /** Seconds. */
       readonly rotate_every?: number
-      /** When it is rotated next, by itself or by the policy: RFC 3339, UTC. */
+      /** Time of the next rotation, by its own interval or by the policy: RFC 3339, UTC. */
       readonly rotates_at?: string
       readonly rotate_after_messages?: number
-      /** AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more. */
+      /** AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it stops encrypting. */
       readonly messages?: number
-      /** What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win. */
+      /** Values from the rules in the settings. Its own rotate_every and rotate_after_messages take precedence. */
       readonly policy?: {
         /** Seconds. */
         readonly rotate_every?: number
@@ -1226,17 +1226,17 @@ export interface Operations {
       }
     }
   }
-  /** Say how a key is rotated, and which of its versions it still uses */
+  /** Set the rotation of a key, and the versions that it still uses */
   readonly 'crypto.keys.rotation.set': {
     readonly path: {
       readonly kid: string
     }
     readonly body: {
-      /** Versions below it decrypt, verify and unwrap nothing any more. It may be lowered again. */
+      /** Versions below it can no longer decrypt, verify or unwrap. It may be lowered again. */
       readonly min_decrypt_version?: number | null
-      /** Seconds between rotations by the service, 3600 or more; 0 = none by time. */
+      /** Seconds between automatic rotations, at least 3600; 0 = no rotation by time. */
       readonly rotate_every?: number | null
-      /** AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = none by use. A key encrypts 2^32 at most. */
+      /** AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = no rotation by use. A version encrypts at most 2^32. */
       readonly rotate_after_messages?: number | null
     }
     readonly reply: {
@@ -1246,12 +1246,12 @@ export interface Operations {
       readonly min_decrypt_version: number
       /** Seconds. */
       readonly rotate_every?: number
-      /** When it is rotated next, by itself or by the policy: RFC 3339, UTC. */
+      /** Time of the next rotation, by its own interval or by the policy: RFC 3339, UTC. */
       readonly rotates_at?: string
       readonly rotate_after_messages?: number
-      /** AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more. */
+      /** AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it stops encrypting. */
       readonly messages?: number
-      /** What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win. */
+      /** Values from the rules in the settings. Its own rotate_every and rotate_after_messages take precedence. */
       readonly policy?: {
         /** Seconds. */
         readonly rotate_every?: number
@@ -1286,23 +1286,23 @@ export interface Operations {
         readonly kid: string
         readonly owner: string
         readonly state: string
-        /** What it was made for. */
+        /** Policy with which it was created. */
         readonly policy?: string
-        /** Attributes for each of which alone something may be encrypted that it opens. */
+        /** Attributes such that the key decrypts data that is encrypted for each of them alone. */
         readonly reads: readonly string[]
-        /** Whether it opens what is encrypted for `policy`. */
+        /** Whether it decrypts data that is encrypted for `policy`. */
         readonly opens?: boolean
       }[]
     }
   }
-  /** Take the wrapped key of a JWE in */
+  /** Import the wrapped key of a JWE */
   readonly 'crypto.keys.unwrap': {
     readonly body: {
       /** JWE header with kid, alg and enc; base64url. */
       readonly protected: string
       /** The wrapped key, base64url. */
       readonly encrypted_key: string
-      /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
+      /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
       readonly ext?: boolean | null
     }
     readonly reply: {
@@ -1312,13 +1312,13 @@ export interface Operations {
       readonly alg?: string
       readonly crv?: string
       readonly key_ops: readonly string[]
-      /** ABE: SHA-256 of the public key, base64url, by which a changed one is noticed. */
+      /** ABE: SHA-256 of the public key, base64url, for detecting a changed one. */
       readonly digest?: string
-      /** As asked for; absent when the request did not say. */
+      /** As requested; absent if the request did not contain it. */
       readonly ext?: boolean
     }
   }
-  /** Who used a key, and on which day last */
+  /** Users of a key, with the day of their last use */
   readonly 'crypto.keys.uses': {
     readonly path: {
       readonly kid: string
@@ -1338,7 +1338,7 @@ export interface Operations {
       readonly kid: string
     }
     readonly query?: {
-      /** Versions below this one: the last of the page before. */
+      /** Versions below this one: the last of the previous page. */
       readonly before?: string
       /** 1 to 1000, default 1000. */
       readonly limit?: string
@@ -1349,20 +1349,20 @@ export interface Operations {
       readonly versions: readonly {
         /** Counted from 1. */
         readonly version: number
-        /** Its own id, which headers of JWE and JWS name. */
+        /** Id of the version, used in headers of JWE and JWS. */
         readonly kid: string
         /** The other half of a pair. */
         readonly linked_kid?: string
         readonly state: string
-        /** It protects when the key is named. */
+        /** Whether it is the version that protects. */
         readonly newest: boolean
         /** RFC 3339, UTC. */
         readonly created_at: string
-        /** When the next version took its place. */
+        /** Time at which the next version replaced it. */
         readonly superseded_at?: string
-        /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+        /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
         readonly disabled_at?: string
-        /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+        /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
         readonly destruction_at?: string
       }[]
     }
@@ -1378,24 +1378,24 @@ export interface Operations {
     readonly reply: {
       /** Counted from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly kid: string
       /** The other half of a pair. */
       readonly linked_kid?: string
       readonly state: string
-      /** It protects when the key is named. */
+      /** Whether it is the version that protects. */
       readonly newest: boolean
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** When the next version took its place. */
+      /** Time at which the next version replaced it. */
       readonly superseded_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
     }
   }
-  /** Wipe one version of a key, or let that wait as the settings say: what it protected is lost */
+  /** Destroy one version of a key, now or after the delay of the settings: data that it protects is lost */
   readonly 'crypto.keys.versions.destroy': {
     readonly path: {
       readonly kid: string
@@ -1405,24 +1405,24 @@ export interface Operations {
     readonly reply: {
       /** Counted from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly kid: string
       /** The other half of a pair. */
       readonly linked_kid?: string
       readonly state: string
-      /** It protects when the key is named. */
+      /** Whether it is the version that protects. */
       readonly newest: boolean
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** When the next version took its place. */
+      /** Time at which the next version replaced it. */
       readonly superseded_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
     }
   }
-  /** Take one version of a key out of use until it is enabled */
+  /** Disable one version of a key until it is enabled */
   readonly 'crypto.keys.versions.disable': {
     readonly path: {
       readonly kid: string
@@ -1432,24 +1432,24 @@ export interface Operations {
     readonly reply: {
       /** Counted from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly kid: string
       /** The other half of a pair. */
       readonly linked_kid?: string
       readonly state: string
-      /** It protects when the key is named. */
+      /** Whether it is the version that protects. */
       readonly newest: boolean
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** When the next version took its place. */
+      /** Time at which the next version replaced it. */
       readonly superseded_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
     }
   }
-  /** Give one disabled version of a key back to use */
+  /** Enable a disabled version of a key */
   readonly 'crypto.keys.versions.enable': {
     readonly path: {
       readonly kid: string
@@ -1459,24 +1459,24 @@ export interface Operations {
     readonly reply: {
       /** Counted from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly kid: string
       /** The other half of a pair. */
       readonly linked_kid?: string
       readonly state: string
-      /** It protects when the key is named. */
+      /** Whether it is the version that protects. */
       readonly newest: boolean
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** When the next version took its place. */
+      /** Time at which the next version replaced it. */
       readonly superseded_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
     }
   }
-  /** Take the destruction of one version of a key back that waits */
+  /** Cancel the pending destruction of one version of a key */
   readonly 'crypto.keys.versions.restore': {
     readonly path: {
       readonly kid: string
@@ -1486,50 +1486,50 @@ export interface Operations {
     readonly reply: {
       /** Counted from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly kid: string
       /** The other half of a pair. */
       readonly linked_kid?: string
       readonly state: string
-      /** It protects when the key is named. */
+      /** Whether it is the version that protects. */
       readonly newest: boolean
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** When the next version took its place. */
+      /** Time at which the next version replaced it. */
       readonly superseded_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
     }
   }
-  /** Deactivate one version of a key, or say that others may know it */
+  /** Deactivate one version of a key, or report it as compromised */
   readonly 'crypto.keys.versions.revoke': {
     readonly path: {
       readonly kid: string
       readonly version: string
     }
     readonly body: {
-      /** Of revoke: others may know the version. Default: it has just served its time. */
+      /** For revoke: the version is compromised. Default: false, the version is only deactivated. */
       readonly compromised?: boolean | null
     }
     readonly reply: {
       /** Counted from 1. */
       readonly version: number
-      /** Its own id, which headers of JWE and JWS name. */
+      /** Id of the version, used in headers of JWE and JWS. */
       readonly kid: string
       /** The other half of a pair. */
       readonly linked_kid?: string
       readonly state: string
-      /** It protects when the key is named. */
+      /** Whether it is the version that protects. */
       readonly newest: boolean
       /** RFC 3339, UTC. */
       readonly created_at: string
-      /** When the next version took its place. */
+      /** Time at which the next version replaced it. */
       readonly superseded_at?: string
-      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      /** Disabled: cannot be used until it is enabled. RFC 3339, UTC. */
       readonly disabled_at?: string
-      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      /** Earliest time of its pending destruction; until then it cannot be used. RFC 3339, UTC. */
       readonly destruction_at?: string
     }
   }
@@ -1541,25 +1541,25 @@ export interface Operations {
       readonly alg: string
       /** base64url */
       readonly data: string
-      /** To be verified; absent: computed. */
+      /** MAC to verify; absent: a MAC is computed. */
       readonly mac?: string | null
     }
     readonly reply: {
       readonly kid: string
       readonly mac: string
-      /** Of a key that was rotated: the version, by which it can be verified alone. */
+      /** For a rotated key: the only version that can verify it. */
       readonly version_kid?: string
     } | {
       readonly kid: string
       readonly valid: boolean
     }
   }
-  /** Encrypt a flattened JWE anew with the newest version of its key */
+  /** Re-encrypt a flattened JWE with the newest version of its key */
   readonly 'crypto.rewrap': {
     readonly body: {
-      /** Holds alg, enc and kid; base64url. */
+      /** Contains alg, enc and kid; base64url. */
       readonly protected: string
-      /** Needed for RSA-OAEP; empty or absent for `dir`. */
+      /** Required for RSA-OAEP; empty or absent for `dir`. */
       readonly encrypted_key?: string | null
       /** 12 bytes, base64url. */
       readonly iv: string
@@ -1599,7 +1599,7 @@ export interface Operations {
   /** Verify a detached JWS */
   readonly 'crypto.verify': {
     readonly body: {
-      /** Holds alg and kid, the public key; base64url. */
+      /** Contains alg and kid, the public key; base64url. */
       readonly protected: string
       /** Payload, base64url. */
       readonly data: string
@@ -1610,7 +1610,7 @@ export interface Operations {
       readonly valid: boolean
     }
   }
-  /** Make an access key for AWS KMS */
+  /** Create an access key for AWS KMS */
   readonly 'external.aws.keys.create': {
     readonly body: {
       /** AWS region of the key store. */
@@ -1631,14 +1631,14 @@ export interface Operations {
       readonly secret: string
     }
   }
-  /** Take an access key away: what it signs is refused from the next request on */
+  /** Delete an access key: its requests are rejected from then on */
   readonly 'external.aws.keys.delete': {
     readonly path: {
       readonly id: string
     }
     readonly reply: undefined
   }
-  /** Access keys that AWS KMS may sign with, without their secrets */
+  /** Access keys of AWS KMS, without their secrets */
   readonly 'external.aws.keys.list': {
     readonly reply: readonly {
       /** AccessKeyId */
@@ -1655,9 +1655,9 @@ export interface Operations {
   readonly 'external.list': {
     readonly reply: readonly {
       readonly name: string
-      /** Whether the settings of this node switch it on. */
+      /** Whether the settings of this node enable it. */
       readonly enabled: boolean
-      /** Where clouds reach this service: `kms_public_url`, if it is set. */
+      /** Address of this service for clouds: `kms_public_url`, if it is set. */
       readonly public_url: string
       readonly stopped: null | {
         readonly at: string
@@ -1665,7 +1665,7 @@ export interface Operations {
       }
     }[]
   }
-  /** Let a cloud that was stopped use its keys again */
+  /** Start a stopped external key store again */
   readonly 'external.start': {
     readonly path: {
       /** aws, google, microsoft or azure */
@@ -1673,9 +1673,9 @@ export interface Operations {
     }
     readonly reply: {
       readonly name: string
-      /** Whether the settings of this node switch it on. */
+      /** Whether the settings of this node enable it. */
       readonly enabled: boolean
-      /** Where clouds reach this service: `kms_public_url`, if it is set. */
+      /** Address of this service for clouds: `kms_public_url`, if it is set. */
       readonly public_url: string
       readonly stopped: null | {
         readonly at: string
@@ -1683,7 +1683,7 @@ export interface Operations {
       }
     }
   }
-  /** Refuse every request of a cloud from now on, on every node */
+  /** Stop an external key store: all requests of the cloud are rejected on every node */
   readonly 'external.stop': {
     readonly path: {
       /** aws, google, microsoft or azure */
@@ -1691,9 +1691,9 @@ export interface Operations {
     }
     readonly reply: {
       readonly name: string
-      /** Whether the settings of this node switch it on. */
+      /** Whether the settings of this node enable it. */
       readonly enabled: boolean
-      /** Where clouds reach this service: `kms_public_url`, if it is set. */
+      /** Address of this service for clouds: `kms_public_url`, if it is set. */
       readonly public_url: string
       readonly stopped: null | {
         readonly at: string
@@ -1793,7 +1793,7 @@ export interface Operations {
     }
     readonly paged: true
   }
-  /** Take an account its access; its certificates stay valid */
+  /** Revoke the access of an account; its certificates stay valid */
   readonly 'pki.acme.accounts.revoke': {
     readonly path: {
       readonly id: string
@@ -1808,26 +1808,26 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Make a credential that binds one ACME account to the caller */
+  /** Create a credential that binds one ACME account to the caller */
   readonly 'pki.acme.credentials.create': {
     readonly path: {
       readonly id: string
     }
     readonly body: {
-      /** For people: who it is for. */
+      /** Description for users. */
       readonly name?: string | null
-      /** How long an account can be bound with it. */
+      /** Time in which an account can be bound with it. */
       readonly days?: number | null
     }
     readonly reply: {
       readonly kid: string
-      /** Base64url; it is shown once. */
+      /** Base64url; shown only once. */
       readonly hmac_key: string
       readonly directory: string
       readonly expires_at: string
     }
   }
-  /** Take a credential back; an account that was bound with it stays */
+  /** Delete a credential; an account that was bound with it stays */
   readonly 'pki.acme.credentials.delete': {
     readonly path: {
       readonly id: string
@@ -1849,16 +1849,16 @@ export interface Operations {
         readonly owner: string
         readonly name: string
         readonly created_at: string
-        /** Until then an account can be bound with it. */
+        /** Time until which an account can be bound with it. */
         readonly expires_at: string
-        /** That was bound with it. */
+        /** Account that was bound with it. */
         readonly account?: string
       }[]
       readonly next?: string
     }
     readonly paged: true
   }
-  /** Open an authority for ACME, or change how it is open */
+  /** Open an authority for ACME, or change its ACME settings */
   readonly 'pki.acme.open': {
     readonly path: {
       readonly id: string
@@ -1867,17 +1867,17 @@ export interface Operations {
       readonly profile?: 'server' | 'client' | null
       /** Validity of certificates. */
       readonly days?: number | null
-      /** Accounts are bound with a credential (default true). */
+      /** Whether accounts require an external account binding (default true). */
       readonly external_account_required?: boolean | null
       readonly challenges?: readonly ('http-01' | 'dns-01' | 'tls-alpn-01')[] | null
       readonly orders_per_hour?: number | null
-      /** What the authority is called in CAA records (RFC 8659). With at least one, the records of DNS names are asked before a certificate is issued. */
+      /** Names of the authority in CAA records (RFC 8659). With at least one, the CAA records of DNS names are checked before a certificate is issued. */
       readonly caa_identities?: readonly string[] | null
       readonly terms_of_service?: string | null
       readonly website?: string | null
     }
     readonly reply: {
-      /** The address that clients are given. */
+      /** Address of the directory for clients. */
       readonly directory: string
       readonly profile: string
       readonly days: number
@@ -1889,13 +1889,13 @@ export interface Operations {
       readonly website?: string
     }
   }
-  /** How an authority is open for ACME */
+  /** ACME settings of an authority */
   readonly 'pki.acme.show': {
     readonly path: {
       readonly id: string
     }
     readonly reply: {
-      /** The address that clients are given. */
+      /** Address of the directory for clients. */
       readonly directory: string
       readonly profile: string
       readonly days: number
@@ -1907,40 +1907,40 @@ export interface Operations {
       readonly website?: string
     }
   }
-  /** Make a certificate authority, or import one */
+  /** Create or import a certificate authority */
   readonly 'pki.authorities.create': {
     readonly body: {
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject?: string | null
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM. */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). For an authority all except RSASSA-PSS and ML-KEM. */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
-      /** A private key that is here, in place of a new one. */
+      /** An existing private key, instead of a new one. */
       readonly kid?: string | null
       readonly days?: number | null
       /** Authority that signs the certificate; absent: it signs itself. */
       readonly issuer?: string | null
-      /** Authorities that may follow below it. */
+      /** Maximum number of authorities below it in a path. */
       readonly path_length?: number | null
       /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
       readonly permitted_names?: readonly string[] | null
       /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
       readonly excluded_names?: readonly string[] | null
-      /** For an import: its certificate and those above it, PEM; or it alone, DER in base64. Requires kid or key. */
+      /** For an import: its certificate and chain, PEM; or only the certificate, DER in base64. Requires kid or key. */
       readonly certificate?: string | null
-      /** For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored together or not at all. */
+      /** For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored in one commit. */
       readonly key?: {
         /** oct, RSA, EC, OKP, AKP or ABE */
         readonly kty: string
-        /** The key is bound to it. Needed for oct. */
+        /** The key is bound to it. Required for oct. */
         readonly alg?: string | null
         /** P-256, P-384, P-521, Ed25519 or X25519 */
         readonly crv?: string | null
-        /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
+        /** RSA: 2048 to 8192, default 2048. For an import or another type: the size of the key. */
         readonly bits?: number | null
         readonly tags?: readonly string[] | null
-        /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
+        /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
         readonly ext?: boolean | null
         /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
         readonly use?: string | null
@@ -1982,29 +1982,29 @@ export interface Operations {
         readonly priv?: string | null
         /** base64url */
         readonly pub?: string | null
-        /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too. */
+        /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute adds post-quantum protection. */
         readonly access_structure?: Readonly<Record<string, readonly string[]>> | null
-        /** ABE, a user key: its master key. Takes the right derivekey on it. */
+        /** ABE, a user key: its master key. Requires the right derivekey on it. */
         readonly master?: string | null
-        /** ABE, a user key: what it reads, `Team::Blue && Level::High`. */
+        /** ABE, a user key: its policy, such as `Team::Blue && Level::High`. */
         readonly policy?: string | null
       } | null
-      /** Kinds of certificates that it issues; absent: all. */
+      /** Profiles of certificates that it issues; absent: all. */
       readonly profiles?: readonly ('server' | 'client' | 'code_signing' | 'spiffe' | 'authority')[] | null
-      /** Longest validity of what it issues. */
+      /** Maximum validity of the certificates that it issues. */
       readonly max_days?: number | null
     }
     readonly reply: {
-      /** Of its certificate: the issuer_id of its revocation list. */
+      /** Identifies its revocation list in /public/certificates. */
       readonly id: string
       readonly kid: string
       /** PEM */
       readonly certificate: string
-      /** The certificates above it, the next one first, PEM; empty of a root. */
+      /** The chain up to the root, nearest issuer first, PEM; empty for a root. */
       readonly chain: string
-      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is signed or served (RFC 5280 §6.3.3); use OCSP. */
+      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is published (RFC 5280 §6.3.3); use OCSP. */
       readonly signs_crl: boolean
-      /** In certificates that it issues; absent while the service knows no address of its own. */
+      /** Address in the certificates that it issues; absent while the service does not know its own address. */
       readonly crl_url?: string
       readonly ocsp_url?: string
     }
@@ -2021,20 +2021,20 @@ export interface Operations {
       readonly subject: string
       readonly not_before: string
       readonly not_after: string
-      /** Authorities that may follow below it. */
+      /** Maximum number of authorities below it in a path. */
       readonly path_length?: number
       readonly profiles?: readonly string[]
       readonly max_days?: number
       /** PEM */
       readonly certificate: string
-      /** The certificates above it, the next one first, PEM. */
+      /** The chain up to the root, nearest issuer first, PEM. */
       readonly chain: string
       readonly crl?: {
         readonly number: number
         readonly this_update: string
         readonly next_update: string
       }
-      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is signed or served (RFC 5280 §6.3.3); use OCSP. */
+      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is published (RFC 5280 §6.3.3); use OCSP. */
       readonly signs_crl: boolean
       readonly crl_url?: string
       readonly ocsp_url?: string
@@ -2054,20 +2054,20 @@ export interface Operations {
       readonly subject: string
       readonly not_before: string
       readonly not_after: string
-      /** Authorities that may follow below it. */
+      /** Maximum number of authorities below it in a path. */
       readonly path_length?: number
       readonly profiles?: readonly string[]
       readonly max_days?: number
     }[]
     readonly paged: true
   }
-  /** One certificate: JSON, PEM, DER, or with those above it, as the header Accept asks */
+  /** Get a certificate as JSON, PEM, DER or with its chain, by the header Accept */
   readonly 'pki.certificates.get': {
     readonly path: {
       readonly id: string
     }
     readonly reply: {
-      /** Of the object that holds it. */
+      /** Id of the object. */
       readonly id?: string
       /** Hexadecimal. */
       readonly serial: string
@@ -2086,11 +2086,11 @@ export interface Operations {
       readonly names?: readonly string[]
       /** SHA-256, hexadecimal. */
       readonly fingerprint?: string
-      /** PEM; absent where the object is gone. */
+      /** PEM; absent if the object was removed. */
       readonly certificate?: string
     }
   }
-  /** Issue a certificate: for a request, a public key, a key that is here, or a new one */
+  /** Issue a certificate for a request, a public key, an existing key, or a new one */
   readonly 'pki.certificates.issue': {
     readonly path: {
       readonly id: string
@@ -2100,16 +2100,16 @@ export interface Operations {
       readonly csr?: string | null
       /** SubjectPublicKeyInfo, PEM; or DER in base64 */
       readonly public_key?: string | null
-      /** A key that is here. */
+      /** An existing key. */
       readonly kid?: string | null
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM. */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). For an authority all except RSASSA-PSS and ML-KEM. */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject?: string | null
       readonly profile?: 'server' | 'client' | 'code_signing' | 'spiffe' | null
-      /** DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are. */
+      /** DNS names, IP addresses, mailboxes and URIs, with or without the prefix `DNS:`, `IP:`, `email:` or `URI:`. */
       readonly names?: readonly string[] | null
       readonly days?: number | null
     }
@@ -2119,30 +2119,30 @@ export interface Operations {
       readonly serial: string
       /** PEM */
       readonly certificate: string
-      /** The authority and those above it, PEM. */
+      /** The authority and its chain, PEM. */
       readonly chain: string
-      /** The private key, where it is here. */
+      /** The private key, if it is in this service. */
       readonly kid?: string
     }
   }
-  /** What an authority issued, in the order of its end, in pages */
+  /** Certificates of an authority, ordered by expiry, in pages */
   readonly 'pki.certificates.list': {
     readonly path: {
       readonly id: string
     }
     readonly query?: {
-      /** X-Next-After of the page before. */
+      /** X-Next-After of the previous page. */
       readonly after?: string
       /** 1 to 1000, default 100. */
       readonly limit?: string
       readonly state?: 'valid' | 'hold' | 'revoked' | 'expired'
-      /** Text within the subject, upper and lower case alike. */
+      /** Substring of the subject, case-insensitive. */
       readonly subject?: string
       /** RFC 3339 */
       readonly expires_before?: string
     }
     readonly reply: readonly {
-      /** Of the object that holds it. */
+      /** Id of the object. */
       readonly id?: string
       /** Hexadecimal. */
       readonly serial: string
@@ -2157,18 +2157,18 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
-      /** The certificate that stands in its place, if that was not revoked. */
+      /** The certificate that replaced it, if that is not revoked. */
       readonly replaced_by?: string
     }[]
     readonly paged: true
   }
-  /** Give a certificate back that is on hold */
+  /** Release a certificate from hold */
   readonly 'pki.certificates.release': {
     readonly path: {
       readonly id: string
     }
     readonly reply: {
-      /** Of the object that holds it. */
+      /** Id of the object. */
       readonly id?: string
       /** Hexadecimal. */
       readonly serial: string
@@ -2183,11 +2183,11 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
-      /** The certificate that stands in its place, if that was not revoked. */
+      /** The certificate that replaced it, if that is not revoked. */
       readonly replaced_by?: string
     }
   }
-  /** Issue a certificate like this one, by the same authority, for the same key */
+  /** Renew a certificate: same authority, same key, same content */
   readonly 'pki.certificates.renew': {
     readonly path: {
       readonly id: string
@@ -2201,13 +2201,13 @@ export interface Operations {
       readonly serial: string
       /** PEM */
       readonly certificate: string
-      /** The authority and those above it, PEM. */
+      /** The authority and its chain, PEM. */
       readonly chain: string
-      /** The private key, where it is here. */
+      /** The private key, if it is in this service. */
       readonly kid?: string
     }
   }
-  /** Whether and when a certificate is renewed by itself */
+  /** Get the automatic renewal of a certificate */
   readonly 'pki.certificates.renewal.get': {
     readonly path: {
       readonly id: string
@@ -2219,17 +2219,17 @@ export interface Operations {
       readonly due_at?: string
     }
   }
-  /** Have a certificate renewed by itself, or no more */
+  /** Set the automatic renewal of a certificate */
   readonly 'pki.certificates.renewal.set': {
     readonly path: {
       readonly id: string
     }
     readonly body: {
-      /** Whether it is renewed before it ends. */
+      /** Whether it is renewed automatically before it expires. */
       readonly automatic: boolean
       /** With a new key each time, which has to be one of here: the pair is renewed. Default: false. */
       readonly new_key?: boolean | null
-      /** Days after it was made or renewed. Default: at two thirds of its life. */
+      /** Days after its creation or last renewal. Default: two thirds of its validity. */
       readonly interval_days?: number | null
     }
     readonly reply: {
@@ -2239,19 +2239,19 @@ export interface Operations {
       readonly due_at?: string
     }
   }
-  /** Take a certificate back */
+  /** Revoke a certificate */
   readonly 'pki.certificates.revoke': {
     readonly path: {
       readonly id: string
     }
     readonly body?: {
-      /** RFC 5280 §5.3.1; absent: unspecified. certificateHold can be taken back by release. */
+      /** RFC 5280 §5.3.1; absent: unspecified. Only certificateHold can be lifted, by release. */
       readonly reason?: 'unspecified' | 'keyCompromise' | 'cACompromise' | 'affiliationChanged' | 'superseded' | 'cessationOfOperation' | 'certificateHold' | 'removeFromCRL' | 'privilegeWithdrawn' | 'aACompromise' | null
-      /** Since when the key was not to be trusted. */
+      /** Time since which the key is not trusted. */
       readonly invalidity_date?: string | null
     }
     readonly reply: {
-      /** Of the object that holds it. */
+      /** Id of the object. */
       readonly id?: string
       /** Hexadecimal. */
       readonly serial: string
@@ -2266,22 +2266,22 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
-      /** The certificate that stands in its place, if that was not revoked. */
+      /** The certificate that replaced it, if that is not revoked. */
       readonly replaced_by?: string
     }
   }
-  /** Make a request (PKCS#10) for the certificate of an authority, to be signed by an outside one */
+  /** Create a request (PKCS#10) for a certificate of an authority, signed by an external one */
   readonly 'pki.requests.create': {
     readonly body: {
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject: string
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM. */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). For an authority all except RSASSA-PSS and ML-KEM. */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
-      /** A private key that is here, in place of a new one. */
+      /** An existing private key, instead of a new one. */
       readonly kid?: string | null
-      /** DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are. */
+      /** DNS names, IP addresses, mailboxes and URIs, with or without the prefix `DNS:`, `IP:`, `email:` or `URI:`. */
       readonly names?: readonly string[] | null
     }
     readonly reply: {
@@ -2290,13 +2290,13 @@ export interface Operations {
       readonly csr: string
     }
   }
-  /** What this server is and can do */
+  /** Version and capabilities of this server */
   readonly 'server.info': {
     readonly reply: {
       readonly version: string
-      /** Only algorithms of FIPS builds are accepted. */
+      /** Whether only algorithms of FIPS builds are accepted. */
       readonly fips_mode: boolean
-      /** The FIPS provider of OpenSSL does the cryptography. */
+      /** Whether the FIPS provider of OpenSSL is active. */
       readonly fips_provider: boolean
       readonly hsm_instances: readonly unknown[]
       readonly default_username: string
@@ -2306,7 +2306,7 @@ export interface Operations {
       }[]
     }
   }
-  /** Who the caller is to this service */
+  /** Identity of the caller */
   readonly 'server.me': {
     readonly reply: {
       readonly user: string

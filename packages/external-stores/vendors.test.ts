@@ -50,5 +50,5 @@ test('what one cloud encrypted opens at no other, though both may use the same k
   })
   const opened = await world.post('unwrap', { ...(await world.tokens()), wrapped_key: base64(ofAws) })
   assert.equal(opened.status, 400)
-  assert.equal(opened.json.message, 'wrapped_key: it was not wrapped here for this.')
+  assert.equal(opened.json.message, 'wrapped_key: was not wrapped by this service for this use.')
 })

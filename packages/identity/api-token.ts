@@ -22,7 +22,7 @@ export function apiToken({ digest, username }: ApiTokenOptions): Extractor {
       throw unauthorized('the API token is not base64')
     const expected = await digest()
     if (expected === undefined)
-      throw unauthorized('the key of the API token is not there, not Active, or of somebody else')
+      throw unauthorized('the key of the API token does not exist, is not Active, or has another owner')
     const given = createHash('sha256').update(bytes).digest()
     if (!timingSafeEqual(given, expected)) throw unauthorized('the API token is wrong')
     return principalNamed(username, 'api_token')

@@ -64,7 +64,7 @@ export function appToken({
   const asking = new Map<string, { readonly position: number; readonly answer: Promise<Answer> }>()
   /** A request with a large body is authenticated twice, but counts as one use. */
   const used = new WeakMap<IncomingRequest, Answer>()
-  const places = new ClientLimiter(maxLookups, 'too many tokens are being looked up')
+  const places = new ClientLimiter(maxLookups, 'too many token lookups are in progress')
   const service: LookupService = {
     outbound,
     address: `${url.replace(/\/+$/, '')}/auth/token/lookup-self`,
@@ -140,14 +140,16 @@ async function lookUp(
   const answer = await outbound
     .get(address, { headers: { 'X-Secret-Token': token, ...told } })
     .catch((cause: unknown) => {
-      throw failure('overloaded', 'the authentication service does not answer', {
+      throw failure('overloaded', 'the authentication service does not respond', {
         cause,
         retryAfterSeconds: 1,
       })
     })
   if (answer.status === 401 || answer.status === 403) throw unauthorized('the app token is not valid')
   if (answer.status !== 200) {
-    throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
+    throw failure('overloaded', `lookup-self responded with status ${answer.status}`, {
+      retryAfterSeconds: 1,
+    })
   }
   const { entity, ...rest } = subjectIn(answer.body)
   return { entity, principal: principalNamed(`app:${entity}`, 'app_token'), ...rest }
@@ -161,7 +163,7 @@ function principalAt(
   if (addresses === undefined) return principal
   if (!isAddressKnown)
     throw unauthorized(
-      'the app token is bound to addresses, and a proxy that is not trusted hides the client',
+      'the app token is bound to addresses, but the address of the client is hidden by an untrusted proxy',
     )
   if (addresses.contains(clientAddress)) return principal
   throw unauthorized('the app token is bound to other addresses')
@@ -185,7 +187,7 @@ function subjectIn(body: Uint8Array): Omit<Answer, 'principal'> {
   try {
     answer = JSON.parse(Buffer.from(body).toString('utf8'))
   } catch {
-    throw failure('overloaded', 'lookup-self did not answer JSON')
+    throw failure('overloaded', 'the response of lookup-self is not JSON')
   }
   const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined
   const {

@@ -99,7 +99,7 @@ function requireNotEnded(ended: Ended | undefined, vouched: Vouched): Principal 
     if (typeof sessionId === 'string' && ended.hasSession(sessionId))
       throw unauthorized('the session has ended')
     if (typeof subjectId === 'string' && ended.hasPerson(subjectId))
-      throw unauthorized('the user of the session is gone')
+      throw unauthorized('the user of the session was deleted')
     vouched.generation = generation
   }
   return vouched.principal

@@ -45,9 +45,9 @@ export class BegunLogins<State extends object> {
   async open(values: readonly string[]): Promise<State> {
     const [value, second] = values
     if (value === undefined || value === '' || second !== undefined || value.length > maxCookieLength)
-      throw unauthorized('this browser has begun no login')
+      throw unauthorized('this browser has not started a login')
     const { until, ...state } = await this.#opened(value)
-    if (this.#clock.now() >= until) throw unauthorized('the login took too long')
+    if (this.#clock.now() >= until) throw unauthorized('the login has expired')
     return state as unknown as State
   }
 
@@ -56,7 +56,7 @@ export class BegunLogins<State extends object> {
       const bytes = await this.#seal.open(this.#place, Buffer.from(value, 'base64url'))
       return JSON.parse(Buffer.from(bytes).toString('utf8'))
     } catch (cause) {
-      throw unauthorized('the login was not begun here', cause)
+      throw unauthorized('the login was not started here', cause)
     }
   }
 }

@@ -26,7 +26,7 @@ test('the first credential that succeeds decides: a refused one before it does n
     return [status === 200 ? json.user : status, kms.audit.at(-1)?.auth_method]
   }
   assert.deepEqual(await who(kms.with({ cookie, ...stale }).get('/me')), ['carol', 'session'])
-  const line = kms.log.find((one) => one.includes('another one accepted')) ?? ''
+  const line = kms.log.find((one) => one.includes('another one was accepted')) ?? ''
   assert.match(line, /bearer token/)
   assert.match(line, new RegExp(kms.audit.at(-1)?.request_id ?? 'none'))
   for (const headers of [

@@ -52,7 +52,7 @@ export function authenticateBy({ steps, ...options }: CascadeOptions): Authentic
       const { first, credentials } = refused
       log.info(
         { request_id: request.id, detail: first.detail, refused: credentials, accepted: principal.method },
-        'a credential of a request was refused, and another one accepted',
+        'one credential of a request was refused, but another one was accepted',
       )
     }
     if (!forceDefaultUsername) return admit(principal)

@@ -36,7 +36,7 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
     if (ended !== undefined && holder.generation !== ended.generation) {
       const { generation } = ended
       if (ended.nameEndedAt(holder.principal.name) >= holder.validFrom)
-        throw unauthorized('the holder of the certificate is gone')
+        throw unauthorized('the user of the certificate was deleted')
       holder.generation = generation
     }
     return holder.principal
@@ -45,7 +45,8 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
 
 function readHolder(certificate: X509Certificate): Holder {
   const name = readPeerCommonName(certificate)
-  if (name === undefined) throw unauthorized('the client certificate has no common name that can be a user')
+  if (name === undefined)
+    throw unauthorized('the client certificate has no common name that is a valid user name')
   return {
     principal: principalNamed(name, 'tls_auth'),
     validUntil: certificate.validToDate.getTime(),

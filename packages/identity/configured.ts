@@ -127,13 +127,13 @@ export function checkIdentity(
   const { home } = environment
   const config = withAuthorityToBeMade(environment.config, home)
   const unopened = (): never => {
-    throw new Error('nothing is sealed or stored while settings are checked')
+    throw new Error('sealing and storing are not available while settings are checked')
   }
   const seal = { seal: unopened, open: unopened }
   const outbound = createOutbound({ allowPrivateNetworks: false })
   const db = undefined as unknown as Database
   const keyDigest = async (): Promise<undefined> => undefined
-  const peerSecret = Secret.fromText('of nobody: nothing is asked')
+  const peerSecret = Secret.fromText('no installation: no request is sent')
   const checked = { ...environment, config, outbound, seal, db, keyDigest }
   configuredSteps(checked)
   configuredProxy(checked)
@@ -199,7 +199,9 @@ export function configuredProxy({
   if (!config.vault_api_enabled || address === undefined) return undefined
   const setting = own === undefined ? 'auth_verifier_url' : 'vault_auth_verifier_url'
   if (sameMachine(baseUrl).includes(toOrigin(address)))
-    throw new StartupError(`vault_api_enabled: ${setting} is this service, which would ask itself for ever`)
+    throw new StartupError(
+      `vault_api_enabled: ${setting} is this service, which would send requests to itself`,
+    )
   return { url: httpsAddress(setting, address), outbound: outboundToAuth(config, home) }
 }
 
@@ -239,7 +241,7 @@ export async function unusableProvider({
   const problem = await metadataProblem(issuer, outbound)
   return (
     problem &&
-    `ui_config.ui_oidc_auth.ui_oidc_issuer_url: the OpenID provider ${issuer} cannot be used: ${problem}. Until it can, no user logs in to the web page through it`
+    `ui_config.ui_oidc_auth.ui_oidc_issuer_url: the OpenID provider ${issuer} cannot be used: ${problem}. Until it is fixed, no user can log in to the web page with it`
   )
 }
 
@@ -247,9 +249,9 @@ async function metadataProblem(issuer: string, outbound: Outbound): Promise<stri
   try {
     const url = `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`
     const { status, body } = await outbound.get(url)
-    if (status !== 200) return `${url} answers ${status}`
+    if (status !== 200) return `${url} responds with status ${status}`
     const named: unknown = JSON.parse(Buffer.from(body).toString('utf8'))?.issuer
-    return named === issuer ? undefined : `its metadata name another issuer, ${JSON.stringify(named)}`
+    return named === issuer ? undefined : `its metadata contain another issuer, ${JSON.stringify(named)}`
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
@@ -314,15 +316,13 @@ function verifierIssuer(config: IdentityConfig, sources: IssuerSources): AuthVer
   if (expected === undefined) return undefined
   if (expected !== publishedIssuer) return async (issuer) => issuer === expected
   if (url === undefined)
-    throw new StartupError(
-      `auth_verifier_issuer is ${publishedIssuer}, and auth_verifier_url does not say where`,
-    )
+    throw new StartupError(`auth_verifier_issuer = ${publishedIssuer} requires auth_verifier_url`)
   return publishedIssuers({ url: `${url.replace(/\/+$/, '')}/.well-known/session-issuers`, ...sources })
 }
 
 /** If this service's key set were trusted, every user who may sign with a key here could forge tokens of any user. */
 function ownKeys(setting: string, address: string): StartupError {
-  return new StartupError(`${setting}: ${address} is this service, whose keys are its users'`)
+  return new StartupError(`${setting}: ${address} is this service, whose key set contains keys of its users`)
 }
 
 type OwnAddress = Pick<IdentityEnvironment, 'config' | 'baseUrl'>

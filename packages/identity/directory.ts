@@ -32,9 +32,9 @@ export function directoryAt(
       const query = new URLSearchParams({ realm, username, entity: name })
       const headers = peerSecret.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
       const answer = await outbound.get(`${base}/known?${query}`, { headers }).catch((cause: unknown) => {
-        throw noAnswer('the authentication service does not answer', cause)
+        throw noAnswer('the authentication service does not respond', cause)
       })
-      if (answer.status !== 200) throw noAnswer(`/known answered ${answer.status}`)
+      if (answer.status !== 200) throw noAnswer(`/known responded with status ${answer.status}`)
       return readRegistered(answer.body)
     },
   }
@@ -49,9 +49,9 @@ function readRegistered(body: Uint8Array): Registered {
   try {
     answer = JSON.parse(Buffer.from(body).toString('utf8'))
   } catch (cause) {
-    throw noAnswer('/known did not answer JSON', cause)
+    throw noAnswer('the response of /known is not JSON', cause)
   }
   const { user, machine } = (typeof answer === 'object' ? (answer ?? {}) : {}) as Record<string, unknown>
-  if (typeof user !== 'boolean') throw noAnswer('/known did not say whether the user is known')
+  if (typeof user !== 'boolean') throw noAnswer('the response of /known lacks the required members')
   return { user, machine: typeof machine === 'boolean' ? machine : undefined }
 }

@@ -21,26 +21,29 @@ function hasVerifier(config: IdentityConfig): boolean {
 
 /**
  * Refuses settings that restrict an unconfigured method: their administrator did not mean to admit all callers.
- * @throws StartupError that names what is set and what is missing
+ * @throws StartupError that names the given and the required settings
  */
 export function refuseHalfMethods(config: IdentityConfig): void {
-  const missing = 'neither auth_verifier_url nor auth_verifier_jwks'
+  const verifier = 'auth_verifier_url or auth_verifier_jwks'
   if (!hasVerifier(config)) {
-    if (config.auth_verifier_issuer !== undefined) throw halfSet('auth_verifier_issuer', missing)
+    if (config.auth_verifier_issuer !== undefined) throw halfSet('auth_verifier_issuer', verifier)
     if (config.auth_verifier_realm_without_aud !== undefined)
-      throw halfSet('auth_verifier_realm_without_aud', missing)
+      throw halfSet('auth_verifier_realm_without_aud', verifier)
     if (config.auth_verifier_ca_cert !== undefined && config.vault_auth_verifier_url === undefined)
-      throw halfSet('auth_verifier_ca_cert', `${missing} nor vault_auth_verifier_url`)
+      throw halfSet(
+        'auth_verifier_ca_cert',
+        'auth_verifier_url, auth_verifier_jwks or vault_auth_verifier_url',
+      )
     // The first run writes it for a service beside the authentication service; alone, client certificates are left.
     if (config.auth_verifier_realm !== undefined && !hasMethod(config))
-      throw halfSet('auth_verifier_realm', missing)
+      throw halfSet('auth_verifier_realm', verifier)
   }
   if (
     config.vault_api_enabled &&
     config.vault_auth_verifier_url === undefined &&
     config.auth_verifier_url === undefined
   )
-    throw halfSet('vault_api_enabled', 'neither vault_auth_verifier_url nor auth_verifier_url')
+    throw halfSet('vault_api_enabled', 'vault_auth_verifier_url or auth_verifier_url')
   const { auth_verifier_realm: realm, auth_verifier_realm_without_aud: withoutAud } = config
   if (realm !== undefined && withoutAud !== undefined && withoutAud !== realm)
     throw new StartupError(
@@ -49,13 +52,13 @@ export function refuseHalfMethods(config: IdentityConfig): void {
   const oidc = 'ui_config.ui_oidc_auth'
   const [issuer, clientId] = [config[`${oidc}.ui_oidc_issuer_url`], config[`${oidc}.ui_oidc_client_id`]]
   if ((issuer === undefined) !== (clientId === undefined))
-    throw new StartupError(`${oidc} needs both ui_oidc_issuer_url and ui_oidc_client_id, or neither of them`)
+    throw new StartupError(`${oidc} requires both ui_oidc_issuer_url and ui_oidc_client_id, or neither`)
   if (issuer === undefined && config[`${oidc}.ui_oidc_client_secret`] !== undefined)
-    throw halfSet(`${oidc}.ui_oidc_client_secret`, 'neither ui_oidc_issuer_url nor ui_oidc_client_id')
+    throw halfSet(`${oidc}.ui_oidc_client_secret`, 'ui_oidc_issuer_url and ui_oidc_client_id')
 }
 
-function halfSet(given: string, missing: string): StartupError {
-  return new StartupError(`${given} is set and ${missing} is: set what is missing, or take it out`)
+function halfSet(given: string, required: string): StartupError {
+  return new StartupError(`${given} requires ${required}: set what it requires, or remove ${given}`)
 }
 
 /** Logs warnings if the settings admit callers that the operator may not intend to admit. */
@@ -66,17 +69,17 @@ export function warnOfMethods(
   if (!hasMethod(config) && config.force_default_username) {
     log.warn(
       {},
-      'force_default_username is on and no authentication method is configured: every request is refused',
+      'force_default_username is set, but no authentication method is configured: every request is refused',
     )
   } else if (!hasMethod(config)) {
     log.warn(
       { default_username: config.default_username },
-      'no authentication method is configured: everybody who reaches this service is default_username',
+      'no authentication method is configured: every caller of this service is default_username',
     )
   } else if (config.auth_verifier_realm !== undefined && !hasVerifier(config)) {
     log.warn(
       {},
-      'auth_verifier_realm means nothing: neither auth_verifier_url nor auth_verifier_jwks is set, so no session tokens are accepted',
+      'auth_verifier_realm has no effect: without auth_verifier_url or auth_verifier_jwks no session tokens are accepted',
     )
   }
 }

@@ -60,7 +60,7 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
   const { issuer, redirectUri } = options
   const discovered = discovery(options)
   const begun = new BegunLogins<Started>(cookie, options)
-  const places = new ClientLimiter(maxWaiting, 'too many logins wait')
+  const places = new ClientLimiter(maxWaiting, 'too many logins are waiting')
 
   return {
     issuer,
@@ -110,7 +110,7 @@ async function exchangeCode(
       idTokenExpected: true,
     })
     const claims = tokens.claims()
-    if (claims === undefined) throw unauthorized('the provider sent no ID token')
+    if (claims === undefined) throw unauthorized('the response of the provider has no ID token')
     return claims
   } catch (error) {
     if (error instanceof Unreachable) throw unreachable(error)
@@ -129,8 +129,8 @@ function unreachable(cause: unknown): Error {
   const refused = outboundErrorIn(cause)
   const sentence =
     refused?.code === 'address'
-      ? 'the OpenID provider has a private address, which the setting outbound_allow_private_networks permits'
-      : 'the OpenID provider does not answer'
+      ? 'the OpenID provider has a private address: set outbound_allow_private_networks to permit it'
+      : 'the OpenID provider does not respond'
   return failure('overloaded', sentence, { cause, retryAfterSeconds: 2 })
 }
 

@@ -55,7 +55,7 @@ export function passwordLogin(
   peerSecret?: Secret,
 ): PasswordLogin {
   const base = url.replace(/\/+$/, '')
-  const places = new ClientLimiter(maxWaiting, 'too many logins wait')
+  const places = new ClientLimiter(maxWaiting, 'too many logins are waiting')
 
   async function ask(
     { realm, username }: LoginUser,
@@ -81,7 +81,7 @@ export function passwordLogin(
       return { nextStep: step, subjectId: textClaim(session, 'as_sid') }
     } catch (cause) {
       if (cause instanceof Error && cause.name === 'Failure') throw cause
-      throw failure('overloaded', 'the authentication service does not answer', {
+      throw failure('overloaded', 'the authentication service does not respond', {
         cause,
         retryAfterSeconds: 1,
       })
@@ -111,7 +111,8 @@ export function passwordLogin(
       const { realm, username } = parseTypedUser(typed, only)
       const name = userName(realm, username, only)
       principalNamed(name, 'session')
-      if (username.includes(':')) throw unauthorized('Basic credentials cannot carry this name')
+      if (username.includes(':'))
+        throw unauthorized('a user name with a colon cannot be used in Basic credentials')
       return { realm, username, name }
     },
     check: (user, password, totpCode, clientAddress) =>
@@ -124,10 +125,10 @@ function nextStep({ status, headers, body }: OutboundResponse): string {
     const wait = Number(headers['retry-after'])
     throw failure('rate_limited', undefined, { retryAfterSeconds: wait >= 1 ? wait : 1 })
   }
-  if (status >= 400 && status < 500) throw unauthorized(`login answered ${status}`)
+  if (status >= 400 && status < 500) throw unauthorized(`the login responded with status ${status}`)
   const answer: unknown = status === 200 ? JSON.parse(Buffer.from(body).toString('utf8')) : undefined
   const step =
     typeof answer === 'object' && answer !== null && 'next_step' in answer ? answer.next_step : undefined
   if (typeof step === 'string') return step
-  throw failure('overloaded', `login answered ${status}`, { retryAfterSeconds: 1 })
+  throw failure('overloaded', `the login responded with status ${status}`, { retryAfterSeconds: 1 })
 }

@@ -36,10 +36,13 @@ export function publishedIssuers({
     askedAt = clock.monotonic()
     try {
       const answer = await outbound.get(url)
-      if (answer.status !== 200) throw new Error(`it answered ${answer.status}`)
+      if (answer.status !== 200) throw new Error(`it responded with status ${answer.status}`)
       issuers = issuersIn(answer.body)
     } catch (error) {
-      log.warn({ url, error }, 'the issuers of session tokens cannot be fetched; those fetched before stay')
+      log.warn(
+        { url, error },
+        'the issuers of session tokens cannot be fetched; the previous ones stay in use',
+      )
     }
   }
 
@@ -59,6 +62,6 @@ export function publishedIssuers({
 function issuersIn(body: Uint8Array): ReadonlySet<unknown> {
   const list = parseStrictObject(body)?.issuers
   if (!Array.isArray(list) || list.length > maxIssuers || !list.every((one) => typeof one === 'string'))
-    throw new TypeError('it did not answer a list of issuers')
+    throw new TypeError('its response is not a list of issuers')
   return new Set(list)
 }

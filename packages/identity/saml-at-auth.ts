@@ -61,7 +61,8 @@ export class SamlAtAuth {
     if (this.#known !== undefined && clock.monotonic() < this.#known.until) return this.#known.offers
     const url = `${this.#base}/saml/realms?return_to=${encodeURIComponent(returnTo)}`
     const answer = await callAuth(() => outbound.get(url, { headers: this.#peer() }))
-    if (answer.status !== 200) throw unreachable(new Error(`/saml/realms answered ${answer.status}`))
+    if (answer.status !== 200)
+      throw unreachable(new Error(`/saml/realms responded with status ${answer.status}`))
     const offers = offersIn(answer)
     this.#known = { offers, until: clock.monotonic() + rememberMs }
     return offers
@@ -82,9 +83,9 @@ export class SamlAtAuth {
       clientAddress,
     )
     if (answer.status >= 400 && answer.status < 500)
-      throw unauthorized(`the redemption of the code was answered ${answer.status}`)
+      throw unauthorized(`the redemption of the code was refused with status ${answer.status}`)
     if (answer.status !== 200)
-      throw unreachable(new Error(`the redemption of the code was answered ${answer.status}`))
+      throw unreachable(new Error(`the redemption of the code was refused with status ${answer.status}`))
     const session = sessionIn(answer)
     const [username, sessionId] = [textClaim(session, 'sub'), textClaim(session, 'jti')]
     const logoutHandle = handleIn(answer)
@@ -95,8 +96,8 @@ export class SamlAtAuth {
       logoutHandle === undefined ||
       typeof end !== 'number'
     )
-      throw unreachable(new Error('the redemption of the code was answered without a session'))
-    if (textClaim(session, 'as_rid') !== realm) throw unauthorized('the session is of another realm')
+      throw unreachable(new Error('the response to the redemption of the code has no session'))
+    if (textClaim(session, 'as_rid') !== realm) throw unauthorized('the session belongs to another realm')
     return { username, sessionId, logoutHandle, subjectId: textClaim(session, 'as_sid'), until: end * 1000 }
   }
 
@@ -110,7 +111,7 @@ export class SamlAtAuth {
       { logout_handle: logoutHandle },
       clientAddress,
     )
-    if (status >= 500) throw unreachable(new Error(`the end of a session was answered ${status}`))
+    if (status >= 500) throw unreachable(new Error(`ending a session was refused with status ${status}`))
   }
 
   async #post(path: string, json: object, clientAddress: string): Promise<OutboundResponse> {
@@ -166,5 +167,5 @@ async function callAuth(ask: () => Promise<OutboundResponse>): Promise<OutboundR
 }
 
 function unreachable(cause: unknown): Error {
-  return failure('overloaded', 'the authentication service does not answer', { cause, retryAfterSeconds: 1 })
+  return failure('overloaded', 'the authentication service does not respond', { cause, retryAfterSeconds: 1 })
 }

@@ -73,13 +73,13 @@ export function samlLogin(options: SamlLoginOptions): SamlLogin {
   const callback = `${publicUrl.replace(/\/+$/, '')}${samlCallbackPath}`
   const auth = new SamlAtAuth(options)
   const begun = new BegunLogins<Started>(cookie, options)
-  const places = new ClientLimiter(maxWaiting, 'too many logins wait')
+  const places = new ClientLimiter(maxWaiting, 'too many logins are waiting')
 
   const offers = async () =>
     (await auth.offers(callback))?.filter(({ realm_id }) => only === undefined || realm_id === only)
 
   async function loginUrl(realm: string): Promise<string> {
-    const notHere = failure('not_found', 'People of this realm do not log in here at an identity provider.')
+    const notHere = failure('not_found', 'Users of this realm cannot log in here with an identity provider.')
     if (!isRealmId(realm) || (only !== undefined && realm !== only)) throw notHere
     const told = await offers()
     if (told === undefined) return auth.usualLoginUrl(realm)
@@ -111,9 +111,9 @@ export function samlLogin(options: SamlLoginOptions): SamlLogin {
       const [state, secondState] = query.getAll('state')
       const [code, secondCode] = query.getAll('code')
       if (state !== wanted || secondState !== undefined)
-        throw unauthorized('this browser has begun another login')
+        throw unauthorized('this browser has started another login')
       if (code === undefined || secondCode !== undefined || !/^[A-Za-z0-9_-]{16,128}$/.test(code))
-        throw unauthorized('the login came back without a code')
+        throw unauthorized('the login returned without a code')
       const session = await places.hold(clientAddress, () =>
         auth.redeem(realm, { code, verifier }, clientAddress),
       )

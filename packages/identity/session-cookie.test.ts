@@ -154,7 +154,7 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
   }
 })
 
-test('a logout ends the session here although the authentication service does not answer, and says so', async () => {
+test('a logout ends the session here although the authentication service does not respond, and says so', async () => {
   await using kms = await startKms({
     config: { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' },
   })

@@ -81,7 +81,7 @@ export function sessionExtractor(
     const { id, name, realm, until } = content
     const place = placeOf(realm)
     if (place === undefined) throw unauthorized('logins of the realm of the session are not configured')
-    if (clock.now() >= until) throw unauthorized('the session is over')
+    if (clock.now() >= until) throw unauthorized('the session has expired')
     if ((await findEndedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
     if (place === 'auth' && ended !== undefined) await requireLive(ended, content)
     return principalNamed(name, 'session', realm)
@@ -95,7 +95,7 @@ async function requireLive(ended: Ended, content: Content): Promise<void> {
   if (sessionId !== undefined && ended.hasSession(sessionId))
     throw unauthorized('the session at the authentication service has ended')
   if (subjectId !== undefined && ended.hasPerson(subjectId))
-    throw unauthorized('the user of the session is gone')
+    throw unauthorized('the user of the session was deleted')
   if (ended.loginsEndedBy(realm, username) > position) throw unauthorized('the logins of the user have ended')
 }
 
@@ -127,7 +127,7 @@ async function open(seal: Seal, value: string): Promise<Content> {
     const content = JSON.parse(Buffer.from(bytes).toString('utf8')) as Partial<Content>
     if (typeof content.id === 'string') return content as Content
   } catch (cause) {
-    throw unauthorized('the session cookie was not sealed here', cause)
+    throw unauthorized('the session cookie was not sealed by this service', cause)
   }
   throw unauthorized('the session cookie is of an earlier version')
 }

@@ -173,9 +173,9 @@ export { holdRestored, releaseChanges } from './access/restore.ts'
 export { createRestoreGate, type RestoreGate } from './access/restore-gate.ts'
 export { findHold } from './access/restore-store.ts'
 export {
+  allUsers,
   anyObject,
   createRight,
-  everybody,
   externalRight,
   type GeneralRight,
   materialRights,

@@ -152,7 +152,7 @@ test('neither half of a pair takes the identifier of somebody else’s removed o
       ),
     ]
     const { message } = await kmipClient(kms.user('mallory')).ask('CreateKeyPair', pair)
-    assert.match(String(message), /stays reserved for its owner/)
+    assert.match(String(message), /is reserved for its former owner/)
     await kmipClient(kms.user('alice')).do('CreateKeyPair', pair)
     await remove('alice', id)
   }

@@ -26,10 +26,10 @@ export const spiffe = 'spiffe://'
 export function readProviderText(text: string): ProviderText | { readonly problem: string } {
   const [issuer = '', keySet = '', ...rest] = text.split(',').map((part) => part.trim())
   const audiences = rest.filter((audience) => audience !== '')
-  if (issuer === '') return { problem: 'must begin each entry with an issuer' }
+  if (issuer === '') return { problem: 'must contain an issuer at the start of each entry' }
   if (issuer.startsWith(spiffe)) {
-    if (audiences.length === 0) return { problem: `must give ${issuer} an audience` }
-    if (keySet === '') return { problem: `must give ${issuer} a key set` }
+    if (audiences.length === 0) return { problem: `must contain an audience for ${issuer}` }
+    if (keySet === '') return { problem: `must contain a key set for ${issuer}` }
   }
   const place = keySet === '' ? `${issuer.replace(/\/+$/, '')}/.well-known/jwks.json` : keySet
   const wrong = keySetProblem(place)

@@ -29,7 +29,7 @@ export const PartialFailureCode = {
     Type.Integer({
       minimum: 200,
       maximum: 599,
-      description: 'Status where some items of a batch failed. Default 400.',
+      description: 'Status if some items of a batch failed. Default 400.',
     }),
   ),
 } as const

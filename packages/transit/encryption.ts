@@ -55,7 +55,7 @@ async function encryptPlaintext(
 ): Promise<Buffer> {
   const { described, object } = key
   if (described.algorithm === 'RSA') {
-    if (aad !== undefined) throw failure('bad_request', 'associated_data is for AES keys')
+    if (aad !== undefined) throw failure('bad_request', 'associated_data is only for AES keys')
     key.requireBoundTo(rsaName)
     const plan = oaepPlan(algorithmFor('key management', rsaName, services.policy))
     return encryptRsa(key.publicMaterial.key, plan, plaintext)
@@ -94,7 +94,7 @@ async function decryptWith(
 
 function aesPlan(key: Key, policy: Context['services']['policy']) {
   const { algorithm, bits } = key.described
-  if (algorithm !== 'AES') throw failure('bad_request', 'keys of this type do not encrypt')
+  if (algorithm !== 'AES') throw failure('bad_request', 'keys of this type cannot encrypt')
   const name = `A${bits}GCM`
   key.requireBoundTo(name)
   return contentPlan(algorithmFor('content encryption', name, policy))
@@ -183,7 +183,7 @@ const decrypt = define({
   foreignMembers: {
     names: ['name', 'key_version'],
     because:
-      'Clients of Vault repeat the name of the key and pass on what `encrypt` answered; the path names the key, the ciphertext its version.',
+      'Vault clients repeat the name of the key and send the reply of `encrypt` as it is; the path names the key, the ciphertext its version.',
   },
   act({ body }, whole) {
     const { key } = decryptAccess.resolved(whole)
@@ -207,7 +207,7 @@ const rewrap = define({
   ...commonByUse,
   name: 'transit.rewrap',
   route: methods(writing, '/v1/transit/rewrap/{name}'),
-  summary: 'Encrypt anew, under the newest version, what an older one encrypted',
+  summary: 'Re-encrypt data of an older version with the newest one',
   access: rewrapAccess,
   pathParameters: NamePath,
   request: Type.Object({
@@ -238,7 +238,7 @@ const dataKey = define({
   ...commonByUse,
   name: 'transit.datakey',
   route: methods(writing, '/v1/transit/datakey/{form}/{name}'),
-  summary: 'Make a data key: `plaintext` and wrapped, or `wrapped` alone',
+  summary: 'Create a data key: `plaintext` and wrapped, or only `wrapped`',
   access: dataKeyAccess,
   pathParameters: Type.Object({ form: Type.String(), name: Type.String() }),
   bodyOptional: true,

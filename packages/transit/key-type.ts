@@ -58,10 +58,14 @@ const hmacs: Readonly<Record<number, string>> = { 32: 'HS256', 48: 'HS384', 64: 
 export function toKeyRequest(name: string, keySize: number | undefined): KeyRequest {
   const found = types.find((type) => type.name === name)
   if (found === undefined)
-    throw failure('bad_request', `unknown key type ${name.slice(0, 64)}: served are ${typeNames.join(', ')}`)
+    throw failure(
+      'bad_request',
+      `unknown key type ${name.slice(0, 64)}: supported are ${typeNames.join(', ')}`,
+    )
   if (keySize === undefined || keySize === 0) return found.request
   const alg = name === 'hmac' ? hmacs[keySize] : undefined
-  if (alg === undefined) throw failure('bad_request', 'key_size is 32, 48 or 64, of a key of type hmac')
+  if (alg === undefined)
+    throw failure('bad_request', 'key_size must be 32, 48 or 64, and is only for keys of type hmac')
   return { ...found.request, alg }
 }
 

@@ -52,22 +52,21 @@ const Period = Type.Optional(Type.Union([Type.Integer(), Type.String()]))
 function requireServed(body: Readonly<Record<string, unknown>>): void {
   for (const name of ['exportable', 'allow_plaintext_backup'])
     if (body[name] === true)
-      throw failure('bad_request', `${name}: key material leaves this service over KMIP alone`)
+      throw failure('bad_request', `${name}: key material can be exported only over KMIP`)
   for (const name of ['derived', 'convergent_encryption'])
     if (body[name] === true)
-      throw failure('bad_request', `${name}: derived keys and convergent encryption are not served`)
+      throw failure('bad_request', `${name}: derived keys and convergent encryption are not supported`)
   const { auto_rotate_period: period } = body
   if (period !== undefined && !/^0[a-z]*$/.test(String(period)))
-    throw failure('bad_request', 'auto_rotate_period: say when the key rotates with /v1/crypto')
+    throw failure('bad_request', 'auto_rotate_period: use /v1/crypto to set the rotation of the key')
 }
 
 const create = define({
   ...common,
   name: 'transit.keys.create',
   route: methods(writing, '/v1/transit/keys/{name}'),
-  summary: 'Make a key under a name of the caller',
-  description:
-    'The key is the caller’s, with the alias `alias/transit/NAME`. One that is there already stays.',
+  summary: 'Create a key under a name of the caller',
+  description: 'The key is the caller’s, with the alias `alias/transit/NAME`. An existing key is unchanged.',
   access: createAccess<TransitServices>(),
   pathParameters: NamePath,
   bodyOptional: true,
@@ -89,7 +88,7 @@ const create = define({
     const known = await findAlias(services.db, aliasId(alias))
     if (known !== undefined) return answer(await describeToCaller(context, name))
     if ((await countAliases(services.db, caller)) >= maxAliases)
-      throw failure('conflict', `You have ${maxAliases} aliases, which is as many as one user may have.`)
+      throw failure('conflict', `You have the maximum number of aliases (${maxAliases}).`)
     const made = await generateKey(spec)
     const materials = 'secret' in made ? ([made.secret] as const) : ([made.private, made.public] as const)
     requirePermitted(services.policy, keyFacts(materials[0]))
@@ -218,7 +217,7 @@ const read = define({
   ...common,
   name: 'transit.keys.read',
   route: get('/v1/transit/keys/{name}'),
-  summary: 'What is known about a key and its versions',
+  summary: 'Properties of a key and its versions',
   access: readAccess,
   pathParameters: NamePath,
   async act({ path: { name } }, context) {
@@ -271,7 +270,7 @@ const config = define({
   ...common,
   name: 'transit.keys.config',
   route: methods(writing, '/v1/transit/keys/{name}/config'),
-  summary: 'Set the versions that are still used, and whether the key may be deleted',
+  summary: 'Set the usable versions, and whether the key may be deleted',
   access: configAccess,
   pathParameters: NamePath,
   request: Type.Object({
@@ -318,7 +317,7 @@ const rotate = define({
   ...common,
   name: 'transit.keys.rotate',
   route: methods(writing, '/v1/transit/keys/{name}/rotate'),
-  summary: 'Give a key a new version',
+  summary: 'Rotate a key to a new version',
   access: { ...signedIn, name: transitRight('rekey').name },
   pathParameters: NamePath,
   bodyOptional: true,
@@ -337,19 +336,15 @@ const refusedOperations = (
       '/v1/transit/keys/{name}/trim',
       'trim: destroy versions one by one with /v1/crypto/keys/{kid}/versions',
     ],
-    [
-      'export',
-      '/v1/transit/export/{type}/{name}',
-      'export: key material leaves this service over KMIP alone',
-    ],
-    ['backup', '/v1/transit/backup/{name}', 'backup: key material leaves this service over KMIP alone'],
+    ['export', '/v1/transit/export/{type}/{name}', 'export: key material can be exported only over KMIP'],
+    ['backup', '/v1/transit/backup/{name}', 'backup: key material can be exported only over KMIP'],
   ] as const
 ).map(([name, path, sentence]) =>
   define({
     ...common,
     name: `transit.refused.${name}`,
     route: methods(['GET', 'POST', 'PUT'], path),
-    summary: `Not served: ${sentence}`,
+    summary: `Not supported: ${sentence}`,
     rawBody: true,
     access: signedIn,
     act() {

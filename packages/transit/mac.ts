@@ -43,14 +43,14 @@ async function planHmac(
   if (type === undefined || key.object.type === 'PublicKey')
     throw failure(
       'bad_request',
-      `hmac is for secret and private keys of the types ${typeNames.join(', ')}: make the key with one of them`,
+      `hmac supports secret and private keys of the types ${typeNames.join(', ')}: create a key of one of them`,
     )
   if (type.name === 'hmac') {
     const alg = key.object.boundAlg ?? ''
     if (hash !== undefined && hash !== hmacHashes[alg])
       throw failure(
         'bad_request',
-        `algorithm: this key of type hmac computes HMACs with ${hmacHashes[alg]} alone: name this hash or none`,
+        `algorithm: this key of type hmac computes HMACs only with ${hmacHashes[alg]}: use this hash or none`,
       )
     requireKeyUse(key, use, context)
     return { held: key.described.held, plan: algorithmFor('mac', alg, policy).plan }
@@ -58,10 +58,7 @@ async function planHmac(
   const hashingAlgorithm = readHmacHash(hash ?? defaultHash)
   // A key has one purpose there (SP 800-57 part 1 §5.2).
   if (policy.fips)
-    throw failure(
-      'unsupported_algorithm',
-      'hmac is for keys of type hmac in FIPS mode: make a key of this type',
-    )
+    throw failure('unsupported_algorithm', 'in FIPS mode hmac requires a key of type hmac: create one')
   requireHmacKeyUse(key, use, context)
   const held = await key.held.openHmacKey()
   return { held, plan: planMac({ algorithm: 'HMAC', key: held.shape }, { hashingAlgorithm }, policy) }

@@ -143,7 +143,7 @@ test('a key whose mask permits neither encryption nor signatures has no HMAC key
   const { json: pair } = await alice.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256' })
   assert.equal(typeof pair.kid_public, 'string', JSON.stringify(pair))
   for (const [name, kid, told] of [
-    ['wrapper', await made(0x30), /not made for this use/],
+    ['wrapper', await made(0x30), /does not permit this use/],
     ['public', pair.kid_public, /secret and private keys/],
   ] as const) {
     const alias = await alice.post('/v1/crypto/aliases', { alias: `alias/transit/${name}`, kid })
@@ -169,7 +169,7 @@ test('in FIPS mode keys of type hmac alone compute HMACs', async () => {
     assert.equal((await alice.post(at(`keys/${type}`), { type })).status, 200)
     const answer = await alice.post(at(`hmac/${type}`), { input: plaintext })
     assert.equal(answer.status, status, answer.text)
-    if (status === 400) assert.match(answer.text, /FIPS mode: make a key of this type/)
+    if (status === 400) assert.match(answer.text, /in FIPS mode hmac requires a key of type hmac/)
   }
 })
 

@@ -23,7 +23,7 @@ export const common = {
   tag: 'Transit',
   errorShape: transitErrors,
   anyContentType: true,
-  errors: { 403: 'No such right, or no token.', 404: 'No such key.' },
+  errors: { 403: 'There is no token, or it lacks the right.', 404: 'No such key.' },
 } as const
 
 /** Members of a row that uses the key of its path. */
@@ -31,12 +31,14 @@ export const commonByUse = {
   ...common,
   foreignMembers: {
     names: ['name'],
-    because: 'Clients of Vault repeat the name of the key; the path names it, as in Vault.',
+    because: 'Vault clients repeat the name of the key; the path determines it, as in Vault.',
   },
 } as const
 
 export const writing = ['POST', 'PUT'] as const
-export const NamePath = Type.Object({ name: Type.String({ description: 'Of the caller, or `NAME@OWNER`.' }) })
+export const NamePath = Type.Object({
+  name: Type.String({ description: 'Name of a key of the caller, or `NAME@OWNER`.' }),
+})
 
 /**
  * Prefix of the aliases of transit keys, behind `alias/`: they are aliases like others
@@ -46,7 +48,7 @@ export const transitFolder = 'transit/'
 
 /** The alias for a name in a path. @throws failure('bad_request') */
 export function toAlias(name: string): string {
-  if (name.includes('/')) throw failure('bad_request', 'a name of a key has no slash')
+  if (name.includes('/')) throw failure('bad_request', 'the name of a key must not contain a slash')
   return `${aliasPrefix}${transitFolder}${name}`
 }
 
@@ -81,7 +83,7 @@ export async function newestToProtect(
   if (wanted === 0 || wanted === version.number) return version
   throw failure(
     'bad_request',
-    `requested version for encryption is not the newest, which is ${version.number}: older ones protect nothing new`,
+    `requested version for encryption is not the newest, ${version.number}: older versions cannot encrypt or sign`,
   )
 }
 
@@ -105,7 +107,7 @@ export async function versionAt({ services }: Context, key: Key, wanted: number)
 export function requireNotDerived(item: { readonly context?: string; readonly nonce?: string }): void {
   for (const member of ['context', 'nonce'] as const)
     if (item[member] !== undefined && item[member] !== '')
-      throw failure('bad_request', `${member}: derived keys and convergent encryption are not served`)
+      throw failure('bad_request', `${member}: derived keys and convergent encryption are not supported`)
 }
 
 /** Does what another operation of the service does, with its own checks, for a request of this interface. */

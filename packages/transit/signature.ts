@@ -85,7 +85,7 @@ function planFor(
   )
   const marshaling = asked.marshaling_algorithm ?? 'asn1'
   if (marshaling !== 'asn1' && marshaling !== 'jws')
-    throw failure('bad_request', 'marshaling_algorithm is asn1 or jws')
+    throw failure('bad_request', 'marshaling_algorithm must be asn1 or jws')
   const raw = marshaling === 'jws' && plan.scheme === 'ecdsa'
   return {
     plan: raw ? { ...plan, raw: true } : chooseSalt(plan, asked, use),
@@ -97,7 +97,7 @@ function planFor(
 function choosePadding(key: Key, { signature_algorithm: name = 'pss' }: How): CryptographicParameters {
   if (key.object.algorithm !== 'RSA') return {}
   if (name !== 'pss' && name !== 'pkcs1v15')
-    throw failure('bad_request', 'signature_algorithm is pss or pkcs1v15')
+    throw failure('bad_request', 'signature_algorithm must be pss or pkcs1v15')
   return { paddingMethod: name === 'pss' ? 'PSS' : 'PKCS1V1_5' }
 }
 
@@ -111,7 +111,7 @@ function chooseSalt(
   if (salt === 'auto') return use === 'sign' ? { ...plan, saltLength: plan.hash.bytes } : plan
   const length = salt === 'hash' ? plan.hash.bytes : Number(salt)
   if (!Number.isInteger(length) || length < 0 || length > 512)
-    throw failure('bad_request', 'salt_length is auto, hash or a number of bytes')
+    throw failure('bad_request', 'salt_length must be auto, hash or a number of bytes')
   return { ...plan, saltLength: length }
 }
 
@@ -160,7 +160,7 @@ async function verifyWith(
   const input = decodeBase64(item.input, 'input')
   const { signature: text, hmac } = item
   if ((text === undefined) === (hmac === undefined))
-    throw failure('bad_request', 'one of signature and hmac is needed')
+    throw failure('bad_request', 'signature or hmac is required')
   if (hmac !== undefined)
     return verifyMac(context, key, input, hmac, named ?? asked.hash_algorithm ?? asked.algorithm)
   const { version: number, text: encoded } = readVersioned(text ?? '', 'signature')
@@ -170,7 +170,7 @@ async function verifyWith(
   const { plan, what, encoding } = planFor(version.key, input, asked, named, 'verify', context)
   const signature = Buffer.from(encoded, encoding)
   const { publicKey } = version.key.held
-  if (publicKey === undefined) throw failure('bad_request', 'keys of this type do not verify signatures')
+  if (publicKey === undefined) throw failure('bad_request', 'keys of this type cannot verify signatures')
   return { valid: await verifyOffLoop(publicKey, plan, what, signature) }
 }
 

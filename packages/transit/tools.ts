@@ -13,7 +13,7 @@ const maxRandom = 131_072
 const Text = Type.Optional(Type.String())
 
 function formatBytes(bytes: Buffer, format: string): string {
-  if (format !== 'base64' && format !== 'hex') throw failure('bad_request', 'format is base64 or hex')
+  if (format !== 'base64' && format !== 'hex') throw failure('bad_request', 'format must be base64 or hex')
   return bytes.toString(format)
 }
 
@@ -35,7 +35,7 @@ const randomRows = (
     act({ body, path }) {
       const bytes = Number(('bytes' in path ? path.bytes : undefined) ?? body?.bytes ?? 32)
       if (!Number.isInteger(bytes) || bytes < 1 || bytes > maxRandom)
-        throw failure('bad_request', `bytes is 1 to ${maxRandom}`)
+        throw failure('bad_request', `bytes must be 1 to ${maxRandom}`)
       return answer({ random_bytes: formatBytes(randomBytes(bytes), body?.format ?? 'base64') })
     },
   }),
@@ -77,7 +77,7 @@ export const health = (baseUrl: string): Operation<TransitServices> =>
     ...common,
     name: 'transit.health',
     route: get('/v1/sys/health'),
-    summary: 'Whether the service can be used, with Vault’s statuses',
+    summary: 'Health of the service, with Vault’s statuses',
     access: publicAccess,
     foreignParameters: {
       names: [
@@ -88,10 +88,10 @@ export const health = (baseUrl: string): Operation<TransitServices> =>
         'drsecondarycode',
         'uninitcode',
       ],
-      because: 'Probes for Vault set the statuses of states that do not occur here.',
+      because: 'Parameters of Vault probes that set statuses of states that do not occur here.',
     },
     audited: false,
-    errors: { 503: 'The database does not answer: as a sealed Vault.' },
+    errors: { 503: 'The database does not respond: reported as a sealed Vault.' },
     async act(_input, { services }) {
       const { db, clock } = services
       const sealed = await db.ping().then(

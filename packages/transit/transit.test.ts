@@ -116,7 +116,7 @@ test('ciphertexts: associated data, versions that are not there, foreign keys an
     await refused('decrypt/one', { ciphertext: wrong }, 400, told)
   await refused('encrypt/one', { plaintext: 'a b' }, 400, /base64/)
   await refused('encrypt/one', {}, 400, /missing plaintext/)
-  await refused('encrypt/one', { plaintext, context: 'YQ==' }, 400, /not served/)
+  await refused('encrypt/one', { plaintext, context: 'YQ==' }, 400, /not supported/)
   await refused('encrypt/one', { plaintext, key_version: 7 }, 400, /not the newest/)
   await refused('encrypt/one', { plaintext, key_version: -1 }, 400, /./)
   await refused('encrypt/../one', { plaintext }, 404, /./)
@@ -194,7 +194,7 @@ test('every type of key does what it is for, as a client verifies it for itself'
   await refused('sign/ed25519', { input, prehashed: true }, 400, /not its digest/)
   await refused('sign/ecdsa-p256/sha9', { input }, 400, /unsupported hash/)
   await refused('sign/rsa-2048', { input, signature_algorithm: 'x' }, 400, /pss or pkcs1v15/)
-  await refused('verify/ecdsa-p256', { input }, 400, /signature and hmac/)
+  await refused('verify/ecdsa-p256', { input }, 400, /signature or hmac is required/)
   for (const signature of ['', 'vault:v1:AAAA', 'vault:v1:!!'])
     await alice
       .post(at('verify/ecdsa-p256'), { input, signature })
@@ -253,7 +253,7 @@ test('keys of every type compute HMACs with every hash of Vault, each version wi
       await refused(`hmac/${name}/${hash}`, { input }, 400, /unsupported hash algorithm.*sha2-224/)
   }
   await ok('keys/bound', { type: 'hmac' })
-  await refused('hmac/bound/sha3-256', { input }, 400, /type hmac computes HMACs with sha2-256 alone/)
+  await refused('hmac/bound/sha3-256', { input }, 400, /type hmac computes HMACs only with sha2-256/)
 })
 
 test('the path names the key, as in Vault, whatever name the body repeats', async () => {
@@ -312,10 +312,10 @@ test('names are of the caller, rights are ours, and refusals tell nothing of oth
 
 test('what gives material away, derives keys or is not there is refused in one sentence', async () => {
   for (const [body, told] of [
-    [{ exportable: true }, /leaves this service over KMIP/],
-    [{ derived: true }, /not served/],
-    [{ derived: true, convergent_encryption: true }, /not served/],
-    [{ allow_plaintext_backup: true }, /leaves/],
+    [{ exportable: true }, /can be exported only over KMIP/],
+    [{ derived: true }, /not supported/],
+    [{ derived: true, convergent_encryption: true }, /not supported/],
+    [{ allow_plaintext_backup: true }, /exported only over KMIP/],
     [{ type: 'chacha20-poly1305' }, /unknown key type/],
     [{ type: '__proto__' }, /unknown key type/],
     [{ auto_rotate_period: '24h' }, /rotates/],

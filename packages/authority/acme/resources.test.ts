@@ -221,7 +221,7 @@ test('CAA records of names are asked where the directory says what the authority
     })
   const refused = await finalize()
   assert.deepEqual([refused.status, refused.json.type], [403, 'urn:ietf:params:acme:error:caa'])
-  assert.match(refused.json.detail, /CAA records of acme\.test do not let/)
+  assert.match(refused.json.detail, /CAA records of acme\.test do not permit this authority/)
   dns.caas.set('www.acme.test', [['issue', 'ca.example; validationmethods=http-01']])
   const issued = await finalize()
   assert.equal(issued.status, 200, issued.text)

@@ -61,7 +61,7 @@ async function inThread(
   const worker = new Worker(new URL('./crl-thread.ts', import.meta.url), { name: 'crl' })
   const made = new Promise<Buffer>((resolve, reject) => {
     worker.on('error', reject)
-    worker.on('exit', () => reject(new Error('the thread of a revocation list ended')))
+    worker.on('exit', () => reject(new Error('the thread that signs revocation lists has ended')))
     worker.on('message', (message: FromCrlThread) => {
       if (message.type === 'crl')
         resolve(Buffer.from(message.der.buffer, message.der.byteOffset, message.der.length))

@@ -58,14 +58,15 @@ async function openSigningKey(requester: CertificateRequester, id: string): Prom
 /** The key that an authority keeps: the right `certify` on its certificate is enough, as over REST. */
 async function openAuthorityKey(requester: CertificateRequester, { keyId }: StoredAuthority): Promise<Key> {
   const key = await requester.objects.key(keyId)
-  if (key === undefined) throw refusal('InvalidField', 'The private key of the issuer is not here.')
+  if (key === undefined)
+    throw refusal('InvalidField', 'The service does not have the private key of the issuer.')
   return requireSigner(requester, key)
 }
 
 function requireSigner(requester: CertificateRequester, key: Key): Key {
   const { object } = key
   if (object.type !== 'PrivateKey')
-    throw refusal('InvalidObjectType', 'Certificates are signed with a private key.')
+    throw refusal('InvalidObjectType', 'Certificates must be signed with a private key.')
   // A key that is made to sign certificates signs them, whether or not it signs anything else.
   const certifies = (object.usageMask & certificateSign) !== 0
   requireUse(requester, certifies ? { ...object, usageMask: object.usageMask | usage.sign } : object, 'sign')
@@ -78,7 +79,8 @@ function signing(
   { services }: CertificateRequester,
 ): { spki: Buffer; key: CertificateSigner } {
   const spki = held.publicKey?.export({ format: 'der', type: 'spki' })
-  if (spki === undefined) throw refusal('InvalidObjectType', 'Certificates are signed with a private key.')
+  if (spki === undefined)
+    throw refusal('InvalidObjectType', 'Certificates must be signed with a private key.')
   return { spki, key: createSigner(held, services.policy, object.boundAlg) }
 }
 
@@ -98,23 +100,23 @@ export async function resolveNamedIssuer(
 ): Promise<ChosenIssuer> {
   const certificateId = named.certificate ?? (await findCertificateOfKey(requester, named.key))
   if (certificateId === undefined)
-    throw refusal('InvalidField', 'The issuer has no certificate: name it with a link.')
+    throw refusal('InvalidField', 'The issuer has no certificate: set a certificate link.')
   const certificate = await requirePermittedObject(requester, certificateId, 'certify')
   if (certificate.type !== 'Certificate')
-    throw refusal('InvalidObjectType', 'What is named as the certificate of the issuer is none.')
+    throw refusal('InvalidObjectType', 'The certificate link of the issuer does not lead to a certificate.')
   requireActive(requester, certificate)
   const key = await openIssuerKey(requester, certificate, named.key)
   const { spki, key: signer } = signing(key, requester)
   const der = await requester.objects.material(certificate)
-  if (der === undefined) throw refusal('KeyValueNotPresent', 'The certificate is not kept here.')
+  if (der === undefined) throw refusal('KeyValueNotPresent', 'The service does not have the certificate.')
   const { subject, spki: certified } = readCertificate(der)
   if (!spki.equals(certified))
-    throw refusal('InvalidField', 'The key of the issuer is not that of its certificate.')
+    throw refusal('InvalidField', 'The key of the issuer does not match its certificate.')
   const extensions = readCertificateExtensions(der)
   requireAuthority(extensions)
   const { validFromDate, validToDate } = new X509Certificate(der)
   if (requester.now < validFromDate.getTime() || requester.now > validToDate.getTime())
-    throw refusal('InvalidField', 'The certificate of the issuer is not valid now.')
+    throw refusal('InvalidField', 'The certificate of the issuer is not valid at present.')
   return {
     name: subject,
     key: signer,
@@ -136,7 +138,8 @@ async function openIssuerKey(
   const stored = await findAuthority(requester.services.db, certificate.id)
   if (stored !== undefined) return openAuthorityKey(requester, stored)
   const linked = findPrivateKeyId(certificate)
-  if (linked === undefined) throw refusal('InvalidField', 'The private key of the issuer is not here.')
+  if (linked === undefined)
+    throw refusal('InvalidField', 'The service does not have the private key of the issuer.')
   return openSigningKey(requester, linked)
 }
 
@@ -204,7 +207,7 @@ async function findCertificateOfKey(
 function requireAuthority(extensions: readonly Extension[]): void {
   const uses = readKeyUsage(extensions)
   if (!readBasicConstraints(extensions).authority || uses?.includes('keyCertSign') === false)
-    throw refusal('InvalidField', 'The certificate of the issuer is not one of an authority.')
+    throw refusal('InvalidField', 'The certificate of the issuer is not that of an authority.')
 }
 
 /**
@@ -219,13 +222,16 @@ async function selfIssuer(
   owner: string,
 ): Promise<ChosenIssuer> {
   if (keyId === undefined)
-    throw refusal('InvalidField', 'No issuer is named, and the private key is not here to sign for itself.')
+    throw refusal(
+      'InvalidField',
+      'No issuer is given, and the service does not have the private key for a self-signed certificate.',
+    )
   const key = await openSigningKey(requester, keyId)
   const { spki, key: signer } = signing(key, requester)
   if (!spki.equals(certified))
     throw refusal(
       'InvalidField',
-      'No issuer is named, and the linked private key does not match the public key.',
+      'No issuer is given, and the linked private key does not match the public key.',
     )
   await requireOwnAuthorityKey(requester.services.db, key.object, spki, owner)
   takeUse(requester, key.object, 0, true)

@@ -65,7 +65,7 @@ export async function stageCertificate(
   const notBefore = Math.max(order.notBefore, issuer.authority?.parsed.notBefore ?? 0)
   const notAfter = Math.min(order.notAfter, issuer.notAfter ?? order.notAfter)
   if (notAfter <= notBefore)
-    throw refusal('InvalidField', 'The certificate of the issuer ends before this one begins.')
+    throw refusal('InvalidField', 'The certificate of the issuer expires before this one becomes valid.')
   // Certificates of an authority of this service contain the URLs of revocation information.
   const addresses = issuer.authority && toPublicationExtensions(services.revocation, issuer.authority)
   const wanted = {

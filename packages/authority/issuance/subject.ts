@@ -56,11 +56,12 @@ export async function findSubject(
   if (object.type === 'PublicKey' && state !== 'Active' && state !== 'PreActive')
     throw refusal('WrongKeyLifecycleState', 'DENIED')
   const material = await requester.objects.material(object)
-  if (material === undefined) throw refusal('KeyValueNotPresent', 'The object has no value here.')
+  if (material === undefined)
+    throw refusal('KeyValueNotPresent', 'The service does not have the value of the object.')
   switch (object.type) {
     case 'PublicKey':
       if (object.form.format !== undefined)
-        throw refusal('InvalidObjectType', 'The public key cannot be read here.')
+        throw refusal('InvalidObjectType', 'The public key cannot be read.')
       return {
         name: undefined,
         spki: material,

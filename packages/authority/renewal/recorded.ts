@@ -73,8 +73,7 @@ class RecordedRun {
       } catch (error) {
         if (error instanceof OutcomeUnknown) this.#outcome = 'unknown'
         if (!(error instanceof GuardFailed)) throw error
-        if (attempt >= maxAttempts)
-          throw refusal('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+        if (attempt >= maxAttempts) throw refusal('GeneralFailure', 'It was changed concurrently: try again.')
       } finally {
         objects.clear()
       }

@@ -60,7 +60,7 @@ async function renewOne(services: RenewalServices, object: ManagedObject): Promi
   const detail = renewed === undefined ? 'its owner is blocked' : `${renewed.reason} ${renewed.message}`
   log.warn(
     { object: id, detail, until: deactivationAt },
-    'a certificate cannot be renewed; it is tried again',
+    'a certificate cannot be renewed; the renewal will be repeated',
   )
 }
 

@@ -32,7 +32,7 @@ export async function renewPair(requester: RenewalRequester, object: ManagedObje
     certificate: findLinkTarget(certificate, 'CertificateLink'),
   })
   if (object.form.abe !== undefined)
-    throw refusal('InvalidObjectType', 'Keys of attribute-based encryption are not certified.')
+    throw refusal('InvalidObjectType', 'Keys of attribute-based encryption cannot be certified.')
   const half = await findLinkedHalf(requester, object)
   const open = half === undefined ? undefined : await requirePermittedObject(requester, half, 'rekey')
   const made = await stageReplacementPair(requester, object, open)
@@ -67,6 +67,6 @@ async function findCertificate(requester: RenewalRequester, object: ManagedObjec
   const id = findLinkTarget(object, 'CertificateLink')
   const certificate = id === undefined ? undefined : await requirePermittedObject(requester, id, 'rekey')
   if (certificate?.type !== 'Certificate' || findLinkTarget(certificate, 'CertificateLink') === undefined)
-    throw refusal('InvalidField', 'No authority of here has certified this pair.')
+    throw refusal('InvalidField', 'This pair has no certificate of an authority of this service.')
   return certificate
 }

@@ -34,7 +34,10 @@ export async function stageRenewal(
   const { object, material, subject, issuer, isSameSubject, makeObject, name } = order
   const old = new X509Certificate(material)
   if (issuer.certificate === undefined && old.issuer !== old.subject)
-    throw refusal('InvalidField', 'The issuer of the certificate is not here: name it with a link.')
+    throw refusal(
+      'InvalidField',
+      'The service does not have the issuer of the certificate: set a certificate link.',
+    )
   const isSameIssuer = await isIssuerOf(requester, order)
   if (!isSameIssuer) await requireMayChangeIssuer(requester, object)
   const isCopied = isSameIssuer && issuer.authority?.settings.profiles === undefined
@@ -67,7 +70,8 @@ export async function readRenewable(
   object: ManagedObject,
 ): Promise<Uint8Array> {
   const material = await requester.objects.material(object)
-  if (material === undefined) throw refusal('KeyValueNotPresent', 'The certificate is not kept here.')
+  if (material === undefined)
+    throw refusal('KeyValueNotPresent', 'The service does not have the certificate.')
   await requireNotRevoked(requester, object, material)
   return material
 }
@@ -87,10 +91,10 @@ async function requireNotRevoked(
   if (status === 'hold')
     throw refusal(
       'WrongKeyLifecycleState',
-      'The certificate is on hold: renew it after the authority has released it.',
+      'The certificate is on hold: renew it after its release by the authority.',
     )
   if (status === 'revoked' || stateAt(object, now) === 'Compromised')
-    throw refusal('WrongKeyLifecycleState', 'The certificate was revoked: certify another key.')
+    throw refusal('WrongKeyLifecycleState', 'The certificate is revoked: certify another key.')
 }
 
 /** Whether the certificate is one of this issuer: by the register, else by its name and signature. */
@@ -114,11 +118,11 @@ async function requireMayChangeIssuer(
   object: ManagedObject,
 ): Promise<void> {
   if (object.owner !== principal.name)
-    throw refusal('PermissionDenied', 'Only the owner of the certificate may renew it by another issuer.')
+    throw refusal('PermissionDenied', 'Only the owner of the certificate may renew it with another issuer.')
   if ((await findAuthority(services.db, object.id)) !== undefined)
     throw refusal(
       'InvalidField',
-      'An authority can be renewed only by its own issuer: use Certify for a certificate by another one.',
+      'An authority can be renewed only by its own issuer: use Certify for a certificate of another issuer.',
     )
 }
 

@@ -70,7 +70,7 @@ export async function openAuthority(
   await requireGood(services.db, stored, now)
   const key = await objects.key(stored.keyId)
   if (key === undefined)
-    throw failure('crypto_failure', 'The private key of the authority is not here any more.')
+    throw failure('crypto_failure', 'The service no longer has the private key of the authority.')
   await requireAuthorityKey(services.db, certificate, key)
   return { ...stored, parsed, key, signer: authoritySigner(key, parsed, services.policy, now) }
 }
@@ -87,7 +87,7 @@ async function requireAuthorityKey(
   if (object.owner === certificate.owner) return
   const granted = await findGrantedRights(db, getChainId(object), certificate.owner)
   if (granted?.has('certify') !== true)
-    throw failure('crypto_failure', 'The owner of the authority may not certify with its key any more.')
+    throw failure('crypto_failure', 'The owner of the authority no longer has the right certify on its key.')
 }
 
 /**
@@ -106,7 +106,7 @@ export function authoritySigner(
   if (!verdict.allowed) throw failure('crypto_failure', `The key of the authority: ${verdict.sentence}`)
   const { spki: own, signer } = prepareKey(key, policy)
   if (!own.equals(spki))
-    throw failure('crypto_failure', 'The key of the authority is not that of its certificate.')
+    throw failure('crypto_failure', 'The key of the authority does not match its certificate.')
   return signer
 }
 
@@ -135,15 +135,21 @@ function requireIssuing(
   now: number,
 ): asserts certificate is ManagedObject {
   if (certificate === undefined)
-    throw failure('crypto_failure', 'The certificate of the authority is not here any more.')
+    throw failure('crypto_failure', 'The service no longer has the certificate of the authority.')
   const kept = withheld(certificate)
   if (kept !== undefined)
     throw failure('crypto_failure', `The certificate of the authority: ${withheldSentences[kept]}`)
   const state = stateAt(certificate, now)
   if (now < notBefore || now > notAfter)
-    throw failure('crypto_failure', 'The certificate of the authority is not valid now: it issues nothing.')
+    throw failure(
+      'crypto_failure',
+      'The certificate of the authority is not valid at present: it cannot issue certificates.',
+    )
   if (state !== 'Active')
-    throw failure('crypto_failure', `The certificate of the authority is ${state}: it issues nothing.`)
+    throw failure(
+      'crypto_failure',
+      `The certificate of the authority is ${state}: it cannot issue certificates.`,
+    )
 }
 
 /** Neither the authority nor one above it that is known here was revoked, or is on hold. */
@@ -152,12 +158,18 @@ async function requireGood(db: Database, stored: StoredAuthority, now: number): 
   for (const [index, certificate] of path.entries()) {
     const above = path[index + 1]
     if (now > certificate.notAfter)
-      throw failure('crypto_failure', 'A certificate above the authority is over: it issues nothing.')
+      throw failure(
+        'crypto_failure',
+        'A certificate above the authority has expired: it cannot issue certificates.',
+      )
     if (above === undefined) return
     const issuer = issuerId({ name: above.subject, spki: above.spki })
     const entry = await findIssued(db, registerId(issuer, certificate.serial))
     if (entry?.revokedAt !== undefined)
-      throw failure('crypto_failure', 'The authority, or one above it, was revoked: it issues nothing.')
+      throw failure(
+        'crypto_failure',
+        'The authority, or one above it, is revoked: it cannot issue certificates.',
+      )
   }
 }
 
@@ -171,7 +183,7 @@ export function toIssuer({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'
 function requireAuthorityCertificate({ extensions }: ParsedCertificate): void {
   const uses = readKeyUsage(extensions)
   if (!readBasicConstraints(extensions).authority || uses?.includes('keyCertSign') === false)
-    throw failure('bad_request', 'The certificate is not one of an authority.')
+    throw failure('bad_request', 'The certificate is not that of an authority.')
 }
 
 /**

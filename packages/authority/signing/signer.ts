@@ -23,11 +23,11 @@ export function createSigner(
   boundAlg: string | undefined,
 ): CertificateSigner {
   const { publicKey, shape } = held
-  if (publicKey === undefined) throw refuse('wrong_key', 'Certificates are signed with a private key.')
+  if (publicKey === undefined) throw refuse('wrong_key', 'Certificates must be signed with a private key.')
   const spki = publicKey.export({ format: 'der', type: 'spki' })
   const plan = planSignature(shape, parametersFor(held, boundAlg), policy, 'sign')
   if (boundAlg !== undefined && !joseSignature(shape, plan).includes(boundAlg))
-    throw failure('crypto_failure', `The key is bound to ${boundAlg}: it signs no certificates.`)
+    throw failure('crypto_failure', `The key is bound to ${boundAlg}: it cannot sign certificates.`)
   const algorithm =
     plan.scheme === 'pkcs1' || plan.scheme === 'pss'
       ? rsaSignatureAlgorithm(plan.scheme, plan.hash.node as 'sha256')

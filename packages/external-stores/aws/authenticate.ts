@@ -46,8 +46,8 @@ export function signatureAuthenticator(
     requireCertificate?.(context)
     const { path, headers } = request
     if (!plainPath.test(path))
-      throw authenticationFailure('The path holds characters that no path of this API has.')
-    if (request.rawQuery !== '') throw authenticationFailure('This API takes no query.')
+      throw authenticationFailure('The path contains characters that are not allowed in paths of this API.')
+    if (request.rawQuery !== '') throw authenticationFailure('This API accepts no query.')
     const header = readSignatureHeader(headers.authorization)
     if (typeof header === 'string') throw authenticationFailure(header)
     audit({ details: { access_key_id: header.accessKeyId } })
@@ -55,7 +55,7 @@ export function signatureAuthenticator(
     requireRecent(header, at, services.clock.now())
     const key = await accessKeys.get(header.accessKeyId)
     if (key === undefined || key.uriPrefix !== uriPrefix)
-      throw authenticationFailure('The access key is not one of this key store.')
+      throw authenticationFailure('The access key does not belong to this key store.')
     if (header.region !== key.region || header.service !== service)
       throw authenticationFailure('The signature is for another region or service.')
     requirePlainPayload(headers['x-amz-content-sha256'])
@@ -67,7 +67,7 @@ export function signatureAuthenticator(
     if (end === undefined) return principal
     audit({ details: { access_key_end: end } })
     throw authenticationFailure(
-      `The access key has ended with the user who made it (${end}): make another one.`,
+      `The access key ended with the user who created it (${end}): create another one.`,
     )
   }
 }
@@ -78,7 +78,7 @@ function certificateRequired(names: readonly string[]) {
   return (context: AuthenticationContext<ExternalStoreServices>): void => {
     const verdict = partnerCertificate(context)
     if ('problem' in verdict)
-      throw failure('unauthorized', 'The client certificate of AWS KMS is needed.', {
+      throw failure('unauthorized', 'A client certificate of AWS KMS is required.', {
         detail: verdict.problem,
       })
   }
@@ -88,15 +88,16 @@ function requireRecent({ date }: SignatureHeader, at: string, now: number): void
   const signedAt = amzDate(at)
   if (signedAt === undefined)
     throw authenticationFailure('The header X-Amz-Date must be written as 20261231T235959Z.')
-  if (!at.startsWith(date)) throw authenticationFailure('The date of Credential must be that of X-Amz-Date.')
+  if (!at.startsWith(date))
+    throw authenticationFailure('The date in Credential must be the date of X-Amz-Date.')
   if (Math.abs(now - signedAt) > skewMs)
-    throw authenticationFailure('The request was signed more than 5 minutes ago, or is from the future.')
+    throw authenticationFailure('The request was signed more than 5 minutes ago, or in the future.')
 }
 
 /** The body is signed as a whole: `UNSIGNED-PAYLOAD` and signatures by chunks leave it open. */
 function requirePlainPayload(digest: string | undefined): void {
   if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
-    throw authenticationFailure('The header X-Amz-Content-Sha256 must be the digest of the whole body.')
+    throw authenticationFailure('The header X-Amz-Content-Sha256 must be the digest of the complete body.')
 }
 
 function computeSignature(
@@ -109,7 +110,7 @@ function computeSignature(
   try {
     canonical = canonicalRequest(request, header.signedHeaders)
   } catch (error) {
-    if (error instanceof UnsentHeader) throw authenticationFailure('A header that is signed was not sent.')
+    if (error instanceof UnsentHeader) throw authenticationFailure('A signed header is missing.')
     throw error
   }
   return signCanonicalRequest(deriveSigningKey(key, header), header, at, canonical)

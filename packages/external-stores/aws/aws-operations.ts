@@ -30,7 +30,7 @@ export const aws: ExternalStore<AwsConfig> = {
     awsSigV4: { type: 'apiKey', in: 'header', name: 'Authorization' },
   },
   errorShape: xksErrors,
-  stopped: () => xksFailure('InvalidStateException', 'This external key store was stopped by its owner.'),
+  stopped: () => xksFailure('InvalidStateException', 'This external key store is stopped.'),
   operations({ config, db, seal, clock, node }) {
     const prefixes = config['aws_xks_config.aws_xks_uri_path_prefixes']
     const accessKeys = createAccessKeys({

@@ -115,6 +115,6 @@ test('at the name of AWS KMS alone a handshake with another client certificate, 
   assert.equal(await answer('kms.example.com'), 'HTTP/1.1 200')
   await assert.rejects(
     startXks({ config: { 'aws_xks_config.aws_xks_server_names': [host] } }),
-    /aws_xks_client_names is empty/,
+    /requires aws_xks_config.aws_xks_client_names, which is empty/,
   )
 })

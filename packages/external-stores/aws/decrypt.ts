@@ -27,14 +27,14 @@ function read(body: Static<typeof DecryptRequest>) {
   const data = decode(ciphertext, 'ciphertext')
   const aad = decode(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
   if (data.length > maxPlaintextBytes || aad.length > maxPlaintextBytes)
-    throw xksFailure('UnsupportedOperationException', `Data can have at most ${maxPlaintextBytes} bytes.`)
+    throw xksFailure('UnsupportedOperationException', `Data must have at most ${maxPlaintextBytes} bytes.`)
   const iv = decode(initializationVector, 'initializationVector')
   const tag = decode(authenticationTag, 'authenticationTag')
   const metadata = decode(body.ciphertextMetadata ?? '', 'ciphertextMetadata')
   if (iv.length !== 12 && iv.length !== 16)
     throw invalidCiphertext('initializationVector must have 12 or 16 bytes.')
   if (tag.length !== 16) throw invalidCiphertext('authenticationTag must have 16 bytes.')
-  if (metadata.length > 20) throw invalidCiphertext('ciphertextMetadata can have at most 20 bytes.')
+  if (metadata.length > 20) throw invalidCiphertext('ciphertextMetadata must have at most 20 bytes.')
   return { data, iv, tag, aad: joinAuthenticatedData(aad, metadata) }
 }
 

@@ -51,7 +51,7 @@ function decode(text: string, member: string): Buffer {
   if (bytes.length > maxPlaintextBytes)
     throw xksFailure(
       'UnsupportedOperationException',
-      `${member} can have at most ${maxPlaintextBytes} bytes.`,
+      `${member} must have at most ${maxPlaintextBytes} bytes.`,
     )
   return bytes
 }
@@ -104,7 +104,8 @@ async function encryptWith(
   const data = joinAuthenticatedData(aad, metadata)
   const sealed = await key.held.encrypt(plan, { data: plaintext, iv: undefined, aad: data })
   const { data: ciphertext, iv, tag } = sealed
-  if (iv === undefined || tag === undefined) throw xksFailure('InternalException', 'no IV or tag was made')
+  if (iv === undefined || tag === undefined)
+    throw xksFailure('InternalException', 'the cipher returned no IV or tag')
   const reply = {
     ciphertext: ciphertext.toString('base64'),
     ciphertextMetadata: metadata.toString('base64'),
@@ -127,7 +128,7 @@ async function requireOpens(
   const opened = await key.held.decrypt(plan, { data, iv, tag, aad })
   const same = opened.equals(plaintext)
   opened.fill(0)
-  if (!same) throw xksFailure('InternalException', 'a ciphertext did not open to its plaintext')
+  if (!same) throw xksFailure('InternalException', 'a ciphertext did not decrypt to its plaintext')
 }
 
 /** Parts covered by an integrity value, in order. */

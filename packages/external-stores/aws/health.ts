@@ -21,7 +21,10 @@ async function requireHealth({ db, keys, policy }: ExternalStoreServices): Promi
   const problem = db.problem()
   if (problem !== undefined) throw new StorageUnavailable(problem)
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new StorageUnavailable('the database is late')), patienceMs)
+  const timer = setTimeout(
+    () => reject(new StorageUnavailable('the database did not respond in time')),
+    patienceMs,
+  )
   try {
     await Promise.race([db.ping(), late])
   } finally {
@@ -42,7 +45,7 @@ export function healthOperation(route: XksRoute) {
   return define({
     ...route.common('health'),
     route: post(route.path('/health')),
-    summary: 'Whether keys can be used now, for AWS KMS',
+    summary: 'Check that keys can be used, for AWS KMS',
     access: signedIn,
     request: Type.Object({ requestMetadata: HealthMetadata }),
     reply: Type.Object({

@@ -96,7 +96,7 @@ async function exactKey(
 ): Promise<Key> {
   if (exactId === undefined || exactId === key.object.id) return processingVersion(keys, key)
   const exact = await keys.get(exactId as ObjectId)
-  const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
+  const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext belongs to another key')
   if (exact === undefined) throw other()
   const id = getChainId(exact.object)
   if (id === getChainId(key.object)) return processingVersion(keys, exact)
@@ -149,7 +149,7 @@ export function requireXksUse(
   if (key.state !== 'Active')
     throw xksFailure('InvalidStateException', `The key is ${key.state}: it is disabled for AWS KMS.`)
   if (!isAes256Gcm(key))
-    throw xksFailure('InvalidKeyUsageException', 'AWS KMS uses AES keys of 256 bits that do AES-GCM.')
+    throw xksFailure('InvalidKeyUsageException', 'AWS KMS requires an AES key of 256 bits for AES-GCM.')
   services.uses.note(getChainId(key.object), principal?.name ?? 'aws', now)
 }
 

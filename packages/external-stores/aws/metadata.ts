@@ -36,7 +36,7 @@ export function metadataOperation(route: XksRoute) {
   return define({
     ...route.common('metadata'),
     route: post(route.path('/keys/{externalKeyId}/metadata')),
-    summary: 'What a key is, for AWS KMS',
+    summary: 'Metadata of a key, for AWS KMS',
     access: awsRight(route, 'getattributes', 'newest'),
     pathParameters: KeyPath,
     request: Type.Object({ requestMetadata: RequestMetadata }),

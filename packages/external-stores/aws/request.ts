@@ -29,7 +29,8 @@ export type RequestMetadata = Static<typeof RequestMetadata>
 export const KeyPath = Type.Object({
   externalKeyId: Type.String({
     pattern: '^[A-Za-z0-9._-]{1,128}$',
-    description: 'Id of an AES key of 256 bits, or an alias (without `alias/`) of who made the access key.',
+    description:
+      'Id of an AES key of 256 bits, or an alias (without `alias/`) of the creator of the access key.',
   }),
 })
 

@@ -32,17 +32,17 @@ export function awsSettingsProblem(
 ): string | undefined {
   const missing = accessKeySettings.filter((name) => config[name] === undefined)
   if (missing.length > 0 && missing.length < accessKeySettings.length)
-    return `an access key of AWS KMS needs ${accessKeySettings.join(', ')}: ${missing.join(' and ')} is not set`
+    return `an access key of AWS KMS requires ${accessKeySettings.join(', ')}: set ${missing.join(' and ')}`
   const names = config['aws_xks_config.aws_xks_client_names']
   const file = config['aws_xks_config.aws_xks_client_ca_cert_file']
   const hosts = config['aws_xks_config.aws_xks_server_names']
   if (hosts.length > 0 && names.length === 0)
-    return 'aws_xks_server_names is set: aws_xks_config.aws_xks_client_names is empty'
+    return 'aws_xks_server_names requires aws_xks_config.aws_xks_client_names, which is empty'
   if (names.length === 0 && file === undefined) return undefined
   if (names.length === 0)
-    return 'aws_xks_client_ca_cert_file is set: aws_xks_config.aws_xks_client_names is empty'
+    return 'aws_xks_client_ca_cert_file requires aws_xks_config.aws_xks_client_names, which is empty'
   if (file === undefined)
-    return 'aws_xks_client_names is set: aws_xks_config.aws_xks_client_ca_cert_file is not set'
+    return 'aws_xks_client_names requires aws_xks_config.aws_xks_client_ca_cert_file, which is not set'
   if (config.plaintext_http)
     return 'aws_xks_client_names needs client certificates: it cannot be used with plaintext_http'
   return undefined
@@ -54,15 +54,15 @@ export const awsSettings = {
     default: false,
     env: 'KMS_AWS_XKS_ENABLE',
     flag: 'aws-xks-enable',
-    docs: 'Serve the AWS XKS proxy API: AWS KMS may use the keys that were granted to `aws:…`.',
+    docs: 'Serve the AWS XKS proxy API: AWS KMS may use keys that are granted to `aws:…`.',
   }),
   'aws_xks_config.aws_xks_uri_path_prefixes': list({
     default: ['/aws'],
     env: 'KMS_AWS_XKS_URI_PATH_PREFIXES',
     flag: 'aws-xks-uri-path-prefixes',
-    docs: 'Paths before `/kms/xks/v1`, one for each external key store. Each access key is for one of them.',
+    docs: 'Paths before `/kms/xks/v1`, one for each external key store. Each access key belongs to one of them.',
     check(prefixes) {
-      if (new Set(prefixes).size !== prefixes.length) return 'each path prefix can be given once'
+      if (new Set(prefixes).size !== prefixes.length) return 'each path prefix must be unique'
       if (prefixes.length === 0 || prefixes.length > 32) return 'it must have 1 to 32 path prefixes'
       return prefixes.map(uriPrefixProblem).find((problem) => problem !== undefined)
     },
@@ -79,46 +79,46 @@ export const awsSettings = {
     max: 1000,
     env: 'KMS_AWS_XKS_FLEET_SIZE',
     flag: 'aws-xks-fleet-size',
-    docs: 'Nodes that serve AWS KMS behind its address: health checks tell it, and AWS shows it as a risk where there is one alone.',
+    docs: 'Number of nodes behind the address of AWS KMS: health checks report it, and AWS shows a single node as a risk.',
   }),
   'aws_xks_config.aws_xks_rate_limit_per_second': optionalInteger({
     env: 'KMS_AWS_XKS_RATE_LIMIT_PER_SECOND',
     flag: 'aws-xks-rate-limit-per-second',
     min: 1,
     max: 1_000_000,
-    docs: 'Requests a second of AWS KMS on one node; more are told to come later. AWS KMS sends 1800 unless another quota was agreed. Unset = no limit.',
+    docs: 'Maximum requests per second from AWS KMS on one node; further ones are throttled. AWS KMS sends 1800 unless another quota was agreed. Unset = no limit.',
   }),
   'aws_xks_config.aws_xks_client_names': list({
     default: [],
     env: 'KMS_AWS_XKS_CLIENT_NAMES',
     flag: 'aws-xks-client-names',
-    docs: 'Subject Common Names of AWS KMS: `cks.kms.eu-west-1.amazonaws.com` of that region. Where there are some, a request needs a client certificate with one of them beside its signature, so that a secret access key alone opens nothing. Empty: signatures are enough.',
+    docs: 'Subject Common Names of AWS KMS: `cks.kms.eu-west-1.amazonaws.com` of that region. If set, a request needs a client certificate with one of them in addition to its signature, so that a stolen secret access key is not sufficient. Empty: the signature is sufficient.',
   }),
   'aws_xks_config.aws_xks_client_ca_cert_file': optionalText({
     env: 'KMS_AWS_XKS_CLIENT_CA_CERT_FILE',
     flag: 'aws-xks-client-ca-cert-file',
-    docs: 'PEM file of the authorities that these client certificates come from: those of Amazon Trust Services, roots and intermediates. Their certificates identify no user of other interfaces.',
+    docs: 'PEM file of the authorities of these client certificates: those of Amazon Trust Services, roots and intermediates. Their certificates identify no user of other interfaces.',
   }),
   'aws_xks_config.aws_xks_server_names': list({
     default: [],
     env: 'KMS_AWS_XKS_SERVER_NAMES',
     flag: 'aws-xks-server-names',
-    docs: 'Host names of this service at which AWS KMS alone connects (TLS server_name): a connection there without one of these client certificates ends with its handshake. Empty: it is answered 401.',
+    docs: 'Host names of this service that only AWS KMS uses (TLS server_name): a connection there without one of these client certificates is closed after the handshake. Empty: its requests get 401.',
     check: (names) =>
       names.every((name) => /^(?=.{1,253}$)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*$/.test(name))
         ? undefined
-        : 'must hold host names, as xks.example.com',
+        : 'must contain host names like xks.example.com',
   }),
   'aws_xks_config.aws_xks_region': optionalText({
     env: 'KMS_AWS_XKS_REGION',
     flag: 'aws-xks-region',
-    docs: 'Region of the access key that is given here; access keys in the database have their own.',
+    docs: 'Region of the access key in the settings; access keys in the database have their own.',
     check: regionProblem,
   }),
   'aws_xks_config.aws_xks_sigv4_access_key_id': optionalText({
     env: 'KMS_AWS_XKS_SIGV4_ACCESS_KEY_ID',
     flag: 'aws-xks-sigv4-access-key-id',
-    docs: 'An access key beside those of the database, for the first path prefix: 20 to 30 of A to Z and 2 to 7.',
+    docs: 'An access key in addition to those in the database, for the first path prefix: 20 to 30 of A to Z and 2 to 7.',
     check: (id) => (/^[A-Z2-7]{20,30}$/.test(id) ? undefined : 'it must be 20 to 30 of A to Z and 2 to 7'),
   }),
   'aws_xks_config.aws_xks_sigv4_secret_access_key': secret,

@@ -16,7 +16,7 @@ export function poolsNamed(names: readonly string[]): PoolAuthenticator {
   return (context) => {
     const pool = requirePool(context)
     if ('problem' in pool)
-      throw failure('unauthorized', 'A client certificate of an Azure Managed HSM pool is needed.', {
+      throw failure('unauthorized', 'A client certificate of an Azure Managed HSM pool is required.', {
         detail: pool.problem,
       })
     return { name: externalPrincipal('azure', pool.name), method: 'mtls' }

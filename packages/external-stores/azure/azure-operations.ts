@@ -23,7 +23,7 @@ export const azure: ExternalStore<AzureConfig> = {
   }),
   securitySchemes: { azureMutualTls: { type: 'mutualTLS' } },
   errorShape: ekmErrors,
-  stopped: () => ekmFailure('Forbidden', 'This external key store was stopped by its owner.'),
+  stopped: () => ekmFailure('Forbidden', 'This external key store is stopped.'),
   operations({ config }) {
     const authenticate = poolsNamed(config['azure_ekm_config.azure_ekm_client_names'])
     return config['azure_ekm_config.azure_ekm_path_prefixes'].flatMap((prefix) => {

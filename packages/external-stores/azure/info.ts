@@ -10,7 +10,7 @@ export function infoOperation(route: EkmRoute) {
   return define({
     ...route.common('info'),
     route: post(route.path('/info')),
-    summary: 'What this proxy is, for Azure Managed HSM',
+    summary: 'Information about this proxy, for Azure Managed HSM',
     access: { name: 'azure pool', check: ({ query }) => requireApiVersion(query) },
     request: Type.Object({ request_context: RequestContext }),
     reply: Type.Object({

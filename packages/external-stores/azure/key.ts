@@ -37,7 +37,7 @@ export function toKeyType({ object }: Key): KeyType {
   if (type === 'PrivateKey' && algorithm === 'RSA' && [2048, 3072, 4096].includes(bits)) return 'RSA'
   throw ekmFailure(
     'OperationNotAllowed',
-    'Managed HSM uses AES keys of 256 bits, and private RSA keys of 2048, 3072 or 4096.',
+    'Managed HSM requires an AES key of 256 bits, or a private RSA key of 2048, 3072 or 4096 bits.',
   )
 }
 

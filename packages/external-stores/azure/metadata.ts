@@ -17,7 +17,7 @@ export function metadataOperation(route: EkmRoute) {
   return define({
     ...route.common('metadata'),
     route: post(route.path('/{key_name}/metadata')),
-    summary: 'What a key is, for Azure Managed HSM',
+    summary: 'Metadata of a key, for Azure Managed HSM',
     access: azureRight('getattributes'),
     pathParameters: KeyPath,
     request: Type.Object({ request_context: RequestContext }),

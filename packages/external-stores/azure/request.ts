@@ -26,7 +26,7 @@ export const KeyPath = Type.Object({
 /** @throws ekmFailure('UnsupportedApiVersion') */
 export function requireApiVersion(query: Readonly<Record<string, string>>): void {
   if (query['api-version'] !== apiVersion)
-    throw ekmFailure('UnsupportedApiVersion', `The query must say api-version=${apiVersion}.`)
+    throw ekmFailure('UnsupportedApiVersion', `The query must contain api-version=${apiVersion}.`)
 }
 
 /** Records Managed HSM's context of a request. @returns the Common Name of the pool */
@@ -50,6 +50,7 @@ const maxBytes = 16 * 1024
 export function decodeValue(value: string): Buffer {
   const bytes = decodeBase64Url(value, 'value')
   if (bytes.length === 0) throw ekmFailure('InvalidRequest', 'value is empty.')
-  if (bytes.length > maxBytes) throw ekmFailure('InvalidRequest', `value can have at most ${maxBytes} bytes.`)
+  if (bytes.length > maxBytes)
+    throw ekmFailure('InvalidRequest', `value must have at most ${maxBytes} bytes.`)
   return bytes
 }

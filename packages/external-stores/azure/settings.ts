@@ -4,7 +4,7 @@ import { boolean, list, optionalInteger, optionalText, type SettingValues } from
 function pathPrefixProblem(prefix: string): string | undefined {
   const formed = prefix === '' || /^[A-Za-z0-9-]+(?:\/[A-Za-z0-9-]+)*$/.test(prefix)
   if (formed && prefix.length <= 55) return undefined
-  return 'a path prefix is at most 55 letters, digits, dashes and slashes, without a slash at its ends'
+  return 'a path prefix must be at most 55 letters, digits, dashes and slashes, without a slash at its ends'
 }
 
 /** Settings of the Azure EKM proxy. The names are those of the deployed peer where it has them. */
@@ -13,26 +13,26 @@ export const azureSettings = {
     default: false,
     env: 'KMS_AZURE_EKM_ENABLE',
     flag: 'azure-ekm-enable',
-    docs: 'Serve the Azure EKM proxy API: pools of Azure Managed HSM may use the keys that were granted to `azure:…`.',
+    docs: 'Serve the Azure EKM proxy API: pools of Azure Managed HSM may use keys that are granted to `azure:…`.',
   }),
   'azure_ekm_config.azure_ekm_ca_cert_file': optionalText({
     env: 'KMS_AZURE_EKM_CA_CERT_FILE',
     flag: 'azure-ekm-ca-cert-file',
-    docs: 'PEM file of the authorities that client certificates of Azure Managed HSM come from: `caCertificates` of `az keyvault ekm-connection certificate show`, all of them. Their certificates identify no user of other interfaces.',
+    docs: 'PEM file of the authorities of the client certificates of Azure Managed HSM: `caCertificates` of `az keyvault ekm-connection certificate show`, all of them. Their certificates identify no user of other interfaces.',
   }),
   'azure_ekm_config.azure_ekm_client_names': list({
     default: [],
     env: 'KMS_AZURE_EKM_CLIENT_NAMES',
     flag: 'azure-ekm-client-names',
-    docs: 'Subject Common Names of the pools that are let in: `subjectCommonName` of the same command. Grants name them `azure:NAME`.',
+    docs: 'Subject Common Names of the permitted pools: `subjectCommonName` of the same command. Grants use `azure:NAME`.',
   }),
   'azure_ekm_config.azure_ekm_path_prefixes': list({
     default: [''],
     env: 'KMS_AZURE_EKM_PATH_PREFIXES',
     flag: 'azure-ekm-path-prefixes',
-    docs: 'What follows `/azureekm/` in the path: one for each EKM connection. The empty text is `/azureekm` itself.',
+    docs: 'Path prefixes after `/azureekm/`, one for each EKM connection. The empty string means `/azureekm` itself.',
     check(prefixes) {
-      if (new Set(prefixes).size !== prefixes.length) return 'each path prefix can be given once'
+      if (new Set(prefixes).size !== prefixes.length) return 'each path prefix must be unique'
       if (prefixes.length === 0 || prefixes.length > 32) return 'it must have 1 to 32 path prefixes'
       return prefixes.map(pathPrefixProblem).find((problem) => problem !== undefined)
     },
@@ -42,7 +42,7 @@ export const azureSettings = {
     flag: 'azure-ekm-rate-limit-per-second',
     min: 1,
     max: 1_000_000,
-    docs: 'Requests a second of all pools together on one node; more are told to come later. Unset = no limit.',
+    docs: 'Maximum requests per second of all pools together on one node; further ones are throttled. Unset = no limit.',
   }),
 } as const
 
@@ -52,10 +52,10 @@ export function azureSettingsProblem(
 ): string | undefined {
   if (!config['azure_ekm_config.azure_ekm_enable']) return undefined
   if (config.plaintext_http)
-    return 'azure_ekm_enable knows pools by their client certificates: it cannot be used with plaintext_http'
+    return 'azure_ekm_enable requires client certificates, so it cannot be used with plaintext_http'
   if (config['azure_ekm_config.azure_ekm_ca_cert_file'] === undefined)
-    return 'azure_ekm_enable is on: azure_ekm_config.azure_ekm_ca_cert_file is not set'
+    return 'azure_ekm_enable requires azure_ekm_config.azure_ekm_ca_cert_file, which is not set'
   if (config['azure_ekm_config.azure_ekm_client_names'].length === 0)
-    return 'azure_ekm_enable is on: azure_ekm_config.azure_ekm_client_names is empty'
+    return 'azure_ekm_enable requires azure_ekm_config.azure_ekm_client_names, which is empty'
   return undefined
 }

@@ -16,7 +16,7 @@ async function unwrapValue(key: Key, wrap: WrapPlan, value: Buffer): Promise<Buf
   if (wrap.keyType === 'oct')
     return key.held.decrypt(wrap.plan, { data: value, iv: undefined, aad: undefined, tag: undefined })
   if (value.length > maxRsaBytes)
-    throw ekmFailure('InvalidRequest', `value can have at most ${maxRsaBytes} bytes.`)
+    throw ekmFailure('InvalidRequest', `value must have at most ${maxRsaBytes} bytes.`)
   return key.held.decryptRsa(wrap.plan, value)
 }
 

@@ -43,12 +43,11 @@ export const google: ExternalStore<GoogleConfig> = {
       type: 'http',
       scheme: 'bearer',
       bearerFormat: 'JWT',
-      description: 'In the body: `authentication` of the identity provider, `authorization` of Google.',
+      description: 'In the body: `authentication` from the identity provider, `authorization` from Google.',
     },
   },
   errorShape: googleErrors,
-  stopped: () =>
-    failure('forbidden', 'Client-side encryption was stopped by the operator of the key service.'),
+  stopped: () => failure('forbidden', 'The operator of the key service stopped client-side encryption.'),
   operations(environment) {
     if (environment.config['google_cse_config.google_cse_enable']) checkGoogleSettings(environment)
     const scope = createGoogleScope(environment)

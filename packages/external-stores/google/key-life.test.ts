@@ -34,10 +34,10 @@ test("Google's clients are told in the form of its reference why a wrapping key 
   const usable = twice(200, 200)
   assert.deepEqual(life, {
     active: usable,
-    disabled: twice('422 The key is disabled: it is used for nothing until it is enabled.', 500),
+    disabled: twice('422 The key is disabled: it cannot be used until it is enabled.', 500),
     enabled: usable,
     'awaiting destruction': twice(
-      '422 The key waits for its destruction: it is used for nothing unless it is restored.',
+      '422 The destruction of the key is pending: it cannot be used unless it is restored.',
       500,
     ),
     restored: usable,

@@ -278,7 +278,11 @@ test('an allowed key service whose address is not public is not asked, also when
       wrapped_key: 'AAAA',
     })
     assert.equal(answer.status, 403, `${name}: ${answer.text}`)
-    assert.equal(answer.json.message, 'original_kacls_url: this key service may not be asked.', name)
+    assert.equal(
+      answer.json.message,
+      'original_kacls_url: requests to this key service are not permitted.',
+      name,
+    )
     assert.ok(!answer.text.includes('10.9.8.7'), 'what a name leads to is not told')
   }
 })

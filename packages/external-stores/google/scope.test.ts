@@ -123,10 +123,7 @@ test('stopped, it answers nobody, from the next request on, until it is started'
   assert.equal((await admin.post('/v1/external-stores/google/stop', {})).status, 200)
   const refused = await wrap(other)
   assert.equal(refused.status, 403)
-  assert.deepEqual(
-    refused.json.message,
-    'Client-side encryption was stopped by the operator of the key service.',
-  )
+  assert.deepEqual(refused.json.message, 'The operator of the key service stopped client-side encryption.')
   for (const operation of ['status', 'certs']) assert.equal((await other.get(operation)).status, 403)
   assert.equal((await admin.post('/v1/external-stores/google/start', {})).status, 200)
   assert.equal((await wrap(other)).status, 200)
@@ -150,13 +147,13 @@ test('all users together make as many requests as its limit says, whoever asks f
 })
 
 const wrongSettings: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
-  ['no wrapping key', { google_cse_key: undefined }, /needs google_cse_config\.google_cse_key/],
+  ['no wrapping key', { google_cse_key: undefined }, /requires google_cse_config\.google_cse_key/],
   ['no signing key', { google_cse_signing_key: undefined }, /google_cse_signing_key/],
   ['no domain', { google_cse_owner_domain: undefined }, /google_cse_owner_domain/],
   [
     'a provider whose keys are those of users of this service',
     { google_cse_identity_providers: [`${provider},https://kms.example.com/.well-known/jwks.json,cse`] },
-    /whose keys are its users'/,
+    /contains keys of its users/,
   ],
   ['itself as another key service', { google_cse_incoming_url_whitelist: [`${kaclsUrl}/`] }, /itself/],
 ]

@@ -38,7 +38,7 @@ test('a wrapped key opens for its resource alone', async () => {
   for (const resource_name of ['item2', 'item', 'item1p', 'Item1']) {
     const { status, json } = await unwrap(wrapped, { resource_name, perimeter_id: 'p' })
     assert.equal(status, 400, resource_name)
-    assert.equal(json.message, 'wrapped_key: it was not wrapped here for this.')
+    assert.equal(json.message, 'wrapped_key: was not wrapped by this service for this use.')
   }
   // A token with U+0000 in a claim is none.
   const { status } = await unwrap(wrapped, { resource_name: 'item1\u0000', perimeter_id: 'p' })

@@ -175,7 +175,7 @@ test('keys that are no version of the name are not there, whoever owns them and 
   for (const kid of [foreign, untagged, 'nothing', '*', '%2e%2e', olderKid.toUpperCase()]) {
     const { status, json } = await world.decrypt(token, body(), kid)
     assert.equal(status, 400, kid)
-    assert.match(json.description, /is not there/)
+    assert.match(json.description, /does not exist/)
   }
   assert.equal((await world.decrypt(token, body(), currentKid, 'Finance')).status, 400)
   assert.equal((await world.decrypt(token, body(), currentKid, 'legal')).status, 400)

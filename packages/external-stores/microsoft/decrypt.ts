@@ -22,7 +22,7 @@ function access(scope: MicrosoftScope): Access<ExternalStoreServices> {
       context.audit({ object: kid.slice(0, 256), algorithm, details: { key_name: name } })
       const caller = readCaller(context.request)
       if (caller.trial !== (name === trialName))
-        throw failure('forbidden', `The key ${trialName} serves a trial, and a trial that key alone.`)
+        throw failure('forbidden', `The key ${trialName} and trial tokens can be used only with each other.`)
       context.found = await decryptionKey(context, scope, caller, name, kid)
     },
   }
@@ -38,7 +38,7 @@ export const decrypt = (scope: MicrosoftScope) =>
   define({
     name: 'ms_dke.decrypt',
     route: post(`${dkePath}/{key_name}/{key_id}/{action}`),
-    summary: "Decrypt a document's key with a version of a key",
+    summary: 'Decrypt the key of a document with a version of a key',
     tag: 'Microsoft DKE',
     bodyLimit: 16 * 1024,
     authenticate: byEntraToken(scope),
@@ -52,12 +52,12 @@ export const decrypt = (scope: MicrosoftScope) =>
     }),
     request: Type.Object({
       alg: Type.String({ description: algorithm }),
-      value: Type.String({ description: 'What was encrypted, base64.' }),
+      value: Type.String({ description: 'The ciphertext, base64.' }),
     }),
     reply: Type.Object({ value: Type.String({ description: 'base64' }) }),
     errors: {
-      400: 'No such key, or it does not decrypt this.',
-      403: 'The key was not granted to this user.',
+      400: 'There is no such key, or it cannot decrypt this.',
+      403: 'The user has no right on the key.',
     },
     async act({ body }, context) {
       if (body.alg !== algorithm) throw failure('bad_request', `alg: only ${algorithm} is supported.`)

@@ -26,15 +26,15 @@ test("Office is told by the statuses of Microsoft's sample why a key is not used
   const twice = (answer: unknown) => [answer, answer]
   assert.deepEqual(life, {
     active: twice(200),
-    disabled: twice('400 The key is disabled: it is used for nothing until it is enabled.'),
+    disabled: twice('400 The key is disabled: it cannot be used until it is enabled.'),
     enabled: twice(200),
     'awaiting destruction': twice(
-      '400 The key waits for its destruction: it is used for nothing unless it is restored.',
+      '400 The destruction of the key is pending: it cannot be used unless it is restored.',
     ),
     restored: twice(200),
     // It protects no new document, and those that it protected open.
     deactivated: ['400 The key is Deactivated.', 200],
-    destroyed: twice('400 The key finance is not there.'),
+    destroyed: twice('400 The key finance does not exist.'),
   })
 })
 

@@ -20,7 +20,7 @@ const versionTag = 'dke:'
 
 /** Microsoft's sample returns 400 for everything that is not found. */
 function notFound(what: string): Failure {
-  return failure('bad_request', `${what} is not there.`)
+  return failure('bad_request', `${what} does not exist.`)
 }
 
 /** The version of a key that new documents are protected with: of one that was rotated the newest. */

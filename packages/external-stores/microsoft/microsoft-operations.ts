@@ -37,8 +37,7 @@ export const microsoft: ExternalStore<MicrosoftConfig> = {
     entraToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Of Microsoft Entra.' },
   },
   errorShape: microsoftErrors,
-  stopped: () =>
-    failure('forbidden', 'Double Key Encryption was stopped by the operator of the key service.'),
+  stopped: () => failure('forbidden', 'The operator of the key service stopped Double Key Encryption.'),
   operations(environment) {
     const scope = createMicrosoftScope(environment)
     const own = scope.current.has(versionName) ? [] : [versionOperation]

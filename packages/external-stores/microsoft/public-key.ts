@@ -20,7 +20,7 @@ export const publicKey = (scope: MicrosoftScope) =>
     summary: 'The public key of the current version of a key',
     tag: 'Microsoft DKE',
     access: publicAccess,
-    pathParameters: Type.Object({ key_name: Type.String({ description: 'As the label names it.' }) }),
+    pathParameters: Type.Object({ key_name: Type.String({ description: 'Name of the key in the label.' }) }),
     reply: Type.Object({
       key: Type.Object({
         kty: Type.String(),

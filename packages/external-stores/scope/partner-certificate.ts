@@ -20,7 +20,7 @@ export function partnerNamed(store: ExternalStoreName, names: readonly string[])
   const allowed = new Set(names)
   const known = new WeakMap<X509Certificate, Known>()
   return ({ request, services }: AuthenticationContext<ExternalStoreServices>): PartnerVerdict => {
-    if (isBrowserRequest(request)) return { problem: 'a browser sent the request' }
+    if (isBrowserRequest(request)) return { problem: 'the request was sent by a browser' }
     const certificate = request.partnerCertificate?.(store)
     if (certificate === undefined)
       return { problem: 'no client certificate under the authorities of the cloud' }
@@ -41,7 +41,7 @@ function verdictOn(certificate: X509Certificate, allowed: ReadonlySet<string>): 
 }
 
 /**
- * Whether a browser sent the request for a page: browsers add headers that a page cannot omit (Fetch §3.2, Fetch
+ * Whether the request was sent by a browser for a page: browsers add headers that a page cannot omit (Fetch §3.2, Fetch
  * Metadata §2). A store that authenticates its cloud by a client certificate ignores the certificate of such a request:
  * it belongs to the user of the browser.
  */

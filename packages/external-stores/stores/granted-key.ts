@@ -22,7 +22,7 @@ import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/
 export interface Grantee {
   readonly store: ExternalStoreName
   readonly names: readonly string[]
-  readonly everybody: readonly string[]
+  readonly allUsers: readonly string[]
   /** Prefix of the names of the store; AWS has several stores, none of which learns of the keys of the others. */
   readonly beginning: string
   readonly except?: string
@@ -36,7 +36,7 @@ export function granteeNamed(store: ExternalStoreName, principal: string): Grant
     store,
     // Grants made before names were normalized are found as they were written.
     names: normal === written ? [normal] : [normal, written],
-    everybody: [externalPrincipal(store, everyPrincipal)],
+    allUsers: [externalPrincipal(store, everyPrincipal)],
     beginning: externalPrefix(store),
   }
 }
@@ -98,10 +98,10 @@ export function grantedToAny(
 
 function findGrants(
   { db, external }: Services,
-  { names, everybody }: Grantee,
+  { names, allUsers }: Grantee,
   id: ObjectId,
 ): Promise<ReadonlySet<string> | undefined> {
-  const all = [...names, ...everybody]
+  const all = [...names, ...allUsers]
   // No id has a control character, so a line end separates it from the names.
   return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => findRightsForAny(db, id, all))
 }

@@ -198,7 +198,7 @@ test('an authentication service that lies, redirects, floods or hangs up is 502 
     answer = wrong as typeof answer
     const { status, json } = await kms.with({}).post('/v1/auth/approle/login', {})
     assert.equal(status, 502)
-    assert.match(json.errors[0], /did not answer/)
+    assert.match(json.errors[0], /did not respond/)
     assert.doesNotMatch(JSON.stringify(json), /127\.0\.0\.1/)
   }
 })
@@ -215,11 +215,11 @@ test('without vault_api_enabled there is no such path, and with it an address is
   assert.equal((await closed.with({}).post('/v1/auth/approle/login', {})).status, 404)
   await assert.rejects(startKms({ config: { vault_api_enabled: true } }), /vault_api_enabled is set/)
   const itself = { vault_api_enabled: true, vault_auth_verifier_url: 'https://localhost' }
-  await assert.rejects(startKms({ config: itself }), /would ask itself/)
+  await assert.rejects(startKms({ config: itself }), /would send requests to itself/)
 })
 
 test('a start without a rate limit is warned about', () => {
   assert.ok(
-    kms.log.some((line) => line.includes('vault_api_enabled passes logins') && line.includes('rate_limit')),
+    kms.log.some((line) => line.includes('vault_api_enabled forwards logins') && line.includes('rate_limit')),
   )
 })

@@ -40,7 +40,7 @@ const returned = { 'retry-after': 'Retry-After', 'www-authenticate': 'WWW-Authen
 
 /** The way of `/v1/auth/…` to the authentication service. Path and query are those of a row: see `routes.ts`. */
 export function forwarder({ url, outbound, peerSecret }: AuthProxyOptions): Forward {
-  const places = new ClientLimiter(maxWaiting, 'too many requests wait for the authentication service')
+  const places = new ClientLimiter(maxWaiting, 'too many requests are waiting for the authentication service')
   const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
   return (request) =>
     places.hold(request.clientAddress, async () => {
@@ -83,19 +83,19 @@ function toReply({ status, headers, body }: OutboundResponse): RawReply {
 }
 
 function failUnanswered(cause: unknown): never {
-  throw failure('bad_gateway', 'The authentication service did not answer: try again.', { cause })
+  throw failure('bad_gateway', 'The authentication service did not respond: try again.', { cause })
 }
 
 const define = defineOperation<unknown>()
 
 /** Paths that machines use for themselves. Administration of roles stays at the authentication service. */
 const paths = {
-  'approle.login': ['/v1/auth/approle/login', 'Log a machine in by its role'],
-  'kubernetes.login': ['/v1/auth/kubernetes/login', 'Log a machine in by its service account'],
-  'orchestrator.login': ['/v1/auth/orchestrator/login', 'Log a machine in by its service account'],
-  'token.lookup_self': ['/v1/auth/token/lookup-self', 'What a machine token is'],
+  'approle.login': ['/v1/auth/approle/login', 'Log in a machine with its AppRole'],
+  'kubernetes.login': ['/v1/auth/kubernetes/login', 'Log in a machine with its service account'],
+  'orchestrator.login': ['/v1/auth/orchestrator/login', 'Log in a machine with its service account'],
+  'token.lookup_self': ['/v1/auth/token/lookup-self', 'Properties of a machine token'],
   'token.renew_self': ['/v1/auth/token/renew-self', 'Renew a machine token'],
-  'token.revoke_self': ['/v1/auth/token/revoke-self', 'End a machine token'],
+  'token.revoke_self': ['/v1/auth/token/revoke-self', 'Revoke a machine token'],
 } as const
 
 /** Clients of Vault read `errors`, a list of sentences. */
@@ -107,12 +107,12 @@ const common = {
   tag: 'Machine logins',
   access: publicAccess,
   errorShape,
-  errors: { 502: 'The authentication service did not answer.' },
+  errors: { 502: 'The authentication service did not respond.' },
   bodyLimit: 64 * 1024,
   rawBody: true,
   foreignParameters: {
     names: 'any' as const,
-    because: 'The query is passed on to the authentication service, which refuses what it does not know.',
+    because: 'The query is forwarded to the authentication service, which refuses unknown parameters.',
   },
 }
 
@@ -140,11 +140,14 @@ const refusesOthers = define({
   ...common,
   name: 'auth_proxy.others',
   route: { methods: ['GET', 'LIST', 'POST', 'PUT', 'DELETE', 'PATCH'], path: '/v1/auth/{path*}' },
-  summary: 'Paths that are not passed on',
-  errors: { 404: 'Not a path of machines.' },
+  summary: 'Paths that are not forwarded',
+  errors: { 404: 'Not a path for machines.' },
   pathParameters: Type.Object({ path: Type.String() }),
   act({ path }) {
-    if (path.path.includes('\\')) throw failure('bad_request', 'The path must not have a backslash.')
-    throw failure('not_found', 'This path is not passed on: administration is at the authentication service.')
+    if (path.path.includes('\\')) throw failure('bad_request', 'The path must not contain a backslash.')
+    throw failure(
+      'not_found',
+      'This path is not forwarded: use the authentication service for administration.',
+    )
   },
 })

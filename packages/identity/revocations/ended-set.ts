@@ -76,7 +76,7 @@ export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): En
     put(key, until, value) {
       const place = locate(key)
       const isNew = words[place + 2] === 0
-      if (isNew && (words[count] ?? 0) >= mostEntries) throw new RangeError('too much has ended')
+      if (isNew && (words[count] ?? 0) >= mostEntries) throw new RangeError('the revocation table is full')
       change(() => {
         words[place] = key.high
         words[place + 1] = key.low

@@ -123,8 +123,8 @@ export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock:
   }
   const refuse = (): void => {
     if (config.auth_feed_when_lost === 'accept') return
-    throw failure('overloaded', 'What has ended at the authentication service is not known now.', {
-      detail: 'the feed of ends is lost (auth_feed_when_lost = refuse)',
+    throw failure('overloaded', 'Revocations of the authentication service are not known at present.', {
+      detail: 'the revocation feed is not available (auth_feed_when_lost = refuse)',
       retryAfterSeconds: 1,
     })
   }

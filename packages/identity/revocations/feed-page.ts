@@ -71,11 +71,11 @@ export async function askFeed(
     headers: source.headers(),
     ...(source.signal !== undefined && { signal: source.signal }),
   })
-  if (answer.status !== 200) throw new FeedRefused(`it answered ${answer.status}`)
+  if (answer.status !== 200) throw new FeedRefused(`it responded with status ${answer.status}`)
   const { kid, last } = await verifyStatement(source, answer.headers[statementHeader], answer.body, nonce)
   const page = readPage(answer.body)
-  if (page.after !== after) throw new FeedRefused('it is the page after another entry')
-  if (page.last !== last) throw new FeedRefused('it does not end where its statement says')
+  if (page.after !== after) throw new FeedRefused('it is not the page after the requested entry')
+  if (page.last !== last) throw new FeedRefused('its end differs from its statement')
   return { ...page, kid }
 }
 
@@ -94,16 +94,17 @@ async function verifyStatement(
   }
   try {
     const { claims, header } = await verifyToken(statement, keys, expected, clock)
-    if (claims.aud !== statementAudience) throw new FeedRefused('what is signed is no statement about a page')
-    if (claims.nonce !== nonce) throw new FeedRefused('it answers another question')
+    if (claims.aud !== statementAudience)
+      throw new FeedRefused('the signed content is not a statement about a page')
+    if (claims.nonce !== nonce) throw new FeedRefused('it belongs to another request')
     const digest = Buffer.from(hash('sha256', body, 'base64url'))
     const stated = Buffer.from(String(claims.sha256))
     if (digest.length !== stated.length || !timingSafeEqual(digest, stated))
-      throw new FeedRefused('it is not what was signed')
+      throw new FeedRefused('it differs from the signed content')
     return { kid: String(header.kid), last: claims.last }
   } catch (error) {
     if (error instanceof JwtRejected)
-      throw new FeedRefused(`its statement is refused: ${error.message}`, { cause: error })
+      throw new FeedRefused(`its statement is invalid: ${error.message}`, { cause: error })
     throw error
   }
 }
@@ -121,7 +122,7 @@ function readPage(body: Uint8Array): Omit<FeedPage, 'kid'> & { readonly after: n
     before = found.seq
     return found
   })
-  if (last !== before) throw new FeedRefused('it does not end with its last entry')
+  if (last !== before) throw new FeedRefused('the number of its last entry is wrong')
   return { after, last, head, entries: read }
 }
 
@@ -135,7 +136,7 @@ function readEntry(entry: unknown): EndedEntry {
     typeof realm !== 'string' ||
     typeof username !== 'string'
   )
-    throw new FeedRefused('an entry has no text')
+    throw new FeedRefused('a string of an entry is missing')
   return { seq, kind, subject, untilAt, endedAt, realm, username }
 }
 

@@ -67,7 +67,7 @@ interface ClockReading {
 /**
  * Requests pages of the feed as long as it runs; each request acknowledges the entries that were applied here. If there
  * are more pages, the next one is requested before this one is applied. Requests are repeated if a page is refused or
- * the authentication service does not answer.
+ * the authentication service does not respond.
  */
 export function follow(options: FollowerOptions): Follower {
   return new FeedFollower(options)
@@ -121,7 +121,7 @@ class FeedFollower implements Follower {
       const { signal } = this.#asking
       try {
         await this.#advance()
-        if (this.#warned) log.info({}, 'the feed of ends is followed again')
+        if (this.#warned) log.info({}, 'the subscription to the revocation feed works again')
         this.#warned = false
         this.#failures = 0
       } catch (error) {
@@ -138,7 +138,7 @@ class FeedFollower implements Follower {
     this.#failures += 1
     if (!this.#warned && this.#failures > (this.#complete ? 0 : failuresOfAStart)) {
       this.#warned = true
-      log.warn({ error, url: source.url }, 'the feed of ends cannot be followed')
+      log.warn({ error, url: source.url }, 'the revocation feed cannot be read')
     }
     await sleep(ms, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined)
   }
@@ -192,7 +192,10 @@ class FeedFollower implements Follower {
   /** Reads the feed from its beginning. Known revocations stay. */
   #restart({ kid, head }: FeedPage): void {
     const after = this.#after
-    this.#options.log.warn({ after, head }, 'the feed of ends is another one; it is read from its beginning')
+    this.#options.log.warn(
+      { after, head },
+      'the revocation feed was replaced; it is read again from its beginning',
+    )
     this.#kid = kid
     this.#after = 0
     this.#complete = false

@@ -55,7 +55,7 @@ function recognise({ key, kinds }: AbeJobWithType<'recognise'>): Recognised {
   const names = kinds.map((kind) => `${kind} key`).join(' nor ')
   throw covercryptError(
     'malformed',
-    `The bytes are no ${names} of Covercrypt 16 (keys of earlier versions have another format). ${reasons.join(' ')}`,
+    `The bytes are not ${names} of Covercrypt 16 (keys of earlier versions have another format). ${reasons.join(' ')}`,
   )
 }
 

@@ -77,7 +77,7 @@ export function formatAction(action: RotationAction): string {
 
 function text(value: unknown): string {
   if (typeof value === 'string') return value
-  throw wrongShape('a text is missing')
+  throw wrongShape('a string is missing')
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -33,7 +33,7 @@ export function requireAbe(object: ManagedObject, kind: AbeForm['kind']): AbeFor
   if (abe?.kind === kind) return abe
   throw failure(
     'crypto_failure',
-    `The key is ${abe === undefined ? 'no attribute-based key' : shown[abe.kind]}, not ${shown[kind]}.`,
+    `The key is ${abe === undefined ? 'not an attribute-based key' : `${shown[abe.kind]}, not ${shown[kind]}`}.`,
   )
 }
 
@@ -50,7 +50,7 @@ function requireUsableMaster(master: ManagedObject, now: number): AbeForm {
   if (kept !== undefined) throw failure('crypto_failure', withheldSentences[kept])
   const state = stateAt(master, now)
   if (state === 'Active' || state === 'PreActive') return form
-  throw failure('crypto_failure', `The master key is ${state}: it makes and changes no keys any more.`)
+  throw failure('crypto_failure', `The master key is ${state}: it can no longer create or change keys.`)
 }
 
 /** The material of a key that must have one. @throws failure('crypto_failure') */
@@ -59,7 +59,8 @@ export async function abeMaterial(
   object: Pick<ManagedObject, 'id'>,
 ): Promise<Uint8Array> {
   const material = await objects.material(object)
-  if (material === undefined) throw failure('crypto_failure', 'The key has no value here.')
+  if (material === undefined)
+    throw failure('crypto_failure', 'The service does not have the value of the key.')
   return material
 }
 
@@ -91,7 +92,7 @@ export async function issueUserKey(
       for (const bytes of [made.master, made.user]) bytes.fill(0)
       throw failure(
         'crypto_failure',
-        `The user keys of a master key may take at most ${maxMasterBytes} bytes.`,
+        `The user keys of a master key must not exceed ${maxMasterBytes} bytes in total.`,
       )
     }
     stageChange(objects, master, made.master, form)
@@ -133,7 +134,7 @@ export async function rotateMaster(
   if (changesNames(action) && pair.caller !== pair.master.owner)
     throw failure(
       'forbidden',
-      'Only the owner of a master key adds, renames and deletes attributes: others may renew secrets and disable attributes.',
+      'Only the owner of a master key can add, rename and delete attributes; other users can renew secrets and disable attributes.',
     )
   if (stateAt(pair.publicKey, now).startsWith('Destroyed'))
     throw failure('crypto_failure', 'The public key of this master key is destroyed.')

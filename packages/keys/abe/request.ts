@@ -29,7 +29,7 @@ export function countItems(type: 'seal' | 'open', framing: Framing, data: Uint8A
 export function requestsIn(data: Uint8Array): readonly Uint8Array[] {
   const items = decodeItems(data.subarray(prefixBytes))
   if (items.length > maxRequests)
-    throw covercryptError('too_large', `Bulk data hold at most ${maxRequests} whole requests.`)
+    throw covercryptError('too_large', `Bulk data may contain at most ${maxRequests} complete requests.`)
   return items
 }
 

@@ -83,7 +83,7 @@ export function keepNames(
     known.delete(name)
   }
   if (known.size > maxFormerNames)
-    throw covercryptError('too_large', `A master key remembers at most ${maxFormerNames} former names.`)
+    throw covercryptError('too_large', `A master key stores at most ${maxFormerNames} former names.`)
   return Object.fromEntries(known)
 }
 

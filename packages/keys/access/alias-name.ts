@@ -39,7 +39,7 @@ export function readOwnAlias(text: string, caller: string): AliasName {
   if (alias === undefined)
     throw failure(
       'bad_request',
-      `alias: is \`${aliasPrefix}\` and a name of at most ${maxNameLength} letters, digits and \`.\`, \`_\`, \`-\`, in parts between \`/\`.`,
+      `alias: must be \`${aliasPrefix}\` and a name of at most ${maxNameLength} letters, digits, \`.\`, \`_\` and \`-\`, in segments separated by \`/\`.`,
     )
   return alias
 }

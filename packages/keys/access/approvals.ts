@@ -100,7 +100,7 @@ export function isBeyondReach(votes: readonly Vote[], wish: Wish, { listed, quor
 export function approvalNeeded(operation: Approvable, { quorum }: Officers): Failure {
   return failure(
     'forbidden',
-    `This takes the approval of ${quorum} crypto officers: ask for it (POST /access/approvals, or warder officers ask ${toCommandWord(operation)}).`,
+    `This requires the approval of ${quorum} crypto officers: request it (POST /access/approvals, or warder officers ask ${toCommandWord(operation)}).`,
     { members: { approval: operation } },
   )
 }
@@ -134,10 +134,10 @@ export async function requirePartsMayGo(
 ): Promise<void> {
   const isGuarded = await approvals.covers('destroy', object)
   if (!isGuarded && (await destructions.daysOf(object)) === 0) return
-  const reason = isGuarded ? 'takes the approval of crypto officers' : 'waits'
+  const reason = isGuarded ? 'requires the approval of crypto officers' : 'waits'
   throw failure(
     'forbidden',
-    `This forgets secrets of the key for good, and its destruction ${reason}: renew them without that, or destroy the whole key.`,
+    `This removes secrets of the key permanently, and its destruction ${reason}: renew them without removing the former ones, or destroy the whole key.`,
   )
 }
 
@@ -229,11 +229,8 @@ export function requireKeptTags(
   const gone = before.filter((tag) => !after.includes(tag))
   const approved = gone.find((tag) => approvals.keeps(tag))
   if (approved !== undefined)
-    throw failure('forbidden', `The tag ${approved} puts the key under approvals and cannot be taken away.`)
+    throw failure('forbidden', `The tag ${approved} puts the key under approvals and cannot be removed.`)
   const waits = gone.find((tag) => destructions.keeps(tag))
   if (waits !== undefined)
-    throw failure(
-      'forbidden',
-      `The tag ${waits} makes the destruction of the key wait and cannot be taken away.`,
-    )
+    throw failure('forbidden', `The tag ${waits} delays the destruction of the key and cannot be removed.`)
 }

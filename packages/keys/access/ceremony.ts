@@ -82,16 +82,16 @@ export async function activateByShares(
   if (!officers.listed.has(caller)) throw failure('forbidden')
   await requireVoteCredential(db, approvals, participant, now)
   if (!officers.requireCeremony)
-    throw failure('crypto_failure', 'Officers are named by the settings alone: there is no ceremony.')
+    throw failure('crypto_failure', 'The settings alone name the officers: ceremonies are not used.')
   const [first] = shares
-  if (first?.source === undefined) throw ceremonyFailure('These are no shares of a ceremony.')
+  if (first?.source === undefined) throw ceremonyFailure('These are not shares of a ceremony.')
   if (shares.some(({ source }) => source !== first.source))
     throw ceremonyFailure('The shares are of different ceremonies.')
   const ceremony = await findCeremony(db, seal, first.source)
-  if (ceremony === undefined) throw ceremonyFailure('These are no shares of a ceremony.')
+  if (ceremony === undefined) throw ceremonyFailure('These are not shares of a ceremony.')
   const { begunAt = now } = ceremony
   if (now >= begunAt + officers.validityMs)
-    throw ceremonyFailure('The ceremony was begun too long ago (ceremony_validity): begin a new one.')
+    throw ceremonyFailure('The ceremony has expired (ceremony_validity): begin a new one.')
   requireOwners(shares, ceremony, officers, caller)
   requireSameCredentials(ceremony, approvals)
   await requireOwnCredentials(services, ceremony, participant, shares)
@@ -117,13 +117,14 @@ function requireOwners(
   const owners = new Set(shares.map(({ owner }) => owner))
   if (owners.size !== shares.length) throw ceremonyFailure('Two shares have the same owner.')
   for (const { owner, part } of shares) {
-    if (!listed.has(owner)) throw ceremonyFailure(`${owner} is no crypto officer.`)
+    if (!listed.has(owner)) throw ceremonyFailure(`${owner} is not a crypto officer.`)
     if (then[part.identifier - 1] !== owner)
-      throw ceremonyFailure(`A share is not with the officer whom it was given to.`)
+      throw ceremonyFailure(`A share no longer belongs to the officer who received it.`)
   }
   const needed = Math.max(threshold, quorum)
-  if (shares.length < needed) throw ceremonyFailure(`The ceremony takes the shares of ${needed} officers.`)
-  if (![...owners].some((owner) => owner !== caller)) throw ceremonyFailure('No share is of another officer.')
+  if (shares.length < needed) throw ceremonyFailure(`The ceremony requires the shares of ${needed} officers.`)
+  if (![...owners].some((owner) => owner !== caller))
+    throw ceremonyFailure('At least one share must be from another officer.')
 }
 
 /**
@@ -133,7 +134,7 @@ function requireOwners(
 function requireSameCredentials({ voteWith: then = [] }: Ceremony, { voteWith }: VoteRule): void {
   if (voteWith.length === 0) return
   if (then.length === 0 || !then.every((method) => voteWith.includes(method)))
-    throw ceremonyFailure('approvals.vote_with was changed since the ceremony was begun: begin a new one.')
+    throw ceremonyFailure('approvals.vote_with was changed after the ceremony began: begin a new one.')
 }
 
 /**
@@ -155,7 +156,7 @@ async function requireOwnCredentials(
   const found = isSet(caller, method) ? caller : others.find((owner) => isSet(owner))
   if (found !== undefined)
     throw ceremonyFailure(
-      `An administrator set a credential of ${found}, which did not count yet when the ceremony was begun (approvals.credential_wait): begin a new one.`,
+      `An administrator set a credential of ${found}, which was not yet valid for decisions when the ceremony began (approvals.credential_wait): begin a new one.`,
     )
 }
 
@@ -178,11 +179,11 @@ function requireKey(
   try {
     key = joinParts({ method, threshold, primeFieldSize, length, parts: shares.map(({ part }) => part) })
   } catch {
-    throw ceremonyFailure('The shares do not fit together.')
+    throw ceremonyFailure('The shares do not match each other.')
   }
   try {
     if (!timingSafeEqual(hashCeremonyKey(key), Buffer.from(digest, 'base64url')))
-      throw ceremonyFailure('The shares do not join to the key of the ceremony.')
+      throw ceremonyFailure('The shares do not reconstruct the key of the ceremony.')
   } finally {
     key.fill(0)
   }

@@ -11,7 +11,7 @@ export async function requireCreate<Services extends AccessServices>(
   const { name } = requirePrincipal(context)
   if (!(await hasCreateRight(db, roles, name))) throw failure('forbidden')
   if (roles.quota !== undefined && !(await roles.quota.hasRoom(name)))
-    throw failure('forbidden', 'You own as many objects as one owner may have here.')
+    throw failure('forbidden', 'You own the maximum number of objects.')
 }
 
 /** The right to create objects. */

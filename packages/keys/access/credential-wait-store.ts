@@ -92,6 +92,6 @@ export async function requireCredentialWaited(
   const from = new Date(setAt + approvals.credentialWaitMs).toISOString()
   throw failure(
     'forbidden',
-    `approvals.credential_wait: an administrator set a credential of ${name} at ${new Date(setAt).toISOString()}, after crypto officers were named; it counts for decisions of crypto officers from ${from} on, so that the other officers can notice.`,
+    `approvals.credential_wait: an administrator set a credential of ${name} at ${new Date(setAt).toISOString()}, after crypto officers were named; it is valid for decisions of crypto officers from ${from} on, so that the other officers can notice.`,
   )
 }

@@ -127,12 +127,12 @@ async function isRestoreHeld({ db, seal }: ReadParts, recorded: Governance): Pro
 function notApproved(recorded: Governance, isHeld: boolean): StartupError {
   if (isHeld)
     return new StartupError(
-      `[roles] and [approvals] differ from those of the backup that was restored, which waits for ${those(recorded)}. ` +
-        'Start with the settings of the backup; change them when it was released',
+      `[roles] and [approvals] differ from those of the restored backup, which requires the approval of ${those(recorded)}. ` +
+        'Start with the settings of the backup, and change them after the approval',
     )
   return new StartupError(
-    `[roles] or [approvals] were changed, which takes the approval of ${those(recorded)}. ` +
-      'Start with the settings of before; while that runs, change the file and ask for it: warder officers ask settings',
+    `[roles] or [approvals] were changed, which requires the approval of ${those(recorded)}. ` +
+      'Start with the previous settings; while the service runs, change the file and request the approval: warder officers ask settings',
   )
 }
 
@@ -170,6 +170,6 @@ export async function rootKeyApproval(parts: Parts): Promise<Change | undefined>
   const used = await findApproval(parts, recorded.value, 'root_key', 'root_key')
   if (used !== undefined) return stateChange(parts.seal, used, 'done')
   throw new StartupError(
-    `another root key takes the approval of ${those(recorded.value)}. Ask for it: warder officers ask root-key`,
+    `another root key requires the approval of ${those(recorded.value)}. Request it: warder officers ask root-key`,
   )
 }

@@ -11,7 +11,7 @@ interface GovernorServices extends AccessServices {
 
 /** Requires a user who may manage users: an active crypto officer, or the default user if no officer is listed. */
 export const governor: Access<GovernorServices> = {
-  name: 'crypto officer, or the default user where none is listed',
+  name: 'crypto officer, or the default user if none is listed',
   async check(_input, context) {
     const { db, clock, roles, defaultUsername } = context.services
     const principal = requirePrincipal(context)

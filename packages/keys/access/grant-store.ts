@@ -2,7 +2,7 @@ import { type Change, change, type Database, query } from '@warder/storage'
 import type { ManagedObject } from '../objects/managed-object.ts'
 import type { ObjectId } from '../objects/object-id.ts'
 import { findObject } from '../objects/object-store.ts'
-import { everybody, rights } from './right.ts'
+import { allUsers, rights } from './right.ts'
 
 interface OperationRow {
   readonly operation: string
@@ -12,7 +12,7 @@ interface GrantRow extends OperationRow {
 }
 
 // On the hot path of a grantee: two point reads of the primary key, never a scan of an object's grants.
-const ofUser = query<[id: string, user: string, everybody: string], OperationRow>(
+const ofUser = query<[id: string, user: string, allUsers: string], OperationRow>(
   'SELECT operation FROM object_grant WHERE object_id = ? AND user_id IN (?, ?)',
 )
 const ofObject = query<[id: string, limit: number], { readonly user_id: string; readonly operation: string }>(
@@ -23,7 +23,7 @@ const countGrantees = query<[id: string, limit: number], { readonly total: numbe
 )
 // Two stretches of the index, as long as one page can need; the database orders them, by its own rules.
 const ofUserAfter = query<
-  [user: string, after: string, rows: number, everybody: string, after: string, rows: number, rows: number],
+  [user: string, after: string, rows: number, allUsers: string, after: string, rows: number, rows: number],
   GrantRow
 >(
   `SELECT object_id, operation FROM (SELECT object_id, operation FROM object_grant
@@ -58,7 +58,7 @@ export async function findGrantedRights(
   id: string,
   user: string,
 ): Promise<ReadonlySet<string> | undefined> {
-  return findRightsForEither(db, id, user, everybody)
+  return findRightsForEither(db, id, user, allUsers)
 }
 
 /**
@@ -204,7 +204,7 @@ async function readGrantsAfter(
 }> {
   // An object has at most one row per right, so at least one object is complete.
   const rows = limit * rowsOfObject + rights.length
-  const found = await db.all(ofUserAfter, [user, after, rows, everybody, after, rows, rows])
+  const found = await db.all(ofUserAfter, [user, after, rows, allUsers, after, rows, rows])
   const byId = new Map<string, string[]>()
   for (const { object_id: id, operation } of found) {
     const operations = byId.get(id)

@@ -66,9 +66,9 @@ async function count({ services, commit }: Context, id: string, bytes: number): 
   const object = await objects.read(id)
   if (object === undefined) throw keyNotFound()
   if (withheld(object) !== undefined || !mayProtect(stateAt(object, now)))
-    throw failure('crypto_failure', 'The key has changed: it cannot be used for this any more.')
+    throw failure('crypto_failure', 'The key was changed and can no longer be used for this.')
   if (!stageUse(objects, object, bytes, true))
-    throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
+    throw failure('crypto_failure', 'The usage limits of the key are exhausted.')
   await objects.commit(commit)
 }
 

@@ -35,7 +35,7 @@ export function createNamedKeys(parts: {
     if (known !== owner)
       throw failure(
         'conflict',
-        'The key that the settings name belongs to another owner than when they were first used: name another key.',
+        'The owner of the configured key has changed since its first use: configure another key.',
         { detail: `key ${id} was owned by ${known}, and is owned by ${owner}` },
       )
     owners.set(id, owner)

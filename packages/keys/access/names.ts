@@ -144,7 +144,7 @@ export function createNames(parts: Parts): Names {
       const row = await findSubject(db, name, subjectId)
       if (row === undefined) await claimAnew(name, subjectId)
       else if (row.ended_at !== null)
-        throw failure('unauthorized', undefined, { detail: 'the user who had this name is gone' })
+        throw failure('unauthorized', undefined, { detail: 'the user of this name was deleted' })
     },
   }
 }

@@ -7,7 +7,7 @@ import type { ApprovalPolicy } from './approval-policy.ts'
 import { findGrantedRights, findRightsForEither } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
-import { anyObject, createRight, everybody, externalRight, officerRights, type Right } from './right.ts'
+import { allUsers, anyObject, createRight, externalRight, officerRights, type Right } from './right.ts'
 
 /** Shortest and longest time that a destruction waits, in days, where it waits at all. */
 const minDays = 7
@@ -49,7 +49,7 @@ export function createDestructionPolicy(
 /** @returns the problem of a number of days; undefined: none */
 export function daysProblem(days: number): string | undefined {
   const right = Number.isInteger(days) && (days === 0 || (days >= minDays && days <= maxDays))
-  return right ? undefined : `days are 0, or ${minDays} to ${maxDays}`
+  return right ? undefined : `the number of days must be 0, or ${minDays} to ${maxDays}`
 }
 
 const rule = /^(tag|alg):(.+)=(\d{1,3})$/s
@@ -135,7 +135,7 @@ export function requireAllowed(verdict: Verdict): void {
 
 /** The refusal of a signature with one of `reservedSigners`. */
 export const reservedSentence =
-  'The settings give this key to an external key store, which signs its own tokens with it: sign with another key.'
+  'This key is configured for an external key store, which signs its own tokens with it: use another key.'
 
 export function keyNotFound(): Error {
   return failure('not_found', 'Key not found.')
@@ -165,7 +165,7 @@ export async function hasExternalRight(
   if (officers.listed.size === 0) return user === defaultUsername
   if (await officers.isActive(user)) return true
   return (
-    user !== everybody && (await findRightsForEither(db, anyObject, user, user))?.has(externalRight) === true
+    user !== allUsers && (await findRightsForEither(db, anyObject, user, user))?.has(externalRight) === true
   )
 }
 

@@ -127,7 +127,7 @@ function requirePermitted<Found>(
     throw refusal('ObjectNotFound', 'DENIED')
   if (verdict === 'reserved') throw refusal('PermissionDenied', reservedSentence)
   if (verdict !== 'allowed')
-    throw refusal('PermissionDenied', 'The caller has other rights on the object, not this one.')
+    throw refusal('PermissionDenied', 'The caller has rights on the object, but not the required one.')
   // For destroyed objects the operation itself reports the destruction. In use, the first id of a key with versions
   // names the whole key: whether the version that does the work is withheld is checked on that version (`mayUse`).
   const isKey = object.newestId !== undefined && versionRights.has(right)

@@ -49,10 +49,10 @@ export async function policyToReset({ db, seal }: Parts): Promise<Omit<PolicyRes
  */
 export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Promise<void> {
   const recorded = await findGovernance<Governance>(db, seal)
-  if (recorded === undefined) throw new StartupError('somebody else reset them meanwhile')
+  if (recorded === undefined) throw new StartupError('they were reset concurrently')
   const before = await findGovernance(db, seal, 'reset')
   if (before !== undefined)
-    throw new StartupError('a reset before this one was not recorded yet: start the service once')
+    throw new StartupError('an earlier reset is not recorded yet: start the service once')
   const released = (await hasTable(db, 'restore_hold')) ? [removeHold()] : []
   // Credentials of later officers have a waiting period, because a reset is not the set-up.
   const named = (await hasTable(db, 'officer_credential')) ? [officersNamedChange(0)] : []

@@ -17,10 +17,10 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
  * @throws failure('unauthorized')
  */
 export function principalNamed(name: string, method: string, realm?: string): Principal {
-  if (!isName(name) || name === '*') throw unauthorized('the name in the credential cannot be a user')
+  if (!isName(name) || name === '*') throw unauthorized('the name in the credential is not a valid user name')
   for (const [prefix, methods] of Object.entries(reserved)) {
     if (name.startsWith(prefix) && !methods.includes(method)) {
-      throw unauthorized(`names that begin with ${prefix} are not for ${method}`)
+      throw unauthorized(`names with the prefix ${prefix} are not allowed for ${method}`)
     }
   }
   return realm === undefined ? { name, method } : { name, method, realm }

@@ -27,7 +27,7 @@ test('one owner has no more objects than they may, however many they ask for at 
   const refused = await alice.post('/v1/crypto/keys', key)
   assert.deepEqual(
     [refused.status, refused.json.description],
-    [403, 'You own as many objects as one owner may have here.'],
+    [403, 'You own the maximum number of objects.'],
   )
   assert.equal((await alice.get('/access/create')).json.has_create_permission, true)
   assert.equal((await kms.user('bob').post('/v1/crypto/keys', key)).status, 200)

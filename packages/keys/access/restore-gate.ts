@@ -45,8 +45,8 @@ export function createRestoreGate(
 function restoreHeld({ madeAt }: RestoreHold): Failure {
   return failure(
     'forbidden',
-    `This installation was restored from a backup of ${new Date(madeAt).toISOString()} and serves nothing until its ` +
-      'crypto officers approve that: warder officers requests, or GET /access/approvals.',
+    `This installation was restored from a backup of ${new Date(madeAt).toISOString()} and serves no requests until its ` +
+      'crypto officers approve the restore: warder officers requests, or GET /access/approvals.',
     { members: { approval: 'restore_backup' } },
   )
 }

@@ -61,7 +61,7 @@ export const externalRight = 'external'
 export type GeneralRight = typeof createRight | typeof externalRight
 /** Object of grants of `create` and `external`, and grantee that means every authenticated user. */
 export const anyObject = '*'
-export const everybody = '*'
+export const allUsers = '*'
 
 /** Names of several rights, in the order of the table. */
 export const rightGroups: ReadonlyMap<string, readonly Right[]> = Map.groupBy(
@@ -76,6 +76,6 @@ export function parseRights(name: string): readonly (Right | GeneralRight)[] {
   const plain = name.toLowerCase().replaceAll('_', '')
   if (plain === createRight || plain === externalRight) return [plain]
   const right = rights.find((known) => known === plain)
-  if (right === undefined) throw failure('bad_request', 'operation_types names an unknown right.')
+  if (right === undefined) throw failure('bad_request', 'operation_types contains an unknown right.')
   return [right]
 }

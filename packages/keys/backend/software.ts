@@ -93,7 +93,7 @@ class SoftwareKey implements BackendKey {
   }
 
   async derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer> {
-    if (this.#key.type !== 'secret') throw refuse('wrong_key', 'Keys are derived from secret keys.')
+    if (this.#key.type !== 'secret') throw refuse('wrong_key', 'Keys can be derived only from secret keys.')
     const secret = this.#key.export()
     try {
       return await deriveKey({ ...derivation, secret, agreement: undefined }, policy)

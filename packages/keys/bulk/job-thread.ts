@@ -81,7 +81,9 @@ export class JobThread<
     transferred: readonly ArrayBuffer[],
   ): Promise<Results[Type]> {
     if (this.#waiting.size > 0 && this.#bytes + bytes > this.#maxBytes)
-      throw failure('overloaded', `too much ${this.#name} waits for its thread`, { retryAfterSeconds: 1 })
+      throw failure('overloaded', `the queue of the thread for ${this.#name} is full`, {
+        retryAfterSeconds: 1,
+      })
     clearTimeout(this.#idle)
     const worker = this.#started()
     worker.ref()
@@ -99,7 +101,7 @@ export class JobThread<
     const worker = new Worker(this.#thread, { name: this.#name })
     worker.on('message', (message: FromThread) => this.#answered(message))
     worker.on('error', (error: unknown) => this.#lost(worker, error))
-    worker.on('exit', () => this.#lost(worker, new Error(`the thread of ${this.#name} ended`)))
+    worker.on('exit', () => this.#lost(worker, new Error(`the thread for ${this.#name} has ended`)))
     this.#worker = worker
     return worker
   }

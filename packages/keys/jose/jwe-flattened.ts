@@ -187,7 +187,7 @@ export function jweDecryptOaep<R>(
   sealed: SealedContent,
 ): MaybePromise<R> {
   requireRsa(key)
-  if (key.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
+  if (key.kind !== 'private') throw failure('crypto_failure', 'The service does not have the private key.')
   const size = enc.bits / 8
   const additional = additionalData(sealed.protected, sealed.aad)
   const wrapping = `${algorithm.oaepHash} ${size} ${encodeBase64Url(encryptedKey)}`
@@ -259,11 +259,10 @@ export const openNow: ContentOpener<MaybePromise<Buffer>> = (key, plan, sealed, 
 
 function requireContentKey(material: MaterialDescriptor, enc: ContentEncryption): void {
   if (material.kind !== 'secret' || material.algorithm !== 'AES' || material.bits !== enc.bits) {
-    throw failure('crypto_failure', `The key is not an AES key of ${enc.bits} bits, which this enc needs.`)
+    throw failure('crypto_failure', `This enc requires an AES key of ${enc.bits} bits.`)
   }
 }
 
 function requireRsa(material: MaterialDescriptor): void {
-  if (material.algorithm !== 'RSA')
-    throw failure('crypto_failure', 'The key is not an RSA key, which this alg needs.')
+  if (material.algorithm !== 'RSA') throw failure('crypto_failure', 'This alg requires an RSA key.')
 }

@@ -55,11 +55,11 @@ export function readUnprotected(
   for (const header of [shared, own]) {
     for (const name of protectedOnly) {
       if (Object.hasOwn(header, name))
-        throw failure('bad_request', `The header member '${name}' must be in 'protected' alone.`)
+        throw failure('bad_request', `The header member '${name}' must be only in 'protected'.`)
     }
   }
   const twice = Object.keys(own).find((name) => Object.hasOwn(shared, name))
-  if (twice !== undefined) throw failure('bad_request', 'A member of the unprotected header is there twice.')
+  if (twice !== undefined) throw failure('bad_request', 'A member of the unprotected header appears twice.')
   return { ...shared, ...own }
 }
 
@@ -94,7 +94,7 @@ function readHeader(text: string): Readonly<Record<string, unknown>> {
   }
   for (const name of refused) {
     if (Object.hasOwn(header, name))
-      throw failure('bad_request', `The header member '${name}' is not understood.`)
+      throw failure('bad_request', `The header member '${name}' is not supported.`)
   }
   return header
 }

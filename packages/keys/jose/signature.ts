@@ -39,5 +39,5 @@ function requireFit(
 ): void {
   const curveFits = algorithm.curve === undefined || algorithm.curve === key.curve
   if (key.kind !== kind || key.algorithm !== algorithm.material || !curveFits)
-    throw failure('crypto_failure', 'The key is of another type than the algorithm needs.')
+    throw failure('crypto_failure', 'The type of the key does not match the algorithm.')
 }

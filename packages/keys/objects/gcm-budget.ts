@@ -70,7 +70,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
     const reserved = await findReservedInvocations(db, id)
     // The budget in the database has room, so it was created after the tries: the requested key did not exist then.
     if (reserved === undefined || reserved <= maxInvocations - wanted)
-      throw failure('not_found', 'The key is not there (any more).')
+      throw failure('not_found', 'The key does not exist (any more).')
     return 0
   }
 
@@ -112,6 +112,6 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
 function spentBudget(): Failure {
   return failure(
     'crypto_failure',
-    'This key has encrypted 2^32 messages, as many as AES-GCM allows: rotate it (POST /v1/crypto/keys/{kid}/rotate, warder keys rotate KEY; KMIP: ReKey), which begins a new count. What it encrypted still opens.',
+    'This key has encrypted 2^32 messages, the maximum for AES-GCM: rotate it (POST /v1/crypto/keys/{kid}/rotate, warder keys rotate KEY; KMIP: ReKey), which starts a new count. Its ciphertexts can still be decrypted.',
   )
 }

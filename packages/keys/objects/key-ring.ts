@@ -95,7 +95,7 @@ export class Key {
 }
 
 function noKey() {
-  return failure('crypto_failure', 'This object has no key to use.')
+  return failure('crypto_failure', 'This object is not a usable key.')
 }
 
 const anything: AlgorithmPolicy = { fips: false }

@@ -66,7 +66,7 @@ export function createLastUses({
     if (batch.length === 0) return
     writing = write(batch)
       .catch((error: unknown) => {
-        log.info({ error, uses: batch.length }, 'who used which keys could not be written')
+        log.info({ error, uses: batch.length }, 'the last uses of keys could not be stored')
         // The next use of each notes it again.
         forget()
       })
@@ -89,7 +89,7 @@ export function createLastUses({
       else users.add(user)
       size += 1
       if (waiting.length >= maxWaiting) {
-        log.info({ waiting: maxWaiting }, 'too many uses of keys wait to be written: one was left out')
+        log.info({ waiting: maxWaiting }, 'too many uses of keys are waiting to be stored: one was dropped')
         return
       }
       waiting.push({ id, user, day })

@@ -89,13 +89,13 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
   if (!(protects ? mayProtect(state) : mayProcess(state)))
     return refuse('state', `The key is ${state}: it cannot be used for this.`)
   if (protects && object.protectStopAt !== undefined && now >= object.protectStopAt)
-    return refuse('no longer', 'The key is past its ProtectStopDate: it protects nothing new.')
+    return refuse('no longer', 'The ProtectStopDate of the key has passed: it can no longer encrypt or sign.')
   if (!protects && object.processStartAt !== undefined && now < object.processStartAt)
-    return refuse('not yet', 'The key has not reached its ProcessStartDate.')
+    return refuse('not yet', 'The ProcessStartDate of the key is in the future.')
   // KMIP 2.1 §11.12: Unrestricted permits every use. FIPS 140-3 asks for one purpose per key.
   const anything = !policy.fips && (object.usageMask & unrestricted) !== 0
   if (!anything && !allows(object.usageMask, use))
-    return refuse('usage mask', 'The key was not made for this use.')
+    return refuse('usage mask', 'The usage mask of the key does not permit this use.')
   const sentence = findRefusal(policy, keyFacts(object))
   return sentence === undefined ? allowed : refuse('policy', sentence)
 }

@@ -38,7 +38,7 @@ const generate = promisify(generateKeyPair) as (type: string, options?: object) 
  */
 export function pairPlan(wish: PairWish): PairPlan {
   if (wish.fips === true && !approved.has(wish.algorithm))
-    throw refusal('InvalidField', `A pair of keys for ${wish.algorithm} is not made in FIPS mode.`)
+    throw refusal('InvalidField', `Pairs for ${wish.algorithm} are not available in FIPS mode.`)
   switch (wish.algorithm) {
     case 'RSA':
       return rsa(wish)
@@ -58,7 +58,7 @@ export function pairPlan(wish: PairWish): PairPlan {
 function rsa({ bits }: PairWish): PairPlan {
   if (bits === undefined) throw refusal('MissingData', 'CryptographicLength is missing.')
   if (bits < 2048 || bits > 8192 || bits % 8 !== 0)
-    throw refusal('InvalidField', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
+    throw refusal('InvalidField', 'An RSA key must have 2048 to 8192 bits, in whole bytes.')
   const make = (): Promise<NewPair> => inGenerationQueue(() => generate('rsa', { modulusLength: bits }))
   return { algorithm: 'RSA', bits, make }
 }
@@ -86,18 +86,18 @@ const leastCurve = 224
 
 function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWish): PairPlan {
   const name = wanted ?? (bits === undefined ? 'P_256' : curveOfLength.get(bits))
-  if (name === undefined) throw refusal('InvalidField', `There is no curve of ${bits} bits for this key.`)
+  if (name === undefined) throw refusal('InvalidField', `No curve of ${bits} bits is supported for this key.`)
   const plain = fips ? undefined : plainCurves[name]
   if (plain !== undefined) {
     const [type, length, signs] = plain
     if ((signs && algorithm === 'ECDH') || (!signs && algorithm === 'ECDSA'))
-      throw refusal('InvalidField', `Keys on ${name} are not for ${algorithm}.`)
+      throw refusal('InvalidField', `Keys on ${name} cannot be used for ${algorithm}.`)
     requireLength(bits, length)
     return { algorithm, bits: length, curve: name, make: () => generate(type) }
   }
   const curve = curveByName(name)
   if (curve === undefined || curve.bits < leastCurve || (fips && !curve.fips))
-    throw refusal('InvalidField', `Keys on ${name} are not made here.`)
+    throw refusal('InvalidField', `Keys on ${name} are not supported.`)
   requireLength(bits, curve.bits)
   const make = (): Promise<NewPair> => generate('ec', { namedCurve: curve.name })
   return {
@@ -115,7 +115,7 @@ function requireLength(bits: number | undefined, of: number): void {
 
 /** FIPS 186-4 §4.2: lengths of p and q. */
 function dsa({ bits = 2048 }: PairWish): PairPlan {
-  if (bits !== 2048 && bits !== 3072) throw refusal('InvalidField', 'A DSA key has 2048 or 3072 bits.')
+  if (bits !== 2048 && bits !== 3072) throw refusal('InvalidField', 'A DSA key must have 2048 or 3072 bits.')
   const make = (): Promise<NewPair> =>
     inGenerationQueue(() => generate('dsa', { modulusLength: bits, divisorLength: 256 }))
   return { algorithm: 'DSA', bits, make }
@@ -148,8 +148,7 @@ function namedKind(algorithm: AlgorithmName): readonly [type: string, bits: numb
 
 function named({ algorithm, bits }: PairWish): PairPlan {
   const kind = namedKind(algorithm)
-  if (kind === undefined)
-    throw refusal('InvalidField', `A pair of keys for ${algorithm} cannot be made here.`)
+  if (kind === undefined) throw refusal('InvalidField', `Pairs for ${algorithm} are not supported.`)
   const [type, length] = kind
   if (bits !== undefined && bits !== length)
     throw refusal('InvalidField', `CryptographicLength of a key for ${algorithm} is ${length}.`)

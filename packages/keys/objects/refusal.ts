@@ -53,7 +53,7 @@ export function refusal(reason: RefusalReason, message: string): Refusal {
 export const withheldRefusals: Readonly<Record<Withheld, readonly [RefusalReason, message: string]>> = {
   archived: ['ObjectArchived', 'The object is archived: recover it first.'],
   disabled: ['WrongKeyLifecycleState', 'The object is disabled.'],
-  'awaits destruction': ['WrongKeyLifecycleState', 'The object waits for its destruction.'],
+  'awaits destruction': ['WrongKeyLifecycleState', 'The destruction of the object is pending.'],
 }
 
 /** Refusals of the rule of use (KMIP 2.1 §11.48). */
@@ -65,7 +65,7 @@ const useRefusals: Readonly<
   state: ['WrongKeyLifecycleState', 'DENIED'],
   'not yet': ['WrongKeyLifecycleState', 'DENIED'],
   'no longer': ['WrongKeyLifecycleState', 'DENIED'],
-  'usage mask': ['IncompatibleCryptographicUsageMask', 'The key was not made for this use.'],
+  'usage mask': ['IncompatibleCryptographicUsageMask', 'The usage mask of the key does not permit this use.'],
 }
 
 /** Use of a key by a user. */

@@ -20,7 +20,7 @@ export function requireReplaceable({ now }: Pick<ReplacingRequest, 'now'>, objec
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised') throw refusal('ObjectDestroyed', 'DENIED')
   if (object.supersededAt !== undefined || findLinkTarget(object, 'ReplacementObjectLink') !== undefined)
-    throw refusal('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
+    throw refusal('WrongKeyLifecycleState', 'The object was already replaced: replace the latest one.')
 }
 
 /** A replaced object becomes a version of the same key. Certificates have no versions: each has its own dates. */

@@ -87,19 +87,19 @@ export function readRotationRule(text: string, algorithms: readonly string[]): R
   const found = text.startsWith('{') ? parseTable(text) : parsePairs(text)
   if (typeof found === 'string') return found
   const unknown = [...found.keys()].find((name) => !(members as readonly string[]).includes(name))
-  if (unknown !== undefined) return `${unknown}: a rule has ${members.join(', ')}`
+  if (unknown !== undefined) return `${unknown}: is unknown; a rule may contain ${members.join(', ')}`
   const [tag, algorithm] = [found.get('tag'), found.get('algorithm')]
   if (tag === undefined && algorithm === undefined) return 'a rule needs tag or algorithm'
-  if (tag === '' || tag?.startsWith('_')) return 'tag: one that a user can give'
+  if (tag === '' || tag?.startsWith('_')) return 'tag: must be a tag that users can set'
   if (algorithm !== undefined && !algorithms.includes(algorithm))
-    return `algorithm: ${algorithms.join(', ')} (got ${algorithm})`
+    return `algorithm: must be one of ${algorithms.join(', ')} (got ${algorithm})`
   const every = found.has('every') ? parseSeconds(found.get('every') ?? '') : undefined
-  if (every === null) return 'every: hours or days from 1h to 3650d, as 12h or 90d'
+  if (every === null) return 'every: must be hours or days from 1h to 3650d, such as 12h or 90d'
   const messages = found.has('after_messages') ? parseMessages(found.get('after_messages') ?? '') : undefined
-  if (messages === null) return `after_messages: ${minMessages} to ${maxMessages}`
+  if (messages === null) return `after_messages: must be ${minMessages} to ${maxMessages}`
   if (every === undefined && messages === undefined) return 'a rule needs every or after_messages'
   if (messages !== undefined && algorithm !== undefined && algorithm !== 'AES')
-    return 'after_messages: only the messages of AES keys are counted'
+    return 'after_messages: is only for AES keys'
   return { tag, algorithm, every, afterMessages: messages }
 }
 
@@ -110,9 +110,9 @@ function parseTable(text: string): ReadonlyMap<string, string> | string {
     const wrong = entries.find(([, value]) => typeof value !== 'string' && typeof value !== 'number')
     return wrong === undefined
       ? new Map(entries.map(([name, value]) => [name, String(value)]))
-      : `${wrong[0]}: a text or a number`
+      : `${wrong[0]}: must be a string or a number`
   } catch {
-    return 'a table, or tag=payments, every=90d'
+    return 'must be a table, or a string like tag=payments, every=90d'
   }
 }
 
@@ -120,7 +120,8 @@ function parsePairs(text: string): ReadonlyMap<string, string> | string {
   const found = new Map<string, string>()
   for (const part of text.split(',')) {
     const [, name, value] = /^\s*([a-z_]+)\s*=\s*(.*?)\s*$/s.exec(part) ?? []
-    if (name === undefined || value === undefined) return 'a table, or tag=payments, every=90d'
+    if (name === undefined || value === undefined)
+      return 'must be a table, or a string like tag=payments, every=90d'
     if (found.has(name)) return `${name}: twice`
     found.set(name, value)
   }

@@ -35,11 +35,11 @@ export function withDates(object: ManagedObject, wanted: WantedDates, now: numbe
   for (const date of changed) {
     const [before, after] = [object[date], wanted[date]]
     if (state !== 'PreActive' && state !== 'Active')
-      throw refuse(`The key is ${state}: its dates do not change any more.`)
+      throw refuse(`The key is ${state}: its dates can no longer be changed.`)
     if (date === 'activationAt' && state !== 'PreActive')
-      throw refuse('The key is Active: activation_at has passed.')
+      throw refuse('The key is Active: activation_at can no longer be changed.')
     if (before !== undefined && before <= now)
-      throw refuse(`${names[date]} has passed: it does not change any more.`)
+      throw refuse(`${names[date]} has passed and can no longer be changed.`)
     if (after !== undefined && after < now) throw refuse(`${names[date]} is in the past.`)
   }
   const dates = Object.fromEntries(

@@ -59,7 +59,8 @@ export function stateAt(
 export function transition(cycle: LifeCycle, event: LifeCycleEvent, now: number): LifeCycle {
   const before = stateAt(cycle, now)
   const state = transitions[event][before]
-  if (state === undefined) throw failure('crypto_failure', `A key that is ${before} cannot be changed so.`)
+  if (state === undefined)
+    throw failure('crypto_failure', `A key that is ${before} does not permit this change.`)
   const next: LifeCycle = { ...cycle, state }
   switch (event) {
     case 'activate':
@@ -133,7 +134,7 @@ export function withheld({
 
 /** One sentence for the caller about each. */
 export const withheldSentences: Readonly<Record<Withheld, string>> = {
-  'awaits destruction': 'The key waits for its destruction: it is used for nothing unless it is restored.',
-  archived: 'The key is archived: it has to be recovered first.',
-  disabled: 'The key is disabled: it is used for nothing until it is enabled.',
+  'awaits destruction': 'The destruction of the key is pending: it cannot be used unless it is restored.',
+  archived: 'The key is archived: recover it first.',
+  disabled: 'The key is disabled: it cannot be used until it is enabled.',
 }

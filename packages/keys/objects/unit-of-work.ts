@@ -100,7 +100,10 @@ export class UnitOfWork {
    */
   create({ object, material, tags, chosenId: said }: NewObject): ManagedObject {
     if (!isChoosable(object.id))
-      throw failure('bad_request', `An identifier cannot begin with \`${aliasPrefix}\`: that is an alias.`)
+      throw failure(
+        'bad_request',
+        `An identifier must not begin with \`${aliasPrefix}\`, the prefix of aliases.`,
+      )
     const staged = this.#staged.get(object.id)
     // An object made and removed by this unit leaves no trace, also of its identifier.
     if (staged?.before !== undefined || staged?.after !== undefined) throw identifierTaken()
@@ -147,10 +150,7 @@ export class UnitOfWork {
       const former = await formerOwner(db, id)
       if (former === by) continue
       if (former !== undefined)
-        throw failure(
-          'conflict',
-          'This identifier was that of an object that is removed, and stays reserved for its owner.',
-        )
+        throw failure('conflict', 'This identifier of a removed object is reserved for its former owner.')
       if (!hasServiceForm(id)) {
         await requireRoomToChoose(db, by)
         continue
@@ -159,7 +159,7 @@ export class UnitOfWork {
       if (!(isMoved && (await isKnownUnused(db, id, this.#now))))
         throw failure(
           'bad_request',
-          'A client cannot choose a UUID of version 7, which the service gives: leave the identifier out, or choose another form.',
+          'UUIDs of version 7 are reserved for the service: omit the identifier, or choose another form.',
         )
     }
   }
@@ -188,7 +188,7 @@ export class UnitOfWork {
   entrust({ id }: { readonly id: string }, owner: string): void {
     const staged = this.#staged.get(id)
     if (staged?.before !== undefined || staged?.after === undefined)
-      throw new TypeError('only what is new can be given to another owner')
+      throw new TypeError('only new objects can be created for another owner')
     staged.after = { ...staged.after, owner }
   }
 
@@ -323,7 +323,7 @@ async function requireRoomToChoose(db: Database, owner: string): Promise<void> {
   if (await hasRoomToChoose(db, owner)) return
   throw failure(
     'conflict',
-    'Too many identifiers of removed objects are reserved for you: choose one of them, or leave the identifier out.',
+    'Too many identifiers of removed objects are reserved for you: choose one of them, or omit the identifier.',
   )
 }
 

@@ -38,7 +38,7 @@ export async function stageRotation(
   const made = await successors(newest, open, now)
   try {
     const [first, second] = made
-    if (first === undefined) throw failure('internal_error', 'no version was made')
+    if (first === undefined) throw failure('internal_error', 'no version was created')
     supersede(objects, key, newest, first.object.id, now)
     if (openKey !== undefined && open !== undefined && second !== undefined)
       supersede(objects, openKey, open, second.object.id, now)
@@ -84,16 +84,16 @@ function requireRotatable(key: ManagedObject, newest: ManagedObject, now: number
   if (isLaterVersion(key)) throw refuse(`This is a version: rotate its key, ${getChainId(key)}.`)
   const { type, form, algorithm, bits, curve, boundAlg } = newest
   const expected = isPublic ? type === 'PublicKey' : type === 'SymmetricKey' || type === 'PrivateKey'
-  if (!expected) throw refuse('Only symmetric keys, and pairs by their private key, are rotated.')
+  if (!expected) throw refuse('Only symmetric keys, and pairs by their private key, can be rotated.')
   const state = stateAt(newest, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
-    throw refuse(`The newest version is ${state}: there is nothing to go on from.`)
+    throw refuse(`The newest version is ${state}, so the key cannot be rotated.`)
   const kept = withheld(newest)
   if (kept !== undefined) throw refuse(withheldSentences[kept])
   if (form.wrapped === true || form.format !== undefined)
-    throw refuse('The key is kept as somebody else made it: replace it over KMIP (ReKey).')
+    throw refuse('The key is stored in a client-supplied form: replace it over KMIP (ReKey).')
   if (algorithm === undefined || bits === undefined || !isJoseKey({ algorithm, bits, curve, boundAlg }))
-    throw refuse('Keys of this algorithm are rotated over KMIP (ReKey).')
+    throw refuse('Rotate keys of this algorithm over KMIP (ReKey).')
   if (newest.generation + 1 >= maxVersions) throw refuse(`A key has at most ${maxVersions} versions.`)
 }
 

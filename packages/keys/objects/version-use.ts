@@ -35,7 +35,7 @@ export async function protectingVersion(keys: KeyReader, key: Key): Promise<Key>
   if (supersededAt !== undefined)
     throw failure(
       'crypto_failure',
-      `A newer version has replaced this one: it protects nothing new. Name the key ${getChainId(key.object)}.`,
+      `A newer version has replaced this one, which can no longer encrypt or sign: use the key ${getChainId(key.object)}.`,
     )
   return chainId === undefined ? key : processingVersion(keys, key)
 }
@@ -83,7 +83,7 @@ function within(first: Key | undefined, key: Key): Key {
 function tooOld(generation: number) {
   return failure(
     'crypto_failure',
-    `Version ${generation + 1} is older than min_decrypt_version of the key: it processes nothing any more.`,
+    `Version ${generation + 1} is older than min_decrypt_version of the key and can no longer be used.`,
   )
 }
 

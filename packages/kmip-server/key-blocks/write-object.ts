@@ -144,7 +144,7 @@ export function keyObject(
 export function objectWithoutValue(shape: StoredShape): StructureNode {
   const { objectType, keyFormat, compression } = shape
   if (keyFormat === undefined || !described.has(objectType))
-    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+    throw kmipFailure('KeyValueNotPresent', 'The service does not have the value of the key.')
   return objectAround(shape, { format: keyFormat, compression }, undefined, undefined)
 }
 

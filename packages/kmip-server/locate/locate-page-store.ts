@@ -1,4 +1,4 @@
-import { everybody, type ObjectRow, objectColumns } from '@warder/keys'
+import { allUsers, type ObjectRow, objectColumns } from '@warder/keys'
 import { type Query, query, type SqlValue } from '@warder/storage'
 import type { Condition } from './locate-condition-store.ts'
 
@@ -54,7 +54,7 @@ function listSources({ name, all }: Searcher, conditions: readonly Condition[]):
       {
         where: `o.id IN (SELECT g.object_id FROM object_grant g
           WHERE g.user_id IN (?, ?) AND g.operation = 'locate') AND o.owner <> ?`,
-        params: [name, everybody, name],
+        params: [name, allUsers, name],
       },
       conditions,
     ),

@@ -255,7 +255,7 @@ test('a renewal that is refused has a record with the reason, which the log has 
       ['kmip.ReKeyKeyPair', status, 0],
       failed,
     ])
-    const line = 'a certificate cannot be renewed; it is tried again'
+    const line = 'a certificate cannot be renewed; the renewal will be repeated'
     assert.deepEqual(lines(), [
       `${line} ${JSON.stringify({ object: one.id, detail: `${reason} ${detail}`, until })}`,
       `${line} ${JSON.stringify({ object: two.kid, detail: `${reason} ${detail}` })}`,
@@ -266,7 +266,7 @@ test('a renewal that is refused has a record with the reason, which the log has 
   refused(404, 'ObjectNotFound', 'DENIED')
   await change('grant', issuing.id, 'bob', 'getattributes')
   await renew()
-  refused(403, 'PermissionDenied', 'The caller has other rights on the object, not this one.')
+  refused(403, 'PermissionDenied', 'The caller has rights on the object, but not the required one.')
   await change('grant', issuing.id, 'bob', 'certify')
   const revoked = await kms.user('alice').post(`/v1/pki/certificates/${issuing.id}/revoke`, {})
   assert.equal(revoked.status, 200, revoked.text)

@@ -48,7 +48,7 @@ export async function stageRewrap(
   object: ManagedObject,
 ): Promise<Rewrapped | { readonly left: string }> {
   const material = await services.objects.material(object)
-  if (material === undefined) return { left: 'it has no value here' }
+  if (material === undefined) return { left: 'the service does not have its value' }
   try {
     return await moveBlock(services, object, toStoredBlock(material))
   } catch (error) {

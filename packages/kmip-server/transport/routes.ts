@@ -16,7 +16,7 @@ import type { KmipAnswerOptions, KmipEngine } from '../engine/types.ts'
 const maxMessageBytes = 64 * 1024 * 1024
 
 const errors = {
-  401: 'The caller is nobody that is known here.',
+  401: 'The caller is not authenticated.',
   413: 'The message is longer than 64 MiB.',
   415: 'The content type is not one of a KMIP message.',
 } as const

@@ -40,15 +40,13 @@ const maxRunning = 100
 
 const AskRequest = Type.Object({
   operation: Type.Enum([...askable], {
-    description: 'activate: the caller becomes an active crypto officer, as after a ceremony.',
+    description: 'activate: the caller becomes an active crypto officer, like after a ceremony.',
   }),
-  key: Type.Optional(
-    Type.String({ maxLength: 256, description: 'Of an operation on a key: destroy, export, grant.' }),
-  ),
+  key: Type.Optional(Type.String({ maxLength: 256, description: 'For destroy, export and grant: the key.' })),
   store: Type.Optional(
     Type.String({
       maxLength: 64,
-      description: 'Of stop_store and start_store: aws, google, microsoft or azure.',
+      description: 'For stop_store and start_store: aws, google, microsoft or azure.',
     }),
   ),
   region: Type.Optional(
@@ -61,18 +59,18 @@ const AskRequest = Type.Object({
     }),
   ),
   settings: Type.Optional(Settings),
-  user_id: Type.Optional(Type.String({ description: 'Of a grant: to whom.' })),
+  user_id: Type.Optional(Type.String({ description: 'For a grant: the user.' })),
   operation_types: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), { minItems: 1, maxItems: 64, description: 'Of a grant.' }),
   ),
   wrapping_key: Type.Optional(
     Type.String({
       maxLength: 256,
-      description: 'Of an export: the key that wraps the material, which leaves in no other form then.',
+      description: 'For an export: the only key that may wrap the material.',
     }),
   ),
   known: Type.Optional(
-    Type.Boolean({ description: 'Of a grant: true as with `/access/grant`: the user has to be known.' }),
+    Type.Boolean({ description: 'For a grant: true as in `/access/grant`, the user must be known.' }),
   ),
 })
 type Ask = Static<typeof AskRequest>
@@ -81,16 +79,16 @@ type Ask = Static<typeof AskRequest>
 export const ask = define({
   name: 'access.approvals.ask',
   route: post('/access/approvals'),
-  summary: 'Ask the crypto officers to approve an operation',
+  summary: 'Request the approval of the crypto officers for an operation',
   tag,
   access: signedIn,
   request: AskRequest,
   reply: Request,
   errors: {
-    403: 'The caller has not the right to do it.',
-    404: 'No such key, no such store.',
-    422: 'It takes no approval: do it.',
-    429: 'Too many requests of the caller are under way.',
+    403: 'The caller lacks the right for the operation.',
+    404: 'There is no such key or store.',
+    422: 'The operation requires no approval.',
+    429: 'The caller has too many open requests.',
   },
   async act({ body }, context) {
     const { db, seal, roles, clock } = context.services
@@ -104,7 +102,7 @@ export const ask = define({
       ? await requestOnKey(context, body, body.operation, requester)
       : await requestOnInstallation(context, body, body.operation, requester)
     if ((await runningRequests(db, requester, now)) >= maxRunning)
-      throw failure('rate_limited', `You have ${maxRunning} requests under way: withdraw some, or wait.`)
+      throw failure('rate_limited', `You have ${maxRunning} open requests: withdraw some, or wait.`)
     const wish: Wish = {
       id: newObjectId(now),
       operation: body.operation,
@@ -138,7 +136,7 @@ async function requestOnKey(
   operation: ApprovableOnObject,
   requester: string,
 ): Promise<About> {
-  if (body.key === undefined) throw failure('bad_request', `${operation} is on a key: key is missing.`)
+  if (body.key === undefined) throw failure('bad_request', `${operation} requires key.`)
   const { objects, about } = await buildRequest(context, { ...body, key: body.key }, requester)
   const { approvals } = context.services.roles
   const [object] = objects
@@ -176,13 +174,13 @@ async function requestOnInstallation(
   if (operation === 'activate') {
     await requireVoteCredential(db, roles.approvals, requirePrincipal(context), services.clock.now())
     if (roles.officers.requireCeremony) return { object: requester, version: 0 }
-    throw failure('crypto_failure', 'Officers are named by the settings alone: each of them is active.')
+    throw failure('crypto_failure', 'The settings alone name the officers, and all of them are active.')
   }
   if (!roles.approvals.takes(operation)) throw takesNone()
   if (operation === 'root_key') return { object: 'root_key', version: 0 }
   if (operation === 'restore_backup') return findHeldBackup(services)
   if (settings === undefined)
-    throw failure('bad_request', 'settings is missing: those that the service shall start with.')
+    throw failure('bad_request', 'settings is required: [roles] and [approvals] for the next start.')
   const governance = governanceIn(settings)
   return { object: digestOfGovernance(governance), version: 0, settings: governance }
 }
@@ -191,13 +189,13 @@ async function requestOnInstallation(
 async function findHeldBackup({ db, seal }: OfficerServices): Promise<About> {
   const hold = (await findHold(db, seal))?.value
   if (hold?.state !== 'held')
-    throw failure('crypto_failure', 'No restored backup waits for an approval here.')
+    throw failure('crypto_failure', 'No restored backup is waiting for an approval.')
   const { backup, madeAt, restoredAt } = hold
   return { object: backup, version: 0, restore: { madeAt, restoredAt } }
 }
 
 function takesNone(): Error {
-  return failure('crypto_failure', 'This takes no approval here: do it.')
+  return failure('crypto_failure', 'This operation requires no approval: send it directly.')
 }
 
 /**
@@ -222,10 +220,10 @@ async function buildRequest(
   if (body.operation === 'grant') {
     const { user_id, operation_types } = body
     if (user_id === undefined || operation_types === undefined)
-      throw failure('bad_request', 'A grant names user_id and operation_types.')
+      throw failure('bad_request', 'A grant requires user_id and operation_types.')
     const { user: named, rights, general } = readWanted({ user_id, operation_types }, requester)
     if (general.length > 0)
-      throw failure('bad_request', `${general.join(' and ')} is granted without an approval.`)
+      throw failure('bad_request', `${general.join(' and ')} can be granted without an approval.`)
     const { object } = await toGrant(services, id, requester, { user: named, rights })
     const user = body.known === true ? await requireGrantee(services, named) : named
     return { objects: [object], about: { user, rights } }

@@ -22,32 +22,32 @@ export const attempts = 10
 export const Request = Type.Object({
   id: Type.String(),
   hash: Type.String({
-    description: 'SHA-256 of exactly what is asked for: officers name it when they approve.',
+    description: 'SHA-256 of the request: officers send it when they decide.',
   }),
   operation: Type.Enum([...askable]),
   key: Type.String({
     description:
-      'The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup.',
+      'The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file.',
   }),
   settings: Type.Optional(Settings),
   user_id: Type.Optional(Type.String()),
   operation_types: Type.Optional(Type.Array(Type.String())),
   wrapping_key: Type.Optional(
     Type.String({
-      description: 'Of an export: the key that wraps the material. Absent: it leaves in any form.',
+      description: 'For an export: the key that must wrap the material. Absent: any form is permitted.',
     }),
   ),
-  uri_prefix: Type.Optional(Type.String({ description: 'For an access key: the path of its key store.' })),
+  uri_prefix: Type.Optional(Type.String({ description: 'For an access key: path of its key store.' })),
   region: Type.Optional(Type.String({ description: 'For an access key: its AWS region.' })),
   restore: Type.Optional(
     Type.Object(
       { made_at: Type.String(), restored_at: Type.String() },
-      { description: 'Of a restored backup.' },
+      { description: 'For a restored backup.' },
     ),
   ),
-  requester: Type.String({ description: 'A user; `.` is a start of the service.' }),
+  requester: Type.String({ description: 'A user; `.` means a start of the service.' }),
   state: Type.String({ description: 'open, approved, done, refused, withdrawn, void or expired.' }),
-  needed: Type.Integer({ description: 'Approvals that it takes.' }),
+  needed: Type.Integer({ description: 'Number of required approvals.' }),
   approved_by: Type.Array(Type.String()),
   refused_by: Type.Array(Type.String()),
   created_at: Type.String(),

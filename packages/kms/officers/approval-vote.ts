@@ -33,18 +33,18 @@ import { attempts, type Context, notifyOfficers, PathId, Request, tag, visible }
 import { define } from './services.ts'
 
 const VoteRequest = Type.Object({
-  hash: Type.String({ description: 'Hash of the request as the officer has read it.' }),
+  hash: Type.String({ description: 'Hash of the request that the officer has read.' }),
 })
 const voteErrors = {
-  403: 'Not a crypto officer, or the own request.',
+  403: 'The caller is not a crypto officer, or it is a request of the caller.',
   404: 'No such request.',
-  409: 'The hash is another one, the officer has decided before, or the request is over.',
+  409: 'The hash differs, the officer has already decided, or the request is closed.',
 }
 
 export const approve = define({
   name: 'access.approvals.approve',
   route: post('/access/approvals/{id}/approve'),
-  summary: 'Approve a request; the last approval that it takes carries it out',
+  summary: 'Approve a request; the last required approval executes it',
   tag,
   access: signedIn,
   pathParameters: PathId,
@@ -75,7 +75,7 @@ async function requireActivated({ services }: Context, user: string): Promise<vo
   if (await requiresActivation(db, user, setAt, clock.now()))
     throw failure(
       'forbidden',
-      'Your activation was ended by another, or an administrator has set your credential since: you decide after a ceremony.',
+      'Another officer ended your activation, or an administrator set your credential since: you can decide again after a ceremony.',
     )
 }
 
@@ -95,13 +95,14 @@ async function decide(
     const request = await visible(context, id)
     const { wish } = request
     const now = clock.now()
-    if (wish.requester === user) throw failure('forbidden', 'Nobody decides about an own request.')
-    if (hash !== hashRequest(wish)) throw failure('conflict', 'The request is another one: read it again.')
-    if (request.state !== 'open') throw failure('conflict', `The request is over: ${request.state}.`)
-    if (wish.until <= now) throw failure('conflict', 'The request has expired: it has to be asked for again.')
+    if (wish.requester === user) throw failure('forbidden', 'You cannot decide on your own request.')
+    if (hash !== hashRequest(wish))
+      throw failure('conflict', 'The hash does not match the request: read the request again.')
+    if (request.state !== 'open') throw failure('conflict', `The request is closed: ${request.state}.`)
+    if (wish.until <= now) throw failure('conflict', 'The request has expired: send it again.')
     const before = await votesOn(db, seal, id)
     if (before.some((vote) => vote.user === user))
-      throw failure('conflict', 'You decided about this request before.')
+      throw failure('conflict', 'You have already decided on this request.')
     const vote: Vote = { user, approves, hash, at: now, method }
     const outcome = await carryOutRequest(context, request, [...before, vote])
     await context
@@ -190,6 +191,6 @@ async function switchOperation(
 }
 
 function readRights({ rights = [] }: Wish) {
-  const { rights: read } = readWanted({ user_id: 'anybody', operation_types: [...rights] }, '')
+  const { rights: read } = readWanted({ user_id: 'user', operation_types: [...rights] }, '')
   return read
 }

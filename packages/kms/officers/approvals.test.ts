@@ -256,7 +256,7 @@ test('approvals of officers who left the settings do not count, and sealed votes
 
 test('a start with approvals and too few officers is refused', async () => {
   const few = { ...config, 'roles.crypto_officer_users': ['ann', 'ben'] }
-  await assert.rejects(startKms({ config: few }), /approvals\.operations takes at least 3 users/)
+  await assert.rejects(startKms({ config: few }), /approvals\.operations requires at least 3 users/)
 })
 
 for (const engine of await bothEngines()) {

@@ -16,7 +16,7 @@ const Page = Type.Object({
 const list = define({
   name: 'access.approvals.list',
   route: get('/access/approvals'),
-  summary: 'Requests for approval: all for officers, the own ones for everybody else',
+  summary: 'Requests for approval: officers see all, other users their own',
   tag,
   access: signedIn,
   queryParameters: Page,
@@ -53,15 +53,19 @@ const withdraw = define({
   access: signedIn,
   pathParameters: PathId,
   reply: Request,
-  errors: { 403: 'Not the own request.', 404: 'No such request.', 409: 'The request is over.' },
+  errors: {
+    403: 'The request belongs to another user.',
+    404: 'No such request.',
+    409: 'The request is closed.',
+  },
   async act({ path }, context) {
     const { seal, db } = context.services
     await retryOnGuard(attempts, async () => {
       const request = await visible(context, path.id)
       if (request.wish.requester !== requirePrincipal(context).name)
-        throw failure('forbidden', 'Only the requester withdraws it.')
+        throw failure('forbidden', 'Only the requester can withdraw it.')
       if (request.state !== 'open' && request.state !== 'approved')
-        throw failure('conflict', `The request is over: ${request.state}.`)
+        throw failure('conflict', `The request is closed: ${request.state}.`)
       await context.commit([stateChange(seal, request, 'withdrawn')])
     })
     const done = await findRequest(db, seal, path.id)

@@ -391,7 +391,7 @@ test('m officers colluding with one who was revoked or blocked reach no quorum, 
   assert.deepEqual([second.json.state, second.json.approved_by], ['open', ['cid']])
   const refused = await vote('ann', after)
   assert.equal(refused.status, 403)
-  assert.match(refused.json.description, /activation was ended/)
+  assert.match(refused.json.description, /ended your activation/)
   // A new ceremony, and it counts again.
   const again = await begin(kms, 'cid')
   await give(kms, again, 'ann')

@@ -35,7 +35,7 @@ function requireListed(context: Context): string {
   const { officers } = context.services.roles
   if (!officers.listed.has(name)) throw failure('forbidden')
   if (!officers.requireCeremony)
-    throw failure('crypto_failure', 'Officers are named by the settings alone: there is no ceremony.')
+    throw failure('crypto_failure', 'The settings alone name the officers: ceremonies are not used.')
   return name
 }
 
@@ -43,7 +43,7 @@ function requireListed(context: Context): string {
 export const status = define({
   name: 'access.officers.status',
   route: get('/access/crypto_officer/status'),
-  summary: 'Who is a crypto officer',
+  summary: 'List the crypto officers',
   tag,
   access: signedIn,
   reply: Type.Object({
@@ -82,19 +82,23 @@ export const latest = define({
   access: signedIn,
   reply: Type.Object({
     id: Type.String(),
-    threshold: Type.Integer({ description: 'Officers whose shares it takes.' }),
+    threshold: Type.Integer({ description: 'Number of officers whose shares are required.' }),
     officers: Type.Array(Type.Object({ user: Type.String(), share_id: Type.String() })),
     created_by: Type.String(),
     active_until: Type.Union([Type.String(), Type.Null()], {
-      description: 'When the activation of the caller ends.',
+      description: 'Time at which the activation of the caller ends.',
     }),
   }),
-  errors: { 403: 'Not a crypto officer.', 404: 'There was no ceremony.', 422: 'There are no ceremonies.' },
+  errors: {
+    403: 'Not a crypto officer.',
+    404: 'There has been no ceremony.',
+    422: 'Ceremonies are not used.',
+  },
   async act(_input, context) {
     const caller = requireListed(context)
     const { db, seal, officers } = ceremonyServices(context)
     const ceremony = await latestCeremony(db, seal)
-    if (ceremony === undefined) throw failure('not_found', 'There was no ceremony yet.')
+    if (ceremony === undefined) throw failure('not_found', 'There has been no ceremony yet.')
     const activation = await runningActivation(db, seal, caller, context.services.clock.now())
     return {
       id: ceremony.id,
@@ -115,7 +119,7 @@ export const begin = define({
   access: signedIn,
   request: Type.Object({
     everybody: Type.Optional(
-      Type.Boolean({ description: 'true: it takes the shares of all officers; default: of a quorum.' }),
+      Type.Boolean({ description: 'true: requires the shares of all officers. Default: of a quorum.' }),
     ),
   }),
   bodyOptional: true,
@@ -123,7 +127,7 @@ export const begin = define({
     id: Type.String(),
     share_id: Type.String({ description: "The caller's own share." }),
   }),
-  errors: { 403: 'Not a crypto officer.', 422: 'There are no ceremonies.' },
+  errors: { 403: 'Not a crypto officer.', 422: 'Ceremonies are not used.' },
   async act({ body }, context) {
     const caller = requireListed(context)
     const { services } = context
@@ -149,7 +153,7 @@ export const begin = define({
 export const activate = define({
   name: 'access.officers.activate',
   route: post('/access/crypto_officer/ceremony/activate'),
-  summary: 'Become an active crypto officer by the shares of the others',
+  summary: 'Become an active crypto officer with the shares of other officers',
   tag,
   access: signedIn,
   request: Type.Object({
@@ -158,9 +162,9 @@ export const activate = define({
   bodyLimit: 64 * 1024,
   reply: Type.Object({ success: Type.String() }),
   errors: {
-    403: 'Not a crypto officer, or the shares are not those of a ceremony.',
-    409: 'The caller was activated by this ceremony before.',
-    422: 'There are no ceremonies.',
+    403: 'The caller is not a crypto officer, or the shares are not from a ceremony.',
+    409: 'This ceremony already activated the caller.',
+    422: 'Ceremonies are not used.',
   },
   async act({ body }, context) {
     const caller = requireListed(context)
@@ -184,7 +188,7 @@ export const activate = define({
       })
       await context.commit(changes).catch((error: unknown) => {
         if (error instanceof UniqueViolation)
-          throw failure('conflict', 'This ceremony activated you before: begin a new one.')
+          throw failure('conflict', 'This ceremony already activated you: begin a new one.')
         throw error
       })
     } finally {
@@ -209,10 +213,10 @@ async function requirePermittedShare(
     try {
       return await ceremonyShares.read(object, objects, clock.now())
     } catch (cause) {
-      throw failure('forbidden', `${id} is no share that can be used.`, { cause })
+      throw failure('forbidden', `${id} is not a usable share.`, { cause })
     }
   }
-  throw failure('forbidden', `${id} is no share that you may get: its officer has to grant you get on it.`)
+  throw failure('forbidden', `You have no right get on the share ${id}: its officer must grant it.`)
 }
 
 /** `POST /access/crypto_officer/disable`: an officer steps down, or an officer ends the activation of another. */
@@ -230,7 +234,7 @@ export const disable = define({
   errors: {
     403: 'Not a crypto officer.',
     404: 'The officer is not active.',
-    422: 'There are no ceremonies.',
+    422: 'Ceremonies are not used.',
   },
   async act({ body }, context) {
     const caller = requireListed(context)
@@ -244,7 +248,7 @@ export const disable = define({
       throw failure('not_found', target === caller ? 'You are not active.' : `${target} is not active.`)
     const taken = target === caller ? [] : await sharesTakenBack(context, caller, target, now)
     await context.commit([endActivationsChange(target, caller, now), ...taken])
-    return { success: `${target} is no active crypto officer any more` }
+    return { success: `${target} is no longer an active crypto officer` }
   },
 })
 

@@ -45,7 +45,7 @@ async function refusesStart(start: () => Promise<AsyncDisposable>, message?: str
   const started = async () => {
     await using _started = await start()
   }
-  await assert.rejects(started, /takes the approval of 3/, message)
+  await assert.rejects(started, /requires the approval of 3/, message)
 }
 
 /** Requires that a decision is refused because the credential waits. */
@@ -297,7 +297,7 @@ test('officers whose credential was set take no step of a ceremony while it wait
   const fresh = await begin('ann')
   for (const number of [2, 3]) await done(give(fresh, number, 'ann'))
   const pending = await done(ask(kms, 'ben', { operation: 'activate' }))
-  assert.match((await vote(kms, 'ann', pending)).text, /you decide after a ceremony/)
+  assert.match((await vote(kms, 'ann', pending)).text, /you can decide again after a ceremony/)
   await done(activate('ann', fresh, [1, 2, 3]))
   assert.deepEqual((await done(vote(kms, 'ann', pending))).approved_by, ['ann'])
 })
@@ -333,7 +333,7 @@ test('where a ceremony is required, officers who never were activated vote after
   const request = await done(ask(kms, 'ben', { operation: 'activate' }))
   await done(vote(kms, 'ann', request))
   for (const officer of ['ann', 'cid']) await set(officer)
-  assert.match((await vote(kms, 'cid', request)).text, /you decide after a ceremony/)
+  assert.match((await vote(kms, 'cid', request)).text, /you can decide again after a ceremony/)
   const { approved_by } = await done(vote(kms, 'dan', request))
   assert.deepEqual(approved_by, ['dan'])
 })

@@ -90,7 +90,7 @@ function governance(users: readonly string[], operations = config['approvals.ope
   })
 }
 
-test('a start with other officers takes the approval of those before, for exactly these, once', async () => {
+test('a start with other officers requires the approval of those before, for exactly these, once', async () => {
   await using kms = await startKms({ config })
   const { db, seal } = kms.environment
   const startWith = (more: object) => startKms({ config: { ...config, ...more }, db, seal })
@@ -100,16 +100,16 @@ test('a start with other officers takes the approval of those before, for exactl
     /approval of 3 of these crypto officers: ann, ben, cid, dan, eva.*warder officers ask settings/,
   )
   // Nor are the approvals switched off, or the quorum lowered.
-  await assert.rejects(startWith({ 'approvals.operations': [] }), /takes the approval of 3/)
-  await assert.rejects(startWith({ 'roles.ceremony_quorum': 2 }), /takes the approval of 3/)
+  await assert.rejects(startWith({ 'approvals.operations': [] }), /requires the approval of 3/)
+  await assert.rejects(startWith({ 'roles.ceremony_quorum': 2 }), /requires the approval of 3/)
 
   const wanted = ['ann', 'ben', 'cid', 'dan', 'fay']
   const request = await asked(kms, { operation: 'settings', settings: governance(wanted) })
   assert.deepEqual(request.settings.crypto_officer_users, wanted)
   assert.equal(await approve(kms, request, ['ann', 'ben']), 'open')
-  await assert.rejects(startWith({ 'roles.crypto_officer_users': wanted }), /takes the approval/)
+  await assert.rejects(startWith({ 'roles.crypto_officer_users': wanted }), /requires the approval/)
   assert.equal(await approve(kms, request, ['cid']), 'approved')
-  await assert.rejects(startWith({ 'roles.crypto_officer_users': others }), /takes the approval/)
+  await assert.rejects(startWith({ 'roles.crypto_officer_users': others }), /requires the approval/)
   {
     // In another order they are the same officers.
     await using later = await startWith({ 'roles.crypto_officer_users': [...wanted].reverse() })
@@ -151,15 +151,15 @@ test('another root key takes its approval, once', async () => {
   await using kms = await startKms({ config })
   const { db, seal } = kms.environment
   const ask = () => rootKeyApproval({ db, seal, now: Date.now() })
-  await assert.rejects(ask(), /another root key takes the approval of 3/)
+  await assert.rejects(ask(), /another root key requires the approval of 3/)
   const request = await asked(kms, { operation: 'root_key' })
   assert.equal(await approve(kms, request, ['ann', 'ben']), 'open')
-  await assert.rejects(ask(), /takes the approval/)
+  await assert.rejects(ask(), /requires the approval/)
   assert.equal(await approve(kms, request, ['dan']), 'approved')
   const used = await ask()
   assert.ok(used)
   await db.commit([used])
-  await assert.rejects(ask(), /takes the approval/)
+  await assert.rejects(ask(), /requires the approval/)
   await using free = await startKms()
   const parts = { db: free.environment.db, seal: free.environment.seal, now: Date.now() }
   assert.equal(await rootKeyApproval(parts), undefined)

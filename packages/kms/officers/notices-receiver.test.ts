@@ -80,7 +80,7 @@ function sender(place: string, url: string): { readonly notices: Notices; givenU
   const waiting: (() => void)[] = []
   let count = 0
   const write = (_: object, message: string): void => {
-    if (!message.includes('given up')) return
+    if (!message.includes('abandoned')) return
     count += 1
     waiting.shift()?.()
   }

@@ -63,7 +63,7 @@ test('a receiver that is away or refuses is tried three times, and the notices k
     sent.map(({ body }) => JSON.parse(body).event),
     ['one', 'one', 'one', 'two', 'two'],
   )
-  assert.ok(lines.some((line) => line.includes('given up')))
+  assert.ok(lines.some((line) => line.includes('abandoned')))
 })
 
 test('more notices than wait are dropped with a line in the log', async () => {

@@ -45,9 +45,9 @@ export function createNotices(options: NoticesOptions): Notices {
     try {
       const { status } = await outbound.post(url, Buffer.from(body), { headers })
       if (status < 300) return true
-      log.info({ status }, 'a notice was not taken')
+      log.info({ status }, 'a notification was not accepted')
     } catch (error) {
-      log.info({ detail: String(error) }, 'a notice could not be sent')
+      log.info({ detail: String(error) }, 'a notification could not be sent')
     }
     return false
   }
@@ -60,13 +60,19 @@ export function createNotices(options: NoticesOptions): Notices {
       })
       if (await send(body)) return
     }
-    log.warn({ setting: 'approvals.webhook_url' }, 'a notice was given up: the audit log has what it said')
+    log.warn(
+      { setting: 'approvals.webhook_url' },
+      'a notification was abandoned; the audit log contains its content',
+    )
   }
 
   return {
     tell(event, about) {
       if (waiting >= maxWaiting) {
-        log.warn({ setting: 'approvals.webhook_url' }, 'a notice was dropped: too many wait')
+        log.warn(
+          { setting: 'approvals.webhook_url' },
+          'a notification was dropped because too many are waiting',
+        )
         return
       }
       waiting += 1

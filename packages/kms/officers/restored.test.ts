@@ -92,7 +92,7 @@ for (const engine of await bothEngines()) {
       )
       await assert.rejects(
         start({ config: { 'approvals.operations': [] } }),
-        /differ from those of the backup/,
+        /differ from those of the restored backup/,
       )
 
       assert.equal((await vote(near, 'ann', request)).json.state, 'open')

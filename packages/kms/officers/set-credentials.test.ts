@@ -189,7 +189,7 @@ test('shares that were given before approvals.vote_with was set activate nobody'
   })
   const refused = await strict.user('ann').post('/access/crypto_officer/ceremony/activate', { share_ids })
   assert.equal(refused.status, 403)
-  assert.match(refused.text, /vote_with was changed since the ceremony was begun/)
+  assert.match(refused.text, /vote_with was changed after the ceremony began/)
   await using other = await startKms({
     config: { ...ceremonies, 'approvals.vote_with': ['tls_auth'] },
     db,

@@ -19,7 +19,7 @@ export const Settings = Type.Object(
     vote_with: Type.Optional(Texts),
     credential_wait: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000 })),
   },
-  { description: 'Of settings: all of [roles] and [approvals] that the service shall start with.' },
+  { description: 'For settings: all of [roles] and [approvals] for the next start.' },
 )
 
 export function governanceIn(settings: Static<typeof Settings>): Governance {

@@ -21,14 +21,16 @@ const AuthoritySummary = Type.Object({
   subject: Type.String({ description: 'RFC 4514' }),
   not_before: Type.String(),
   not_after: Type.String(),
-  path_length: Type.Optional(Type.Integer({ description: 'Authorities that may follow below it.' })),
+  path_length: Type.Optional(
+    Type.Integer({ description: 'Maximum number of authorities below it in a path.' }),
+  ),
   profiles: Type.Optional(Type.Array(Type.String())),
   max_days: Type.Optional(Type.Integer()),
 })
 
 export const SignsCrl = Type.Boolean({
   description:
-    'false: the key usage of its certificate lacks cRLSign, so no revocation list is signed or served (RFC 5280 §6.3.3); use OCSP.',
+    'false: the key usage of its certificate lacks cRLSign, so no revocation list is published (RFC 5280 §6.3.3); use OCSP.',
 })
 
 function summary(authority: StoredAuthority): Static<typeof AuthoritySummary> {
@@ -88,7 +90,7 @@ export const getAuthority = define({
   reply: Type.Object({
     ...AuthoritySummary.properties,
     certificate: Type.String({ description: 'PEM' }),
-    chain: Type.String({ description: 'The certificates above it, the next one first, PEM.' }),
+    chain: Type.String({ description: 'The chain up to the root, nearest issuer first, PEM.' }),
     crl: Type.Optional(
       Type.Object({ number: Type.Integer(), this_update: Type.String(), next_update: Type.String() }),
     ),
@@ -96,7 +98,7 @@ export const getAuthority = define({
     crl_url: Type.Optional(Type.String()),
     ocsp_url: Type.Optional(Type.String()),
   }),
-  errors: { 403: 'No right to read it.', 404: 'No such authority.' },
+  errors: { 403: 'The caller has no right to read it.', 404: 'No such authority.' },
   async act(_input, context) {
     const { services } = context
     const authority = await requireAuthority(services, access.resolved(context))

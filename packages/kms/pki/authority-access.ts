@@ -29,6 +29,7 @@ export async function requireAuthority(
   { key }: Resolved<string>,
 ): Promise<StoredAuthority> {
   const found = await findAuthority(db, key.object.id)
-  if (found === undefined) throw failure('not_found', 'The certificate is not one of an authority here.')
+  if (found === undefined)
+    throw failure('not_found', 'The certificate is not that of an authority of this service.')
   return found
 }

@@ -3,7 +3,7 @@ import type { IncomingRequest } from '@warder/server'
 /** Query parameters at the addresses that certificates name. */
 export const fromVerifiers = {
   names: 'any',
-  because: 'Programs that verify certificates make the request, often through a cache.',
+  because: 'Programs that verify certificates send this request, often through a cache.',
 } as const
 
 /** Facts for caches about a reply. Times in Unix milliseconds. */

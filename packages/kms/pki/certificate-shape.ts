@@ -11,7 +11,7 @@ export type CertificateState = (typeof states)[number]
 export const StateMember = Type.Enum([...states])
 
 const common = {
-  id: Type.Optional(Type.String({ description: 'Of the object that holds it.' })),
+  id: Type.Optional(Type.String({ description: 'Id of the object.' })),
   serial: Type.String({ description: 'Hexadecimal.' }),
   subject: Type.String({ description: 'RFC 4514' }),
   state: StateMember,
@@ -29,7 +29,7 @@ const common = {
 export const ListedCertificate = Type.Object({
   ...common,
   replaced_by: Type.Optional(
-    Type.String({ description: 'The certificate that stands in its place, if that was not revoked.' }),
+    Type.String({ description: 'The certificate that replaced it, if that is not revoked.' }),
   ),
 })
 
@@ -39,7 +39,7 @@ export const CertificateDescription = Type.Object({
   issuer: Type.Optional(Type.String()),
   names: Type.Optional(Type.Array(Type.String())),
   fingerprint: Type.Optional(Type.String({ description: 'SHA-256, hexadecimal.' })),
-  certificate: Type.Optional(Type.String({ description: 'PEM; absent where the object is gone.' })),
+  certificate: Type.Optional(Type.String({ description: 'PEM; absent if the object was removed.' })),
 })
 
 /** A certificate past its validity is expired, unless it was revoked. */

@@ -38,7 +38,7 @@ const AuthorityRequest = Type.Object({
   alg: Type.Optional(AlgMember),
   bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
   kid: Type.Optional(
-    Type.String({ maxLength: 256, description: 'A private key that is here, in place of a new one.' }),
+    Type.String({ maxLength: 256, description: 'An existing private key, instead of a new one.' }),
   ),
   days: Type.Optional(DaysMember),
   issuer: Type.Optional(
@@ -48,7 +48,11 @@ const AuthorityRequest = Type.Object({
     }),
   ),
   path_length: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 32, description: 'Authorities that may follow below it.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 32,
+      description: 'Maximum number of authorities below it in a path.',
+    }),
   ),
   permitted_names: Type.Optional(ConstraintsMember),
   excluded_names: Type.Optional(ConstraintsMember),
@@ -56,31 +60,38 @@ const AuthorityRequest = Type.Object({
     Type.String({
       maxLength: 200_000,
       description:
-        'For an import: its certificate and those above it, PEM; or it alone, DER in base64. Requires kid or key.',
+        'For an import: its certificate and chain, PEM; or only the certificate, DER in base64. Requires kid or key.',
     }),
   ),
   key: Type.Optional(
     Type.Object(KeyRequest.properties, {
       description:
-        'For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored together or not at all.',
+        'For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored in one commit.',
     }),
   ),
   profiles: Type.Optional(ProfilesMember),
   max_days: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 36_500, description: 'Longest validity of what it issues.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 36_500,
+      description: 'Maximum validity of the certificates that it issues.',
+    }),
   ),
 })
 type AuthorityRequest = Static<typeof AuthorityRequest>
 
 const AuthorityReply = Type.Object({
-  id: Type.String({ description: 'Of its certificate: the issuer_id of its revocation list.' }),
+  id: Type.String({ description: 'Identifies its revocation list in /public/certificates.' }),
   kid: Type.String(),
   certificate: Type.String({ description: 'PEM' }),
-  chain: Type.String({ description: 'The certificates above it, the next one first, PEM; empty of a root.' }),
+  chain: Type.String({
+    description: 'The chain up to the root, nearest issuer first, PEM; empty for a root.',
+  }),
   signs_crl: SignsCrl,
   crl_url: Type.Optional(
     Type.String({
-      description: 'In certificates that it issues; absent while the service knows no address of its own.',
+      description:
+        'Address in the certificates that it issues; absent while the service does not know its own address.',
     }),
   ),
   ocsp_url: Type.Optional(Type.String()),
@@ -94,7 +105,7 @@ const attempts = 3
 export const createAuthority = define({
   name: 'pki.authorities.create',
   route: post('/v1/pki/authorities'),
-  summary: 'Make a certificate authority, or import one',
+  summary: 'Create or import a certificate authority',
   description:
     'With `issuer` the certificate is signed by that authority, which takes the right certify on it. With `certificate` and `kid` an authority is imported; a request for an outside authority is made by POST /v1/pki/requests.',
   tag: 'PKI',
@@ -104,7 +115,7 @@ export const createAuthority = define({
   errors: {
     403: 'The caller may not create objects, or certify with the issuer or the key.',
     404: 'No such issuer or key.',
-    422: 'The key cannot sign certificates, or the issuer may not issue now.',
+    422: 'The key cannot sign certificates, or the issuer cannot issue at present.',
   },
   async act({ body }, context) {
     const { services } = context
@@ -148,7 +159,7 @@ function stageIssued(
   now: number,
 ): Promise<StoredAuthority> {
   if (body.key !== undefined && body.certificate === undefined)
-    throw failure('bad_request', 'key: is for an import, with the certificate of the authority.')
+    throw failure('bad_request', 'key: is only for an import, together with certificate.')
   if (body.certificate !== undefined) return importAuthority(body, context, objects, now)
   return body.issuer === undefined
     ? root(body, context, objects, now)
@@ -271,7 +282,7 @@ async function importAuthority(
     'excluded_names',
   ] as const)
     if (body[name] !== undefined)
-      throw failure('bad_request', `${name}: is said by the certificate; leave it out.`)
+      throw failure('bad_request', `${name}: is determined by the certificate; omit it.`)
   const owner = requirePrincipal(context).name
   const [der = Buffer.alloc(0), ...given] = certificatesIn(certificate)
   const chain = buildChain(der, given, now)
@@ -280,7 +291,7 @@ async function importAuthority(
       ? await pairFor(context, objects, { kid }, 'authority')
       : await importPair(key, context, objects, now)
   if (!exportSpki(pair.privateKey).equals(parseCertificate(der).spki))
-    throw failure('bad_request', `${key === undefined ? 'kid' : 'key'}: is not the key of the certificate.`)
+    throw failure('bad_request', `${key === undefined ? 'kid' : 'key'}: does not belong to the certificate.`)
   const settings = readSettings(body)
   const made = await stageAuthority(context.services, objects, { ...pair, der, chain, settings, owner }, now)
   await linkToCertificate(context.services, objects, pair, { id: made.id, der: made.certificate, owner })
@@ -298,7 +309,7 @@ async function importPair(
   if (!('kind' in made) || made.kind !== 'private' || half === undefined)
     throw failure('bad_request', 'key: is not a private key.')
   const privateKey = await objects.key(half.id)
-  if (privateKey === undefined) throw failure('internal_error', 'the imported key is not there')
+  if (privateKey === undefined) throw failure('internal_error', 'the imported key was not found')
   return { privateKey, publicKey: undefined }
 }
 
@@ -307,17 +318,17 @@ function buildChain(der: Buffer, given: readonly Buffer[], now: number): readonl
   const { subject, issuer } = parseCertificate(der)
   const selfIssued = Buffer.from(subject).equals(issuer)
   if (!selfIssued && given.length === 0)
-    throw failure('bad_request', 'certificate: put the certificates above it behind it, up to the root.')
+    throw failure('bad_request', 'certificate: must be followed by its chain up to the root.')
   const top = given.at(-1)
   const anchors = selfIssued || top === undefined ? [der] : [top]
   const question = { certificate: der, anchors, others: given, at: now, uses: ['keyCertSign'] as const }
   const { validity, reason, path } = validatePath(question)
   if (validity !== 'Valid')
-    throw failure('bad_request', `certificate: ${reason ?? 'there is no valid path to the last one.'}`)
+    throw failure('bad_request', `certificate: ${reason ?? 'has no valid path to the last one.'}`)
   return path.slice(1)
 }
 
 function requireSubject({ subject }: AuthorityRequest): Buffer {
-  if (subject === undefined) throw failure('bad_request', 'subject: is required, like CN=Root, O=Acme.')
+  if (subject === undefined) throw failure('bad_request', 'subject: is required, such as CN=Root, O=Acme.')
   return parseSubject(subject)
 }

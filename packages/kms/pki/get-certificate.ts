@@ -46,14 +46,14 @@ function parseWeight(parameters: readonly string[]): number {
 export const getCertificate = define({
   name: 'pki.certificates.get',
   route: get('/v1/pki/certificates/{id}'),
-  summary: 'One certificate: JSON, PEM, DER, or with those above it, as the header Accept asks',
+  summary: 'Get a certificate as JSON, PEM, DER or with its chain, by the header Accept',
   description:
     'Accept: application/json, application/x-pem-file, application/pkix-cert, or application/pem-certificate-chain.',
   tag: 'PKI',
   access,
   pathParameters: Type.Object({ id: Type.String() }),
   reply: CertificateDescription,
-  errors: { 403: 'No right to read it.', 404: 'No such certificate.' },
+  errors: { 403: 'The caller has no right to read it.', 404: 'No such certificate.' },
   async act(_input, context) {
     const { services, request } = context
     const found = access.resolved(context)
@@ -72,7 +72,7 @@ export const getCertificate = define({
 })
 
 function noCertificate() {
-  return failure('not_found', 'The certificate itself is not kept here any more.')
+  return failure('not_found', 'The service no longer has the certificate itself.')
 }
 
 /** DER of the issuer certificates above it, as far as a local authority has them. */

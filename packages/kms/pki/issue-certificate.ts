@@ -41,7 +41,7 @@ const IssueBody = Type.Object({
   public_key: Type.Optional(
     Type.String({ maxLength: 65_536, description: 'SubjectPublicKeyInfo, PEM; or DER in base64' }),
   ),
-  kid: Type.Optional(Type.String({ maxLength: 256, description: 'A key that is here.' })),
+  kid: Type.Optional(Type.String({ maxLength: 256, description: 'An existing key.' })),
   alg: Type.Optional(AlgMember),
   bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
   subject: Type.Optional(SubjectMember),
@@ -55,8 +55,8 @@ export const IssueReply = Type.Object({
   id: Type.String(),
   serial: Type.String({ description: 'Hexadecimal.' }),
   certificate: Type.String({ description: 'PEM' }),
-  chain: Type.String({ description: 'The authority and those above it, PEM.' }),
-  kid: Type.Optional(Type.String({ description: 'The private key, where it is here.' })),
+  chain: Type.String({ description: 'The authority and its chain, PEM.' }),
+  kid: Type.Optional(Type.String({ description: 'The private key, if it is in this service.' })),
 })
 
 const defaultDays = 90
@@ -67,18 +67,18 @@ const attempts = 3
 export const issueCertificate = define({
   name: 'pki.certificates.issue',
   route: post('/v1/pki/authorities/{id}/certificates'),
-  summary: 'Issue a certificate: for a request, a public key, a key that is here, or a new one',
+  summary: 'Issue a certificate for a request, a public key, an existing key, or a new one',
   description:
-    'Exactly one of csr, public_key, kid and alg says whose key is certified. Subject and names are those of the request unless others are given. The certificate belongs to the caller.',
+    'Exactly one of csr, public_key, kid and alg determines the key. Subject and names come from the request unless others are given. The certificate belongs to the caller.',
   tag: 'PKI',
   access: withCreate(right),
   pathParameters: Type.Object({ id: Type.String() }),
   request: IssueBody,
   reply: IssueReply,
   errors: {
-    403: 'No right to certify, or to create objects.',
+    403: 'The caller has no right to certify, or to create objects.',
     404: 'No such authority.',
-    422: 'The authority may not issue now, or the algorithm is not supported.',
+    422: 'The authority cannot issue at present, or the algorithm is not supported.',
   },
   async act({ body }, context) {
     const stored = await requireAuthority(context.services, right.resolved(context))
@@ -176,7 +176,7 @@ async function readRequested(
   const { services } = context
   const given = sources.filter((name) => body[name] !== undefined)
   if (given.length !== 1)
-    throw failure('bad_request', 'Exactly one of csr, public_key, kid and alg says whose key is certified.')
+    throw failure('bad_request', 'Exactly one of csr, public_key, kid and alg is required.')
   const { csr, public_key: publicKey } = body
   const profile = profileNames[body.profile ?? 'server']
   if (csr !== undefined) {

@@ -15,14 +15,14 @@ const defaultListed = 100
 const maxScanned = 10_000
 
 const Query = Type.Object({
-  after: Type.Optional(Type.String({ maxLength: 200, description: 'X-Next-After of the page before.' })),
+  after: Type.Optional(Type.String({ maxLength: 200, description: 'X-Next-After of the previous page.' })),
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 100.' })),
   state: Type.Optional(StateMember),
   subject: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 256,
-      description: 'Text within the subject, upper and lower case alike.',
+      description: 'Substring of the subject, case-insensitive.',
     }),
   ),
   expires_before: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339' })),
@@ -33,15 +33,15 @@ type Query = Static<typeof Query>
 export const listCertificates = define({
   name: 'pki.certificates.list',
   route: get('/v1/pki/authorities/{id}/certificates'),
-  summary: 'What an authority issued, in the order of its end, in pages',
-  description: 'A page with a filter may hold fewer entries than its limit, or none.',
+  summary: 'Certificates of an authority, ordered by expiry, in pages',
+  description: 'A page with a filter may have fewer entries than its limit, or none.',
   tag: 'PKI',
   access,
   pathParameters: Type.Object({ id: Type.String() }),
   queryParameters: Query,
   paged: true,
   reply: Type.Array(ListedCertificate),
-  errors: { 403: 'No right to read it.', 404: 'No such authority.' },
+  errors: { 403: 'The caller has no right to read it.', 404: 'No such authority.' },
   async act({ query }, context) {
     const { services } = context
     const { id } = await requireAuthority(services, access.resolved(context))
@@ -90,6 +90,6 @@ function parseCursor(text: string | undefined) {
   if (text === undefined) return { notAfter: -1, id: '' }
   const [, notAfter, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,150})$/.exec(text) ?? []
   if (notAfter === undefined || id === undefined)
-    throw failure('bad_request', 'after is not what X-Next-After of a page was.')
+    throw failure('bad_request', 'after must be X-Next-After of a page.')
   return { notAfter: Number(notAfter), id }
 }

@@ -28,7 +28,7 @@ export const ProfileMember = Type.Enum([...askedProfiles])
 export const ProfilesMember = Type.Array(Type.Enum([...grantedProfiles]), {
   minItems: 1,
   maxItems: 16,
-  description: 'Kinds of certificates that it issues; absent: all.',
+  description: 'Profiles of certificates that it issues; absent: all.',
 })
 
 export function profileWord(profile: string): string {
@@ -40,7 +40,7 @@ export const DaysMember = Type.Integer({ minimum: 1, maximum: 36_500 })
 export const NamesMember = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), {
   maxItems: 100,
   description:
-    'DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are.',
+    'DNS names, IP addresses, mailboxes and URIs, with or without the prefix `DNS:`, `IP:`, `email:` or `URI:`.',
 })
 export const ConstraintsMember = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), {
   maxItems: 100,
@@ -48,7 +48,7 @@ export const ConstraintsMember = Type.Array(Type.String({ minLength: 1, maxLengt
 })
 export const AlgMember = Type.String({
   maxLength: 64,
-  description: `${algorithmNames('signature').join(', ')}; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM.`,
+  description: `${algorithmNames('signature').join(', ')}; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). For an authority all except RSASSA-PSS and ML-KEM.`,
 })
 
 /** DER of the name. @throws Failure bad_request */

@@ -14,7 +14,7 @@ const common = {
   foreignParameters: fromVerifiers,
   replyContentType: contentType,
   description:
-    'RFC 6960, RFC 5019, RFC 8954. Errors of OCSP are replies with status 200, as the standard has it: malformedRequest, unauthorized for certificates of other issuers, tryLater.',
+    'RFC 6960, RFC 5019, RFC 8954. OCSP errors are replies with status 200, as the standard requires: malformedRequest, unauthorized for certificates of other issuers, tryLater.',
 } as const
 
 /** `GET /ocsp/{request}`: base64 of the request, its characters escaped or not. */

@@ -55,7 +55,7 @@ export async function pairFor(
 ): Promise<CertifiedPair> {
   if (wish.kid !== undefined) return findNamedPair(context, wish)
   const { alg, bits } = wish
-  if (alg === undefined) throw failure('bad_request', 'alg: is required, or kid of a key that is here.')
+  if (alg === undefined) throw failure('bad_request', 'alg: is required, or kid of an existing key.')
   return newPair(context, objects, { alg, bits }, use)
 }
 
@@ -64,7 +64,7 @@ async function findNamedPair(
   { kid = '', alg, bits }: KeyWish,
 ): Promise<CertifiedPair> {
   if (alg !== undefined || bits !== undefined)
-    throw failure('bad_request', 'kid: names a key that is there; leave alg and bits out.')
+    throw failure('bad_request', 'kid: names an existing key; omit alg and bits.')
   const privateKey = await requirePermittedKey(
     context.services,
     requirePrincipal(context),
@@ -96,10 +96,10 @@ async function newPair(
     ? undefined
     : ((await quantumSafePair(services, wish)) ?? (await josePair(services, wish)))
   if (wanted === undefined)
-    throw failure('unsupported_algorithm', `'${alg.slice(0, 64)}' does not sign certificates here.`)
+    throw failure('unsupported_algorithm', `'${alg.slice(0, 64)}' is not supported for signing certificates.`)
   const [secret, open] = await stageNew(objects, services, wish, wanted)
   const privateKey = secret === undefined ? undefined : await objects.key(secret.id)
-  if (privateKey === undefined) throw failure('internal_error', 'the new key is not there')
+  if (privateKey === undefined) throw failure('internal_error', 'the new key was not found')
   return { privateKey, publicKey: open?.id }
 }
 
@@ -136,8 +136,8 @@ async function quantumSafePair(
   const bits = quantumSafeBits(wish.alg)
   if (bits === undefined) return undefined
   if (wish.bits !== undefined)
-    throw failure('bad_request', 'bits: is for RSA keys; the algorithm tells the size of others.')
-  if (fips) throw failure('unsupported_algorithm', `'${wish.alg}' is not made in FIPS mode.`)
+    throw failure('bad_request', 'bits: is only for RSA keys; other algorithms determine the size.')
+  if (fips) throw failure('unsupported_algorithm', `'${wish.alg}' is not available in FIPS mode.`)
   const { algorithm } = toStoredKeyKind({ algorithm: wish.alg.replaceAll('-', '_') as AlgorithmName })
   requirePermitted(policy, keyFacts({ algorithm, bits }))
   return newQuantumSafePair(wish)
@@ -153,7 +153,7 @@ async function josePair(
   const crv = 'curve' in row ? row.curve : undefined
   const spec = toKeySpec({ kty: row.kty, alg, crv, bits }, policy)
   const made = await generateKey(spec)
-  if (!('private' in made)) throw failure('internal_error', 'a signing key is a pair')
+  if (!('private' in made)) throw failure('internal_error', 'a signing key must be a pair')
   requirePermitted(policy, keyFacts(made.private))
   return newKeyObjects({ owner, boundAlg: spec.alg, now }, [
     { material: made.private, usageMask: privateMask, tags: [] },

@@ -23,9 +23,9 @@ export function certificatesIn(text: string): readonly Buffer[] {
   const single = derInBase64(text)
   if (single !== undefined) return [single]
   const found = [...text.matchAll(block)].filter(([, label]) => label === 'CERTIFICATE')
-  if (found.length === 0) throw failure('bad_request', 'certificate: it holds no certificate in PEM.')
+  if (found.length === 0) throw failure('bad_request', 'certificate: contains no certificate in PEM.')
   if (found.length > maxCertificates)
-    throw failure('bad_request', `certificate: it holds more than ${maxCertificates} certificates.`)
+    throw failure('bad_request', `certificate: contains more than ${maxCertificates} certificates.`)
   return found.map(([, , body = '']) => Buffer.from(body, 'base64'))
 }
 
@@ -35,6 +35,6 @@ export function publicKeyIn(text: string): Buffer {
   if (single !== undefined) return single
   const [found] = [...text.matchAll(block)].filter(([, label]) => label === 'PUBLIC KEY')
   if (found === undefined)
-    throw failure('bad_request', 'public_key: it is no public key in PEM (BEGIN PUBLIC KEY).')
+    throw failure('bad_request', 'public_key: must be a public key in PEM (BEGIN PUBLIC KEY).')
   return Buffer.from(found[2] ?? '', 'base64')
 }

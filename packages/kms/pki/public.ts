@@ -7,7 +7,7 @@ import { freshHeaders, fromVerifiers, isUnchanged } from './caching.ts'
 import { define, type PkiServices } from './services.ts'
 
 const IssuerId = Type.Object({
-  issuer_id: Type.String({ description: 'Of the certificate of the authority.' }),
+  issuer_id: Type.String({ description: 'Id of the certificate of the authority.' }),
 })
 
 const crlType = 'application/pkix-crl'
@@ -22,7 +22,7 @@ export const crl = define({
   name: 'pki.crl',
   route: get('/public/certificates/{issuer_id}/crl'),
   summary: 'Certificate revocation list of an authority, DER',
-  description: 'RFC 5280 §5. The list is signed beforehand: after a revocation, and before its nextUpdate.',
+  description: 'RFC 5280 §5. The list is signed in advance: after a revocation, and before its nextUpdate.',
   tag: 'PKI',
   access: publicAccess,
   audited: false,
@@ -45,7 +45,7 @@ async function noList({ published }: PkiServices, id: string): Promise<never> {
     'not_found',
     (await published.signsNoCrl(id))
       ? 'The certificate of this authority does not permit it to sign revocation lists (keyUsage without cRLSign, RFC 5280 §6.3.3): use OCSP.'
-      : 'There is no revocation list of such an authority.',
+      : 'There is no such authority, or it has no revocation list.',
   )
 }
 

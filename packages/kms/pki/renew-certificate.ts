@@ -29,7 +29,7 @@ const access = certificateRight('rekey', 'certificate')
 export const renewCertificate = define({
   name: 'pki.certificates.renew',
   route: post('/v1/pki/certificates/{id}/renew'),
-  summary: 'Issue a certificate like this one, by the same authority, for the same key',
+  summary: 'Renew a certificate: same authority, same key, same content',
   description:
     'Requires the right rekey on the certificate and certify on the authority. The previous certificate stays valid until it expires; revoke it once it is replaced. Without days the new certificate is valid for as long as the previous one.',
   tag: 'PKI',
@@ -45,10 +45,10 @@ export const renewCertificate = define({
   bodyOptional: true,
   reply: IssueReply,
   errors: {
-    403: 'No right to replace the certificate, to certify, or to create objects.',
+    403: 'The caller has no right to replace the certificate, to certify, or to create objects.',
     404: 'No such certificate.',
     409: 'It was revoked.',
-    422: 'The authority may not issue now.',
+    422: 'The authority cannot issue at present.',
   },
   act: ({ body }, context) => withPkiFailures(() => renewOne(context, body?.days)),
 })
@@ -59,12 +59,9 @@ async function renewOne(context: OperationContext<PkiServices>, days: number | u
   const { services } = context
   const { id, object, der, issued } = access.resolved(context)
   if (issued === undefined || object === undefined || der === undefined)
-    throw failure(
-      'bad_request',
-      'No authority of here has issued this certificate: it is renewed where it was issued.',
-    )
+    throw failure('bad_request', 'This certificate was not issued by this service: renew it at its issuer.')
   if (issued.revokedAt !== undefined)
-    throw failure('conflict', 'The certificate was revoked: issue another one.')
+    throw failure('conflict', 'The certificate is revoked: issue another one.')
   const stored = await findAuthority(services.db, issued.authorityId)
   if (stored === undefined) throw keyNotFound()
   const now = services.clock.now()

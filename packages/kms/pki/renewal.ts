@@ -27,7 +27,7 @@ const path = '/v1/pki/certificates/{id}/renewal'
 const IdPath = Type.Object({ id: Type.String() })
 
 const RenewalRequest = Type.Object({
-  automatic: Type.Boolean({ description: 'Whether it is renewed before it ends.' }),
+  automatic: Type.Boolean({ description: 'Whether it is renewed automatically before it expires.' }),
   new_key: Type.Optional(
     Type.Boolean({
       description:
@@ -38,7 +38,7 @@ const RenewalRequest = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 36_500,
-      description: 'Days after it was made or renewed. Default: at two thirds of its life.',
+      description: 'Days after its creation or last renewal. Default: two thirds of its validity.',
     }),
   ),
 })
@@ -60,10 +60,7 @@ interface Renewable {
 async function renewable(objects: UnitOfWork, { object, issued }: FoundCertificate): Promise<Renewable> {
   const certificate = object === undefined ? undefined : await objects.read(object.id)
   if (issued === undefined || certificate === undefined)
-    throw failure(
-      'bad_request',
-      'No authority of here has issued this certificate: it is renewed where it was issued.',
-    )
+    throw failure('bad_request', 'This certificate was not issued by this service: renew it at its issuer.')
   const id = asObjectId(findLinkTarget(certificate, 'PrivateKeyLink') ?? '')
   const key = id === undefined ? undefined : await objects.read(id)
   return { certificate, key: key?.owner === certificate.owner ? key : undefined }
@@ -87,12 +84,12 @@ const readAccess = certificateRight('getattributes')
 const getRenewal = define({
   name: 'pki.certificates.renewal.get',
   route: get(path),
-  summary: 'Whether and when a certificate is renewed by itself',
+  summary: 'Get the automatic renewal of a certificate',
   tag: 'PKI',
   access: readAccess,
   pathParameters: IdPath,
   reply: RenewalReply,
-  errors: { 403: 'No right to read it.', 404: 'No such certificate.' },
+  errors: { 403: 'The caller has no right to read it.', 404: 'No such certificate.' },
   async act(_input, context) {
     const { services } = context
     const objects = new UnitOfWork(services, services.clock.now())
@@ -110,18 +107,18 @@ const setAccess = certificateRight('setattribute', 'certificate')
 const setRenewal = define({
   name: 'pki.certificates.renewal.set',
   route: put(path),
-  summary: 'Have a certificate renewed by itself, or no more',
+  summary: 'Set the automatic renewal of a certificate',
   description:
-    'By the same authority, in the name of the owner, who needs the right certify on it. With new_key the right setattribute on the private key is needed, too.',
+    'The same authority renews it in the name of the owner, who needs the right certify on it. new_key also requires the right setattribute on the private key.',
   tag: 'PKI',
   access: setAccess,
   pathParameters: IdPath,
   request: RenewalRequest,
   reply: RenewalReply,
   errors: {
-    403: 'No right to set attributes.',
+    403: 'The caller has no right to set attributes.',
     404: 'No such certificate.',
-    409: 'It was revoked or replaced already, or changed by others at the same time.',
+    409: 'It is already revoked or replaced, or was changed concurrently.',
   },
   act({ body }, context) {
     context.audit({ details: body })
@@ -136,11 +133,11 @@ async function changeRenewal(context: Context, found: FoundCertificate, wish: St
   try {
     const { certificate, key } = await renewable(objects, found)
     if (automatic && found.issued !== undefined && toStatus(found.issued) === 'revoked')
-      throw failure('conflict', 'The certificate was revoked: it is not renewed. Issue another one.')
+      throw failure('conflict', 'The certificate is revoked and cannot be renewed: issue another one.')
     if (automatic && findLinkTarget(certificate, 'ReplacementObjectLink') !== undefined)
-      throw failure('conflict', 'The certificate was replaced already: say it of the one in its place.')
+      throw failure('conflict', 'The certificate was already replaced: use its replacement.')
     if (newKey && key?.type !== 'PrivateKey')
-      throw failure('bad_request', 'The private key of the certificate is not here: leave new_key out.')
+      throw failure('bad_request', 'The private key of the certificate is not in this service: omit new_key.')
     const set = (object: ManagedObject, on: boolean) => {
       const everySeconds = on && days !== undefined ? days * day : undefined
       objects.update(object, withRenewal(object, { automatic: on, everySeconds }))

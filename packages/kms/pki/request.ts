@@ -13,7 +13,7 @@ const CertificateRequest = Type.Object({
   alg: Type.Optional(AlgMember),
   bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
   kid: Type.Optional(
-    Type.String({ maxLength: 256, description: 'A private key that is here, in place of a new one.' }),
+    Type.String({ maxLength: 256, description: 'An existing private key, instead of a new one.' }),
   ),
   names: Type.Optional(NamesMember),
 })
@@ -22,9 +22,8 @@ const CertificateRequest = Type.Object({
 export const createRequest = define({
   name: 'pki.requests.create',
   route: post('/v1/pki/requests'),
-  summary: 'Make a request (PKCS#10) for the certificate of an authority, to be signed by an outside one',
-  description:
-    'The certificate that comes back is imported by POST /v1/pki/authorities, with the kid that is answered here.',
+  summary: 'Create a request (PKCS#10) for a certificate of an authority, signed by an external one',
+  description: 'Import the issued certificate with POST /v1/pki/authorities and the returned kid.',
   tag: 'PKI',
   access: createAccess<PkiServices>(),
   request: CertificateRequest,

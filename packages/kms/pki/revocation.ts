@@ -30,11 +30,11 @@ const common = {
 const RevokeBody = Type.Object({
   reason: Type.Optional(
     Type.Enum(Object.keys(revocationReasons) as RevocationReason[], {
-      description: 'RFC 5280 §5.3.1; absent: unspecified. certificateHold can be taken back by release.',
+      description: 'RFC 5280 §5.3.1; absent: unspecified. Only certificateHold can be lifted, by release.',
     }),
   ),
   invalidity_date: Type.Optional(
-    Type.String({ maxLength: 40, description: 'Since when the key was not to be trusted.' }),
+    Type.String({ maxLength: 40, description: 'Time since which the key is not trusted.' }),
   ),
 })
 
@@ -43,11 +43,15 @@ export const revokeCertificate = define({
   ...common,
   name: 'pki.certificates.revoke',
   route: post('/v1/pki/certificates/{id}/revoke'),
-  summary: 'Take a certificate back',
-  description: 'Relying parties see it by OCSP at once, and on the revocation list within seconds.',
+  summary: 'Revoke a certificate',
+  description: 'OCSP shows it at once, the revocation list within seconds.',
   request: RevokeBody,
   bodyOptional: true,
-  errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It was revoked already.' },
+  errors: {
+    403: 'The caller has no right to revoke it.',
+    404: 'No such certificate.',
+    409: 'It is already revoked.',
+  },
   act: ({ body }, context) => {
     const wanted = readRevocation(body)
     return changeRevocation(context, 'either', wanted.reason, (objects, issued, { object, der }, now) =>
@@ -61,12 +65,12 @@ export const releaseCertificate = define({
   ...common,
   name: 'pki.certificates.release',
   route: post('/v1/pki/certificates/{id}/release'),
-  summary: 'Give a certificate back that is on hold',
+  summary: 'Release a certificate from hold',
   description:
     'Requires the right revoke on the issuing authority: the holder of the certificate cannot lift the hold.',
   access: releaseAccess,
   errors: {
-    403: 'No right to revoke on the authority.',
+    403: 'The caller has no right revoke on the authority.',
     404: 'No such certificate.',
     409: 'It is not on hold.',
   },
@@ -97,7 +101,7 @@ async function changeRevocation(
     if (issued === undefined)
       throw failure(
         'bad_request',
-        'No authority of here has issued this certificate: whoever did can revoke it. Its object is ended by KMIP Revoke.',
+        'This certificate was not issued by this service: only its issuer can revoke it. KMIP Revoke deactivates its object.',
       )
     context.audit({
       details: { authority: issued.authorityId, subject: issued.subject, reason: what },

@@ -32,14 +32,14 @@ export const abeMembers = {
   access_structure: Type.Optional(
     Type.Record(Type.String(), Type.Array(Type.String()), {
       description:
-        'ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too.',
+        'ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute adds post-quantum protection.',
     }),
   ),
   master: Type.Optional(
-    Type.String({ description: 'ABE, a user key: its master key. Takes the right derivekey on it.' }),
+    Type.String({ description: 'ABE, a user key: its master key. Requires the right derivekey on it.' }),
   ),
   policy: Type.Optional(
-    Type.String({ description: 'ABE, a user key: what it reads, `Team::Blue && Level::High`.' }),
+    Type.String({ description: 'ABE, a user key: its policy, such as `Team::Blue && Level::High`.' }),
   ),
 } as const
 
@@ -59,7 +59,7 @@ export async function createAbeKey(
   context: OperationContext<RestServices>,
 ) {
   if (body.alg !== undefined && body.alg !== abe)
-    throw failure('bad_request', 'alg: a key of kty ABE has the alg ABE.')
+    throw failure('bad_request', 'alg: must be ABE for kty ABE.')
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
   const { access_structure: structure, master, policy } = body
   if (structure !== undefined && master === undefined && policy === undefined)
@@ -68,7 +68,7 @@ export async function createAbeKey(
     return inFailures(retryOnGuard(attempts, () => createUser(master, policy, wanted, context)))
   throw failure(
     'bad_request',
-    'A master key needs access_structure alone; a user key needs master and policy.',
+    'A master key requires only access_structure; a user key requires master and policy.',
   )
 }
 

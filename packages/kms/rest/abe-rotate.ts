@@ -26,8 +26,10 @@ const Names = Type.Array(Type.String())
 
 /** One action on an attribute-based master key. */
 export const AbeRotation = Type.Object({
-  RekeyAccessPolicy: Type.Optional(Type.String({ description: 'Renews the rights of this policy.' })),
-  PruneAccessPolicy: Type.Optional(Type.String({ description: 'Forgets their former secrets.' })),
+  RekeyAccessPolicy: Type.Optional(
+    Type.String({ description: 'Renews the secrets of the rights in this policy.' }),
+  ),
+  PruneAccessPolicy: Type.Optional(Type.String({ description: 'Removes their former secrets.' })),
   AddAttribute: Type.Optional(
     Type.Array(Type.Array(Type.Union([Type.String(), Type.Null()])), {
       description:
@@ -44,7 +46,9 @@ export const AbeRotationReply = Type.Object({
   kid_public: Type.String(),
   digest: PublicDigest,
   refreshed: Names,
-  not_refreshed: Type.Array(Type.String(), { description: 'User keys that the master key does not know.' }),
+  not_refreshed: Type.Array(Type.String(), {
+    description: 'User keys that do not belong to the master key.',
+  }),
 })
 
 /** Changes a master key, its public key and its user keys, in one commit. @throws Failure */

@@ -42,20 +42,20 @@ export const getStructure = define({
         kid: Type.String(),
         owner: Type.String(),
         state: Type.String(),
-        policy: Type.Optional(Type.String({ description: 'What it was made for.' })),
+        policy: Type.Optional(Type.String({ description: 'Policy with which it was created.' })),
         reads: Type.Array(Type.String(), {
-          description: 'Attributes for each of which alone something may be encrypted that it opens.',
+          description: 'Attributes such that the key decrypts data that is encrypted for each of them alone.',
         }),
         opens: Type.Optional(
-          Type.Boolean({ description: 'Whether it opens what is encrypted for `policy`.' }),
+          Type.Boolean({ description: 'Whether it decrypts data that is encrypted for `policy`.' }),
         ),
       }),
     ),
   }),
   errors: {
-    403: 'No right to read attributes of both keys.',
+    403: 'The caller has no right to read the attributes of both keys.',
     404: 'No such key.',
-    422: 'The key is no master key.',
+    422: 'The key is not a master key.',
   },
   async act(_input, context) {
     const { key, request } = reading.resolved(context)

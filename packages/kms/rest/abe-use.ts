@@ -26,7 +26,7 @@ const tagBytes = 16
 /** @throws failure('unsupported_algorithm') for what the policy does not permit, or another `enc` than A256GCM */
 export function requireAbePermitted(enc: string, policy: AlgorithmPolicy): void {
   requirePermitted(policy, keyFacts({ algorithm: abeAlgorithm }))
-  if (enc !== abeEncryption) throw failure('unsupported_algorithm', `enc: with ABE it is ${abeEncryption}.`)
+  if (enc !== abeEncryption) throw failure('unsupported_algorithm', `enc: must be ${abeEncryption} for ABE.`)
 }
 
 /**

@@ -18,7 +18,7 @@ import { define, type RestServices } from './services.ts'
 const maxListed = 1000
 
 const Page = Type.Object({
-  after: Type.Optional(Type.String({ maxLength: 256, description: 'Last id of the page before.' })),
+  after: Type.Optional(Type.String({ maxLength: 256, description: 'Last id of the previous page.' })),
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 1000.' })),
 })
 
@@ -108,12 +108,12 @@ const listAccess = keyRight<RestServices, string>('authorize', {
 const list = define({
   name: 'access.list',
   route: get('/access/list/{object_id}'),
-  summary: 'Who was granted what on an object',
+  summary: 'Grants on an object',
   tag: 'Access',
   access: listAccess,
   pathParameters: Type.Object({ object_id: Type.String() }),
   reply: Type.Array(Type.Object({ user_id: Type.String(), operations: Type.Array(Type.String()) })),
-  errors: { 403: 'Only the owner, an officer, or who was granted Authorize.', 404: 'No such object.' },
+  errors: { 403: 'Only the owner, an officer, or a user with the right Authorize.', 404: 'No such object.' },
   async act(_input, context) {
     const { object } = listAccess.resolved(context).key
     const grants = await grantsOn(context.services.db, getChainId(object))

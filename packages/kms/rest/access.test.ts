@@ -437,7 +437,7 @@ test('a grant to an unknown name is done and said; with `known` it is refused, a
   // Nothing is looked up for who may not grant.
   assert.equal((await give('nobody', strict, known.user('mallory'))).status, 404)
   assert.deepEqual(asked, [])
-  assert.match((await give('nobody', strict)).json.description, /Nobody of the name nobody is known/)
+  assert.match((await give('nobody', strict)).json.description, /The user nobody is not known/)
   assert.equal((await give('app:cd', strict)).status, 400)
   assert.deepEqual(await list(), [])
   assert.deepEqual(await told('ci', strict), [200, 'app:ci', true])

@@ -39,9 +39,9 @@ const attempts = 10
 const maxTextLength = 1024
 
 const AliasReply = Type.Object({
-  alias: Type.String({ description: 'As its owner writes it.' }),
-  full_alias: Type.String({ description: 'As everybody else writes it.' }),
-  kid: Type.String({ description: 'The key that it stands for.' }),
+  alias: Type.String({ description: 'Form for its owner.' }),
+  full_alias: Type.String({ description: 'Form for other users.' }),
+  kid: Type.String({ description: 'The key of the alias.' }),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
   changed_at: Type.String(),
 })
@@ -81,16 +81,16 @@ async function ownAlias({ services }: Context, wanted: AliasName): Promise<Alias
 const create = define({
   name: 'crypto.aliases.create',
   route: post(path),
-  summary: 'Give a key a name of your own',
+  summary: 'Create an alias for a key',
   description:
-    'An alias is its owner’s: `alias/invoices` means the one of whoever asks, `alias/invoices@alice` that of alice. It gives no right.',
+    'An alias belongs to its owner: `alias/invoices` means the alias of the caller, `alias/invoices@alice` the alias of alice. It grants no right.',
   tag,
   access: signedIn,
   request: Type.Object({ alias: Named, kid: Kid }),
   reply: AliasReply,
   errors: {
     404: 'No such key, or the caller has no right on it.',
-    409: 'The caller has an alias of this name, or as many as one user may have.',
+    409: 'The caller already has an alias of this name, or the maximum number of aliases.',
   },
   async act({ body }, context) {
     const { db, clock } = context.services
@@ -98,7 +98,7 @@ const create = define({
     const wanted = readOwnAlias(body.alias, caller)
     const alias = ownForm(wanted)
     if ((await countAliases(db, caller)) >= maxAliases)
-      throw failure('conflict', `You have ${maxAliases} aliases, which is as many as one user may have.`)
+      throw failure('conflict', `You have the maximum number of aliases (${maxAliases}).`)
     // Objects of clients of KMIP could be called so before there were aliases: one text never means both.
     for (const text of [alias, fullForm(wanted)]) {
       const id = asObjectId(text)
@@ -113,7 +113,7 @@ const create = define({
         await context.commit([requirePresent(object.id), ...aliasCreation(db, wanted, object.id, now)])
       } catch (error) {
         if (!(error instanceof UniqueViolation)) throw error
-        throw failure('conflict', `You have an alias \`${alias}\` already: move it, or delete it first.`)
+        throw failure('conflict', `You already have an alias \`${alias}\`: move it, or delete it first.`)
       }
       return formatAlias({ ...wanted, keyId: object.id, createdAt: now, changedAt: now, version: 0 })
     })
@@ -127,9 +127,9 @@ const list = define({
   tag,
   access: signedIn,
   queryParameters: Type.Object({
-    kid: Type.Optional(Type.String({ description: 'Only those that stand for this key.' })),
+    kid: Type.Optional(Type.String({ description: 'Only aliases of this key.' })),
     after: Type.Optional(
-      Type.String({ maxLength: maxTextLength, description: 'Last alias of the page before.' }),
+      Type.String({ maxLength: maxTextLength, description: 'Last alias of the previous page.' }),
     ),
   }),
   paged: true,
@@ -150,7 +150,7 @@ const list = define({
 const read = define({
   name: 'crypto.aliases.get',
   route: get(`${path}/{alias}`),
-  summary: 'What an alias stands for: one of the caller’s own, or of a key on which the caller has a right',
+  summary: 'Get an alias of the caller, or of a key on which the caller has a right',
   tag,
   access: signedIn,
   pathParameters: AliasPath,
@@ -176,20 +176,18 @@ const read = define({
 const move = define({
   name: 'crypto.aliases.move',
   route: put(`${path}/{alias}`),
-  summary: 'Let an alias stand for another key, from one moment to the next',
+  summary: 'Move an alias to another key, atomically',
   tag,
   access: signedIn,
   pathParameters: AliasPath,
   request: Type.Object({
     kid: Kid,
-    from: Type.Optional(
-      Type.String({ description: 'The key that it has to stand for now; another one is 409.' }),
-    ),
+    from: Type.Optional(Type.String({ description: 'The expected current key; another one is 409.' })),
   }),
   reply: AliasReply,
   errors: {
     404: 'No such alias, or no such key.',
-    409: 'It stands for another key than `from`, or was changed by others at the same time.',
+    409: 'Its current key is not `from`, or it was changed concurrently.',
   },
   async act({ body, path: { alias } }, context) {
     const { db, clock } = context.services
@@ -200,7 +198,7 @@ const move = define({
       const object = await findTarget(context, body.kid)
       context.audit({ object: object.id, details: { from: before.keyId } })
       if (body.from !== undefined && body.from !== before.keyId)
-        throw failure('conflict', `\`${ownForm(wanted)}\` stands for ${before.keyId} now.`)
+        throw failure('conflict', `The current key of \`${ownForm(wanted)}\` is ${before.keyId}.`)
       const now = clock.now()
       await context.commit([requirePresent(object.id), ...aliasMove(db, before, object.id, now)])
       return formatAlias({ ...before, keyId: object.id, changedAt: now })
@@ -211,12 +209,12 @@ const move = define({
 const remove = define({
   name: 'crypto.aliases.delete',
   route: del(`${path}/{alias}`),
-  summary: 'Take an alias away; the key stays',
+  summary: 'Delete an alias; the key stays',
   tag,
   access: signedIn,
   pathParameters: AliasPath,
   status: 204,
-  errors: { 404: 'No such alias.', 409: 'Changed by others at the same time.' },
+  errors: { 404: 'No such alias.', 409: 'Changed concurrently by another request.' },
   async act({ path: { alias } }, context) {
     const { db } = context.services
     const wanted = readOwnAlias(alias, requirePrincipal(context).name)

@@ -38,13 +38,13 @@ async function formatAccessKey(row: AccessKeyRow, services: RestServices) {
 }
 
 const common = { tag: 'External key stores', access: externalAccess }
-const forbidden = 'The caller does not look after external key stores.'
+const forbidden = 'The caller does not manage external key stores.'
 
 const list = define({
   ...common,
   name: 'external.aws.keys.list',
   route: get(path),
-  summary: 'Access keys that AWS KMS may sign with, without their secrets',
+  summary: 'Access keys of AWS KMS, without their secrets',
   reply: Type.Array(Type.Object(members)),
   errors: { 403: forbidden },
   act: async (_input, { services }) =>
@@ -100,9 +100,9 @@ const create = define({
   ...common,
   name: 'external.aws.keys.create',
   route: post(path),
-  summary: 'Make an access key for AWS KMS',
+  summary: 'Create an access key for AWS KMS',
   description:
-    'Its secret is in this reply and nowhere else in clear. Two at a time are the way of a rotation: make the new one, give it to AWS KMS, delete the old one when it is not used any more.',
+    'Only this reply contains its secret in clear. To rotate: create a new one, enter it at AWS KMS, and delete the old one when it is no longer used.',
   request: Type.Object({
     region: Type.String({ maxLength: 64, description: 'AWS region of the key store.' }),
     uri_prefix: Type.Optional(
@@ -111,7 +111,7 @@ const create = define({
   }),
   reply: Type.Object({ ...members, secret: Type.String({ description: 'RawSecretAccessKey' }) }),
   errors: {
-    403: `${forbidden} Or the access key could use keys that the caller may not use, or requires an approval.`,
+    403: `${forbidden} Or the access key would permit uses that the caller has no right to, or it requires an approval.`,
     409: 'The maximum number of access keys exists already.',
   },
   async act({ body }, context) {
@@ -121,7 +121,7 @@ const create = define({
     if (problem !== undefined) throw failure('bad_request', `${problem}.`)
     const store = storeAt(uri_prefix, services)
     if ((await listAccessKeys(services.db)).length >= maxAccessKeys)
-      throw failure('conflict', `There are ${maxAccessKeys} access keys: delete one that is not used.`)
+      throw failure('conflict', `There are ${maxAccessKeys} access keys, the maximum: delete an unused one.`)
     const created_by = requirePrincipal(context).name
     const approved = await requireMayMake(services, created_by, store, region)
     const { id, secret } = newAccessKey()
@@ -136,11 +136,11 @@ const remove = define({
   ...common,
   name: 'external.aws.keys.delete',
   route: del(`${path}/{id}`),
-  summary: 'Take an access key away: what it signs is refused from the next request on',
+  summary: 'Delete an access key: its requests are rejected from then on',
   pathParameters: Type.Object({ id: Type.String({ maxLength: 64 }) }),
   status: 204,
   errors: {
-    403: `${forbidden} Or it is the last one, and cutting the store off takes approvals.`,
+    403: `${forbidden} Or it is the last one, and stopping the store requires approval.`,
     404: 'No such access key.',
   },
   async act({ path: { id } }, context) {

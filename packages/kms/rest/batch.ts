@@ -23,7 +23,7 @@ const BatchRequest = Type.Object({
   operations: Type.Array(
     Type.Object(
       { op: Type.String({ description: 'encrypt, decrypt, sign, verify, mac, rewrap or datakey' }) },
-      { additionalProperties: true, description: 'Has the members of the operation itself.' },
+      { additionalProperties: true, description: 'Has the members of that operation.' },
     ),
     { maxItems: maxBatchItems },
   ),
@@ -68,8 +68,7 @@ export function batchOperation(
     context: OperationContext<RestServices>,
   ): Promise<unknown> {
     const verb = table.get(item.op)
-    if (verb === undefined)
-      throw failure('bad_request', 'Invalid operation: op is not one that a batch can hold.')
+    if (verb === undefined) throw failure('bad_request', 'Invalid operation: op is not supported in a batch.')
     verb.check(item)
     const input: OperationInput = { path: noParameters, query: noParameters, body: item }
     const { operation } = verb

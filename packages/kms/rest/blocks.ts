@@ -18,11 +18,11 @@ import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
 
 const Named = Type.String({
-  description: 'A user, as `GET /me` says it; `app:` and its entity for a machine.',
+  description: 'A user name as in `GET /me`; `app:` and the entity for a machine.',
 })
 const Done = Type.Object({ success: Type.String() })
 const pageSize = 1000
-const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
+const errors = { 403: 'Only crypto officers, or the default user if no officers are configured.' }
 
 /** The name in the form in which it is compared. @throws failure('bad_request') for what no credential can be */
 function readUser(text: string): string {
@@ -39,15 +39,17 @@ function readUser(text: string): string {
 const block = define({
   name: 'access.block',
   route: post('/access/block'),
-  summary: 'Refuse every request of a user, whatever credential it brings',
+  summary: 'Block a user: all requests are rejected, with any credential',
   tag: 'Access',
   access: governor,
   request: Type.Object({
     user_id: Named,
-    reason: Type.Optional(Type.String({ maxLength: 1024, description: 'For the list and the audit log.' })),
+    reason: Type.Optional(
+      Type.String({ maxLength: 1024, description: 'Reason, for the list and the audit log.' }),
+    ),
   }),
   reply: Done,
-  errors: { ...errors, 409: 'As many users are blocked as may be.' },
+  errors: { ...errors, 409: 'The maximum number of users is blocked.' },
   async act({ body }, context) {
     const { db, clock, roles } = context.services
     const user = readUser(body.user_id)
@@ -58,7 +60,7 @@ const block = define({
     if (isStoreItself(user) && roles.approvals.takes('stop_store'))
       throw approvalNeeded('stop_store', roles.officers)
     if ((await countBlocks(db)) >= maxBlocks)
-      throw failure('conflict', `${maxBlocks} users are blocked already: unblock those who are gone.`)
+      throw failure('conflict', `${maxBlocks} users are blocked, the maximum: unblock former users.`)
     await context.commit(blockChanges(db, { user, at: clock.now(), by, reason }))
     return { success: `${user} is blocked` }
   },
@@ -67,7 +69,7 @@ const block = define({
 const unblock = define({
   name: 'access.unblock',
   route: del('/access/block'),
-  summary: 'Serve the requests of a user again',
+  summary: 'Unblock a user',
   tag: 'Access',
   access: governor,
   request: Type.Object({ user_id: Named }),
@@ -87,11 +89,11 @@ const unblock = define({
 const blocked = define({
   name: 'access.blocked',
   route: get('/access/block'),
-  summary: 'Users whose requests are refused, in pages',
+  summary: 'Blocked users, in pages',
   tag: 'Access',
   access: governor,
   queryParameters: Type.Object({
-    after: Type.Optional(Type.String({ maxLength: 512, description: 'Last user of the page before.' })),
+    after: Type.Optional(Type.String({ maxLength: 512, description: 'Last user of the previous page.' })),
   }),
   paged: true,
   reply: Type.Array(

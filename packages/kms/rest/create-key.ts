@@ -45,11 +45,11 @@ const materialProperties = Object.fromEntries(materialMembers.map((name) => [nam
 
 export const KeyRequest = Type.Object({
   kty: Type.String({ description: 'oct, RSA, EC, OKP, AKP or ABE' }),
-  alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
+  alg: Type.Optional(Type.String({ description: 'The key is bound to it. Required for oct.' })),
   crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521, Ed25519 or X25519' })),
   bits: Type.Optional(
     Type.Integer({
-      description: 'RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has.',
+      description: 'RSA: 2048 to 8192, default 2048. For an import or another type: the size of the key.',
     }),
   ),
   tags: Type.Optional(Tags),
@@ -138,7 +138,7 @@ export async function stageKey(
 ) {
   const { services } = context
   if (body.kty === abe)
-    throw failure('bad_request', 'kty: a key of attribute-based encryption is not for this.')
+    throw failure('bad_request', 'kty: keys of attribute-based encryption are not supported here.')
   requireNotAbe(body)
   if (Object.hasOwn(body, 'oth'))
     throw failure('bad_request', 'oth: RSA keys of more than two primes are not supported.')
@@ -152,7 +152,7 @@ export async function stageKey(
   if (halves.some((half) => half.tags.length > maxTags))
     throw failure(
       'bad_request',
-      `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
+      `tags: a key can have at most ${maxTags}, including \`${jwksTag}\` of its public half.`,
     )
   const [{ material, usageMask }] = halves
   requireBits(body, material)
@@ -167,16 +167,17 @@ export const createKey = define({
   name: 'crypto.keys.create',
   route: post('/v1/crypto/keys'),
   summary: 'Generate a key, or import one',
-  description: 'Key material members make it an import. Only the private key of an imported pair is stored.',
+  description:
+    'Members with key material make it an import. Only the private key of an imported pair is stored.',
   tag: 'Keys',
   access: createAccess<RestServices>(),
   request: KeyRequest,
   reply: KeyReply,
   errors: {
-    403: 'The caller may not create keys, or make user keys of this master key.',
+    403: 'The caller may not create keys, or user keys of this master key.',
     404: 'No such master key.',
-    409: 'The master key was changed by others at the same time.',
-    422: 'The algorithm is not supported, or the key is no master key.',
+    409: 'The master key was changed concurrently.',
+    422: 'The algorithm is not supported, or the key is not a master key.',
   },
   async act({ body }, context) {
     const { services } = context

@@ -11,13 +11,13 @@ const sizes = [128, 192, 256, 384, 512] as const
 const DataKeyRequest = Type.Object({
   kid: Type.String({ description: 'The key under which the data key is wrapped.' }),
   alg: Type.String({ description: 'As for encrypt, but not ABE.' }),
-  enc: Type.String({ description: 'A128GCM, A192GCM or A256GCM: how the wrapped form is encrypted.' }),
+  enc: Type.String({ description: 'A128GCM, A192GCM or A256GCM: content encryption of the wrapped form.' }),
   bits: Type.Optional(
-    Type.Integer({ description: 'Of the data key: 128, 192, 256 (the default), 384 or 512.' }),
+    Type.Integer({ description: 'Size of the data key: 128, 192, 256 (default), 384 or 512.' }),
   ),
   plaintext: Type.Optional(
     Type.Boolean({
-      description: 'false: only the wrapped form, for who stores it for others. Default true.',
+      description: 'false: returns only the wrapped form. Default true.',
     }),
   ),
   aad: Type.Optional(Type.String({ description: 'Additional authenticated data, base64url.' })),
@@ -35,7 +35,7 @@ const made = new WeakMap<OperationContext<RestServices>, Made>()
 function make(input: OperationInput): Made {
   const { kid, alg, enc, bits = 256, aad } = input.body as Static<typeof DataKeyRequest>
   if (!sizes.some((size) => size === bits))
-    throw failure('bad_request', `bits: is one of ${sizes.join(', ')}.`)
+    throw failure('bad_request', `bits: must be one of ${sizes.join(', ')}.`)
   const key = randomBytes(bits / 8)
   const data = encodeBase64Url(key)
   const body = { kid, alg, enc, data, ...(aad !== undefined && { aad }) }
@@ -49,9 +49,8 @@ function make(input: OperationInput): Made {
 export const dataKey = define({
   name: 'crypto.datakey',
   route: post('/v1/crypto/datakey'),
-  summary: 'Make a data key: in clear and wrapped, or wrapped alone',
-  description:
-    'Takes the right to encrypt. Who has the wrapped form gets the data key back by decrypting it.',
+  summary: 'Create a data key: in clear and wrapped, or only wrapped',
+  description: 'Requires the right to encrypt. Decrypting the wrapped form returns the data key.',
   tag: 'Crypto',
   access: {
     name: encrypt.access.name,
@@ -63,13 +62,13 @@ export const dataKey = define({
   },
   request: DataKeyRequest,
   reply: Type.Object({
-    kid: Type.String({ description: 'The key that wraps, as the request named it.' }),
+    kid: Type.String({ description: 'The wrapping key, as named in the request.' }),
     bits: Type.Integer(),
     plaintext: Type.Optional(Type.String({ description: 'The data key, base64url.' })),
     wrapped: FlattenedJwe,
   }),
   errors: {
-    403: 'No right to encrypt with it.',
+    403: 'The caller has no right to encrypt with it.',
     404: 'No such key.',
     422: 'Wrong algorithm, key type, size or state.',
   },

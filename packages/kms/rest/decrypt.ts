@@ -30,9 +30,9 @@ import { define, type RestServices } from './services.ts'
 
 /** The members of a flattened JWE (RFC 7516 §7.2.2) that is opened. */
 export const sealedMembers = {
-  protected: Type.String({ description: 'Holds alg, enc and kid; base64url.' }),
+  protected: Type.String({ description: 'Contains alg, enc and kid; base64url.' }),
   encrypted_key: Type.Optional(
-    Type.String({ description: 'Needed for RSA-OAEP; empty or absent for `dir`.' }),
+    Type.String({ description: 'Required for RSA-OAEP; empty or absent for `dir`.' }),
   ),
   iv: Type.String({ description: '12 bytes, base64url.' }),
   ciphertext: Type.String(),
@@ -104,7 +104,7 @@ function requireKid({ kid }: Static<typeof DecryptRequest>, alg: string, named: 
   if (alg === abe && kid !== undefined) return kid
   throw failure(
     'bad_request',
-    alg === abe ? 'kid: names the user key to open it with.' : 'kid: is for alg ABE.',
+    alg === abe ? 'kid: must name the user key for decryption.' : 'kid: is only for alg ABE.',
   )
 }
 
@@ -118,16 +118,16 @@ function decodeSized(text: string, member: string, bytes: number): Buffer {
 export const decrypt = define({
   name: 'crypto.decrypt',
   route: post('/v1/crypto/decrypt'),
-  summary: 'Decrypt a flattened JWE, or what was encrypted for a policy',
+  summary: 'Decrypt a flattened JWE, or data that was encrypted for a policy',
   tag: 'Crypto',
   access,
   request: DecryptRequest,
   largeBody: largeMember('ciphertext'),
   reply: Type.Object({ kid: Type.String(), data: Type.String() }),
   errors: {
-    403: 'No right to decrypt with it.',
+    403: 'The caller has no right to decrypt with it.',
     404: 'No such key.',
-    422: 'It does not open, or the key cannot do it.',
+    422: 'The decryption failed, or the key does not support it.',
   },
   act(_input, context) {
     const { key, kid, request } = access.resolved(context)

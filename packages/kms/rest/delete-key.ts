@@ -39,14 +39,14 @@ export const deleteKey = define({
   route: del('/v1/crypto/keys/{kid}'),
   summary: 'Revoke and remove a key, with the other half of a pair',
   description:
-    'Where `pending_destruction_days` asks for it the key waits: it is used for nothing from now on, can be restored, and is removed on the date of the answer.',
+    'With `pending_destruction_days` the destruction is pending: the key is disabled at once, can be restored, and is removed on the returned date.',
   tag: 'Keys',
   access,
   pathParameters: Type.Object({ kid: Type.String() }),
   status: 204,
   otherReplies: {
     202: {
-      description: 'It waits for its destruction.',
+      description: 'Its destruction is pending.',
       reply: Type.Object({
         kid: Type.String(),
         destruction_at: Type.String({ description: 'RFC 3339, UTC.' }),
@@ -54,9 +54,9 @@ export const deleteKey = define({
     },
   },
   errors: {
-    403: 'No right to destroy and revoke it.',
+    403: 'The caller has no right to destroy and revoke it.',
     404: 'No such key.',
-    409: 'Changed by others at the same time.',
+    409: 'Changed concurrently by another request.',
     422: 'It is the newest version of a key.',
   },
   async act(_input, context) {

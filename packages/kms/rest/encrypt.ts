@@ -28,11 +28,11 @@ import { define, type RestServices } from './services.ts'
 const EncryptRequest = Type.Object({
   kid: Type.String({
     description:
-      'A symmetric key for `dir` and the key wraps, either half of a pair for RSA-OAEP and ECDH-ES, the public key for ABE.',
+      'A symmetric key for `dir` and the key wrapping algorithms, either half of a pair for RSA-OAEP and ECDH-ES, the public key for ABE.',
   }),
   alg: Type.String({
     description:
-      'dir, RSA-OAEP, RSA-OAEP-256, A192KW, A256KW, A128GCMKW to A256GCMKW, ECDH-ES+A128KW to ECDH-ES+A256KW or ABE; more where `jose_optional_algorithms` opens them.',
+      'dir, RSA-OAEP, RSA-OAEP-256, A192KW, A256KW, A128GCMKW to A256GCMKW, ECDH-ES+A128KW to ECDH-ES+A256KW or ABE; more if `jose_optional_algorithms` enables them.',
   }),
   enc: Type.String({ description: 'A128GCM, A192GCM or A256GCM' }),
   data: Type.String({ description: 'Plaintext, base64url.' }),
@@ -85,8 +85,8 @@ type Request = ReturnType<typeof read>
 /** @throws failure('bad_request') */
 function requirePolicy({ alg, policy }: Static<typeof EncryptRequest>): void {
   if (alg === abe && policy === undefined)
-    throw failure('bad_request', 'policy: is missing; `*` is everybody.')
-  if (alg !== abe && policy !== undefined) throw failure('bad_request', 'policy: is for alg ABE.')
+    throw failure('bad_request', 'policy: is required; `*` means all users.')
+  if (alg !== abe && policy !== undefined) throw failure('bad_request', 'policy: is only for alg ABE.')
 }
 
 /** The key may have come to its end while there was something to wait for. */
@@ -100,7 +100,7 @@ async function stillProtecting(id: ObjectId, context: OperationContext<RestServi
 export const encrypt = define({
   name: 'crypto.encrypt',
   route: post('/v1/crypto/encrypt'),
-  summary: 'Encrypt with a symmetric key, for an RSA key, or for a policy',
+  summary: 'Encrypt with a symmetric key, a public key, or for a policy',
   description:
     'With alg ABE the reply is shaped as a JWE and is none: encrypted_key is the encapsulation, and the additional data are `aad` alone.',
   tag: 'Crypto',
@@ -109,7 +109,7 @@ export const encrypt = define({
   largeBody: largeMember('data'),
   reply: FlattenedJwe,
   errors: {
-    403: 'No right to encrypt with it.',
+    403: 'The caller has no right to encrypt with it.',
     404: 'No such key.',
     422: 'Wrong algorithm, key type, size or state.',
   },

@@ -25,9 +25,9 @@ export const externalAccess: Access<RestServices> = {
 const Store = Type.Object(
   {
     name: Type.String(),
-    enabled: Type.Boolean({ description: 'Whether the settings of this node switch it on.' }),
+    enabled: Type.Boolean({ description: 'Whether the settings of this node enable it.' }),
     public_url: Type.String({
-      description: 'Where clouds reach this service: `kms_public_url`, if it is set.',
+      description: 'Address of this service for clouds: `kms_public_url`, if it is set.',
     }),
     stopped: Type.Union([
       Type.Null(),
@@ -56,7 +56,7 @@ const list = define({
   tag: 'External key stores',
   access: externalAccess,
   reply: Type.Array(Store),
-  errors: { 403: 'The caller does not look after external key stores.' },
+  errors: { 403: 'The caller does not manage external key stores.' },
   act: (_input, { services }) => Promise.all(externalStoreNames.map((name) => formatStore(name, services))),
 })
 
@@ -65,7 +65,7 @@ export function storeNamed(wanted: string | undefined): ExternalStoreName {
   const name = externalStoreNames.find((known) => known === wanted)
   if (name !== undefined) return name
   const names = externalStoreNames.join(', ')
-  throw failure('not_found', `There is no external key store of that name: ${names}.`)
+  throw failure('not_found', `There is no such external key store; known: ${names}.`)
 }
 
 async function setStopped(
@@ -95,7 +95,7 @@ const common = {
   pathParameters: NamePath,
   reply: Store,
   errors: {
-    403: 'The caller does not look after external key stores, or it takes approvals.',
+    403: 'The caller does not manage external key stores, or the operation requires approval.',
     404: 'No such store.',
   },
 }
@@ -104,7 +104,7 @@ const stop = define({
   ...common,
   name: 'external.stop',
   route: post('/v1/external-stores/{name}/stop'),
-  summary: 'Refuse every request of a cloud from now on, on every node',
+  summary: 'Stop an external key store: all requests of the cloud are rejected on every node',
   act: ({ path }, context) => setStopped(context, path.name, true),
 })
 
@@ -112,7 +112,7 @@ const start = define({
   ...common,
   name: 'external.start',
   route: post('/v1/external-stores/{name}/start'),
-  summary: 'Let a cloud that was stopped use its keys again',
+  summary: 'Start a stopped external key store again',
   act: ({ path }, context) => setStopped(context, path.name, false),
 })
 

@@ -5,7 +5,7 @@ import Type from 'typebox'
 export const Ext = Type.Optional(
   Type.Boolean({
     description:
-      'false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it.',
+      'false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it.',
   }),
 )
 

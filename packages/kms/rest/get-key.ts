@@ -32,18 +32,19 @@ const KeyDescription = Type.Object({
   key_ops: Type.Array(Type.String()),
   ext: Type.Optional(
     Type.Boolean({
-      description: 'Of a secret or private key. false: nobody gets its bytes in clear, over KMIP either.',
+      description:
+        'For a secret or private key. false: no user can export its bytes in clear, not even over KMIP.',
     }),
   ),
   state: Type.String(),
   owner: Type.String(),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
   version: Type.Integer({
-    description: 'The version that protects, or the one that was named; 1 = never rotated.',
+    description: 'The current version, or the named one; 1 = never rotated.',
   }),
-  version_kid: Type.Optional(Type.String({ description: 'Its own id, where the key was rotated.' })),
-  version_of: Type.Optional(Type.String({ description: 'Where a version was named: its key.' })),
-  rotated_at: Type.Optional(Type.String({ description: 'When that version was made; RFC 3339, UTC.' })),
+  version_kid: Type.Optional(Type.String({ description: 'Id of the version, if the key was rotated.' })),
+  version_of: Type.Optional(Type.String({ description: 'If a version was named: its key.' })),
+  rotated_at: Type.Optional(Type.String({ description: 'Creation time of that version; RFC 3339, UTC.' })),
   tags: Type.Array(Type.String()),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
   ...lifeMembers,
@@ -52,8 +53,8 @@ const KeyDescription = Type.Object({
     Type.Object({
       kind: Type.String({ description: 'master, public or user' }),
       digest: Type.String({ description: 'SHA-256 of the key, base64url.' }),
-      policy: Type.Optional(Type.String({ description: 'Of a user key: what it reads.' })),
-      master: Type.Optional(Type.String({ description: 'Of a user key that was made here.' })),
+      policy: Type.Optional(Type.String({ description: 'For a user key: its policy.' })),
+      master: Type.Optional(Type.String({ description: 'For a user key that this service created.' })),
     }),
   ),
 })
@@ -69,12 +70,12 @@ function formatAbe({ form }: ManagedObject) {
 export const getKey = define({
   name: 'crypto.keys.get',
   route: get('/v1/crypto/keys/{kid}'),
-  summary: 'What is known about a key, and its public half',
+  summary: 'Attributes of a key, with its public key',
   tag: 'Keys',
   access,
   pathParameters: Type.Object({ kid: Type.String() }),
   reply: KeyDescription,
-  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  errors: { 403: 'The caller has no right to read attributes.', 404: 'No such key.' },
   async act(_input, context) {
     const { key: named } = access.resolved(context)
     const { object: whole } = named

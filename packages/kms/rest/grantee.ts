@@ -1,6 +1,6 @@
 import { Failure, failure } from '@warder/base'
 import {
-  everybody,
+  allUsers,
   externalPrefix,
   externalStoreNames,
   findLiveSubject,
@@ -14,25 +14,25 @@ type Services = Pick<RestServices, 'db' | 'roles' | 'defaultUsername' | 'directo
 const machinePrefix = 'app:'
 
 /** `machine`: no user has the name, but the machine `app:NAME` exists. `not told`: no service can look the name up. */
-type Standing = 'known' | 'machine' | 'nobody' | 'not told'
+type Standing = 'known' | 'machine' | 'unknown' | 'undetermined'
 
 /** Finds out if a user or machine has the name. @throws failure('overloaded') if the authentication service is down */
 async function findStanding(services: Services, name: string): Promise<Standing> {
   if (await isKnownHere(services, name)) return 'known'
   const { directory } = services
-  if (directory === undefined) return 'not told'
+  if (directory === undefined) return 'undetermined'
   if (name.startsWith(machinePrefix)) {
     const { machine } = await directory.find(name.slice(machinePrefix.length))
-    return machine === undefined ? 'not told' : machine ? 'known' : 'nobody'
+    return machine === undefined ? 'undetermined' : machine ? 'known' : 'unknown'
   }
   const { user, machine } = await directory.find(name)
   if (user) return 'known'
-  return machine === true ? 'machine' : 'nobody'
+  return machine === true ? 'machine' : 'unknown'
 }
 
 /** Names known without a look-up: past callers, owners, names in the settings, and names in a cloud's name space. */
 async function isKnownHere({ db, roles, defaultUsername }: Services, name: string): Promise<boolean> {
-  if (name === everybody || name === defaultUsername || roles.officers.listed.has(name)) return true
+  if (name === allUsers || name === defaultUsername || roles.officers.listed.has(name)) return true
   if (externalStoreNames.some((store) => name.startsWith(externalPrefix(store)))) return true
   return (await findLiveSubject(db, name)) || (await ownsAnything(db, name))
 }
@@ -45,20 +45,20 @@ async function isKnownHere({ db, roles, defaultUsername }: Services, name: strin
 export async function requireGrantee(services: Services, name: string): Promise<string> {
   const standing = await findStanding(services, name)
   if (standing === 'machine') return `${machinePrefix}${name}`
-  if (standing === 'nobody') throw unknownName(name)
+  if (standing === 'unknown') throw unknownName(name)
   return name
 }
 
 function unknownName(name: string): Failure {
   return failure(
     'bad_request',
-    `Nobody of the name ${name} is known: nothing was granted. Users of other realms are REALM/NAME, machines app:NAME; without \`known\` (warder: with --anyway) it is granted to whoever gets the name.`,
+    `The user ${name} is not known: nothing was granted. Users of other realms are REALM/NAME, machines app:NAME. Without \`known\` (warder: with --anyway) the right is granted to any later user of this name.`,
   )
 }
 
 /** The grantee to revoke from, if a machine may be named without `app:`: the one of both names that has grants. */
 export async function resolveGrantedName({ db }: Services, object: string, name: string): Promise<string> {
-  if (name === everybody || name.startsWith(machinePrefix)) return name
+  if (name === allUsers || name.startsWith(machinePrefix)) return name
   const users = new Set((await grantsOn(db, object)).map(({ user }) => user))
   const machine = `${machinePrefix}${name}`
   return !users.has(name) && users.has(machine) ? machine : name
@@ -68,7 +68,7 @@ export async function resolveGrantedName({ db }: Services, object: string, name:
 export async function isKnownName(services: Services, name: string): Promise<boolean | undefined> {
   try {
     const standing = await findStanding(services, name)
-    return standing === 'not told' ? undefined : standing === 'known'
+    return standing === 'undetermined' ? undefined : standing === 'known'
   } catch (error) {
     if (error instanceof Failure && error.kind === 'overloaded') return undefined
     throw error

@@ -1,10 +1,10 @@
 import { failure } from '@warder/base'
 import { readStorePath } from '@warder/external-stores'
 import {
+  allUsers,
   anyObject,
   approvalNeeded,
   createRight,
-  everybody,
   externalRight,
   findCeremony,
   findLinkTarget,
@@ -40,7 +40,7 @@ import { define, type RestServices } from './services.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
-    Type.String({ description: 'The key. May be left out when only `create` or `external` is named.' }),
+    Type.String({ description: 'The key. Optional if only `create` or `external` is granted.' }),
   ),
   user_id: Type.String({
     description:
@@ -54,15 +54,17 @@ const GrantRequest = Type.Object({
   known: Type.Optional(
     Type.Boolean({
       description:
-        'true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name.',
+        'true: a grant to an unknown name is refused, and a machine may be named without `app:` if no user has the name.',
     }),
   ),
 })
 const GrantReply = Type.Object({
   success: Type.String(),
-  user_id: Type.String({ description: 'Whose rights were changed.' }),
+  user_id: Type.String({ description: 'The user whose rights were changed.' }),
   known: Type.Optional(
-    Type.Boolean({ description: 'Of a grant: whether anybody has this name. Absent where nobody can tell.' }),
+    Type.Boolean({
+      description: 'For a grant: whether the name is known. Absent if that cannot be determined.',
+    }),
   ),
 })
 const attempts = 10
@@ -104,13 +106,16 @@ export function readWanted(
     !/[\p{Cc}\p{Cf}]/u.test(written)
   if (!isName || !written.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
   const user = normalizeName(written)
-  if (user === caller) throw failure('bad_request', 'Rights of oneself cannot be changed.')
+  if (user === caller) throw failure('bad_request', 'You cannot change your own rights.')
   const names = new Set(body.operation_types.flatMap(parseRights))
   const general = generalRights.filter((name) => names.has(name))
-  if (user === everybody && general.includes(externalRight))
-    throw failure('bad_request', 'The right `external` is granted to users by their names, not to everybody.')
+  if (user === allUsers && general.includes(externalRight))
+    throw failure('bad_request', 'The right `external` can be granted only to named users, not to all users.')
   if (storeOfName(user) !== undefined && general.length > 0)
-    throw failure('bad_request', `${general.join(' and ')} is for users of this service, not for clouds.`)
+    throw failure(
+      'bad_request',
+      `${general.join(' and ')} can be granted only to users of this service, not to clouds.`,
+    )
   return { user, written, general, rights: [...names].filter((name) => !isGeneral(name)) }
 }
 
@@ -277,7 +282,7 @@ async function isBoundToOwnRights(
   { gives }: Direction,
 ): Promise<boolean> {
   if (!(await officers.isActive(caller))) return true
-  return gives && (user === everybody || officers.listed.has(user) || storeOfName(user) !== undefined)
+  return gives && (user === allUsers || officers.listed.has(user) || storeOfName(user) !== undefined)
 }
 
 /** @throws failure('forbidden') that names the right that the caller lacks */
@@ -301,7 +306,7 @@ function requireServedStore({ external }: Pick<RestServices, 'external'>, user: 
 const errors = {
   403: 'The caller may not grant or revoke this.',
   404: 'No such key, or the caller has no right on it.',
-  409: 'Changed by others at the same time.',
+  409: 'Changed concurrently by another request.',
 }
 
 const grant = define({
@@ -312,7 +317,7 @@ const grant = define({
   access: signedIn,
   request: GrantRequest,
   reply: GrantReply,
-  errors: { ...errors, 503: 'With `known`: it cannot be found out now whether anybody has the name.' },
+  errors: { ...errors, 503: 'With `known`: it cannot be determined at present whether the name is known.' },
   async act({ body }, context) {
     const user = await changeRights(context, body, giving)
     const known = await isKnownName(context.services, user)
@@ -327,7 +332,7 @@ const grant = define({
 const revoke = define({
   name: 'access.revoke',
   route: post('/access/revoke'),
-  summary: 'Take rights on a key back',
+  summary: 'Revoke rights on a key',
   tag: 'Access',
   access: signedIn,
   request: GrantRequest,
@@ -340,7 +345,7 @@ const revoke = define({
 })
 
 function formatUser(user: string): string {
-  return user === everybody ? 'everybody' : user
+  return user === allUsers ? 'all users' : user
 }
 
 export const grantOperations: readonly Operation<RestServices>[] = [grant, revoke]

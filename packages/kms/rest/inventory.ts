@@ -30,7 +30,7 @@ const defaultLimit = 100
 
 const Moment = (description: string) =>
   Type.Optional(
-    Type.String({ maxLength: 40, description: `${description} RFC 3339, or a date (its beginning in UTC).` }),
+    Type.String({ maxLength: 40, description: `${description} RFC 3339, or a date (its start in UTC).` }),
   )
 const Flag = (description: string) => Type.Optional(Type.Enum(['true', 'false'], { description }))
 
@@ -38,26 +38,28 @@ const Filter = Type.Object({
   owner: Type.Optional(
     Type.String({
       maxLength: 256,
-      description: 'Default: the caller. Another one, or `*` for all, is for crypto officers.',
+      description: 'Default: the caller. Only crypto officers may use another user, or `*` for all.',
     }),
   ),
   tag: Type.Optional(Type.String({ maxLength: 256 })),
   algorithm: Type.Optional(Type.String({ maxLength: 64, description: 'AES, HMAC, RSA, EC, Ed25519 …' })),
-  alg: Type.Optional(Type.String({ maxLength: 64, description: 'What it is bound to: A256GCM, ES256 …' })),
+  alg: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Algorithm that it is bound to: A256GCM, ES256 …' }),
+  ),
   type: Type.Optional(Type.Enum([...objectTypes], { description: 'Type of the object.' })),
   state: Type.Optional(Type.Enum([...states])),
-  disabled: Flag('Whether somebody has disabled it.'),
-  awaits_destruction: Flag('Whether its destruction waits.'),
-  created_after: Moment('Made then or later.'),
+  disabled: Flag('Whether it is disabled.'),
+  awaits_destruction: Flag('Whether its destruction is pending.'),
+  created_after: Moment('Created then or later.'),
   created_before: Moment('Made earlier.'),
-  rotated_after: Moment('Its newest version was made then or later.'),
-  rotated_before: Moment('Its newest version was made earlier, or it is older and was never rotated.'),
+  rotated_after: Moment('Its newest version was created then or later.'),
+  rotated_before: Moment('Its newest version was created earlier, or it is older and was never rotated.'),
   expires_after: Moment('Its deactivation_at is then or later.'),
   expires_before: Moment('Its deactivation_at is earlier.'),
-  used_since: Moment('Used on that day or later, or made then and not used.'),
-  unused_since: Moment('Not used on that day or later, and made earlier.'),
+  used_since: Moment('Used on that day or later, or created then and not used.'),
+  unused_since: Moment('Not used on that day or later, and created earlier.'),
   after: Type.Optional(
-    Type.String({ maxLength: 1024, description: '`next` of the page before; the filter stays the same.' }),
+    Type.String({ maxLength: 1024, description: '`next` of the previous page, with the same filter.' }),
   ),
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 100.' })),
 })
@@ -65,7 +67,7 @@ const Filter = Type.Object({
 const ListedKey = Type.Object({
   kid: Type.String(),
   object_type: Type.String(),
-  name: Type.Optional(Type.String({ description: 'The first of the names that KMIP clients gave it.' })),
+  name: Type.Optional(Type.String({ description: 'The first name that KMIP clients assigned to it.' })),
   kty: Type.String(),
   algorithm: Type.Optional(Type.String()),
   alg: Type.Optional(Type.String()),
@@ -75,21 +77,21 @@ const ListedKey = Type.Object({
   owner: Type.String(),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
   tags: Type.Array(Type.String()),
-  aliases: Type.Array(Type.String(), { description: 'Those of its owner.' }),
-  version: Type.Integer({ description: 'The version that protects; 1 = never rotated.' }),
+  aliases: Type.Array(Type.String(), { description: 'Aliases of its owner.' }),
+  version: Type.Integer({ description: 'The current version; 1 = never rotated.' }),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
-  rotated_at: Type.Optional(Type.String({ description: 'When that version was made; RFC 3339, UTC.' })),
+  rotated_at: Type.Optional(Type.String({ description: 'Creation time of that version; RFC 3339, UTC.' })),
   ...lifeMembers,
-  last_used: Type.Optional(Type.String({ description: 'The day of its last use, UTC; absent: never used.' })),
+  last_used: Type.Optional(Type.String({ description: 'Day of its last use, UTC; absent: never used.' })),
 })
 
 /** `GET /v1/crypto/keys`: which keys there are, by what they are, how old they are, and when they were used. */
 export const listKeys = define({
   name: 'crypto.keys.list',
   route: get('/v1/crypto/keys'),
-  summary: 'Keys of the caller, or for crypto officers of others, by filters and in pages',
+  summary: 'Keys of the caller, or for crypto officers of other users, by filters and in pages',
   description:
-    'A page looks at a bounded number of keys: it may hold fewer than `limit`, or none, and still have a `next`.',
+    'A page scans a bounded number of keys: it may contain fewer than `limit`, or none, and still have a `next`.',
   tag: 'Keys',
   access: signedIn,
   queryParameters: Filter,
@@ -98,7 +100,7 @@ export const listKeys = define({
     keys: Type.Array(ListedKey),
     next: Type.Union([Type.String(), Type.Null()], { description: '`after` of the next page.' }),
   }),
-  errors: { 403: 'Keys of others are for crypto officers.' },
+  errors: { 403: 'Only crypto officers can list keys of other users.' },
   async act({ query }, context) {
     const { db, clock, roles } = context.services
     const { name } = requirePrincipal(context)
@@ -109,7 +111,7 @@ export const listKeys = define({
     const place = query.after === undefined ? undefined : readCursor(query.after, filter)
     if (owner !== name) {
       if (!(await roles.officers.isActive(name)))
-        throw failure('forbidden', 'Keys of others are listed for crypto officers.')
+        throw failure('forbidden', 'Only crypto officers can list keys of other users.')
       context.audit(officerAccess)
     }
     const now = clock.now()
@@ -137,7 +139,7 @@ export const listKeys = define({
 function readFilter(query: Static<typeof Filter>, owner: string): InventoryFilter {
   for (const text of [owner, query.tag, query.algorithm, query.alg])
     if (text !== undefined && (/\p{Cc}/u.test(text) || !text.isWellFormed()))
-      throw failure('bad_request', 'A filter holds no control characters.')
+      throw failure('bad_request', 'A filter must not contain control characters.')
   const flag = (value: string | undefined): boolean | undefined =>
     value === undefined ? undefined : value === 'true'
   return {
@@ -209,7 +211,7 @@ function readCursor(text: string, filter: InventoryFilter): InventoryCursor {
   const place = parseCursor(text)
   if (place === undefined) throw failure('bad_request', 'after is not the `next` of a page.')
   if (place.mark !== filterMark(filter))
-    throw failure('bad_request', 'after is of a list with another filter: begin anew.')
+    throw failure('bad_request', 'after belongs to a list with another filter: start again without after.')
   return place
 }
 

@@ -34,8 +34,8 @@ export function requireNoJwkMembers(body: Readonly<Record<string, unknown>>): vo
   throw failure(
     'bad_request',
     given === 'kid'
-      ? 'kid: is chosen by the service; an alias gives a generated key a name.'
-      : `${given}: is for keys that are imported; a generated key has the uses of its alg.`,
+      ? 'kid: is assigned by the service; use an alias to name a generated key.'
+      : `${given}: is only for imported keys; a generated key has the uses of its alg.`,
   )
 }
 
@@ -85,7 +85,7 @@ export function toUsageLimit(
   const byUse = use === undefined ? undefined : useMask(use)
   if (ops === undefined) return requireSome('use', byUse ?? -1, material, boundAlg)
   if (new Set(ops).size !== ops.length)
-    throw failure('bad_request', 'key_ops: holds an operation twice (RFC 7517 §4.3).')
+    throw failure('bad_request', 'key_ops: contains an operation twice (RFC 7517 §4.3).')
   const grants = selectGrants(material, boundAlg)
   const unknown = ops.find((op) => !Object.hasOwn(grants, op))
   if (unknown !== undefined)

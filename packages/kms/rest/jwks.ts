@@ -72,7 +72,10 @@ function formatKey(key: Key, log: Logger) {
     return toPublicJwk(key, 'verification')
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error
-    log.warn({ object: key.object.id, detail: String(error) }, 'a public key cannot be shown in the key set')
+    log.warn(
+      { object: key.object.id, detail: String(error) },
+      'a public key cannot be published in the key set',
+    )
     return undefined
   }
 }
@@ -100,7 +103,7 @@ export const jwks = define({
   reply: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.String())) }),
   replyContentType: 'application/jwk-set+json',
   cacheControl: 'public, max-age=60, must-revalidate',
-  errors: { 304: 'Not changed since the entity tag that was sent.', 404: 'The key set is not published.' },
+  errors: { 304: 'Not changed since the given entity tag.', 404: 'The key set is not published.' },
   async act(_input, { services, request, log }) {
     if (services.jwksKeys === 0) throw failure('not_found', 'The key set is not published.')
     const { body, truncated } = await readKeySet(services, log)

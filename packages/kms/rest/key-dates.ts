@@ -24,15 +24,15 @@ const attempts = 10
 const Moment = (description: string) =>
   Type.Optional(
     Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
-      description: `${description} RFC 3339, or a date (its beginning in UTC); null takes it away.`,
+      description: `${description} RFC 3339, or a date (its start in UTC); null removes it.`,
     }),
   )
 
 const DatesRequest = Type.Object({
-  activation_at: Moment('Active from then on; only before it is Active.'),
-  process_start_at: Moment('It decrypts and verifies nothing before.'),
-  protect_stop_at: Moment('It encrypts and signs nothing from then on.'),
-  deactivation_at: Moment('Deactivated from then on.'),
+  activation_at: Moment('Active from then on; can be set only before it is Active.'),
+  process_start_at: Moment('Decrypts and verifies nothing before that time.'),
+  protect_stop_at: Moment('Encrypts and signs nothing from that time on.'),
+  deactivation_at: Moment('Deactivated from that time on.'),
 })
 
 interface Wanted {
@@ -53,7 +53,7 @@ function readDates(body: Static<typeof DatesRequest>): WantedDates {
     if (text === undefined) return []
     return [[date, text === null ? undefined : readMoment(text, date)] as const]
   })
-  if (dates.length === 0) throw failure('bad_request', 'Say which dates: none is named.')
+  if (dates.length === 0) throw failure('bad_request', 'At least one date is required.')
   return Object.fromEntries(dates)
 }
 
@@ -64,17 +64,17 @@ function readDates(body: Static<typeof DatesRequest>): WantedDates {
 export const setDates = define({
   name: 'crypto.keys.dates',
   route: patch('/v1/crypto/keys/{kid}'),
-  summary: 'Set dates in the life of a key',
+  summary: 'Set dates of the life cycle of a key',
   tag: 'Keys',
   access,
   pathParameters: Type.Object({ kid: Type.String() }),
   request: DatesRequest,
   reply: LifeReply,
   errors: {
-    403: 'No right to modify attributes.',
+    403: 'The caller has no right to modify attributes.',
     404: 'No such key.',
-    409: 'Changed by others at the same time.',
-    422: 'A date has passed, or would, or comes before one that it must not.',
+    409: 'Changed concurrently by another request.',
+    422: 'A date is in the past, or violates the order of the dates.',
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)

@@ -159,7 +159,7 @@ test('without a rule a destruction is done at once; with one it waits, is used f
       data,
     })
     assert.equal(refused.status, 422)
-    assert.match(refused.json.description, /waits for its destruction/)
+    assert.match(refused.json.description, /destruction of the key is pending/)
     await kmip.fails('Get', [uid(one)], 'WrongKeyLifecycleState')
   }
   assert.equal((await alice.post(path(half, '/restore'), {})).json.destruction_at, undefined)
@@ -271,12 +271,17 @@ test('who used a key is known after a moment, and named when its destruction wai
   assert.equal((await kms.user('bob').get(path(kid, '/uses'))).status, 403)
   await alice.del(path(kid))
   await looks(2)
-  const lines = kms.log.filter((line) => line.includes(kid) && line.includes('waits for its destruction'))
+  const lines = kms.log.filter(
+    (line) => line.includes(kid) && line.includes('destruction of a key is pending'),
+  )
   assert.equal(lines.length, 1, 'told once')
   assert.match(lines[0] ?? '', /"used_by":\["alice","bob"\]/)
   await ran(6 * dayMs)
   await looks(2)
-  assert.equal(kms.log.filter((line) => line.includes(kid) && line.includes('destroyed soon')).length, 1)
+  assert.equal(
+    kms.log.filter((line) => line.includes(kid) && line.includes('will be destroyed soon')).length,
+    1,
+  )
   assert.notEqual(await findObject(kms.environment.db, kid as ObjectId), undefined)
 })
 

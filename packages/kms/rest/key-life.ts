@@ -72,7 +72,7 @@ async function formatKeyLife(
 /** @throws failure('crypto_failure') for destroyed objects */
 export function requireThere(object: ManagedObject, now: number): void {
   if (object.destroyedAt !== undefined)
-    throw failure('crypto_failure', `The key is ${stateAt(object, now)}: nothing brings it back.`)
+    throw failure('crypto_failure', `The key is ${stateAt(object, now)}: it cannot be restored.`)
 }
 
 /** One verb that changes what withholds a key. */
@@ -102,7 +102,11 @@ function lifeOperation({ verb, summary, description, right, errors, decide, tell
     access,
     pathParameters: KidPath,
     reply: LifeReply,
-    errors: { 403: `No right to ${right} it.`, ...errors, 409: 'Changed by others at the same time.' },
+    errors: {
+      403: `The caller has no right to ${right} it.`,
+      ...errors,
+      409: 'Changed concurrently by another request.',
+    },
     async act(_input, context) {
       const { db } = context.services
       const { id } = access.resolved(context).key.object
@@ -119,11 +123,11 @@ function lifeOperation({ verb, summary, description, right, errors, decide, tell
 
 const disable = lifeOperation({
   verb: 'disable',
-  summary: 'Take a key out of use, with the other half of a pair, until it is enabled',
+  summary: 'Disable a key, with the other half of a pair, until it is enabled',
   description:
-    'From the next request on it is used for nothing, by no protocol, and its material is given to nobody. Its state and its dates stay as they are.',
+    'From the next request on, no protocol can use or export it. Its state and its dates are unchanged.',
   right: 'revoke',
-  errors: { 404: 'No such key.', 422: 'It is destroyed.' },
+  errors: { 404: 'No such key.', 422: 'The key is destroyed.' },
   async decide(object, now, db) {
     const rows = await withVersions(db, await wholeKey(db, object))
     const parts = rows.filter(({ disabledAt }) => disabledAt === undefined)
@@ -133,10 +137,10 @@ const disable = lifeOperation({
 
 const enable = lifeOperation({
   verb: 'enable',
-  summary: 'Give a disabled key back to use, with the other half of a pair',
-  description: 'What it may be used for then is for its state and its dates to say.',
+  summary: 'Enable a disabled key, with the other half of a pair',
+  description: 'Its state and its dates determine its permitted uses.',
   right: 'activate',
-  errors: { 404: 'No such key.', 422: 'It is destroyed.' },
+  errors: { 404: 'No such key.', 422: 'The key is destroyed.' },
   async decide(object, _now, db) {
     const rows = await withVersions(db, await wholeKey(db, object))
     // A version that was disabled individually stays disabled: the newest one records since when the key is disabled.
@@ -153,16 +157,16 @@ const enable = lifeOperation({
 
 const restore = lifeOperation({
   verb: 'restore',
-  summary: 'Take a destruction back that waits, with that of the other half of a pair',
-  description: 'The key is as it was; one that was disabled still is.',
+  summary: 'Cancel a pending destruction, with that of the other half of a pair',
+  description: 'The key has its previous state; a disabled key stays disabled.',
   right: 'activate',
-  errors: { 404: 'No such key, or it is destroyed and gone.', 422: 'Its destruction does not wait.' },
+  errors: {
+    404: 'There is no such key, or it is already destroyed.',
+    422: 'Its destruction is not pending.',
+  },
   async decide(object, _now, db) {
     if (object.destructionAt === undefined)
-      throw failure(
-        'crypto_failure',
-        'The destruction of this key does not wait: there is nothing to take back.',
-      )
+      throw failure('crypto_failure', 'The destruction of this key is not pending.')
     const key = await wholeKey(db, object)
     const master = key.find(({ form }) => form.abe?.kind === 'master')
     // The user keys that wait with their master key, not those that are destroyed individually.

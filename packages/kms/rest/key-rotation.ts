@@ -36,14 +36,14 @@ const RotationSettings = Type.Object({
   min_decrypt_version: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: 'Versions below it decrypt, verify and unwrap nothing any more. It may be lowered again.',
+      description: 'Versions below it can no longer decrypt, verify or unwrap. It may be lowered again.',
     }),
   ),
   rotate_every: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: maxInterval,
-      description: 'Seconds between rotations by the service, 3600 or more; 0 = none by time.',
+      description: 'Seconds between automatic rotations, at least 3600; 0 = no rotation by time.',
     }),
   ),
   rotate_after_messages: Type.Optional(
@@ -51,7 +51,7 @@ const RotationSettings = Type.Object({
       minimum: 0,
       maximum: maxMessages,
       description:
-        'AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = none by use. A key encrypts 2^32 at most.',
+        'AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = no rotation by use. A version encrypts at most 2^32.',
     }),
   ),
 })
@@ -62,13 +62,15 @@ const RotationReply = Type.Object({
   min_decrypt_version: Type.Integer(),
   rotate_every: Type.Optional(Type.Integer({ description: 'Seconds.' })),
   rotates_at: Type.Optional(
-    Type.String({ description: 'When it is rotated next, by itself or by the policy: RFC 3339, UTC.' }),
+    Type.String({
+      description: 'Time of the next rotation, by its own interval or by the policy: RFC 3339, UTC.',
+    }),
   ),
   rotate_after_messages: Type.Optional(Type.Integer()),
   messages: Type.Optional(
     Type.Integer({
       description:
-        'AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more.',
+        'AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it stops encrypting.',
     }),
   ),
   policy: Type.Optional(
@@ -79,7 +81,7 @@ const RotationReply = Type.Object({
       },
       {
         description:
-          'What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win.',
+          'Values from the rules in the settings. Its own rotate_every and rotate_after_messages take precedence.',
       },
     ),
   ),
@@ -124,12 +126,12 @@ const readAccess = keyRight<RestServices, string>('getattributes', {
 const getRotation = define({
   name: 'crypto.keys.rotation.get',
   route: get(path),
-  summary: 'How a key is rotated, and which of its versions it still uses',
+  summary: 'Rotation of a key, and the versions that it still uses',
   tag: 'Keys',
   access: readAccess,
   pathParameters: KidPath,
   reply: RotationReply,
-  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  errors: { 403: 'The caller has no right to read attributes.', 404: 'No such key.' },
   act(_input, context) {
     const { services } = context
     const { object } = readAccess.resolved(context).key
@@ -146,17 +148,17 @@ const setAccess = keyRight<RestServices, string>('setattribute', {
 export const setRotation = define({
   name: 'crypto.keys.rotation.set',
   route: put(path),
-  summary: 'Say how a key is rotated, and which of its versions it still uses',
+  summary: 'Set the rotation of a key, and the versions that it still uses',
   tag: 'Keys',
   access: setAccess,
   pathParameters: KidPath,
   request: RotationSettings,
   reply: RotationReply,
   errors: {
-    403: 'No right to set attributes.',
+    403: 'The caller has no right to set attributes.',
     404: 'No such key.',
-    409: 'Changed by others at the same time.',
-    422: 'It is a version of a key.',
+    409: 'Changed concurrently by another request.',
+    422: 'It is a version, not a key.',
   },
   act({ body }, context) {
     const { id } = setAccess.resolved(context).key.object
@@ -175,7 +177,7 @@ async function changeRotation(context: Context, id: ObjectId, body: Static<typeo
       await verdictOn(services.db, services.roles, key, requirePrincipal(context).name, 'setattribute'),
     )
     if (isLaterVersion(key))
-      throw failure('crypto_failure', `This is a version: name its key, ${getChainId(key)}.`)
+      throw failure('crypto_failure', `This is a version: use its key, ${getChainId(key)}.`)
     const newest = key.newestId === undefined ? key : await objects.read(key.newestId)
     const { min_decrypt_version: min } = body
     if (min !== undefined && newest !== undefined && min > versionNumber(newest))
@@ -202,12 +204,12 @@ function ownSchedule(
   { rotate_every: every, rotate_after_messages: after }: Static<typeof RotationSettings>,
 ): ObjectChange {
   if (every !== undefined && every !== 0 && every < minInterval)
-    throw failure('bad_request', `rotate_every: ${minInterval} seconds or more, or 0.`)
+    throw failure('bad_request', `rotate_every: must be 0 or at least ${minInterval} seconds.`)
   const rotates = (every ?? 0) > 0 || (after ?? 0) > 0
   if (rotates && key.type !== 'SymmetricKey' && key.type !== 'PrivateKey')
-    throw failure('crypto_failure', 'Only symmetric keys, and pairs by their private key, are rotated.')
+    throw failure('crypto_failure', 'Only symmetric keys, and pairs by their private key, can be rotated.')
   if ((after ?? 0) > 0 && key.algorithm !== 'AES')
-    throw failure('crypto_failure', 'Only the messages of AES keys are counted.')
+    throw failure('crypto_failure', 'Messages are counted only for AES keys.')
   return {
     ...(every !== undefined && {
       rotateEvery: every === 0 ? undefined : every,

@@ -101,8 +101,10 @@ export const KeyReply = Type.Object({
   key_ops: Type.Array(Type.String()),
   digest: Type.Optional(
     Type.String({
-      description: 'ABE: SHA-256 of the public key, base64url, by which a changed one is noticed.',
+      description: 'ABE: SHA-256 of the public key, base64url, for detecting a changed one.',
     }),
   ),
-  ext: Type.Optional(Type.Boolean({ description: 'As asked for; absent when the request did not say.' })),
+  ext: Type.Optional(
+    Type.Boolean({ description: 'As requested; absent if the request did not contain it.' }),
+  ),
 })

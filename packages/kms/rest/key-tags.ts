@@ -32,7 +32,7 @@ const attempts = 10
 export function userTags(tags: readonly string[]): readonly string[] {
   for (const tag of tags) {
     if (tag.startsWith('_') || /\p{Cc}/u.test(tag) || !tag.isWellFormed()) {
-      throw failure('bad_request', 'A tag must not begin with `_` or hold control characters.')
+      throw failure('bad_request', 'A tag must not begin with `_` or contain control characters.')
     }
   }
   return [...new Set(tags)]
@@ -87,7 +87,7 @@ const listTags = define({
   access: readAccess,
   pathParameters: KidPath,
   reply: TagsReply,
-  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  errors: { 403: 'The caller has no right to read attributes.', 404: 'No such key.' },
   async act(_input, context) {
     const id = getChainId(readAccess.resolved(context).key.object)
     return { kid: id, tags: await formatTags(context.services, id) }
@@ -105,9 +105,9 @@ const addTags = define({
   request: TagsRequest,
   reply: TagsReply,
   errors: {
-    403: 'No right to add attributes.',
+    403: 'The caller has no right to add attributes.',
     404: 'No such key.',
-    409: 'Changed by others at the same time.',
+    409: 'Changed concurrently by another request.',
   },
   act({ body }, context) {
     const tags = userTags(body.tags)
@@ -133,9 +133,9 @@ const removeTags = define({
   request: TagsRequest,
   reply: TagsReply,
   errors: {
-    403: 'No right to delete attributes.',
+    403: 'The caller has no right to delete attributes.',
     404: 'No such key.',
-    409: 'Changed by others at the same time.',
+    409: 'Changed concurrently by another request.',
   },
   act({ body }, context) {
     const tags = userTags(body.tags)

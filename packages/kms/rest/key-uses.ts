@@ -13,9 +13,9 @@ const access = keyRight<RestServices, string>('authorize', {
 export const keyUses = define({
   name: 'crypto.keys.uses',
   route: get('/v1/crypto/keys/{kid}/uses'),
-  summary: 'Who used a key, and on which day last',
+  summary: 'Users of a key, with the day of their last use',
   description:
-    'The latest first, at most 1,000 users, of the last 400 days. A use is written a few seconds after it happens; each use by itself is in the audit log.',
+    'Latest first, at most 1,000 users of the last 400 days. A use appears after a few seconds; the audit log has each single use.',
   tag: 'Keys',
   access,
   pathParameters: Type.Object({ kid: Type.String() }),
@@ -25,7 +25,7 @@ export const keyUses = define({
       Type.Object({ user: Type.String(), last_used: Type.String({ description: 'A day, UTC.' }) }),
     ),
   }),
-  errors: { 403: 'Only the owner, an officer, or who was granted Authorize.', 404: 'No such key.' },
+  errors: { 403: 'Only the owner, an officer, or a user with the right Authorize.', 404: 'No such key.' },
   async act(_input, context) {
     const { object } = access.resolved(context).key
     const uses = await usersSince(context.services.db, getChainId(object), 0)

@@ -43,12 +43,12 @@ const maxListed = 1000
 
 const Version = Type.Object({
   version: Type.Integer({ description: 'Counted from 1.' }),
-  kid: Type.String({ description: 'Its own id, which headers of JWE and JWS name.' }),
+  kid: Type.String({ description: 'Id of the version, used in headers of JWE and JWS.' }),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
   state: Type.String(),
-  newest: Type.Boolean({ description: 'It protects when the key is named.' }),
+  newest: Type.Boolean({ description: 'Whether it is the version that protects.' }),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
-  superseded_at: Type.Optional(Type.String({ description: 'When the next version took its place.' })),
+  superseded_at: Type.Optional(Type.String({ description: 'Time at which the next version replaced it.' })),
   disabled_at: lifeMembers.disabled_at,
   destruction_at: lifeMembers.destruction_at,
 })
@@ -73,7 +73,7 @@ const VersionsQuery = Type.Object({
   before: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,5}$',
-      description: 'Versions below this one: the last of the page before.',
+      description: 'Versions below this one: the last of the previous page.',
     }),
   ),
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 1000.' })),
@@ -105,7 +105,7 @@ const listVersions = define({
     min_decrypt_version: Type.Integer(),
     versions: Type.Array(Version),
   }),
-  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  errors: { 403: 'The caller has no right to read attributes.', 404: 'No such key.' },
   async act({ query }, context) {
     const range = readRange(query)
     const { db, clock } = context.services
@@ -131,7 +131,7 @@ interface VersionRequest {
 
 function readVersionRequest({ path, body }: OperationInput): VersionRequest {
   const { kid = '', version = '' } = path
-  if (!/^[1-9][0-9]{0,4}$/.test(version)) throw failure('bad_request', 'The version is a number from 1.')
+  if (!/^[1-9][0-9]{0,4}$/.test(version)) throw failure('bad_request', 'The number of the version, from 1.')
   return { kid, generation: Number(version) - 1, body: body as Static<typeof EventRequest> }
 }
 
@@ -145,16 +145,16 @@ function versionOperation(name: VersionVerb): Operation<RestServices> {
     name: `crypto.keys.versions.${name}`,
     route: post(`/v1/crypto/keys/{kid}/versions/{version}/${name}`),
     summary: event.summary,
-    description: 'Of a pair: of both halves. The other versions of the key stay as they are.',
+    description: 'For a pair: both halves. The other versions of the key are unchanged.',
     tag: 'Keys',
     access,
     pathParameters: Type.Object({ kid: Type.String(), version: Type.String() }),
     request: requestSchema(name),
     reply: Version,
     errors: {
-      403: 'No right to do this with the key.',
+      403: 'The caller has no right to do this with the key.',
       404: 'No such key, or no such version of it.',
-      409: 'Changed by others at the same time.',
+      409: 'Changed concurrently by another request.',
       422: 'The state of the version does not allow it.',
     },
     act(_input, context) {

@@ -7,22 +7,22 @@ const Moment = (description: string) =>
 
 /** Members with the life-cycle dates of a key; absent: no such date. */
 export const lifeMembers = {
-  activation_at: Moment('Active from then on.'),
-  process_start_at: Moment('It decrypts and verifies nothing before.'),
-  protect_stop_at: Moment('It encrypts and signs nothing from then on.'),
-  deactivation_at: Moment('Deactivated from then on.'),
-  compromised_at: Moment('Said to be compromised.'),
-  destroyed_at: Moment('Its material was taken away.'),
-  archived_at: Moment('Archived: used for nothing until it is recovered.'),
-  disabled_at: Moment('Disabled: used for nothing until it is enabled.'),
-  destruction_at: Moment('It waits for its destruction, not before then, and is used for nothing.'),
-  destruction_by: Type.Optional(Type.String({ description: 'Who asked for its destruction.' })),
+  activation_at: Moment('Active from that time on.'),
+  process_start_at: Moment('Decrypts and verifies nothing before that time.'),
+  protect_stop_at: Moment('Encrypts and signs nothing from that time on.'),
+  deactivation_at: Moment('Deactivated from that time on.'),
+  compromised_at: Moment('Reported as compromised.'),
+  destroyed_at: Moment('Its material was destroyed.'),
+  archived_at: Moment('Archived: cannot be used until it is recovered.'),
+  disabled_at: Moment('Disabled: cannot be used until it is enabled.'),
+  destruction_at: Moment('Earliest time of its pending destruction; until then it cannot be used.'),
+  destruction_by: Type.Optional(Type.String({ description: 'User who requested its destruction.' })),
 } as const
 
 export const LifeReply = Type.Object({
   kid: Type.String(),
   state: Type.String({
-    description: 'Whatever is disabled or waits for its destruction keeps its state.',
+    description: 'Disabled objects and objects with a pending destruction keep their state.',
   }),
   ...lifeMembers,
 })
@@ -61,7 +61,10 @@ export function readMoment(text: string, name: string): number {
     !Number.isNaN(at) &&
     new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().startsWith(text.slice(0, 10))
   if (!isDay)
-    throw failure('bad_request', `${name}: a moment is written as 2027-01-31T12:00:00Z, a day as 2027-01-31.`)
+    throw failure(
+      'bad_request',
+      `${name}: must be a time like 2027-01-31T12:00:00Z or a date like 2027-01-31.`,
+    )
   return at
 }
 

@@ -130,7 +130,7 @@ test('the key set survives keys that cannot be shown, whoever tagged them, and s
   const shown = answer.json.keys.map((jwk: { kid: string }) => jwk.kid)
   assert.ok(shown.includes(good.kid_public))
   assert.ok(!shown.includes(broken.kid_public) && !shown.includes(foreign.kid_public))
-  assert.ok(kms.log.some((line) => line.includes('cannot be shown in the key set')))
+  assert.ok(kms.log.some((line) => line.includes('cannot be published in the key set')))
   for (const { kid_public: kid } of [broken, foreign]) {
     const described = await alice.get(`/v1/crypto/keys/${kid}`)
     assert.deepEqual([described.status, described.json?.public_jwk], [200, undefined], described.text)

@@ -23,7 +23,7 @@ const MacRequest = Type.Object({
   kid: Type.String(),
   alg: Type.String({ description: 'HS256, HS384 or HS512' }),
   data: Type.String({ description: 'base64url' }),
-  mac: Type.Optional(Type.String({ description: 'To be verified; absent: computed.' })),
+  mac: Type.Optional(Type.String({ description: 'MAC to verify; absent: a MAC is computed.' })),
 })
 
 const access = keyRight<RestServices, ReturnType<typeof read>>('mac', {
@@ -56,14 +56,14 @@ export const mac = define({
       mac: Type.String(),
       version_kid: Type.Optional(
         Type.String({
-          description: 'Of a key that was rotated: the version, by which it can be verified alone.',
+          description: 'For a rotated key: the only version that can verify it.',
         }),
       ),
     }),
     Type.Object({ kid: Type.String(), valid: Type.Boolean() }),
   ]),
   errors: {
-    403: 'No right to MAC with it.',
+    403: 'The caller has no right to compute MACs with it.',
     404: 'No such key.',
     422: 'Wrong algorithm, key type or state.',
   },

@@ -163,7 +163,7 @@ test('lists that nobody looks at stop the start', async () => {
     const config = { 'kmip.policy_id': id, 'kmip.allowlists.curves': ['P-256'] }
     await assert.rejects(
       startKms({ config }),
-      /kmip\.allowlists\.curves says nothing while .* is (NONE|DEFAULT)/,
+      /kmip\.allowlists\.curves has no effect while .* is (NONE|DEFAULT)/,
     )
   }
 })

@@ -70,7 +70,7 @@ const sign = define({
   request: SignRequest,
   reply: Type.Object({ protected: Type.String(), signature: Type.String() }),
   errors: {
-    403: 'No right to sign with it.',
+    403: 'The caller has no right to sign with it.',
     404: 'No such key.',
     422: 'Wrong algorithm, key type or state.',
   },

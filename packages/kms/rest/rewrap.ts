@@ -32,7 +32,10 @@ const access = keyRight<RestServices, ReturnType<typeof read>>('encrypt', {
 
 function read(body: Static<typeof RewrapRequest>, { policy }: RestServices) {
   if (readJweHeader(body.protected).alg === abe)
-    throw failure('unsupported_algorithm', 'What was encrypted for a policy is renewed by its master key.')
+    throw failure(
+      'unsupported_algorithm',
+      'Data that was encrypted for a policy cannot be rewrapped: rotate its master key.',
+    )
   return readSealed(body, policy)
 }
 
@@ -43,18 +46,18 @@ function read(body: Static<typeof RewrapRequest>, { policy }: RestServices) {
 export const rewrap = define({
   name: 'crypto.rewrap',
   route: post('/v1/crypto/rewrap'),
-  summary: 'Encrypt a flattened JWE anew with the newest version of its key',
+  summary: 'Re-encrypt a flattened JWE with the newest version of its key',
   description:
-    'Takes what /v1/crypto/encrypt gave, and gives the same for the newest version. The plaintext stays in the service.',
+    'Accepts a reply of /v1/crypto/encrypt, and returns the same form for the newest version. The plaintext stays in the service.',
   tag: 'Crypto',
   access,
   bodyLimit,
   request: RewrapRequest,
   reply: FlattenedJwe,
   errors: {
-    403: 'No right to encrypt with it.',
+    403: 'The caller has no right to encrypt with it.',
     404: 'No such key.',
-    422: 'It does not open, or the key cannot do it.',
+    422: 'The decryption failed, or the key does not support it.',
   },
   async act(_input, context) {
     const { key, request } = access.resolved(context)

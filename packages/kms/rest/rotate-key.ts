@@ -22,11 +22,11 @@ const access = keyRight<RestServices, { readonly kid: string; readonly body: obj
 })
 
 const VersionReply = Type.Object({
-  kid: Type.String({ description: 'The key: as before.' }),
-  version: Type.Integer({ description: 'The version that protects from now on, counted from 1.' }),
-  version_kid: Type.String({ description: 'Its own id, which headers of JWE and JWS name.' }),
+  kid: Type.String({ description: 'The id of the key, unchanged.' }),
+  version: Type.Integer({ description: 'The version that protects from now on, from 1.' }),
+  version_kid: Type.String({ description: 'Id of the version, used in headers of JWE and JWS.' }),
   version_kid_public: Type.Optional(
-    Type.String({ description: 'Of a pair: the public half of the version.' }),
+    Type.String({ description: 'For a pair: the public half of the version.' }),
   ),
 })
 
@@ -34,26 +34,26 @@ const VersionReply = Type.Object({
 export const rotateKey = define({
   name: 'crypto.keys.rotate',
   route: post('/v1/crypto/keys/{kid}/rotate'),
-  summary: 'Give a key a new version, or change an attribute-based master key',
+  summary: 'Rotate a key to a new version, or change an attribute-based master key',
   description:
     'With an empty body: the kid stays, and everything is protected by a new key from now on; what was protected before is opened as ever. ' +
-    'With one action: of a master key of attribute-based encryption. Active user keys that it made are refreshed with it, whoever owns them.',
+    'With one action: changes a master key of attribute-based encryption. Its Active user keys are refreshed with it, also those of other owners.',
   tag: 'Keys',
   access,
   pathParameters: Type.Object({ kid: Type.String() }),
   request: AbeRotation,
   reply: Type.Union([VersionReply, AbeRotationReply]),
   errors: {
-    403: 'No right to rotate the key, or the public key of a master key; or the owner has no room for one more.',
+    403: 'The caller has no right to rotate the key, or the public key of a master key; or the owner has the maximum number of objects.',
     404: 'No such key.',
-    409: 'Changed by others at the same time.',
-    422: 'The key cannot be rotated, or may not be changed.',
+    409: 'Changed concurrently by another request.',
+    422: 'The key cannot be rotated or changed.',
   },
   async act(_input, context) {
     const { key, request } = access.resolved(context)
     if (key.object.form.abe !== undefined) return rotateAbe(key.object.id, request.body, context)
     for (const name of Object.keys(request.body))
-      throw failure('bad_request', `${name}: is for attribute-based master keys.`)
+      throw failure('bad_request', `${name}: is only for attribute-based master keys.`)
     await requireRoom(context, key.object)
     return rotateVersion(context, key.object)
   },
@@ -73,14 +73,15 @@ async function requireRoom(
 async function rotateVersion(context: OperationContext<RestServices>, asked: ManagedObject) {
   for (let attempt = 1; ; attempt += 1) {
     const { key, commit } = await prepareRotation(context, asked.id)
-    if (key.newestId !== asked.newestId)
-      throw failure('conflict', 'Somebody else rotated the key at the same time.')
+    if (key.newestId !== asked.newestId) throw failure('conflict', 'The key was rotated concurrently.')
     try {
       return await commit()
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       if (attempt >= attempts)
-        throw failure('conflict', 'Another request changed it at the same time: try again.', { cause: error })
+        throw failure('conflict', 'Another request changed the same data concurrently: try again.', {
+          cause: error,
+        })
     }
   }
 }

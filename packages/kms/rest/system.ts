@@ -23,8 +23,8 @@ const versionOperation = define({
 
 const ServerInfo = Type.Object({
   version: Type.String(),
-  fips_mode: Type.Boolean({ description: 'Only algorithms of FIPS builds are accepted.' }),
-  fips_provider: Type.Boolean({ description: 'The FIPS provider of OpenSSL does the cryptography.' }),
+  fips_mode: Type.Boolean({ description: 'Whether only algorithms of FIPS builds are accepted.' }),
+  fips_provider: Type.Boolean({ description: 'Whether the FIPS provider of OpenSSL is active.' }),
   hsm_instances: Type.Array(Type.Unknown()),
   default_username: Type.String(),
   external_stores: Type.Array(
@@ -38,7 +38,7 @@ const ServerInfo = Type.Object({
 const serverInfo = define({
   name: 'server.info',
   route: get('/server-info'),
-  summary: 'What this server is and can do',
+  summary: 'Version and capabilities of this server',
   tag: 'Diagnostics',
   access: signedIn,
   reply: ServerInfo,
@@ -63,7 +63,7 @@ async function withState(
 const whoAmI = define({
   name: 'server.me',
   route: get('/me'),
-  summary: 'Who the caller is to this service',
+  summary: 'Identity of the caller',
   tag: 'Diagnostics',
   access: signedIn,
   reply: Type.Object({ user: Type.String() }),

@@ -16,8 +16,8 @@ import { get, type Operation, post } from '@warder/server'
 import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
 
-const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
-const User = Type.String({ description: 'A user, as `GET /me` says it; the owner of an object.' })
+const errors = { 403: 'Only crypto officers, or the default user if no officers are configured.' }
+const User = Type.String({ description: 'A user name as in `GET /me`; the owner of objects.' })
 /** Deleted owners have longer names than users. */
 const maxOwnerLength = 400
 
@@ -42,7 +42,7 @@ async function requireNoApprovals({ db, roles }: RestServices, owner: string): P
         if (!(await roles.approvals.covers(operation, object))) continue
         throw failure(
           'conflict',
-          `What is done with ${object.id} takes the approval of crypto officers: it is not transferred.`,
+          `Operations on ${object.id} require the approval of crypto officers, so it cannot be transferred.`,
         )
       }
       after = object.id
@@ -63,7 +63,7 @@ async function requireFreeGrants({ db, roles }: RestServices, user: string): Pro
       if (object !== undefined && (await roles.approvals.covers('grant', object)))
         throw failure(
           'conflict',
-          `Granting the material of ${id} takes the approval of crypto officers: take that grant back, and ask for one to the other user.`,
+          `A grant of the material of ${id} requires the approval of crypto officers: revoke this grant, and request one for the other user.`,
         )
       after = id
     }
@@ -74,12 +74,12 @@ async function requireFreeGrants({ db, roles }: RestServices, user: string): Pro
 const transferOperation = define({
   name: 'access.transfer',
   route: post('/access/transfer'),
-  summary: 'Give what a user owns, and what was granted to them, to another user',
+  summary: 'Transfer the objects and grants of a user to another user',
   tag: 'Access',
   access: governor,
   request: Type.Object({ from_user_id: User, to_user_id: User }),
   reply: Type.Object({ objects: Type.Integer(), grants: Type.Integer() }),
-  errors: { ...errors, 409: 'What is done with one of the objects takes the approval of officers.' },
+  errors: { ...errors, 409: 'Operations on one of the objects require the approval of officers.' },
   async act({ body }, context) {
     const from = readOwner('from_user_id', body.from_user_id)
     const to = readOwner('to_user_id', body.to_user_id)
@@ -89,12 +89,12 @@ const transferOperation = define({
           'bad_request',
           `${member} is a principal of a cloud: grant and revoke rights of clouds for each key.`,
         )
-    if (from === to) throw failure('bad_request', 'to_user_id is the user who has it already.')
-    if (to.startsWith(endedPrefix)) throw failure('bad_request', 'to_user_id is a user who is gone.')
+    if (from === to) throw failure('bad_request', 'to_user_id is the current owner.')
+    if (to.startsWith(endedPrefix)) throw failure('bad_request', 'to_user_id is a deleted user.')
     const { db, clock, roles } = context.services
     // Officers manage keys but do not use them, so they cannot transfer keys to themselves or to one another.
     if (roles.officers.listed.has(to))
-      throw failure('forbidden', 'Crypto officers are given no keys of others.')
+      throw failure('forbidden', 'Keys of other users cannot be transferred to crypto officers.')
     await requireNoApprovals(context.services, from)
     await requireFreeGrants(context.services, from)
     const before = await countHoldings(db, from)
@@ -106,7 +106,7 @@ const transferOperation = define({
 const holdings = define({
   name: 'access.holdings',
   route: get('/access/holdings'),
-  summary: 'How much a user owns, and on how many objects they were granted something',
+  summary: 'Number of objects of a user, and of objects with grants to the user',
   tag: 'Access',
   access: governor,
   queryParameters: Type.Object({
@@ -114,7 +114,7 @@ const holdings = define({
     realm: Type.Optional(
       Type.String({
         pattern: '^[A-Za-z0-9_-]{1,64}$',
-        description: 'Realm of the authentication service, of which `user_id` is a username then.',
+        description: 'Realm of the authentication service; `user_id` is then a username of it.',
       }),
     ),
   }),

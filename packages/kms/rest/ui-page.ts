@@ -13,7 +13,7 @@ export const pagePath = '/ui'
 export const uiPage = define({
   name: 'ui.page',
   route: get(pagePath),
-  summary: 'Where a login ends: who one is',
+  summary: 'Page after a login, with the name of the user',
   tag: 'Web page',
   access: signedIn,
   replyContentType: contentType,
@@ -32,7 +32,7 @@ function pageFor(user: string): string {
 <title>Warder: keys</title>
 <h1>Logged in</h1>
 <p>You are <strong>${escapeHtml(user)}</strong> to the key management service of this Warder.</p>
-<p><a href="/swagger">Its operations, to be tried from the browser</a></p>
+<p><a href="/swagger">Try its operations in the browser</a></p>
 </html>
 `
 }

@@ -10,7 +10,7 @@ const tag = 'Web page'
 
 function requireSaml({ samlLogin }: RestServices) {
   if (samlLogin === undefined)
-    throw failure('not_found', 'Logins at an identity provider are not configured.')
+    throw failure('not_found', 'Logins with an identity provider are not configured.')
   return samlLogin
 }
 
@@ -20,15 +20,15 @@ const begin = define({
   route: get('/ui/login_saml'),
   summary: 'Log in for the web page at the identity provider of a realm',
   description:
-    'For browsers. The authentication service sends them to the identity provider, and back here with a code that only ' +
-    'this service can redeem, for the browser that began.',
+    'For browsers. The authentication service redirects to the identity provider, and back here with a code that only ' +
+    'this service can redeem, for the browser that started the login.',
   tag,
   access: publicAccess,
   queryParameters: Type.Object({ realm: Type.String({ minLength: 1, maxLength: 64 }) }),
   status: 302,
   errors: {
-    404: 'Logins are not configured, or people of the realm do not log in here so.',
-    503: 'The authentication service does not answer.',
+    404: 'Logins are not configured, or the realm does not permit them here.',
+    503: 'The authentication service does not respond.',
   },
   async act({ query }, { services, request }) {
     const { location, cookie } = await requireSaml(services).begin(query.realm, request.clientAddress)
@@ -40,7 +40,7 @@ const begin = define({
 const callback = define({
   name: 'ui.saml_callback',
   route: get(samlCallbackPath),
-  summary: 'The end of a login at the identity provider of a realm',
+  summary: 'Complete a login at the identity provider of a realm',
   tag,
   access: publicAccess,
   queryParameters: Type.Object({ code: Type.Optional(Type.String()), state: Type.Optional(Type.String()) }),
@@ -48,7 +48,7 @@ const callback = define({
   errors: {
     401: 'The login did not succeed.',
     404: 'Logins are not configured.',
-    503: 'The authentication service does not answer.',
+    503: 'The authentication service does not respond.',
   },
   async act(_input, context) {
     const { services, request } = context

@@ -21,13 +21,13 @@ const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-a
 const loginPage = define({
   name: 'ui.login_page',
   route: get('/ui/login'),
-  summary: 'Where a person can log in for the web page',
+  summary: 'Page with the configured logins',
   description:
-    'Offers the realms whose `allowed_return_origins` have this service, where the authentication service tells them.',
+    'Offers the realms whose `allowed_return_origins` contain this service, if the authentication service lists them.',
   tag: 'Web page',
   access: publicAccess,
   replyContentType: contentType,
-  errors: { 503: 'The authentication service does not answer.' },
+  errors: { 503: 'The authentication service does not respond.' },
   audited: false,
   async act(_input, { services, request }) {
     const { samlLogin, oidcLogin } = services
@@ -85,7 +85,7 @@ const login = define({
   errors: {
     401: 'The credentials are wrong.',
     404: 'Logins are not configured.',
-    503: 'Cannot be checked now.',
+    503: 'The credentials cannot be checked at present.',
   },
   async act({ body }, context) {
     const { passwordLogin, seal, clock, ended } = context.services
@@ -119,12 +119,12 @@ const logout = define({
   route: post('/ui/logout'),
   summary: 'End the session of the web page',
   description:
-    'A session that began at the identity provider of a realm ends at the authentication service, too. 503: here it has ' +
-    'ended, and the authentication service does not answer; the same request ends it there later.',
+    'A session from the identity provider of a realm also ends at the authentication service. 503: the session has ' +
+    'ended here, but the authentication service does not respond; repeat the request to end it there as well.',
   tag: 'Web page',
   access: publicAccess,
   status: 204,
-  errors: { 503: 'The session has ended here; the authentication service does not answer.' },
+  errors: { 503: 'The session has ended here, but the authentication service does not respond.' },
   async act(_input, context) {
     const { services, request } = context
     const sessions = await openSessions(services, request.cookies(sessionCookieName))
@@ -150,7 +150,7 @@ const loginFlow = define({
   tag: 'Web page',
   access: publicAccess,
   status: 302,
-  errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
+  errors: { 404: 'Logins are not configured.', 503: 'The provider does not respond.' },
   async act(_input, { services, request }) {
     const { location, cookie } = await requireOidc(services).begin(request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
@@ -161,7 +161,7 @@ const loginFlow = define({
 const callback = define({
   name: 'ui.callback',
   route: get('/ui/callback'),
-  summary: 'The end of a login at the OpenID provider',
+  summary: 'Complete a login at the OpenID provider',
   foreignParameters: {
     names: 'any',
     because:
@@ -173,7 +173,7 @@ const callback = define({
   errors: {
     401: 'The login did not succeed.',
     404: 'Logins are not configured.',
-    503: 'The provider does not answer.',
+    503: 'The provider does not respond.',
   },
   async act(_input, context) {
     const { services, request } = context

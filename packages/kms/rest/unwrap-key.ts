@@ -55,13 +55,13 @@ function read(body: Static<typeof UnwrapRequest>, services: RestServices) {
 export const unwrapKey = define({
   name: 'crypto.keys.unwrap',
   route: post('/v1/crypto/keys/unwrap'),
-  summary: 'Take the wrapped key of a JWE in',
+  summary: 'Import the wrapped key of a JWE',
   tag: 'Keys',
   access,
   request: UnwrapRequest,
   reply: KeyReply,
   errors: {
-    403: 'No right to decrypt with it, or to create keys.',
+    403: 'The caller has no right to decrypt with it, or to create keys.',
     404: 'No such key.',
     422: 'It cannot be unwrapped.',
   },
@@ -108,7 +108,7 @@ function rsaKey({ algorithm, kind, held }: DescribedKey): BackendKey {
 function importCek(cek: Buffer, bits: number): KeyMaterial {
   try {
     if (cek.length * 8 !== bits)
-      throw failure('crypto_failure', 'The wrapped key has another size than enc says.')
+      throw failure('crypto_failure', 'The length of the wrapped key does not match enc.')
     return { kind: 'secret', algorithm: 'AES', bits, key: createSecretKey(cek) }
   } finally {
     cek.fill(0)

@@ -11,7 +11,7 @@ import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 
 const VerifyRequest = Type.Object({
-  protected: Type.String({ description: 'Holds alg and kid, the public key; base64url.' }),
+  protected: Type.String({ description: 'Contains alg and kid, the public key; base64url.' }),
   data: Type.String({ description: 'Payload, base64url.' }),
   signature: Type.String(),
 })
@@ -41,7 +41,7 @@ export const verify = define({
   request: VerifyRequest,
   reply: Type.Object({ kid: Type.String(), valid: Type.Boolean() }),
   errors: {
-    403: 'No right to verify with it.',
+    403: 'The caller has no right to verify with it.',
     404: 'No such key.',
     422: 'Wrong algorithm, key type or state.',
   },

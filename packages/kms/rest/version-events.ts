@@ -21,7 +21,7 @@ import type { RestServices } from './services.ts'
 export const EventRequest = Type.Object({
   compromised: Type.Optional(
     Type.Boolean({
-      description: 'Of revoke: others may know the version. Default: it has just served its time.',
+      description: 'For revoke: the version is compromised. Default: false, the version is only deactivated.',
     }),
   ),
 })
@@ -63,7 +63,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   revoke: {
     right: 'revoke',
     more: [],
-    summary: 'Deactivate one version of a key, or say that others may know it',
+    summary: 'Deactivate one version of a key, or report it as compromised',
     async stage(half, { objects, now, body: { compromised = false } }) {
       if (compromised) await stageCompromisedKey(objects, half, now)
       stageEvents(objects, half, [compromised ? 'compromise' : 'deactivate'], now)
@@ -72,26 +72,27 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   destroy: {
     right: 'destroy',
     more: ['revoke'],
-    summary: 'Wipe one version of a key, or let that wait as the settings say: what it protected is lost',
+    summary:
+      'Destroy one version of a key, now or after the delay of the settings: data that it protects is lost',
     stage: stageDestruction,
   },
   restore: {
     right: 'activate',
     more: [],
-    summary: 'Take the destruction of one version of a key back that waits',
+    summary: 'Cancel the pending destruction of one version of a key',
     async stage(half, { objects, key }) {
       if (half.destruction === undefined)
-        throw failure('crypto_failure', 'The destruction of this version does not wait.')
+        throw failure('crypto_failure', 'The destruction of this version is not pending.')
       const newest = key.newestId === undefined ? key : await objects.read(key.newestId)
       if (newest?.destruction?.askedAt === half.destruction.askedAt && newest.id !== half.id)
-        throw failure('crypto_failure', 'The version waits with its key: restore the key.')
+        throw failure('crypto_failure', 'The destruction of the whole key is pending: restore the key.')
       objects.update(half, restored)
     },
   },
   disable: {
     right: 'revoke',
     more: [],
-    summary: 'Take one version of a key out of use until it is enabled',
+    summary: 'Disable one version of a key until it is enabled',
     async stage(half, { objects, now }) {
       requireThere(half, now)
       if (half.disabledAt === undefined) objects.update(half, { disabledAt: now })
@@ -100,7 +101,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   enable: {
     right: 'activate',
     more: [],
-    summary: 'Give one disabled version of a key back to use',
+    summary: 'Enable a disabled version of a key',
     async stage(half, { objects, now }) {
       requireThere(half, now)
       if (half.disabledAt !== undefined) objects.update(half, { disabledAt: undefined })

@@ -5,25 +5,25 @@ import { boolean, integer, list } from '@warder/runtime/settings'
 export const acmeSettings = {
   acme_allow_private_networks: boolean({
     default: false,
-    docs: 'Look for the answers to ACME challenges in private, loopback and link-local networks, too: for authorities of an internal network.',
+    docs: 'Validate ACME challenges also in private, loopback and link-local networks, for authorities of an internal network.',
   }),
   acme_http_port: integer({
     default: 80,
     min: 1,
     max: 65_535,
-    docs: 'TCP port that http-01 challenges are asked at.',
+    docs: 'TCP port for http-01 challenges.',
   }),
   acme_tls_port: integer({
     default: 443,
     min: 1,
     max: 65_535,
-    docs: 'TCP port that tls-alpn-01 challenges are asked at.',
+    docs: 'TCP port for tls-alpn-01 challenges.',
   }),
   acme_dns_servers: list({
     default: [],
-    docs: 'DNS servers (address, or address:port) that ACME challenges are looked up at; empty: those of the system.',
+    docs: 'DNS servers (address, or address:port) for ACME challenges; empty: those of the system.',
     check: (servers) =>
-      servers.every(isServer) ? undefined : 'must hold addresses like 192.0.2.53 or 192.0.2.53:5353',
+      servers.every(isServer) ? undefined : 'must contain addresses like 192.0.2.53 or 192.0.2.53:5353',
   }),
 } as const
 

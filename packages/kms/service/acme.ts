@@ -32,7 +32,7 @@ export async function acmeEnvironment({
 /** For operations that are only described in documentation: it serves no requests. */
 export function describedAcme(db: Database, clock: Clock): AcmeEnvironment {
   const nothing = (): never => {
-    throw failure('internal_error', 'the operations were made without what ACME works with')
+    throw failure('internal_error', 'the ACME services are not available to these operations')
   }
   const nonces = { issue: nothing, check: nothing, use: nothing }
   return {

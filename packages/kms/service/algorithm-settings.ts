@@ -20,7 +20,7 @@ function allowList(what: string) {
 const digits = (sizes: readonly string[]): string | undefined =>
   sizes.every((size) => size === '*' || /^[1-9][0-9]{1,4}$/.test(size))
     ? undefined
-    : 'must hold numbers of bits'
+    : 'must contain numbers of bits'
 
 /** Settings of the permitted algorithms, for requests of REST and KMIP and for stored keys. */
 export const algorithmSettings = {
@@ -28,15 +28,15 @@ export const algorithmSettings = {
     default: [],
     check: (names) => {
       const unknown = names.find((name) => !optionalAlgorithms.includes(name))
-      return unknown === undefined ? undefined : `must hold names of ${optionalAlgorithms.join(', ')}`
+      return unknown === undefined ? undefined : `must contain names of ${optionalAlgorithms.join(', ')}`
     },
-    docs: `JOSE algorithms that are served only when they are named here: ${optionalAlgorithms.join(', ')}. A128KW and ECDH-ES are left out of the interface, ML-KEM is in a draft (draft-ietf-jose-pqc-kem), ES256K is on a curve that SP 800-186 does not recommend. The policy is asked besides.`,
+    docs: `JOSE algorithms that are supported only if they are listed here: ${optionalAlgorithms.join(', ')}. A128KW and ECDH-ES are not part of the interface, ML-KEM is a draft (draft-ietf-jose-pqc-kem), ES256K uses a curve that SP 800-186 does not recommend. The policy applies as well.`,
   }),
   'kmip.policy_id': choice({
     default: 'NONE',
     choices: ['NONE', 'DEFAULT', 'CUSTOM'],
     env: 'KMS_POLICY_ID',
-    docs: 'Algorithms that REST and KMIP permit. NONE: all that are supported. DEFAULT: those that are recommended for new applications (no RSA below 3072 bits, no PKCS#1 v1.5, no SHA-1). CUSTOM: the lists.',
+    docs: 'Algorithms that REST and KMIP permit. NONE: all supported ones. DEFAULT: those recommended for new applications (no RSA below 3072 bits, no PKCS#1 v1.5, no SHA-1). CUSTOM: those in the lists.',
   }),
   'kmip.allowlists.algorithms': allowList('AES, RSA, EC, HMAC, Ed25519, ML-DSA-44 …'),
   'kmip.allowlists.hashes': allowList('SHA-256 … SHA-1 (of RSA-OAEP)'),
@@ -67,7 +67,7 @@ export function configuredPolicy(config: AlgorithmConfig): AlgorithmPolicy {
     const idle = policyLists.find((name) => !lists[name].includes('*'))
     if (idle !== undefined) {
       throw new StartupError(
-        `kmip.allowlists.${idle} says nothing while kmip.policy_id is ${id}: set it to CUSTOM, or leave the list out`,
+        `kmip.allowlists.${idle} has no effect while kmip.policy_id is ${id}: set kmip.policy_id to CUSTOM, or remove the list`,
       )
     }
   }

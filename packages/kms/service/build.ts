@@ -147,10 +147,10 @@ function createHealth(
   const feed: HealthPart = {
     key: 'auth_feed',
     name: 'feed of ends',
-    message: 'What has ended at the authentication service is not known now.',
+    message: 'Revocations of the authentication service are not known at present.',
     required: config.auth_feed_when_lost === 'refuse',
     async probe() {
-      if (!ended.isCurrent()) throw new Error('the feed of ends is lost')
+      if (!ended.isCurrent()) throw new Error('the revocation feed is not available')
     },
   }
   return [...parts, feed]

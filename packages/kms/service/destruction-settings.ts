@@ -7,15 +7,15 @@ export const destructionConfigSettings = {
     default: 0,
     min: 0,
     max: maxDays,
-    docs: 'Days between the order to destroy a key and its destruction, 7 to 30; in them it is used for nothing and can be restored. 0: it is destroyed at once.',
+    docs: 'Days between the request to destroy a key and its destruction, 7 to 30. Meanwhile the key cannot be used, but can be restored. 0: it is destroyed at once.',
     check: daysProblem,
   }),
   pending_destruction_days_by: list({
     default: [],
-    docs: 'More days for keys with a tag or of an algorithm: `tag:payments=30`, `alg:RSA=14`. The longest time holds, and such a tag cannot be removed.',
+    docs: 'Longer delays for keys with a tag or of an algorithm: `tag:payments=30`, `alg:RSA=14`. The longest matching one applies, and such a tag cannot be removed.',
     check: (rules) =>
       readDaysBy(rules) === undefined
-        ? 'it has rules like tag:payments=30 and alg:RSA=14, with 7 to 30 days'
+        ? 'it must contain rules like tag:payments=30 and alg:RSA=14, with 7 to 30 days'
         : undefined,
   }),
 } as const

@@ -51,11 +51,11 @@ export async function carryOutDestructions(environment: Environment): Promise<vo
         else await announce(environment, object, now)
       } catch (error) {
         if (error instanceof GuardFailed) {
-          log.info({ object: id }, 'a key changed when its destruction was due; the next look decides')
+          log.info({ object: id }, 'a key was changed when its destruction was due; the next scan decides')
           continue
         }
         metrics.count('destructions_failed_total')
-        log.warn({ object: id, error }, 'a destruction that waited was not carried out; it is tried again')
+        log.warn({ object: id, error }, 'a pending destruction failed and will be repeated')
       }
     }
     if (page.length < pageSize) return
@@ -98,7 +98,7 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
   }
   await recordAround(audit, event, () => db.commit(changes))
   metrics.count('destructions_total', { outcome: 'carried_out' })
-  log.warn({ object: object.id, ...about }, 'a key was destroyed after its wait')
+  log.warn({ object: object.id, ...about }, 'a key was destroyed after its delay')
   getNotices(environment)?.tell('destruction.carried_out', {
     key: object.id,
     owner: object.owner,
@@ -145,7 +145,7 @@ async function announce(environment: Environment, object: ManagedObject, now: nu
   }
   log.warn(
     { object: object.id, ...about },
-    step === 1 ? 'a key waits for its destruction' : 'a key is destroyed soon',
+    step === 1 ? 'the destruction of a key is pending' : 'a key will be destroyed soon',
   )
   getNotices(environment)?.tell(`destruction.${stage}`, { key: object.id, ...about })
 }

@@ -23,7 +23,7 @@ export async function prepareEnded(environment: Environment): Promise<void> {
     if (config.auth_verifier_url !== undefined)
       log.warn(
         {},
-        'sessions that end at auth before their time are accepted here: WARDER_PEER_SECRET is not shared',
+        'sessions that were ended early at auth are still accepted here: WARDER_PEER_SECRET is not shared',
       )
   }
 }

@@ -14,7 +14,7 @@ export async function adoptSettings({ config, db, seal, clock, audit, log }: Env
   const { officers, approvals } = governance
   log.info(
     { officers: officers.users, approvals: approvals.operations },
-    'crypto officers and approvals are new',
+    'the settings of crypto officers and approvals have changed',
   )
   audit.record({
     ...createOwnEvent(clock.now(), 'access.settings_adopted'),

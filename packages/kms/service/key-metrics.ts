@@ -25,13 +25,13 @@ const countEveryMs = 60_000
 export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConfig>): void {
   metrics.collected('objects', {
     type: 'gauge',
-    help: 'Objects by state, keys for the most part, as of the last minute.',
+    help: 'Objects by state, updated every minute.',
     label: 'state',
     read: memoizeFor(() => countByState(db), countEveryMs, clock.monotonic),
   })
   metrics.collected('keys_budget_ending', {
     type: 'gauge',
-    help: 'Active keys that have used 90 % of the AES-GCM messages that they can encrypt and that nothing rotates, as of the last minute.',
+    help: 'Active keys that have used 90 % of their AES-GCM messages and are not rotated automatically, updated every minute.',
     read: memoizeFor(() => countEnding(db), countEveryMs, clock.monotonic),
   })
 }
@@ -48,10 +48,10 @@ export function listMetrics(metrics: Metrics): void {
 
 /** In a worker: its cache of decrypted keys. */
 export function keyCacheMetrics(metrics: Metrics, keys: KeyRing): void {
-  metrics.gauge('key_cache_entries', 'Keys that are open in memory.', () => keys.size)
+  metrics.gauge('key_cache_entries', 'Decrypted keys in memory.', () => keys.size)
   metrics.collected('key_cache_uses_total', {
     type: 'counter',
-    help: 'Uses of keys that were open already, and those that opened one.',
+    help: 'Uses of keys, by whether the key was already decrypted in memory.',
     label: 'outcome',
     read: async () => {
       const { hits, misses } = keys.uses

@@ -42,7 +42,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 2,
-    name: 'attributes of KMIP that objects are found by, answers to asynchronous requests, operations in parts',
+    name: 'searchable KMIP attributes, replies to asynchronous requests, operations in parts',
     statements: [
       `CREATE TABLE object_attribute (
         object_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (object_id, name, value))`,
@@ -66,7 +66,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 3,
-    name: 'sessions of the web page that were ended before their time',
+    name: 'revoked sessions of the web page',
     statements: [
       'CREATE TABLE ended_session (id TEXT NOT NULL PRIMARY KEY, until_ms BIGINT NOT NULL)',
       'CREATE INDEX ended_session_by_end ON ended_session (until_ms)',
@@ -74,7 +74,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 4,
-    name: 'columns for what bounds the use of an object, and one for what only KMIP clients read back',
+    name: 'columns for the limits of an object, and one for attributes that only KMIP clients read',
     statements: [
       'ALTER TABLE managed_object RENAME COLUMN attributes TO form',
       'ALTER TABLE managed_object ADD COLUMN kmip TEXT',
@@ -90,13 +90,13 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 5,
-    name: 'attributes of objects from the former bag to their columns',
+    name: 'moves attributes of objects to their columns',
     statements: [],
     convert: convertAttributeBags,
   },
   {
     number: 6,
-    name: 'halves of a pair are found by the other half, which need not link back',
+    name: 'index of the halves of a pair by the other half',
     statements: [
       'CREATE INDEX managed_object_by_link ON managed_object (linked_id) WHERE linked_id IS NOT NULL',
     ],
@@ -111,13 +111,13 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 8,
-    name: 'names and links of objects from the attributes of KMIP to their columns',
+    name: 'moves names and links of objects to their columns',
     statements: [],
     convert: convertNamesAndLinks,
   },
   {
     number: 9,
-    name: 'ceremonies of crypto officers, and who was activated by them',
+    name: 'ceremonies of crypto officers, and their activations',
     statements: [
       'CREATE TABLE officer_ceremony (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL, created_at BIGINT NOT NULL)',
       `CREATE TABLE officer_activation (
@@ -128,7 +128,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 10,
-    name: 'requests that officers approve',
+    name: 'requests for the approval of officers',
     statements: [
       `CREATE TABLE approval_request (
         id TEXT NOT NULL PRIMARY KEY, requester TEXT NOT NULL, object_id TEXT NOT NULL, operation TEXT NOT NULL,
@@ -143,7 +143,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 11,
-    name: 'external key stores, and whether one was stopped',
+    name: 'external key stores, and whether they are stopped',
     statements: [
       `CREATE TABLE external_store (
         name TEXT NOT NULL PRIMARY KEY, stopped_at BIGINT, stopped_by TEXT, version BIGINT NOT NULL)`,
@@ -162,7 +162,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 13,
-    name: 'certificate authorities, what they issued, their revocation lists and responders',
+    name: 'certificate authorities, issued certificates, revocation lists and responders',
     statements: [
       `CREATE TABLE pki_issuer (
         id TEXT NOT NULL PRIMARY KEY, crl_number BIGINT NOT NULL, crl_due_at BIGINT NOT NULL,
@@ -194,7 +194,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 14,
-    name: 'authorities that are open for ACME, its credentials, accounts, orders, authorizations, certificates, nonces',
+    name: 'ACME: open authorities, credentials, accounts, orders, authorizations, certificates, nonces',
     statements: [
       'CREATE TABLE acme_secret (id TEXT NOT NULL PRIMARY KEY, secret BYTES NOT NULL)',
       'CREATE TABLE acme_used_nonce (nonce TEXT NOT NULL PRIMARY KEY, until_ms BIGINT NOT NULL)',
@@ -238,7 +238,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 15,
-    name: 'rows by which objects are found that renew themselves',
+    name: 'index of objects with automatic renewal',
     statements: [
       `INSERT INTO object_attribute (object_id, name, value)
          SELECT o.id, 'RotateAutomatic', 'true' FROM managed_object o
@@ -249,7 +249,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 16,
-    name: 'users whose requests are refused',
+    name: 'blocked users',
     statements: [
       `CREATE TABLE access_block (
         user_id TEXT NOT NULL PRIMARY KEY, blocked_at BIGINT NOT NULL, blocked_by TEXT NOT NULL, reason TEXT NOT NULL)`,
@@ -259,7 +259,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 17,
-    name: 'who had a name when',
+    name: 'history of user names',
     statements: [
       `CREATE TABLE user_subject (
         user_id TEXT NOT NULL, subject_id TEXT NOT NULL, seen_at BIGINT NOT NULL, ended_at BIGINT,
@@ -280,8 +280,8 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 19,
-    name: 'objects that are disabled, destructions that wait, how long the service ran, who used an object last',
-    older: 'uses keys that were disabled, and destroys at once what should wait',
+    name: 'disabled objects, pending destructions, running time of the service, last uses of objects',
+    older: 'uses disabled keys, and destroys keys without their delay',
     statements: [
       'ALTER TABLE managed_object ADD COLUMN disabled_at BIGINT',
       'ALTER TABLE managed_object ADD COLUMN destruction_at BIGINT',
@@ -298,7 +298,7 @@ export const kmsMigrations: readonly Migration[] = [
   {
     number: 20,
     name: 'versions of keys',
-    older: 'knows no versions: it opens and signs with the one that is named',
+    older: 'does not know versions: it decrypts and signs with the named one',
     statements: [
       'ALTER TABLE managed_object ADD COLUMN chain_id TEXT',
       'ALTER TABLE managed_object ADD COLUMN generation BIGINT NOT NULL DEFAULT 0',
@@ -312,8 +312,8 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 21,
-    name: 'which settings of officers and approvals govern',
-    older: 'follows the settings of officers that it was started with',
+    name: 'settings of officers and approvals in force',
+    older: 'uses the settings of officers with which it was started',
     statements: [
       'CREATE TABLE governance (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL, version BIGINT NOT NULL)',
       "CREATE INDEX approval_request_by_object ON approval_request (object_id, operation) WHERE state = 'approved'",
@@ -321,7 +321,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 22,
-    name: 'indexes by which keys are listed',
+    name: 'indexes for listing keys',
     older: true,
     statements: [
       'CREATE INDEX managed_object_by_creation ON managed_object (created_at, id)',
@@ -346,15 +346,15 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 24,
-    name: 'a restored backup that waits for crypto officers',
-    older: 'serves a restored backup that waits for crypto officers',
+    name: 'restored backups that wait for crypto officers',
+    older: 'serves a restored backup before crypto officers approve it',
     statements: [
       'CREATE TABLE restore_hold (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL, version BIGINT NOT NULL)',
     ],
   },
   {
     number: 25,
-    name: 'index by which the last rotation is found',
+    name: 'index of the last rotation',
     older: true,
     statements: [
       'CREATE INDEX managed_object_superseded ON managed_object (superseded_at) WHERE superseded_at IS NOT NULL',
@@ -377,7 +377,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 27,
-    name: 'indexes that leave out keys as most are: Active, without a date to come',
+    name: 'indexes that omit keys without future dates',
     older: true,
     statements: [
       'DROP INDEX managed_object_by_activation',
@@ -391,7 +391,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 28,
-    name: 'index that holds all that a revocation list tells',
+    name: 'covering index for revocation lists',
     older: true,
     statements: [
       'DROP INDEX pki_issued_revoked',
@@ -407,7 +407,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 30,
-    name: 'indexes by which what hangs on a name is found',
+    name: 'indexes for objects and grants of a name',
     older: true,
     statements: [
       'CREATE INDEX approval_vote_by_user ON approval_vote (user_id)',
@@ -418,7 +418,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 31,
-    name: 'at how many AES-GCM messages the service looks at a version, and what was announced of it',
+    name: 'next check of the AES-GCM messages of a version, and its last notification',
     older: true,
     statements: [
       'ALTER TABLE gcm_budget ADD COLUMN look_from BIGINT NOT NULL DEFAULT 1048576',
@@ -431,7 +431,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 32,
-    name: 'keys that were reported as compromised, and whose key a certificate is for',
+    name: 'compromised keys, and the key of each certificate',
     older: true,
     statements: [
       `CREATE TABLE pki_compromised_key (
@@ -442,7 +442,7 @@ export const kmsMigrations: readonly Migration[] = [
   {
     number: 33,
     name: 'identifiers of removed objects, reserved for their owners',
-    older: 'gives the identifiers of removed objects to whoever asks for them',
+    older: 'reuses the identifiers of removed objects for any user',
     statements: [
       'CREATE TABLE removed_object (id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, removed_at BIGINT NOT NULL)',
       'CREATE INDEX removed_object_by_owner ON removed_object (owner)',
@@ -456,8 +456,8 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 34,
-    name: 'when administrators set credentials of crypto officers',
-    older: 'lets credentials of crypto officers that an administrator set vote at once',
+    name: 'times at which administrators set credentials of crypto officers',
+    older: 'permits credentials that an administrator set to vote at once',
     statements: [
       'CREATE TABLE officer_credential (user_id TEXT NOT NULL PRIMARY KEY, set_at BIGINT NOT NULL)',
     ],

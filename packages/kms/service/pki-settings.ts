@@ -15,7 +15,7 @@ function addressProblem(text: string): string | undefined {
 /** Settings of the certificate authorities. */
 export const pkiSettings = {
   pki_public_url: optionalText({
-    docs: 'Address (http or https) in certificates, before `/public/certificates/…` and `/ocsp`; unset: `kms_public_url`. Certificates that are issued while neither is set name no CRL and no responder. Relying parties that fetch over https may need the CRL to trust the address of the CRL: put a plain http address here where a proxy serves these paths.',
+    docs: 'Address (http or https) in certificates, before `/public/certificates/…` and `/ocsp`; unset: `kms_public_url`. Certificates that are issued while neither is set contain no addresses of a CRL or responder. Relying parties that fetch over https may need the CRL to trust the address of the CRL: put a plain http address here where a proxy serves these paths.',
     check: addressProblem,
   }),
   crl_default_validity_days: integer({
@@ -28,34 +28,34 @@ export const pkiSettings = {
     default: 24,
     min: 1,
     max: 8760,
-    docs: 'A CRL is signed again so many hours before its nextUpdate, at half of its validity at the earliest.',
+    docs: 'Hours before its nextUpdate at which a CRL is signed again, but not before half of its validity.',
   }),
   crl_cache_seconds: integer({
     default: 600,
     min: 0,
     max: 31_536_000,
-    docs: 'Time that caches may keep a CRL without asking whether there is a newer one.',
+    docs: 'Time for which caches may use a CRL without revalidation.',
   }),
   ocsp_validity_seconds: integer({
     default: 600,
     min: 60,
     max: 2_592_000,
-    docs: 'From thisUpdate to nextUpdate of an answer of OCSP: clients and staplers may keep it so long.',
+    docs: 'Time from thisUpdate to nextUpdate of an OCSP response, for which clients and staplers may use it.',
   }),
   ocsp_signer: choice({
     default: 'delegated',
     choices: ['delegated', 'authority'],
-    docs: '`delegated`: answers are signed with the key of a responder, whose certificate is renewed by itself; `authority`: with the key of the authority.',
+    docs: '`delegated`: responses are signed with the key of a responder, whose certificate is renewed automatically; `authority`: with the key of the authority.',
   }),
   ocsp_max_signatures_per_second: integer({
     default: 2000,
     min: 1,
     max: 1_000_000,
-    docs: 'Answers that one worker signs in a second at most, those that it has signed before not counted; above it the answer is tryLater.',
+    docs: 'Maximum number of responses that one worker signs per second, not counting cached ones; beyond it, the response is tryLater.',
   }),
   validate_requires_crl: boolean({
     default: false,
-    docs: 'KMIP Validate answers Unknown where a certificate of another authority names a CRL that cannot be fetched or does not hold; off: such a certificate counts as not revoked.',
+    docs: 'KMIP Validate returns Unknown if the CRL of a certificate of another authority cannot be fetched or is invalid; false: such a certificate counts as not revoked.',
   }),
 } as const
 

@@ -40,14 +40,14 @@ export async function prepareRestored({ db, seal, clock, audit, log, restored }:
   const made = new Date(hold.madeAt).toISOString()
   log.warn(
     { backup: hold.backup, made_at: made, request: hold.request },
-    'restored from a backup: nothing is served until crypto officers approve',
+    'restored from a backup: no requests are served until crypto officers approve',
   )
   await audit.recordDurably({
     ...createOwnEvent(clock.now(), 'access.restore_held'),
     object: hold.backup,
     details: { made_at: made, request: hold.request },
   })
-  const notice = `Restored from a backup of ${made}: nothing is served until the crypto officers approve: warder officers approve ${hold.request}`
+  const notice = `Restored from a backup of ${made}: no requests are served until the crypto officers approve: warder officers approve ${hold.request}`
   return { isHeld: true, notices: [notice] }
 }
 
@@ -76,7 +76,7 @@ export function restorePart(gate: RestoreGate): HealthPart {
   return {
     key: 'restore',
     name: 'restored backup',
-    message: 'Nothing is served until crypto officers approve the backup that was restored.',
+    message: 'No requests are served until crypto officers approve the restored backup.',
     required: false,
     async probe() {
       const problem = await gate.problem()

@@ -42,7 +42,7 @@ export async function rewrapBatch(environment: Environment, ids: readonly Object
       if (object === undefined) continue
       const done = await stageRewrap({ ...services, objects, now }, object)
       if ('to' in done) moved.push({ id, rewrapped: done })
-      else log.debug({ object: id, detail: done.left }, 'an object stays wrapped by an old version')
+      else log.debug({ object: id, detail: done.left }, 'an object stays wrapped with an old version')
     }
     const events = moved.map(({ id, rewrapped }) => toEvent(id, rewrapped, now))
     await recordAround(environment, events, () => objects.commit(db.commit))

@@ -32,7 +32,7 @@ function getPass({ db, metrics }: Environment): Pass {
   if (before !== undefined) return before
   const pass: Pass = { seen: undefined, finishedAt: 0, after: undefined, moved: 0, left: 0, known: 0 }
   passes.set(db, pass)
-  const help = 'Stored objects that stay wrapped by a replaced version of their wrapping key.'
+  const help = 'Stored objects that stay wrapped with a replaced version of their wrapping key.'
   metrics.gauge('wrapped_objects_left', help, () => pass.known)
   return pass
 }
@@ -73,5 +73,5 @@ function finish({ clock, log }: Environment, pass: Pass): void {
   const { moved, left, known } = pass
   Object.assign(pass, { after: undefined, finishedAt: clock.now(), known: left })
   if (moved > 0 || left !== known)
-    log.info({ moved, left }, 'what rotated keys wrap was wrapped anew by their newest versions')
+    log.info({ moved, left }, 'objects that rotated keys wrap were rewrapped with the newest versions')
 }

@@ -57,7 +57,7 @@ export function getStuckKeys({ db, metrics }: RotationEnvironment): Map<string, 
   if (known !== undefined) return known
   const stuck = new Map<string, Stuck>()
   stuckKeys.set(db, stuck)
-  metrics.gauge('keys_not_rotated', 'Keys whose rotation is due and is refused.', () => stuck.size)
+  metrics.gauge('keys_not_rotated', 'Keys whose due rotation is refused.', () => stuck.size)
   return stuck
 }
 
@@ -91,7 +91,10 @@ export async function rotateOne(
   try {
     // There is no request to refuse here: work on behalf of a blocked user ends at this check.
     if (await isBlocked(environment.db, key.owner))
-      throw failure('forbidden', 'The owner of the key is blocked: it is rotated again when they are not.')
+      throw failure(
+        'forbidden',
+        'The owner of the key is blocked: rotation resumes when the owner is unblocked.',
+      )
     if (await isRenewedWithCertificate(environment.db, await findNewest(environment, key))) {
       await setNextRotation(environment, key, nextRotation(key, now), now)
       return 'later'
@@ -102,7 +105,7 @@ export async function rotateOne(
     return 'rotated'
   } catch (error) {
     if (error instanceof GuardFailed) {
-      log.info({ object: key.id }, 'a key changed when its rotation was due; the next look decides')
+      log.info({ object: key.id }, 'a key was changed when its rotation was due; the next scan decides')
       return 'later'
     }
     await recordFailure(environment, key, cause, error, now)
@@ -169,7 +172,10 @@ async function recordFailure(
   if (before !== undefined || stuck.size < maxStuck) stuck.set(key.id, { why, until, newestId: key.newestId })
   if (!isTold) {
     metrics.count('key_rotations_total', { outcome: 'failed' })
-    log.warn({ object: key.id, error }, 'a key cannot be rotated by its schedule; it is tried again')
+    log.warn(
+      { object: key.id, error },
+      'a key cannot be rotated by its schedule; the rotation will be repeated',
+    )
     if (isRefusal(error)) tellRefusal(environment, key, error, now)
   }
   if (cause.by === 'use' || !isRefusal(error)) return

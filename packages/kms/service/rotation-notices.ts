@@ -50,14 +50,17 @@ export async function tellSoon(
   metrics.count('key_rotations_total', {
     outcome: obstacle === undefined ? 'announced' : 'announced_failing',
   })
-  const said = obstacle === undefined ? 'a key is rotated soon' : 'a key is to be rotated soon and cannot be'
+  const said =
+    obstacle === undefined
+      ? 'a key will be rotated soon'
+      : 'a key is due for rotation soon, but cannot be rotated'
   log[obstacle === undefined ? 'info' : 'warn']({ object: key.id, ...about }, said)
   getNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
 }
 
 const rotateIt =
-  'Rotate it (warder keys rotate KEY, POST /v1/crypto/keys/{kid}/rotate), or let the service do it: rotate_after_messages of the key, after_messages of a rule in rotation.policy.'
-const replaceIt = 'It cannot be rotated as it is: mend that, or encrypt with another key.'
+  'Rotate it (warder keys rotate KEY, POST /v1/crypto/keys/{kid}/rotate), or let the service rotate it: rotate_after_messages of the key, after_messages of a rule in rotation.policy.'
+const replaceIt = 'It cannot be rotated in its present state: correct that, or encrypt with another key.'
 
 /** Says that a key stops encrypting soon, because nothing rotates it before its AES-GCM messages are used up. */
 export async function tellEnding(
@@ -81,7 +84,7 @@ export async function tellEnding(
   metrics.count('key_rotations_total', { outcome: 'budget_ending' })
   log.warn(
     { object: key.id, ...about },
-    'a key stops encrypting soon: its AES-GCM messages are nearly used up',
+    'a key will stop encrypting soon: its limit of AES-GCM messages is almost reached',
   )
   getNotices(environment)?.tell('budget.ending', { key: key.id, ...about })
 }

@@ -117,7 +117,7 @@ test('a rotation is announced once, with who used the key, also one that will fa
     [['alice'], 'policy', undefined],
   )
   assert.match(String(about(failing)?.will_fail), /disabled/)
-  assert.ok(kms.log.some((line) => line.startsWith('a key is to be rotated soon and cannot be')))
+  assert.ok(kms.log.some((line) => line.startsWith('a key is due for rotation soon, but cannot be rotated')))
   time.now += 7 * day
   for (let turn = 0; turn < 4; turn += 1) await look(kms)
   assert.deepEqual([await version(kid), await version(failing)], [3, 1])
@@ -206,19 +206,19 @@ test('rules that cannot be meant stop the start with a sentence', () => {
   for (const [text, sentence] of [
     ['every=90d', /rule 1: a rule needs tag or algorithm/],
     ['tag=a', /needs every or after_messages/],
-    ['tag=a, every=90', /every: hours or days/],
-    ['tag=a, every=0d', /every: hours or days/],
-    ['tag=a, every=3651d', /every: hours or days/],
+    ['tag=a, every=90', /every: must be hours or days/],
+    ['tag=a, every=0d', /every: must be hours or days/],
+    ['tag=a, every=3651d', /every: must be hours or days/],
     ['tag=a, every=1d; algorithm=DES, every=1d', /rule 2: algorithm: AES, HMAC, .*got DES/],
-    ['algorithm=RSA, after_messages=2147483648', /only the messages of AES keys/],
+    ['algorithm=RSA, after_messages=2147483648', /is only for AES keys/],
     ['tag=a, after_messages=1000', /after_messages: 1048576 to 4000000000/],
     ['tag=a, after_messages=5000000000', /after_messages/],
-    ['tag=a, evry=1d', /evry: a rule has tag, algorithm, every, after_messages/],
+    ['tag=a, evry=1d', /evry: is unknown; a rule may contain tag, algorithm, every, after_messages/],
     ['tag=a, tag=b, every=1d', /tag: twice/],
-    ['tag=_internal, every=1d', /tag: one that a user can give/],
+    ['tag=_internal, every=1d', /tag: must be a tag that users can set/],
     ['{"tag":"a","every":["1d"]}', /every: a text or a number/],
-    ['{"tag"', /a table, or tag=payments/],
-    ['nonsense', /a table, or tag=payments/],
+    ['{"tag"', /must be a table, or a string like tag=payments/],
+    ['nonsense', /must be a table, or a string like tag=payments/],
   ] as const)
     assert.throws(
       () => read(text),

@@ -9,7 +9,7 @@ export const rotationConfigSettings = {
     default: [],
     tables: true,
     separator: /[;\n]/,
-    docs: 'Rules by which keys are rotated that have no rotate_every or rotate_after_messages of their own: tables `[[rotation.policy]]` with `tag`, `algorithm` (one of them, or both) and `every = "90d"`, `after_messages = 2147483648` (AES-GCM messages; one of them, or both). Of several the shortest counts. Without a rule for `after_messages` an AES key stops encrypting at 2^32 messages, and warns at 90 %. As a text: `tag=payments, every=90d`; in the variable and the flag a semicolon or a line break stands between rules.',
+    docs: 'Rotation rules for keys without their own rotate_every or rotate_after_messages: tables `[[rotation.policy]]` with `tag`, `algorithm` (one of them, or both) and `every = "90d"`, `after_messages = 2147483648` (AES-GCM messages; one of them, or both). If several rules match, the shortest interval applies. Without a rule for `after_messages`, an AES key stops encrypting at 2^32 messages, with a warning at 90 %. As a string: `tag=payments, every=90d`; in the variable and the flag, separate rules by semicolons or line breaks.',
     check(rules) {
       for (const [index, text] of rules.entries()) {
         const read = readRotationRule(text, algorithms)
@@ -22,7 +22,7 @@ export const rotationConfigSettings = {
     default: 7,
     min: 0,
     max: 90,
-    docs: 'Days before a rotation by time that it is announced, once: in the log, in the metric `key_rotations_total`, and to `approvals.webhook_url`. Rotations that come more often are not announced; those by use are at 90 % of their messages. 0: none of them is. That a key stops because nothing rotates it is always told.',
+    docs: 'Days before a rotation by time at which it is announced, once: in the log, in the metric `key_rotations_total`, and to `approvals.webhook_url`. More frequent rotations are not announced; rotations by use are announced at 90 % of their messages. 0: no announcements. The warning that a key will stop encrypting is always sent.',
   }),
 } as const
 

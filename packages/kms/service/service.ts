@@ -56,7 +56,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
     if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
-      log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
+      log.warn({}, 'the settings alone name the crypto officers: any user who can write them can become one')
     }
   },
   async checkStored({ config, now, database }) {
@@ -112,11 +112,11 @@ function askForFipsProvider(config: KmsConfig, log: Logger): void {
   if (!config.fips || getFips() === 1) return
   if (config.fips_provider_required) {
     throw new StartupError(
-      "fips_provider_required is on, but OpenSSL's FIPS provider is not in force: start with an OpenSSL configuration " +
-        'that loads it and NODE_OPTIONS=--enable-fips, or switch the setting off',
+      "fips_provider_required is set, but OpenSSL's FIPS provider is not active: start with an OpenSSL configuration " +
+        'that loads it and NODE_OPTIONS=--enable-fips, or disable the setting',
     )
   }
-  log.warn({}, "fips limits the algorithms; OpenSSL's FIPS provider is not in force")
+  log.warn({}, "fips only restricts the algorithms: OpenSSL's FIPS provider is not active")
 }
 
 /** Warns of endpoints that strangers may try again and again. */
@@ -126,17 +126,17 @@ function warnOfNoRateLimit(config: KmsConfig, log: Logger): void {
   if (config.vault_api_enabled)
     log.warn(
       setting,
-      'vault_api_enabled passes logins of machines on for everybody: set rate_limit_per_second',
+      'vault_api_enabled forwards logins of machines without authentication: set rate_limit_per_second',
     )
   if (config['roles.crypto_officer_require_ceremony'])
-    log.warn(setting, 'ceremonies of crypto officers may be tried without end: set rate_limit_per_second')
+    log.warn(setting, 'attempts at ceremonies of crypto officers are not limited: set rate_limit_per_second')
 }
 
 async function warnOfPolicyNames(config: KmsConfig, log: Logger): Promise<void> {
   if (config['kmip.policy_id'] !== 'CUSTOM') return
   const { unknownNames } = await import('./policy-names.ts')
   for (const { list, name } of unknownNames(config))
-    log.warn({ setting: `kmip.allowlists.${list}`, name }, 'no algorithm has this name: it permits nothing')
+    log.warn({ setting: `kmip.allowlists.${list}`, name }, 'unknown algorithm: this entry has no effect')
 }
 
 /** @throws StartupError for approvals of an algorithm that no key has: they would protect nothing */
@@ -146,7 +146,7 @@ async function refuseUnknownAlgorithm({ 'approvals.algorithms': names }: KmsConf
   const unknown = unknownKeyAlgorithm(names)
   if (unknown !== undefined)
     throw new StartupError(
-      `approvals.algorithms has ${unknown}, which no key has as its algorithm: AES, HMAC, RSA, EC, Ed25519 … as GET /v1/crypto/keys lists it`,
+      `approvals.algorithms contains ${unknown}, which is not an algorithm of keys: use AES, HMAC, RSA, EC, Ed25519 … as in GET /v1/crypto/keys`,
     )
 }
 
@@ -154,7 +154,7 @@ async function refuseUnknownAlgorithm({ 'approvals.algorithms': names }: KmsConf
 function refuseContradictions(config: KmsConfig): void {
   if (config.force_default_username && config['roles.crypto_officer_users'].length > 0) {
     throw new StartupError(
-      'force_default_username makes everybody one user: it cannot be used with roles.crypto_officer_users',
+      'force_default_username maps all callers to one user, so it cannot be used with roles.crypto_officer_users',
     )
   }
   refuseCeremonyOfFew(config)
@@ -167,10 +167,10 @@ function refuseContradictions(config: KmsConfig): void {
 function refuseUnsignedNotices(config: KmsConfig): void {
   const { 'approvals.webhook_url': url, 'approvals.webhook_secret': secret } = config
   if ((url === undefined) !== (secret === undefined))
-    throw new StartupError('approvals needs both webhook_url and webhook_secret, or neither of them')
+    throw new StartupError('approvals requires both webhook_url and webhook_secret, or neither')
   if (secret !== undefined && secret.length < 32)
     throw new StartupError(
-      'approvals.webhook_secret has at least 32 characters: openssl rand -hex 32 makes one',
+      'approvals.webhook_secret must have at least 32 characters: create one with openssl rand -hex 32',
     )
 }
 
@@ -180,15 +180,15 @@ function refuseCeremonyOfFew(config: KmsConfig): void {
   const listed = new Set(users).size
   if (requireCeremony && listed < 3)
     throw new StartupError(
-      `roles.crypto_officer_require_ceremony takes at least 3 users in roles.crypto_officer_users (there are ${listed})`,
+      `roles.crypto_officer_require_ceremony requires at least 3 users in roles.crypto_officer_users (there are ${listed})`,
     )
   if (config['approvals.operations'].length > 0 && listed < 3)
     throw new StartupError(
-      `approvals.operations takes at least 3 users in roles.crypto_officer_users (there are ${listed}): nobody approves an own request`,
+      `approvals.operations requires at least 3 users in roles.crypto_officer_users (there are ${listed}), because no officer can approve their own request`,
     )
   if (quorum !== undefined && (listed === 0 || quorum > listed))
     throw new StartupError(
-      `roles.ceremony_quorum is ${quorum}, and roles.crypto_officer_users has ${listed}: no operation would reach it`,
+      `roles.ceremony_quorum is ${quorum}, but roles.crypto_officer_users has only ${listed}: no operation could reach the quorum`,
     )
 }
 
@@ -201,7 +201,7 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
     const state = stateAt(object, now)
     await db.commit(lifeCycleChanges(db, object, { ...object, state }, now)).catch((error: unknown) => {
       // The object was changed meanwhile: the next run checks it again.
-      log.debug({ object: object.id, detail: String(error) }, 'a state was not written down')
+      log.debug({ object: object.id, detail: String(error) }, 'a state could not be stored')
     })
   }
 }

@@ -38,28 +38,30 @@ export const kmsDefaults = {
 const noticeSecret: Setting<string | undefined> = {
   type: 'secret',
   default: undefined,
-  docs: 'What signs those notices: at least 32 characters.',
+  docs: 'Secret that signs those notifications: at least 32 characters.',
 }
 
 const oidcSecret: Setting<string | undefined> = {
   type: 'secret',
   default: undefined,
   env: 'UI_OIDC_CLIENT_SECRET',
-  docs: 'Its secret there; unset = a public client (the code is protected by PKCE either way).',
+  docs: 'Client secret; unset = a public client (PKCE protects the code in both cases).',
 }
 
 /** @returns why the list will not do */
 export function voteWithProblem(methods: readonly string[]): string | undefined {
   if (methods.includes('second_factor'))
-    return `second_factor is not among them: administrators of a realm enrol and remove the second factors of its users, and could vote with them; it names ${voteMethods.join(', ')}`
+    return `it must not contain second_factor, because administrators of a realm enrol and remove second factors and could vote with them; allowed are ${voteMethods.join(', ')}`
   return methods.every((method) => voteMethods.includes(method))
     ? undefined
-    : `it names ${voteMethods.join(', ')}`
+    : `it must contain only ${voteMethods.join(', ')}`
 }
 
 function approvableProblem(names: readonly string[]): string | undefined {
   const known: readonly string[] = approvable
-  return names.every((name) => known.includes(name)) ? undefined : `it names ${approvable.join(', ')}`
+  return names.every((name) => known.includes(name))
+    ? undefined
+    : `it must contain only ${approvable.join(', ')}`
 }
 
 /** Refuses a name that no credential can yield: it would own keys, but could not be granted any. */
@@ -68,7 +70,7 @@ function userNameProblem(name: string): string | undefined {
     principalNamed(name, 'default_username')
     return undefined
   } catch {
-    return 'it must be a name that a user can have: 1 to 256 characters, no blanks around them, none that is not seen, not `*`, and not begin with app:, spiffe://, aws:, google:, microsoft: or azure:'
+    return 'it must be a valid user name: 1 to 256 characters without surrounding blanks or invisible characters, not `*`, and not beginning with app:, spiffe://, aws:, google:, microsoft: or azure:'
   }
 }
 
@@ -76,35 +78,35 @@ function userNameProblem(name: string): string | undefined {
 export const kmsSettings = {
   default_username: text({
     default: 'admin',
-    docs: 'Who a request runs as when no authentication method is configured, and who an API token stands for.',
+    docs: 'User of all requests if no authentication method is configured, and of the API token.',
     check: userNameProblem,
   }),
   force_default_username: boolean({
     default: false,
-    docs: 'Authentication must still succeed, and every caller is then `default_username`; without a method all requests are refused.',
+    docs: 'Every authenticated caller becomes `default_username`; without an authentication method all requests are refused.',
   }),
   'roles.crypto_officer_users': list({
     default: [],
-    docs: 'Users who may create objects and manage those of others. Empty: all users may create, and none manages objects of others.',
+    docs: 'Users who may create objects and manage those of other users. Empty: all users may create, and no user manages objects of others.',
   }),
   'roles.crypto_officer_require_ceremony': boolean({
     default: false,
-    docs: 'They are that only after a ceremony: a key is split among them, and enough of them give their shares together. Takes three of them.',
+    docs: 'Officers become active only in a ceremony: a key is split among them, and a quorum contributes its shares. Requires at least three officers.',
   }),
   'roles.ceremony_quorum': optionalInteger({
     min: 2,
     max: 255,
-    docs: 'Crypto officers whose shares a ceremony takes, and whose approvals an operation takes; unset: more than half. A key that is split by XOR takes all of them.',
+    docs: 'Number of crypto officers whose shares a ceremony requires, and whose approvals an operation requires; unset: more than half. A key that is split by XOR requires all of them.',
   }),
   'roles.ceremony_validity': integer({
     default: 28_800,
     min: 60,
     max: 31_536_000,
-    docs: 'Seconds that an activation of a crypto officer lasts, and in which the shares of a ceremony can be used.',
+    docs: 'Seconds for which an activation of a crypto officer and the shares of a ceremony are valid.',
   }),
   'approvals.operations': list({
     default: [],
-    docs: 'Operations that take the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export, and of any use to a cloud); `stop_store`, `start_store` (an external key store is cut off, or let in again); `access_key` (an access key for AWS KMS is made); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate`); `restore_backup` (an installation that `warder restore` has made serves nothing before).',
+    docs: 'Operations that require the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export, and of any use to a cloud); `stop_store`, `start_store` (stop or start an external key store); `access_key` (create an access key for AWS KMS); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate`); `restore_backup` (a restored installation serves no requests before the approval).',
     check: approvableProblem,
   }),
   'approvals.tags': list({
@@ -113,17 +115,17 @@ export const kmsSettings = {
   }),
   'approvals.algorithms': list({
     default: [],
-    docs: 'Of operations on objects: only those of these algorithms (`AES`, `RSA`, `EC`, `HMAC` …), as keys say it; empty: for all. Secret data has none.',
+    docs: 'Only operations on objects of these algorithms (`AES`, `RSA`, `EC`, `HMAC` …); empty: on all objects. Secret data has no algorithm.',
   }),
   'approvals.owners': list({
     default: [],
-    docs: 'Of operations on objects: only those of these owners; empty: for all.',
+    docs: 'Only operations on objects of these owners; empty: on all objects.',
   }),
   'approvals.validity': integer({
     default: 86_400,
     min: 60,
     max: 31_536_000,
-    docs: 'Seconds in which a request can be approved and used.',
+    docs: 'Seconds for which a request can be approved and used.',
   }),
   'approvals.vote_with': list({
     default: [],
@@ -134,10 +136,10 @@ export const kmsSettings = {
     default: defaultCredentialWaitSeconds,
     min: 0,
     max: 2_592_000,
-    docs: 'Seconds after an administrator of the authentication service set a credential of a crypto officer in which it neither votes nor takes part in a ceremony, while the audit log and `approvals.webhook_url` tell the officers. Client certificates, tokens of `jwt_auth_provider`, and credentials from before the first start with officers do not wait. 0: it counts at once.',
+    docs: 'Seconds for which a credential that an administrator of the authentication service set for a crypto officer cannot vote or take part in a ceremony; the audit log and `approvals.webhook_url` notify the officers. Client certificates, tokens of `jwt_auth_provider`, and credentials from before the first start with officers are not delayed. 0: no delay.',
   }),
   'approvals.webhook_url': optionalText({
-    docs: 'Address (https) that is told of each request for approval, of rotations of keys and of each destruction that waits, and of what becomes of them, signed with `approvals.webhook_secret`.',
+    docs: 'Address (https) for notifications of approval requests, key rotations and pending destructions, and of their outcome, signed with `approvals.webhook_secret`.',
     check: httpsProblem,
   }),
   'approvals.webhook_secret': noticeSecret,
@@ -152,21 +154,21 @@ export const kmsSettings = {
     check: keySetProblem,
   }),
   auth_verifier_ca_cert: optionalText({
-    docs: 'PEM file of the CA that the authentication service has its certificate from.',
+    docs: 'PEM file of the CA that issued the certificate of the authentication service.',
   }),
   auth_verifier_issuer: optionalText({
-    docs: "The `iss` that those tokens must have; `published`: one of those that Warder's service at `auth_verifier_url` publishes (the default when both are started together); unset: any.",
+    docs: "The `iss` that those tokens must have; `published`: one of the issuers that Warder's service at `auth_verifier_url` publishes (default if both services are started together); unset: any.",
   }),
   auth_verifier_realm: optionalText({
-    docs: 'Only sessions of this realm are accepted, and its users are known by their plain names. Unset: sessions of every realm; users of `_` have their plain names, those of another one are `realm/name`.',
+    docs: 'Only sessions of this realm are accepted, and its users have plain names. Unset: sessions of every realm are accepted; users of `_` have plain names, those of other realms are `realm/name`.',
   }),
   auth_verifier_realm_without_aud: optionalText({
-    docs: 'Realm that session tokens without `aud` count as: those of services that write none. Unset: they are refused.',
+    docs: 'Realm of session tokens without `aud`, for services that do not set it. Unset: such tokens are refused.',
   }),
   jwt_auth_provider: list({
     default: [],
     separator: /[;\n]/,
-    docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and needs an audience. In the variable and the flag a semicolon or a line break stands between issuers.',
+    docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and requires an audience. In the variable and the flag, separate issuers by semicolons or line breaks.',
     check: providersProblem,
   }),
   api_token_id: optionalText({
@@ -174,57 +176,57 @@ export const kmsSettings = {
     docs: 'Id of a symmetric key whose bytes, in base64, are a bearer token for `default_username`.',
   }),
   vault_auth_verifier_url: optionalText({
-    docs: 'Authentication service that is asked about app tokens (`X-Secret-Token`); unset: such tokens are not accepted.',
+    docs: 'Authentication service that verifies app tokens (`X-Secret-Token`); unset: such tokens are not accepted.',
     check: httpsProblem,
   }),
   vault_api_enabled: boolean({
     default: false,
-    docs: 'Pass `/v1/auth/…` of machines (logins, their own tokens) on to `vault_auth_verifier_url`, else `auth_verifier_url`.',
+    docs: 'Forward `/v1/auth/…` of machines (logins, their own tokens) to `vault_auth_verifier_url`, or else to `auth_verifier_url`.',
   }),
   transit_enabled: boolean({
     default: false,
-    docs: 'Serve a subset of Vault’s transit engine at `/v1/transit/…`, and `/v1/sys/health`, to clients of Vault; tokens as everywhere, `X-Vault-Token` among them.',
+    docs: 'Serve a subset of Vault’s transit engine at `/v1/transit/…`, and `/v1/sys/health`, for Vault clients, with the same tokens as other requests, also as `X-Vault-Token`.',
   }),
   auth_feed_when_lost: choice({
     default: 'refuse',
     choices: ['refuse', 'accept'],
-    docs: 'Sessions of `auth_verifier_url` while the revocation feed cannot be read: refuse (503), or accept as if none had ended. Has an effect if both services share `WARDER_PEER_SECRET`, which `warder start` gives them.',
+    docs: 'Handling of sessions of `auth_verifier_url` while the revocation feed cannot be read: refuse (503), or accept as if none had ended. Has an effect only if both services share `WARDER_PEER_SECRET`, which `warder start` gives them.',
   }),
   auth_feed_max_age_secs: integer({
     default: 60,
     min: 5,
     max: 86_400,
-    docs: 'How long what is known of that counts when the authentication service does not answer.',
+    docs: 'How long known revocations count as current if the authentication service does not respond.',
   }),
   auth_feed_max_entries: integer({
     default: 1_000_000,
     min: 1000,
     max: 100_000_000,
-    docs: 'Sessions and users that may have ended and be remembered at one time; about 32 bytes each.',
+    docs: 'Maximum number of stored revocations of sessions and users, about 32 bytes each.',
   }),
   vault_token_cache_ttl_secs: integer({
     default: 30,
     min: 0,
     max: 300,
-    docs: 'How long an answer about a token is believed. A revoked one is refused at once where both services share `WARDER_PEER_SECRET`, else it may still work for that time.',
+    docs: 'How long a lookup of an app token is cached. A revoked token is refused at once if both services share `WARDER_PEER_SECRET`; otherwise it may still work for that time.',
   }),
   kms_public_url: optionalText({
-    docs: 'Address (https) under which browsers reach this service; default: its own. The OpenID provider sends them back to `/ui/callback` below it.',
+    docs: 'Address (https) of this service for browsers; default: its own. The OpenID provider redirects to `/ui/callback` below it.',
     check: httpsProblem,
   }),
   'ui_config.ui_oidc_auth.ui_oidc_issuer_url': optionalText({
     env: 'UI_OIDC_ISSUER_URL',
-    docs: 'OpenID provider (https) where people log in for the web page.',
+    docs: 'OpenID provider (https) for logins to the web page.',
     check: httpsProblem,
   }),
   'ui_config.ui_oidc_auth.ui_oidc_client_id': optionalText({
     env: 'UI_OIDC_CLIENT_ID',
-    docs: 'What this service is called there.',
+    docs: 'Client id of this service at the provider.',
   }),
   'ui_config.ui_oidc_auth.ui_oidc_client_secret': oidcSecret,
   socket_server_start: boolean({
     default: true,
-    docs: 'Listen for KMIP on a port of its own, where there is TLS and `clients_ca_cert_file`: its clients need certificates.',
+    docs: 'Serve KMIP on a separate port, if TLS and `clients_ca_cert_file` are configured: its clients need certificates.',
   }),
   socket_server_port: integer({
     default: 5696,
@@ -239,22 +241,22 @@ export const kmsSettings = {
     default: 600_000,
     min: 100,
     max: 86_400_000,
-    docs: 'Time a connection of the KMIP socket is kept on which nothing moves.',
+    docs: 'Timeout of an idle connection of the KMIP socket.',
   }),
   socket_server_max_connections: integer({
     default: 20_000,
     min: 1,
     max: 1_000_000,
-    docs: 'Connections of the KMIP socket that one worker holds at most.',
+    docs: 'Maximum number of connections of the KMIP socket for one worker.',
   }),
   socket_server_max_connections_per_address: integer({
     default: 2000,
     min: 1,
     max: 1_000_000,
-    docs: 'Those of one client address among them.',
+    docs: 'Maximum number of these connections for one client address.',
   }),
   socket_server_rsa_cert_file: optionalText({
-    docs: "A second certificate chain (PEM) of the KMIP socket, with an RSA key, for TLS 1.2 clients that know RSA suites alone; default: the local authority's of the first run where `tls_cert_file` is not set.",
+    docs: 'A second certificate chain (PEM) of the KMIP socket, with an RSA key, for TLS 1.2 clients that support only RSA suites. Default: issued by the local authority at the first run, if `tls_cert_file` is not set.',
   }),
   socket_server_rsa_key_file: optionalText({ docs: 'Its private key (PEM).' }),
   kmip_ignore_header_password: boolean({
@@ -263,7 +265,7 @@ export const kmsSettings = {
   }),
   fips: boolean({
     default: false,
-    docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',
+    docs: 'Permit only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',
   }),
   fips_provider_required: boolean({
     default: false,
@@ -278,22 +280,22 @@ export const kmsSettings = {
     default: 50,
     min: 1,
     max: 1000,
-    docs: 'Keys that it shows at most: the newest, in equal shares for all owners.',
+    docs: 'Maximum number of published keys: the newest, in equal shares for all owners.',
   }),
   jwks_endpoint_auto_tag: boolean({
     default: true,
-    docs: 'Generated signing pairs get the tag `jwks`, so that their public keys are published.',
+    docs: 'Tag generated signing pairs with `jwks`, so that their public keys are published.',
   }),
   max_objects_per_owner: optionalInteger({
     min: 1,
     max: 1_000_000_000,
-    docs: 'Objects that one user may own; the halves of a pair are two. Unset = no limit.',
+    docs: 'Maximum number of objects of one user; the halves of a pair count as two. Unset = no limit.',
   }),
   unwrapped_cache_max_size: integer({
     default: 10_000,
     min: 1,
     max: 1_000_000,
-    docs: 'Opened keys that a worker holds in memory at most, and as many content keys of tokens that they opened.',
+    docs: 'Maximum number of decrypted keys in the memory of a worker, and of content keys that they unwrapped.',
   }),
 } as const
 

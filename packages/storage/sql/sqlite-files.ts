@@ -54,7 +54,7 @@ export function watchDatabaseFiles(path: string, onProblem?: (problem: string) =
     if (problem !== undefined || !isOther(one)) return
     problem =
       `${one.file} was removed or replaced by another program while the database was open; writing has stopped. ` +
-      'more. Stop the service, keep a copy of the database files, and start it again: the start reports whether acknowledged ' +
+      'Stop the service, keep a copy of the database files, and start it again: the start reports whether acknowledged ' +
       'changes are missing'
     onProblem?.(problem)
   }

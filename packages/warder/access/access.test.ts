@@ -159,10 +159,10 @@ test('a grant to a name that nobody has takes --anyway; a machine may be named w
     (await json(['access', 'list', kid])).map((grant: { user_id: string }) => grant.user_id).sort()
   await fails(
     ['access', 'grant', kid, 'bbo', 'encrypt'],
-    /Nobody of the name bbo is known: nothing was granted.*--anyway/,
+    /The user bbo is not known: nothing was granted.*--anyway/,
   )
-  await fails(['access', 'grant', kid, 'eng/bob', 'encrypt'], /Nobody of the name eng\/bob is known/)
-  await fails(['access', 'grant', kid, 'app:nothing', 'encrypt'], /Nobody of the name app:nothing is known/)
+  await fails(['access', 'grant', kid, 'eng/bob', 'encrypt'], /The user eng\/bob is not known/)
+  await fails(['access', 'grant', kid, 'app:nothing', 'encrypt'], /The user app:nothing is not known/)
   assert.deepEqual(await users(), [])
   await ok(['access', 'grant', kid, 'bbo', 'encrypt', '--anyway'])
   // bob was registered and has never been here; carol is known everywhere; clouds name their own.

@@ -68,9 +68,9 @@ test('settings with which the service would not start are not called right', asy
       /aws_xks_client_ca_cert_file: .*empty\.pem contains no certificate in PEM/,
     ],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
-    [{ UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
+    [{ UI_OIDC_CLIENT_ID: 'x' }, /requires both ui_oidc_issuer_url/],
     [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],
-    [{ KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }, /FIPS provider is not in force/],
+    [{ KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }, /FIPS provider is not active/],
     [{ KMS_CORS_ALLOWED_ORIGINS: 'foo' }, /must contain origins like https:\/\/app\.example \(got "foo"\)$/],
     [{ KMS_AUDIT_TRUSTED_PROXY_CIDRS: 'foo' }, /must contain CIDR blocks like 10\.0\.0\.0\/8 \(got "foo"\)$/],
   ] as const) {

@@ -4,7 +4,7 @@ import type { ForeignSettings } from '@warder/runtime/settings'
 const noHsm = 'Warder uses no HSM; take it out, and keep the root key in root_key_source'
 const noProxy =
   'Warder makes outbound requests directly; allow them in the firewall, and take the section out'
-const noSecretAge = 'opened keys stay in memory until they are displaced or change; take it out'
+const noSecretAge = 'decrypted keys stay in memory until they are evicted or changed; remove this setting'
 const logFile = 'Warder logs to standard error: let the service manager or the container write it to a file'
 
 const logLevels: Readonly<Record<string, string>> = {
@@ -50,14 +50,14 @@ export const peerSettings: ForeignSettings = {
   'tls.clients_ca_cert_file': { to: 'clients_ca_cert_file' },
   'tls.tls_cipher_suites': { to: 'tls_cipher_suites' },
   'tls.tls_chain_file': {
-    refused: 'tls_cert_file holds the certificate and its intermediates; append the chain to that file',
+    refused: 'tls_cert_file contains the certificate and its intermediates; append the chain to that file',
   },
   'tls.tls_p12_file': {
     refused:
-      'Warder reads PEM; `openssl pkcs12 -in FILE -nodes` prints what to put into tls_cert_file and tls_key_file',
+      'Warder reads PEM; `openssl pkcs12 -in FILE -nodes` prints the content for tls_cert_file and tls_key_file',
   },
   'tls.tls_p12_password': {
-    refused: 'Warder reads PEM files without a password, see tls_p12_file; take it out',
+    refused: 'Warder reads PEM files without a password, see tls_p12_file; remove this setting',
   },
 
   'socket_server.socket_server_start': { to: 'socket_server_start' },
@@ -79,7 +79,7 @@ export const peerSettings: ForeignSettings = {
     value: sqliteUrl,
   },
   'db.redis_master_password': { refused: 'Warder does not store in Redis; set database_url' },
-  'db.clear_database': { refused: 'Warder empties no database at a start; take it out' },
+  'db.clear_database': { refused: 'Warder does not clear a database at a start; remove this setting' },
   'db.max_connections': {
     needless: 'each worker keeps a small pool of its own',
     env: 'KMS_DB_MAX_CONNECTIONS',
@@ -99,20 +99,20 @@ export const peerSettings: ForeignSettings = {
     but: 'tokens without aud are refused unless auth_verifier_realm_without_aud names their realm',
   },
   'auth_verifier.auth_verifier_accept_invalid_certs': {
-    refused: 'certificates are always verified; name the authority in auth_verifier_ca_cert',
+    refused: 'certificates are always verified; set the authority in auth_verifier_ca_cert',
   },
 
   'vault.vault_api_enabled': {
     to: 'vault_api_enabled',
-    but: 'it passes /v1/auth of machines on; transit_enabled serves the transit mount, and there is no pki mount',
+    but: 'it forwards /v1/auth of machines; transit_enabled serves the transit mount, and there is no pki mount',
   },
   'vault.vault_auth_verifier_url': { to: 'vault_auth_verifier_url' },
   'vault.vault_auth_verifier_ca_cert': {
     to: 'auth_verifier_ca_cert',
-    but: 'it is trusted for auth_verifier_url, too',
+    but: 'it is also trusted for auth_verifier_url',
   },
   'vault.vault_auth_verifier_accept_invalid_certs': {
-    refused: 'certificates are always verified; name the authority in auth_verifier_ca_cert',
+    refused: 'certificates are always verified; set the authority in auth_verifier_ca_cert',
   },
   'vault.vault_token_cache_ttl_secs': { to: 'vault_token_cache_ttl_secs' },
   'vault.vault_transit_mount': { needless: 'with transit_enabled it is at /v1/transit' },
@@ -129,19 +129,20 @@ export const peerSettings: ForeignSettings = {
     env: 'KMS_AUDIT_CHANNEL_CAPACITY',
   },
   'audit.file.path': {
-    refused: 'the log is in audit/kms of the home folder; make that a mount or a link, and take it out',
+    refused:
+      'the log is in audit/kms of the home folder; make that a mount or a link, and remove this setting',
     env: 'KMS_AUDIT_FILE_PATH',
   },
   'audit.file.max_size_bytes': {
     to: 'audit_rotate_bytes',
-    but: 'at that size the log goes on in a new file',
+    but: 'at that size the log continues in a new file',
     env: 'KMS_AUDIT_FILE_MAX_SIZE_BYTES',
   },
   'audit.postgres.url': {
     refused: 'the log is kept in files; ship them with a log agent',
     env: 'KMS_AUDIT_POSTGRES_URL',
   },
-  'audit.postgres.instance_id': { needless: 'node_name tells nodes apart', env: 'KMS_AUDIT_INSTANCE_ID' },
+  'audit.postgres.instance_id': { needless: 'node_name distinguishes nodes', env: 'KMS_AUDIT_INSTANCE_ID' },
 
   'jwks_endpoint.jwks_endpoint_enabled': { to: 'jwks_endpoint_enabled' },
   'jwks_endpoint.jwks_endpoint_max_keys': { to: 'jwks_endpoint_max_keys' },
@@ -149,7 +150,7 @@ export const peerSettings: ForeignSettings = {
 
   'ui_config.enable': { needless: 'the page at /ui is always served', env: 'KMS_UI_ENABLE' },
   'ui_config.ui_index_html_folder': {
-    refused: 'Warder serves its own page only; take it out',
+    refused: 'Warder serves only its own page; remove this setting',
     env: 'COSMIAN_UI_DIST_PATH',
   },
   'ui_config.ui_session_salt': {
@@ -157,33 +158,33 @@ export const peerSettings: ForeignSettings = {
     env: 'KMS_SESSION_SALT',
   },
   'ui_config.ui_oidc_auth.ui_oidc_logout_url': {
-    needless: 'a logout ends the session here and not at the provider',
+    needless: 'a logout ends the session here, but not at the provider',
     env: 'UI_OIDC_LOGOUT_URL',
   },
 
   'logging.rust_log': { to: 'log_level', value: levelIn },
   'logging.otlp': {
-    refused: 'set otlp_endpoint to the OTLP/HTTP address of the collector (https, port 4318 as a rule)',
+    refused: 'set otlp_endpoint to the OTLP/HTTP address of the collector (https, usually port 4318)',
     env: 'KMS_OTLP_URL',
   },
-  'logging.otlp_allow_insecure': { refused: 'metrics are sent over https alone; take it out' },
-  'logging.quiet': { needless: 'log_level says how much is logged', env: 'KMS_LOG_QUIET' },
+  'logging.otlp_allow_insecure': { refused: 'metrics are sent only over https; remove this setting' },
+  'logging.quiet': { needless: 'use log_level', env: 'KMS_LOG_QUIET' },
   'logging.log_to_syslog': { refused: logFile, env: 'KMS_LOG_TO_SYSLOG' },
   'logging.rolling_log_dir': { refused: logFile },
   'logging.rolling_log_name': { refused: logFile },
-  'logging.enable_metering': { refused: 'set metrics_port, where Prometheus fetches metrics' },
+  'logging.enable_metering': { refused: 'set metrics_port, from which Prometheus fetches metrics' },
   'logging.environment': { needless: 'it only named the process in its traces' },
   'logging.ansi_colors': { needless: 'the log is JSON' },
 
   'workspace.root_data_path': { needless: 'the home folder is --home or WARDER_HOME' },
-  'workspace.tmp_path': { needless: 'nothing is written outside of the home folder' },
+  'workspace.tmp_path': { needless: 'nothing is written outside the home folder' },
 
   kms_public_url: { to: 'kms_public_url', env: 'KMS_PUBLIC_URL' },
   vendor_identification: { needless: 'clients choose the vendor of their own attributes' },
-  info: { refused: '`warder config show` prints what is in force' },
+  info: { refused: '`warder config show` prints the effective settings' },
   print_default_config: { refused: '`warder config print kms` prints every setting' },
-  key_encryption_key: { refused: 'every object is sealed with the root key already; take it out' },
-  default_unwrap_type: { refused: 'objects are stored as they are registered; take it out' },
+  key_encryption_key: { refused: 'every object is already sealed with the root key; remove this setting' },
+  default_unwrap_type: { refused: 'objects are stored as they are registered; remove this setting' },
   non_revocable_key_id: {
     refused: 'rights determine who may revoke a key: grant Destroy to no user, and remove this setting',
   },
@@ -196,8 +197,8 @@ export const peerSettings: ForeignSettings = {
     refused:
       'Warder renews certificates, and pairs with theirs, where RotateAutomatic is set, and rotates keys by RotateInterval or rotate_every (docs/how-to/rotation.md)',
   },
-  keyset_warn_depth: { needless: 'it only made warnings' },
-  crl_refresh_check_hours: { needless: 'revocation lists are signed again when they are due' },
+  keyset_warn_depth: { needless: 'it only caused warnings' },
+  crl_refresh_check_hours: { needless: 'revocation lists are signed again before they expire' },
   hsm_model: { refused: noHsm, harmless: ['proteccio'] },
   hsm_admin: { refused: noHsm, harmless: ['admin'] },
   hsm_slot: { refused: noHsm },
@@ -220,17 +221,17 @@ export const peerSettings: ForeignSettings = {
     value: (prefix) => [prefix],
   },
   'azure_ekm_config.azure_ekm_disable_client_auth': {
-    refused: 'pools are known by their client certificates: name them in azure_ekm_client_names',
+    refused: 'pools are identified by their client certificates: list them in azure_ekm_client_names',
     harmless: [false],
     env: 'KMS_AZURE_EKM_DISABLE_CLIENT_AUTH',
   },
-  'azure_ekm_config.*': { needless: 'the proxy says its own name and version' },
+  'azure_ekm_config.*': { needless: 'the proxy reports its own name and version' },
   'notifications.*': { needless: 'Warder sends no mail' },
   'opa.opa_mode': {
-    refused: 'Warder asks no policy service; rights are granted with /access',
+    refused: 'Warder uses no policy service; grant rights with /access',
     harmless: ['disabled'],
   },
-  'opa.opa_url': { needless: 'opa_mode says whether it is used' },
+  'opa.opa_url': { needless: 'opa_mode determines whether it is used' },
   'proxy.proxy_url': { refused: noProxy },
   'proxy.proxy_basic_auth_username': { refused: noProxy },
   'proxy.proxy_basic_auth_password': { refused: noProxy },

@@ -124,7 +124,7 @@ test('a bad value is named wherever it comes from', async () => {
 
 test('a FIPS provider that is required and not there is named', async () => {
   const env = { KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }
-  await refused(['kms', '--home', home], env, /FIPS provider is not in force/)
+  await refused(['kms', '--home', home], env, /FIPS provider is not active/)
 })
 
 test('the root key file that others can read is refused', async () => {

@@ -93,9 +93,10 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
 
     const warder = await start(home)
     const digest = createHash('sha256').update(readFileSync(nightly)).digest('hex')
-    const id = /nothing is served until the crypto officers approve: warder officers approve ([\w-]+)/.exec(
-      warder.output(),
-    )?.[1]
+    const id =
+      /no requests are served until the crypto officers approve: warder officers approve ([\w-]+)/.exec(
+        warder.output(),
+      )?.[1]
     assert.ok(id, warder.output())
     const admin = await logInUser(warder, 'admin', source.password)
     const tokens = { admin, ben: '', cid: '' }

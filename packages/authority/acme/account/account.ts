@@ -16,14 +16,14 @@ const maxContactLength = 320
 export function readContacts(value: unknown): readonly string[] {
   if (value === undefined) return []
   if (!Array.isArray(value) || value.length > maxContacts)
-    throw acmeProblem('malformed', `'contact' is a list of at most ${maxContacts} addresses.`)
+    throw acmeProblem('malformed', `'contact' must be a list of at most ${maxContacts} addresses.`)
   return value.map((contact: unknown) => {
     if (typeof contact !== 'string' || contact.length > maxContactLength)
-      throw acmeProblem('malformed', "An address in 'contact' is a text.")
+      throw acmeProblem('malformed', "An address in 'contact' must be a string.")
     if (!contact.startsWith('mailto:'))
-      throw acmeProblem('unsupportedContact', "An address in 'contact' begins with mailto:.")
+      throw acmeProblem('unsupportedContact', "An address in 'contact' must begin with mailto:.")
     if (!/^mailto:[^\s@,?\p{Cc}\p{Cf}]+@[^\s@,?\p{Cc}\p{Cf}]+$/u.test(contact) || !contact.isWellFormed())
-      throw acmeProblem('invalidContact', "An address in 'contact' is not one mail address.")
+      throw acmeProblem('invalidContact', "An address in 'contact' must be exactly one mail address.")
     return contact
   })
 }
@@ -37,7 +37,7 @@ export function accountObject({ id, status, contact }: Account, urls: AcmeUrls):
 }
 
 function requireOwn(account: Account, id: string): void {
-  if (account.id !== id) throw acmeProblem('unauthorized', 'The account is another one.')
+  if (account.id !== id) throw acmeProblem('unauthorized', 'The request was signed by another account.')
 }
 
 /** `POST …/account/{account}` (RFC 8555 §7.3.2, §7.3.6): reads, updates or deactivates an account. */
@@ -63,7 +63,7 @@ export function accountOperation(environment: AcmeEnvironment): Operation<AcmeSe
       if (payload.length === 0) return reply(account)
       const { contact, status } = payloadObject(caller)
       if (status !== undefined && status !== 'valid' && status !== 'deactivated')
-        throw acmeProblem('malformed', "'status' of an account can be set to deactivated.")
+        throw acmeProblem('malformed', "'status' of an account can only be set to deactivated.")
       const to = {
         ...(status === 'deactivated' && { status: 'deactivated' as const }),
         ...(contact !== undefined && { contact: readContacts(contact) }),

@@ -17,10 +17,10 @@ export function keyChangeOperation(environment: AcmeEnvironment): Operation<Acme
     ...resourceRow(environment),
     name: 'acme.key_change',
     route: post('/acme/{authority}/key-change'),
-    summary: 'Give the account another key',
+    summary: 'Change the key of the account',
     access: signedByAcme,
     pathParameters: Type.Object({ authority: Type.String() }),
-    errors: { ...resourceErrors, 409: 'The key has an account already.' },
+    errors: { ...resourceErrors, 409: 'The key already has an account.' },
     authenticate: byAccount(environment),
     async act(_input, context) {
       const caller = accountCaller(context)
@@ -28,9 +28,9 @@ export function keyChangeOperation(environment: AcmeEnvironment): Operation<Acme
       const { db } = context.services
       const inner = readJws(payloadObject(caller))
       if (Object.hasOwn(inner.header, 'nonce') || Object.hasOwn(inner.header, 'kid'))
-        throw acmeProblem('malformed', "The inner JWS has neither 'nonce' nor 'kid'.")
+        throw acmeProblem('malformed', "The inner JWS must have neither 'nonce' nor 'kid'.")
       if (headerText(inner, 'url') !== urls.to('key-change'))
-        throw acmeProblem('malformed', "'url' of the inner JWS is not that of the request.")
+        throw acmeProblem('malformed', "'url' of the inner JWS differs from that of the request.")
       const next = readSigningKey(inner.header.jwk)
       requireSignature(inner, next.key)
       const said = parseStrictObject(inner.payload)
@@ -39,7 +39,7 @@ export function keyChangeOperation(environment: AcmeEnvironment): Operation<Acme
       if (said.oldKey === undefined || readSigningKey(said.oldKey).thumbprint !== key.thumbprint)
         throw acmeProblem('malformed', "'oldKey' of the inner JWS is not the key of the account.")
       const keyConflict = (by: Account) =>
-        acmeProblem('conflict', 'The key has an account already.', {
+        acmeProblem('conflict', 'The key already has an account.', {
           headers: { Location: urls.account(by.id) },
         })
       const other = await findAccountByKey(db, directory.authorityId, next.thumbprint)

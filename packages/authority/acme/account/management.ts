@@ -21,14 +21,14 @@ const macKeyBytes = 32
 const perPage = 100
 
 const CredentialRequest = Type.Object({
-  name: Type.Optional(Type.String({ maxLength: 100, description: 'For people: who it is for.' })),
+  name: Type.Optional(Type.String({ maxLength: 100, description: 'Description for users.' })),
   days: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 365, description: 'How long an account can be bound with it.' }),
+    Type.Integer({ minimum: 1, maximum: 365, description: 'Time in which an account can be bound with it.' }),
   ),
 })
 const CredentialReply = Type.Object({
   kid: Type.String(),
-  hmac_key: Type.String({ description: 'Base64url; it is shown once.' }),
+  hmac_key: Type.String({ description: 'Base64url; shown only once.' }),
   directory: Type.String(),
   expires_at: Type.String(),
 })
@@ -37,8 +37,8 @@ const ListedCredential = Type.Object({
   owner: Type.String(),
   name: Type.String(),
   created_at: Type.String(),
-  expires_at: Type.String({ description: 'Until then an account can be bound with it.' }),
-  account: Type.Optional(Type.String({ description: 'That was bound with it.' })),
+  expires_at: Type.String({ description: 'Time until which an account can be bound with it.' }),
+  account: Type.Optional(Type.String({ description: 'Account that was bound with it.' })),
 })
 const ListedAccount = Type.Object({
   id: Type.String(),
@@ -63,9 +63,9 @@ function createCredential(environment: AcmeEnvironment): Operation<AcmeServices>
     ...managementRow,
     name: 'pki.acme.credentials.create',
     route: post('/v1/pki/authorities/{id}/acme/credentials'),
-    summary: 'Make a credential that binds one ACME account to the caller',
+    summary: 'Create a credential that binds one ACME account to the caller',
     description:
-      'The account orders certificates in the name of the caller, for as long as the caller has the right certify.',
+      'The account orders certificates in the name of the caller while the caller has the right certify.',
     pathParameters: path,
     request: CredentialRequest,
     reply: CredentialReply,
@@ -128,7 +128,7 @@ const deleteCredential = define({
   ...managementRow,
   name: 'pki.acme.credentials.delete',
   route: del('/v1/pki/authorities/{id}/acme/credentials/{kid}'),
-  summary: 'Take a credential back; an account that was bound with it stays',
+  summary: 'Delete a credential; an account that was bound with it stays',
   pathParameters: Type.Object({ id: Type.String(), kid: Type.String() }),
   status: 204,
   async act({ path: { id, kid } }, context) {
@@ -170,7 +170,7 @@ const revokeAccount = define({
   ...managementRow,
   name: 'pki.acme.accounts.revoke',
   route: del('/v1/pki/authorities/{id}/acme/accounts/{account}'),
-  summary: 'Take an account its access; its certificates stay valid',
+  summary: 'Revoke the access of an account; its certificates stay valid',
   pathParameters: Type.Object({ id: Type.String(), account: Type.String() }),
   status: 204,
   async act({ path: { id, account } }, context) {

@@ -30,19 +30,19 @@ async function verifyBinding(
   if (hash === undefined)
     throw acmeProblem(
       'badSignatureAlgorithm',
-      "'alg' of an external account binding is HS256, HS384 or HS512.",
+      "'alg' of an external account binding must be HS256, HS384 or HS512.",
       {
         members: { algorithms: Object.keys(hashes) },
       },
     )
   if (Object.hasOwn(jws.header, 'nonce'))
-    throw acmeProblem('malformed', 'An external account binding has no nonce.')
+    throw acmeProblem('malformed', 'An external account binding must not have a nonce.')
   if (headerText(jws, 'url') !== urls.to('new-account'))
-    throw acmeProblem('malformed', "'url' of the external account binding is not that of the request.")
+    throw acmeProblem('malformed', "'url' of the external account binding differs from that of the request.")
   const id = headerText(jws, 'kid')
   if (id === undefined) throw acmeProblem('malformed', "The external account binding has no 'kid'.")
   const found = await findCredential(db, seal, directory.authorityId, id)
-  const refused = acmeProblem('unauthorized', 'The external account binding is not accepted.')
+  const refused = acmeProblem('unauthorized', 'The external account binding is invalid.')
   if (found === undefined) throw refused
   const { credential, macKey } = found
   const mac = createHmac(hash, macKey).update(jws.input).digest()
@@ -50,7 +50,7 @@ async function verifyBinding(
   if (mac.length !== jws.signature.length || !timingSafeEqual(mac, jws.signature)) throw refused
   const bound = parseStrictObject(jws.payload)
   if (bound === undefined || readSigningKey(bound).thumbprint !== key.thumbprint)
-    throw acmeProblem('malformed', 'The external account binding is about another key.')
+    throw acmeProblem('malformed', 'The external account binding is for another key.')
   if (credential.account !== undefined || credential.expiresAt <= clock.now()) throw refused
   return credential
 }
@@ -67,11 +67,11 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
     ...resourceRow(environment),
     name: 'acme.new_account',
     route: post('/acme/{authority}/new-account'),
-    summary: 'Make an account, or find that of a key',
+    summary: 'Create an account, or find the account of a key',
     access: signedByAcme,
     pathParameters: Type.Object({ authority: Type.String() }),
     status: 201,
-    errors: { ...resourceErrors, 200: 'The key has an account already.' },
+    errors: { ...resourceErrors, 200: 'The key already has an account.' },
     authenticate: byKey(environment, ['jwk'], async (caller, context) => {
       const { name, credential } = await findOwner(caller, context.services)
       if (credential !== undefined) credentials.set(caller, credential)
@@ -104,7 +104,7 @@ async function findOwner(
   const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
   if (existing !== undefined) return { name: existing.owner }
   const { onlyReturnExisting, externalAccountBinding } = payloadObject(caller)
-  if (onlyReturnExisting === true) throw acmeProblem('accountDoesNotExist', 'The key has no account here.')
+  if (onlyReturnExisting === true) throw acmeProblem('accountDoesNotExist', 'The key has no account.')
   if (externalAccountBinding !== undefined) {
     const credential = await verifyBinding(services, caller, externalAccountBinding)
     return { name: credential.owner, credential }
@@ -112,10 +112,12 @@ async function findOwner(
   if (directory.settings.externalAccountRequired)
     throw acmeProblem(
       'externalAccountRequired',
-      'An account here is bound with a credential (external account binding): ask those who run the authority.',
+      'This authority requires an external account binding: request a credential from its operator.',
     )
   if ((await countAccounts(db, directory.authorityId, clock.now() - hour)) >= maxAccountsPerHour)
-    throw acmeProblem('rateLimited', 'Too many accounts were made in this hour.', { retryAfterSeconds: 600 })
+    throw acmeProblem('rateLimited', 'Too many accounts were created in this hour.', {
+      retryAfterSeconds: 600,
+    })
   return { name: directory.openedBy }
 }
 
@@ -143,7 +145,7 @@ async function findOrCreate(
     await context.commit(changes)
   } catch (error) {
     if (error instanceof GuardFailed)
-      throw acmeProblem('unauthorized', 'The external account binding is not accepted.')
+      throw acmeProblem('unauthorized', 'The external account binding is invalid.')
     if (!(error instanceof UniqueViolation)) throw error
     // Two requests with the same key arrived at the same time.
     const winner = await find()
@@ -163,7 +165,7 @@ function buildAccount(
   const { directory, key } = caller
   const { contact, termsOfServiceAgreed } = payloadObject(caller)
   if (directory.settings.termsOfService !== undefined && termsOfServiceAgreed !== true)
-    throw acmeProblem('userActionRequired', 'The terms of service have to be agreed to.')
+    throw acmeProblem('userActionRequired', 'The terms of service must be agreed to.')
   return {
     id: newObjectId(createdAt),
     authorityId: directory.authorityId,

@@ -57,11 +57,11 @@ function chooseValidity(
   // were checked now.
   const latest = Math.min(begin + maxMs, now + maxMs, parsed.notAfter)
   if (notBefore !== undefined && notBefore < now - backdateMs)
-    throw acmeProblem('malformed', "'notBefore' of the order has passed.")
+    throw acmeProblem('malformed', "'notBefore' of the order is in the past.")
   if (begin >= latest)
     throw acmeProblem('malformed', `'notBefore' of the order may be at most ${maxMs / day} days ahead.`)
   if (notAfter !== undefined && notAfter > latest)
-    throw acmeProblem('malformed', `Certificates are issued for at most ${maxMs / day} days here.`)
+    throw acmeProblem('malformed', `Certificates are issued for at most ${maxMs / day} days.`)
   return { notBefore: begin, notAfter: notAfter ?? latest }
 }
 
@@ -92,10 +92,10 @@ export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeS
     ...resourceRow(environment),
     name: 'acme.finalize',
     route: post('/acme/{authority}/order/{order}/finalize'),
-    summary: 'Have the certificate of an order issued',
+    summary: 'Issue the certificate of an order',
     access: signedByAcme,
     pathParameters: Type.Object({ authority: Type.String(), order: Type.String() }),
-    errors: { ...resourceErrors, 500: 'The authority cannot issue now.' },
+    errors: { ...resourceErrors, 500: 'The authority cannot issue certificates at present.' },
     authenticate: byAccount(environment),
     async act({ path }, context) {
       const caller = accountCaller(context)
@@ -160,7 +160,7 @@ async function issueFor(
   const objects = new UnitOfWork(services, now)
   try {
     const stored = await findAuthority(services.db, directory.authorityId)
-    if (stored === undefined) throw acmeProblem('notFound', 'The authority is not here any more.')
+    if (stored === undefined) throw acmeProblem('notFound', 'The authority no longer exists.')
     const authority = await openAuthority(services, objects, stored, now)
     const { settings } = directory
     const before = await findReplacedObject(services, objects, order, account.owner)
@@ -250,7 +250,7 @@ async function requireGoodKey(
 /** A refusal by the authority, or by the creation rules of the owner, means that the request is wrong. */
 function toAcmeError(error: unknown): unknown {
   if (error instanceof GuardFailed)
-    return acmeProblem('conflict', 'Another request changed the order at the same time.')
+    return acmeProblem('conflict', 'Another request changed the order concurrently.')
   if (error instanceof PkiError) return acmeProblem('badCSR', error.message)
   if (!(error instanceof Failure)) return error
   const violatesRules = error.members?.result_reason === 'ConstraintViolation'

@@ -39,18 +39,18 @@ export function renewalInfoOperation(environment: AcmeEnvironment): Operation<Ac
     security: [],
     name: 'acme.renewal_info',
     route: get('/acme/{authority}/renewal-info/{certificate}'),
-    summary: 'When a certificate is best renewed',
+    summary: 'Suggested time to renew a certificate',
     access: publicAccess,
     audited: false,
     pathParameters: Type.Object({ authority: Type.String(), certificate: Type.String({ maxLength: 256 }) }),
-    errors: { 404: 'The authority issued no such certificate.' },
+    errors: { 404: 'The authority did not issue this certificate.' },
     async act({ path }, { request, services }) {
       const { db } = services
       const { directory } = await directoryAt(environment, request)
       const authority = await findAuthority(db, directory.authorityId)
       const entry = authority && registerEntryNamed(authority, path.certificate)
       const issued = entry === undefined ? undefined : await findIssued(db, entry)
-      if (issued === undefined) throw acmeProblem('notFound', 'The authority issued no such certificate.')
+      if (issued === undefined) throw acmeProblem('notFound', 'The authority did not issue this certificate.')
       const { start, end } = renewalWindow(issued)
       return rawReply({
         json: {

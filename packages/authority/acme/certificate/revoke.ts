@@ -56,10 +56,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
     authenticate: byKey(environment, ['kid', 'jwk'], async (caller, { services }) => {
       const named = await findNamedCertificate(services, caller)
       if (!caller.key.key.equals(named.parsed.key))
-        throw acmeProblem(
-          'unauthorized',
-          'The request is signed with another key than that of the certificate.',
-        )
+        throw acmeProblem('unauthorized', 'The request is not signed with the key of the certificate.')
       return named.issued.owner
     }),
     async act(_input, context) {
@@ -68,14 +65,13 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
       const { db, clock } = services
       const { reason: number } = payloadObject(caller)
       const reason = number === undefined ? 'unspecified' : reasons.get(number)
-      if (reason === undefined)
-        throw acmeProblem('badRevocationReason', "'reason' is one of 0, 1, 3, 4 and 5.")
+      if (reason === undefined) throw acmeProblem('badRevocationReason', "'reason' must be 0, 1, 3, 4 or 5.")
       await retryOnGuard(attempts, async () => {
         const named = await findNamedCertificate(services, caller)
         const { issued } = named
         context.audit({ details: { revoked: issued.id, reason } })
         if (!(await mayRevoke(services, caller, named)))
-          throw acmeProblem('unauthorized', 'The certificate is not one of this account.')
+          throw acmeProblem('unauthorized', 'The certificate does not belong to this account.')
         const now = clock.now()
         const objects = new UnitOfWork(services, now)
         const object =
@@ -86,7 +82,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
           revoke(db, objects, { issued, object: own, der: named.parsed.der }, { reason }, now)
         } catch (error) {
           if (error instanceof Failure && error.kind === 'conflict')
-            throw acmeProblem('alreadyRevoked', 'The certificate was revoked already.')
+            throw acmeProblem('alreadyRevoked', 'The certificate is already revoked.')
           throw error
         }
         await objects.commit(context.commit)
@@ -106,7 +102,7 @@ async function findNamedCertificate({ db }: AcmeServices, caller: AcmeCaller): P
   const authority = await findAuthority(db, caller.directory.authorityId)
   const issued = authority && (await findBySerial(db, authority.issuer, parsed.serial))
   if (issued === undefined || issued.fingerprint !== createHash('sha256').update(der).digest('hex'))
-    throw acmeProblem('notFound', 'The authority issued no such certificate.')
+    throw acmeProblem('notFound', 'The authority did not issue this certificate.')
   return { issued, parsed }
 }
 

@@ -35,11 +35,12 @@ export function readOrderedKey(
   const der = Buffer.from(value, 'base64url')
   if (der.toString('base64url') !== value) throw acmeProblem('malformed', "'csr' is not base64url.")
   const { spki, key, names, commonNames } = withBadCsr(() => readNames(der))
-  if (key.equals(accountKey)) throw acmeProblem('badPublicKey', 'The key of the account is not certified.')
+  if (key.equals(accountKey))
+    throw acmeProblem('badPublicKey', 'The key of the account must not be used for a certificate.')
   const wanted = new Set(identifiers.map(identifierText))
   const asked = new Set([...names, ...commonNames.map((name) => identifierIn(name, identifiers))])
   const differs = asked.size !== wanted.size || [...asked].some((name) => !wanted.has(name))
-  if (differs) throw acmeProblem('badCSR', 'The names of the CSR are not those of the order.')
+  if (differs) throw acmeProblem('badCSR', 'The names of the CSR differ from those of the order.')
   const [first] = identifiers.filter(({ value: name }) => name.length <= maxCommonNameLength)
   return { spki, commonName: commonNames[0] ?? first?.value }
 }

@@ -29,14 +29,14 @@ export function challengeOperation(environment: AcmeEnvironment): Operation<Acme
     ...resourceRow(environment),
     name: 'acme.challenge',
     route: post('/acme/{authority}/challenge/{authorization}/{type}'),
-    summary: 'Have the answer to a challenge looked at',
+    summary: 'Validate a challenge',
     access: signedByAcme,
     pathParameters: Type.Object({
       authority: Type.String(),
       authorization: Type.String(),
       type: Type.String(),
     }),
-    errors: { ...resourceErrors, 429: 'Too many challenges are being looked at.' },
+    errors: { ...resourceErrors, 429: 'Too many challenges are being validated.' },
     authenticate: byAccount(environment),
     async act({ path }, context) {
       const caller = accountCaller(context)

@@ -25,7 +25,7 @@ const Settings = Type.Object({
   profile: Type.Optional(Type.Union([Type.Literal('server'), Type.Literal('client')])),
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: 825, description: 'Validity of certificates.' })),
   external_account_required: Type.Optional(
-    Type.Boolean({ description: 'Accounts are bound with a credential (default true).' }),
+    Type.Boolean({ description: 'Whether accounts require an external account binding (default true).' }),
   ),
   challenges: Type.Optional(
     Type.Array(Type.Union([Type.Literal('http-01'), Type.Literal('dns-01'), Type.Literal('tls-alpn-01')]), {
@@ -38,14 +38,14 @@ const Settings = Type.Object({
     Type.Array(Type.String({ pattern: '^[A-Za-z0-9-]{1,63}([.][A-Za-z0-9-]{1,63})+$', maxLength: 253 }), {
       maxItems: 8,
       description:
-        'What the authority is called in CAA records (RFC 8659). With at least one, the records of DNS names are asked before a certificate is issued.',
+        'Names of the authority in CAA records (RFC 8659). With at least one, the CAA records of DNS names are checked before a certificate is issued.',
     }),
   ),
   terms_of_service: Type.Optional(HttpsUrl),
   website: Type.Optional(HttpsUrl),
 })
 const DirectoryReply = Type.Object({
-  directory: Type.String({ description: 'The address that clients are given.' }),
+  directory: Type.String({ description: 'Address of the directory for clients.' }),
   profile: Type.String(),
   days: Type.Integer(),
   external_account_required: Type.Boolean(),
@@ -96,13 +96,13 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
     ...managementRow,
     name: 'pki.acme.open',
     route: put('/v1/pki/authorities/{id}/acme'),
-    summary: 'Open an authority for ACME, or change how it is open',
+    summary: 'Open an authority for ACME, or change its ACME settings',
     description:
-      'Needs the right authorize on the certificate of the authority. What is not named is as usual.',
+      'Requires the right authorize on the certificate of the authority. Absent members have their defaults.',
     pathParameters: path,
     request: Settings,
     reply: DirectoryReply,
-    errors: { ...managementRow.errors, 409: 'Changed by others at the same time.' },
+    errors: { ...managementRow.errors, 409: 'Changed concurrently by another request.' },
     async act({ path: { id }, body }, context) {
       await requireAuthority(context, id, 'authorize')
       const { db, clock } = context.services
@@ -119,7 +119,7 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
     ...managementRow,
     name: 'pki.acme.show',
     route: get('/v1/pki/authorities/{id}/acme'),
-    summary: 'How an authority is open for ACME',
+    summary: 'ACME settings of an authority',
     pathParameters: path,
     reply: DirectoryReply,
     async act({ path: { id } }, context) {
@@ -133,7 +133,7 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
     name: 'pki.acme.close',
     route: del('/v1/pki/authorities/{id}/acme'),
     summary: 'Close an authority for ACME',
-    description: 'Its accounts can do nothing until it is opened again. Certificates stay valid.',
+    description: 'Requests of its accounts are refused until it is opened again. Certificates stay valid.',
     pathParameters: path,
     status: 204,
     async act({ path: { id } }, context) {

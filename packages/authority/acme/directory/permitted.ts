@@ -19,7 +19,10 @@ import { type Directory, findDirectory } from '../stored/directory-store.ts'
 export const managementRow = {
   tag: 'PKI',
   access: signedIn,
-  errors: { 403: 'The caller has other rights on the authority.', 404: 'There is none for the caller.' },
+  errors: {
+    403: 'The caller lacks the required right on the authority.',
+    404: 'The caller has no right on such an authority.',
+  },
 } as const
 
 type Context = OperationContext<AcmeServices>

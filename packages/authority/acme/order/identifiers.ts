@@ -12,7 +12,7 @@ const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
  */
 export function readIdentifiers(value: unknown): readonly Identifier[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > maxIdentifiers)
-    throw acmeProblem('malformed', `'identifiers' is a list of 1 to ${maxIdentifiers}.`)
+    throw acmeProblem('malformed', `'identifiers' must be a list of 1 to ${maxIdentifiers}.`)
   const read = value.map(readIdentifier)
   const seen = new Map(read.map((each) => [identifierText(each), each]))
   return [...seen.values()]
@@ -24,13 +24,14 @@ export function identifierText({ type, value }: Identifier): string {
 }
 
 function readIdentifier(each: unknown): Identifier {
-  if (typeof each !== 'object' || each === null) throw acmeProblem('malformed', 'An identifier is an object.')
+  if (typeof each !== 'object' || each === null)
+    throw acmeProblem('malformed', 'An identifier must be an object.')
   const { type, value } = each as Readonly<Record<string, unknown>>
   if (typeof value !== 'string' || typeof type !== 'string')
-    throw acmeProblem('malformed', "An identifier has the texts 'type' and 'value'.")
+    throw acmeProblem('malformed', "An identifier must have the strings 'type' and 'value'.")
   if (type === 'dns') return { type, value: dnsName(value) }
   if (type === 'ip') return { type, value: address(value) }
-  throw acmeProblem('unsupportedIdentifier', 'Identifiers are of type dns or ip.')
+  throw acmeProblem('unsupportedIdentifier', 'The type of an identifier must be dns or ip.')
 }
 
 function dnsName(value: string): string {
@@ -42,7 +43,7 @@ function dnsName(value: string): string {
     name.length <= maxNameLength &&
     labels.every((each) => label.test(each)) &&
     !/^\d+$/.test(labels.at(-1) ?? '')
-  if (!isName) throw acmeProblem('malformed', 'A value is not a DNS name in ASCII, or a wildcard of one.')
+  if (!isName) throw acmeProblem('malformed', 'A value must be a DNS name in ASCII, or a wildcard of one.')
   return name
 }
 
@@ -53,6 +54,6 @@ function address(value: string): string {
   const canonical =
     family === 6 && !value.includes('%') ? new URL(`http://[${value}]/`).hostname.slice(1, -1) : ''
   if (canonical === '' || canonical !== value.toLowerCase())
-    throw acmeProblem('malformed', 'A value is not an IP address in its canonical form.')
+    throw acmeProblem('malformed', 'A value must be an IP address in its canonical form.')
   return canonical
 }

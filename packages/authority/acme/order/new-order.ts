@@ -34,7 +34,7 @@ export function newOrderOperation(environment: AcmeEnvironment): Operation<AcmeS
     access: signedByAcme,
     pathParameters: Type.Object({ authority: Type.String() }),
     status: 201,
-    errors: { ...resourceErrors, 409: 'The certificate to be replaced was replaced already.' },
+    errors: { ...resourceErrors, 409: "The certificate in 'replaces' was already replaced." },
     authenticate: byAccount(environment),
     async act(_input, context) {
       const { services } = context
@@ -86,10 +86,7 @@ function newAuthorization(
   const identifier = wildcard ? { ...asked, value: asked.value.slice(2) } : asked
   const types = settings.challenges.filter((type) => isPossible(type, identifier, wildcard))
   if (types.length === 0)
-    throw acmeProblem(
-      'rejectedIdentifier',
-      `There is no challenge here by which ${asked.value} could be proved.`,
-    )
+    throw acmeProblem('rejectedIdentifier', `No enabled challenge type can validate ${asked.value}.`)
   return {
     id: newObjectId(now),
     orderId: order.id,
@@ -116,7 +113,8 @@ function dateIn(payload: Readonly<Record<string, unknown>>, name: string): numbe
   const value = payload[name]
   if (value === undefined) return undefined
   const time = typeof value === 'string' && rfc3339.test(value) ? Date.parse(value) : Number.NaN
-  if (Number.isNaN(time)) throw acmeProblem('malformed', `'${name}' is not a time as RFC 3339 writes it.`)
+  if (Number.isNaN(time))
+    throw acmeProblem('malformed', `'${name}' must be a time in the format of RFC 3339.`)
   return time
 }
 
@@ -130,13 +128,13 @@ async function findReplaced(
 ): Promise<string | undefined> {
   if (value === undefined) return undefined
   if (typeof value !== 'string')
-    throw acmeProblem('malformed', "'replaces' is the identifier of a certificate.")
+    throw acmeProblem('malformed', "'replaces' must be the identifier of a certificate.")
   const authority = await findAuthority(db, directory.authorityId)
   const entry = authority && registerEntryNamed(authority, value)
   const known = entry === undefined ? undefined : await findByRegister(db, entry)
   if (known === undefined || known.accountId !== account.id)
-    throw acmeProblem('malformed', "'replaces' is not a certificate of this account.")
+    throw acmeProblem('malformed', "'replaces' must be a certificate of this account.")
   if (await isReplaced(db, known.registerId))
-    throw acmeProblem('alreadyReplaced', 'Another order replaces the certificate already.')
+    throw acmeProblem('alreadyReplaced', 'Another order already replaces the certificate.')
   return known.registerId
 }

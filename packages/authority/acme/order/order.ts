@@ -59,12 +59,12 @@ export function authorizationOperation(environment: AcmeEnvironment): Operation<
         resourceReply(environment, urls, { json: authorizationObject({ ...found, status }, urls) })
       if (payload.length === 0) return reply(found.status)
       if (payloadObject(caller).status !== 'deactivated')
-        throw acmeProblem('malformed', "'status' of an authorization can be set to deactivated.")
+        throw acmeProblem('malformed', "'status' of an authorization can only be set to deactivated.")
       if (found.status !== 'pending' && found.status !== 'valid')
         throw acmeProblem('malformed', `The authorization is ${found.status}.`)
       const order = await findOrder(db, found.orderId, account.id, now)
       const isOpen = order?.status === 'pending' || order?.status === 'ready'
-      const error = createProblem('unauthorized', 'The account has given an authorization back.')
+      const error = createProblem('unauthorized', 'The account deactivated an authorization.')
       await commitOrConflict(context.commit, [
         updateAuthorization(found, { status: 'deactivated' }),
         ...(order !== undefined && isOpen ? [updateOrder(order, { status: 'invalid', error })] : []),

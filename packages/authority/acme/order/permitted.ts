@@ -22,6 +22,6 @@ export async function requireCertify(
   if (!isAllowed)
     throw acmeProblem(
       'unauthorized',
-      'The user whom this account acts for may not use the authority any more.',
+      'The user of this account no longer has the right certify on the authority.',
     )
 }

@@ -42,7 +42,7 @@ export async function checkCaa(question: CaaQuestion, resolve: ResolveCaa): Prom
     if (permit(records, question, isWildcard)) return undefined
     return createProblem(
       'caa',
-      `The CAA records of ${at} do not let this authority issue for ${question.name}.`,
+      `The CAA records of ${at} do not permit this authority to issue for ${question.name}.`,
     )
   }
   return undefined

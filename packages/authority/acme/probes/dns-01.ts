@@ -17,5 +17,5 @@ export async function checkDns(
   const wanted = sha256(keyAuthorization).toString('base64url')
   return records.some((parts) => parts.join('') === wanted)
     ? undefined
-    : createProblem('incorrectResponse', `No TXT record of ${name} is the one of the challenge.`)
+    : createProblem('incorrectResponse', `No TXT record of ${name} matches the challenge.`)
 }

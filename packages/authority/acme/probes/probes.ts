@@ -110,7 +110,7 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
 }
 
 function tooMany(what: string) {
-  return acmeProblem('rateLimited', `Too many ${what} are being looked at: try again.`, {
+  return acmeProblem('rateLimited', `Too many ${what} are being validated: try again.`, {
     retryAfterSeconds: 10,
   })
 }
@@ -119,13 +119,13 @@ const problemTypes: Partial<Readonly<Record<OutboundCode, ProblemType>>> = { nam
 
 /** The response from the address is not disclosed: the address may be in a network that the client cannot reach. */
 const sentences: Readonly<Record<OutboundCode, string>> = {
-  url: 'leads to an address or a port that is not asked',
+  url: 'resolves to an address or a port that is not permitted',
   name: 'cannot be resolved',
-  address: 'leads to an address that is not public',
+  address: 'resolves to an address that is not public',
   redirect: 'redirects too often',
-  time: 'did not answer in time',
-  size: 'answers with more than a key authorization',
-  connection: 'cannot be connected to',
+  time: 'did not respond in time',
+  size: 'responds with more than a key authorization',
+  connection: 'does not accept a connection',
 }
 
 function describeFailure({ code: reason }: OutboundError, host: string): readonly [ProblemType, string] {
@@ -142,8 +142,8 @@ async function checkHttp(
   const host = isIP(value) === 6 ? `[${value}]` : value
   const port = httpPort === 80 ? '' : `:${httpPort}`
   const { status, body } = await http.get(`http://${host}${port}/.well-known/acme-challenge/${token}`)
-  if (status !== 200) return createProblem('incorrectResponse', `${host} answered with status ${status}.`)
+  if (status !== 200) return createProblem('incorrectResponse', `${host} responded with status ${status}.`)
   return Buffer.from(body).toString('latin1').trimEnd() === keyAuthorization
     ? undefined
-    : createProblem('incorrectResponse', `${host} answered with something else than the key authorization.`)
+    : createProblem('incorrectResponse', `The response of ${host} is not the key authorization.`)
 }

@@ -44,18 +44,18 @@ function problemIn(der: Uint8Array, name: string, keyAuthorization: string): Pro
     only === undefined ||
     generalNameText(only).toLowerCase() !== expected.toLowerCase()
   )
-    return wrong('is not for this identifier alone')
+    return wrong('does not have this identifier as its only name')
   const extension = readCertificateExtensions(der).find(({ identifier }) => identifier === acmeIdentifier)
   if (extension === undefined || !extension.critical) return wrong('has no critical extension acmeIdentifier')
   const [element] = derElements(extension.value, 'acmeIdentifier')
   const digest = derContent(element, derTag.octetString, 'acmeIdentifier')
   return Buffer.compare(digest, sha256(keyAuthorization)) === 0
     ? undefined
-    : wrong('is not about this challenge')
+    : wrong('does not match this challenge')
 }
 
 function wrong(what: string): Problem {
-  return createProblem('incorrectResponse', `The certificate that was shown for ${protocol} ${what}.`)
+  return createProblem('incorrectResponse', `The certificate that was presented for ${protocol} ${what}.`)
 }
 
 /** The server name in the handshake; for an address its name in the reverse zone (RFC 8738 §6). */

@@ -48,7 +48,7 @@ export function readJws(body: unknown): Jws {
     throw malformedError('The value is not a JWS.')
   const members = body as Members
   for (const name of Object.keys(members))
-    if (!known.has(name)) throw malformedError(`A JWS has no member '${name.slice(0, 32)}' here.`)
+    if (!known.has(name)) throw malformedError(`A JWS must not have a member '${name.slice(0, 32)}'.`)
   const [protectedText, payload, signature] = ['protected', 'payload', 'signature'].map((name) =>
     readText(members, name),
   ) as [string, string, string]
@@ -56,7 +56,7 @@ export function readJws(body: unknown): Jws {
   if (header === undefined) throw malformedError("'protected' is not a JSON object without repeated members.")
   // Critical header extensions are not supported (RFC 7515 §4.1.11, RFC 7797).
   for (const name of ['crit', 'b64'])
-    if (Object.hasOwn(header, name)) throw malformedError(`The header member '${name}' is not understood.`)
+    if (Object.hasOwn(header, name)) throw malformedError(`The header member '${name}' is not supported.`)
   return {
     header,
     payload: decodeMember(payload, 'payload'),
@@ -70,7 +70,7 @@ const known: ReadonlySet<string> = new Set(['protected', 'payload', 'signature']
 function readText(members: Members, name: string): string {
   const value = Object.hasOwn(members, name) ? members[name] : undefined
   if (typeof value !== 'string' || value.length > maxMemberLength)
-    throw malformedError(`A JWS has a text '${name}'.`)
+    throw malformedError(`A JWS must have a string '${name}'.`)
   return value
 }
 
@@ -86,7 +86,7 @@ function decodeMember(text: string, name: string): Buffer {
 export function headerText({ header }: Jws, name: string): string | undefined {
   const value = Object.hasOwn(header, name) ? header[name] : undefined
   if (value === undefined) return undefined
-  if (typeof value !== 'string') throw malformedError(`The header member '${name}' is not a text.`)
+  if (typeof value !== 'string') throw malformedError(`The header member '${name}' must be a string.`)
   return value
 }
 
@@ -107,7 +107,10 @@ export function readSigningKey(jwk: unknown): SigningKey {
     throw acmeProblem('badPublicKey', "'jwk' cannot be read as a public key.")
   }
   if (getKeyAlgorithms(key).length === 0)
-    throw acmeProblem('badPublicKey', 'Keys are RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519.')
+    throw acmeProblem(
+      'badPublicKey',
+      'Keys must be RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519.',
+    )
   // The key as OpenSSL exports it, so that different spellings of one key have the same thumbprint.
   const canonical = key.export({ format: 'jwk' }) as Members
   return { jwk: canonical, key, thumbprint: thumbprint(canonical) }
@@ -120,11 +123,11 @@ export function readSigningKey(jwk: unknown): SigningKey {
 export function requireSignature(jws: Jws, key: KeyObject): void {
   const algorithm = headerText(jws, 'alg')
   if (algorithm === undefined || !jwsAlgorithmsOnce.includes(algorithm))
-    throw acmeProblem('badSignatureAlgorithm', `'alg' is one of ${jwsAlgorithmsOnce.join(', ')}.`, {
+    throw acmeProblem('badSignatureAlgorithm', `'alg' must be one of ${jwsAlgorithmsOnce.join(', ')}.`, {
       members: { algorithms: jwsAlgorithmsOnce },
     })
   if (!getKeyAlgorithms(key).includes(algorithm))
-    throw acmeProblem('badSignatureAlgorithm', `The key does not sign with ${algorithm}.`, {
+    throw acmeProblem('badSignatureAlgorithm', `The key cannot sign with ${algorithm}.`, {
       members: { algorithms: getKeyAlgorithms(key) },
     })
   if (!verifySignature(algorithm, { key, algorithms: getKeyAlgorithms(key) }, jws.input, jws.signature))

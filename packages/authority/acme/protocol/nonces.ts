@@ -42,7 +42,7 @@ export function createNonces(db: Database, clock: Clock, key: Uint8Array): Nonce
   const requireGood = (nonce: string): number => {
     const end = readExpiry(nonce)
     if (end === undefined || end <= clock.now())
-      throw acmeProblem('badNonce', 'The nonce is not one of this server, or is too old.')
+      throw acmeProblem('badNonce', 'The nonce was not issued by this server, or has expired.')
     return end
   }
   return {

@@ -58,8 +58,7 @@ export async function directoryAt(
 ): Promise<{ readonly directory: Directory; readonly urls: AcmeUrls }> {
   const id = decodeSegment(path.split('/')[2] ?? '')
   const directory = id === undefined ? undefined : await findDirectory(db, id)
-  if (directory === undefined)
-    throw acmeProblem('notFound', 'There is no authority here that is open for ACME.')
+  if (directory === undefined) throw acmeProblem('notFound', 'No such authority is open for ACME.')
   return { directory, urls: new AcmeUrls(baseUrl, directory.authorityId) }
 }
 
@@ -106,7 +105,7 @@ export function byKey(
  */
 export async function admit({ services }: Context, principal: Principal): Promise<Principal> {
   if (principal.name.startsWith(endedPrefix))
-    throw acmeProblem('unauthorized', 'The user whom this account acts for is gone.')
+    throw acmeProblem('unauthorized', 'The user of this account was deleted.')
   return services.blocks.require(principal)
 }
 
@@ -148,7 +147,7 @@ async function verify(
 
 function requireContentType(type: string | undefined): void {
   if (type === undefined || !/^application\/jose\+json[ \t]*(;|$)/i.test(type))
-    throw failure('unsupported_media_type', 'The content type of a request is application/jose+json.')
+    throw failure('unsupported_media_type', 'The content type of a request must be application/jose+json.')
 }
 
 /** Exactly one of `jwk` and `kid` (RFC 8555 §6.2). */
@@ -159,10 +158,10 @@ function signerIn(
   const kid = headerText(jws, 'kid')
   const { jwk } = jws.header
   if ((kid === undefined) === (jwk === undefined))
-    throw acmeProblem('malformed', "The header has either 'kid' or 'jwk'.")
+    throw acmeProblem('malformed', "The header must have either 'kid' or 'jwk'.")
   const has = kid === undefined ? 'jwk' : 'kid'
   if (!accepted.includes(has))
-    throw acmeProblem('malformed', `This request is signed with '${accepted.join("' or '")}' in its header.`)
+    throw acmeProblem('malformed', `This request must have '${accepted.join("' or '")}' in its header.`)
   return kid === undefined ? { jwk } : { kid }
 }
 
@@ -176,7 +175,7 @@ async function findCallerAccount(
   const id = kid.startsWith(prefix) ? kid.slice(prefix.length) : undefined
   const account = id === undefined ? undefined : await findAccount(db, authorityId, id)
   if (account === undefined)
-    throw acmeProblem('accountDoesNotExist', "'kid' is not the address of an account here.")
+    throw acmeProblem('accountDoesNotExist', "'kid' is not the address of an account.")
   return account
 }
 
@@ -191,5 +190,5 @@ export function payloadObject({ payload }: AcmeCaller): Readonly<Record<string, 
 /** RFC 8555 §6.3: the payload of a POST-as-GET request is empty. @throws malformed */
 export function requirePostAsGet({ payload }: AcmeCaller): void {
   if (payload.length > 0)
-    throw acmeProblem('malformed', 'This resource is read with an empty payload (POST-as-GET).')
+    throw acmeProblem('malformed', 'This resource must be read with an empty payload (POST-as-GET).')
 }

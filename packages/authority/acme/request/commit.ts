@@ -7,7 +7,7 @@ export async function commitOrConflict(commit: Commit, changes: readonly Change[
     await commit(changes)
   } catch (error) {
     if (error instanceof GuardFailed)
-      throw acmeProblem('conflict', 'Another request changed it at the same time: try again.')
+      throw acmeProblem('conflict', 'Another request changed the same data concurrently: try again.')
     throw error
   }
 }

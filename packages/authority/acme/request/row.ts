@@ -13,7 +13,7 @@ export function resourceRow({ errorShape }: AcmeEnvironment) {
     foreignParameters: {
       names: 'any',
       because:
-        'Clients of ACME sign the address with its query (RFC 8555 §6.4), which is compared as a whole.',
+        'ACME clients sign the address including its query (RFC 8555 §6.4), which is compared as a whole.',
     },
     replyContentType: 'application/json',
   } as const
@@ -23,11 +23,11 @@ export function resourceRow({ errorShape }: AcmeEnvironment) {
 export const signedByAcme = { name: 'ACME account' } as const
 
 export const resourceErrors = {
-  400: 'The request is malformed, or its nonce or signature is.',
-  403: 'The account may not do this.',
+  400: 'The request, its nonce or its signature is invalid.',
+  403: 'The account is not permitted to do this.',
   404: 'There is no such resource of this account.',
   413: 'The body is larger than 64 KiB.',
-  415: 'The content type is not application/jose+json.',
+  415: 'The content type must be application/jose+json.',
 } as const
 
 export interface ResourceReply {

@@ -19,10 +19,7 @@ export function readPrivateKey(text: string): KeyObject {
     throw failure('bad_request', 'private_key: is not an RSA private key in PEM, or in DER and base64.')
   const bits = modulusBits(key)
   if (bits < smallestModulus || bits > maxModulusBits)
-    throw failure(
-      'bad_request',
-      `private_key: RSA of ${smallestModulus} to ${maxModulusBits} bits is supported.`,
-    )
+    throw failure('bad_request', `private_key: must be RSA of ${smallestModulus} to ${maxModulusBits} bits.`)
   return key
 }
 
@@ -59,7 +56,7 @@ export function openPrivateKey(bytes: Buffer): KeyObject {
   try {
     return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' })
   } catch (cause) {
-    throw failure('internal_error', 'a wrapped private key is no key', { cause })
+    throw failure('internal_error', 'a wrapped private key is not a key', { cause })
   }
 }
 
@@ -73,5 +70,5 @@ export function requireSpkiHash(key: KeyObject, claimed: string | undefined): vo
   const hash = createHash('sha256').update(spki).digest()
   const wanted = Buffer.from(claimed, 'base64')
   if (wanted.length !== hash.length || !timingSafeEqual(wanted, hash))
-    throw failure('forbidden', 'The wrapped private key is not the one that spki_hash names.')
+    throw failure('forbidden', 'The wrapped private key does not match spki_hash.')
 }

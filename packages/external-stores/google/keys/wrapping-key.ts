@@ -67,7 +67,7 @@ export async function wrapSecret(
   const aad = blobAad(head, binding.resourceName)
   const input = { data: secret, iv: undefined, aad }
   const { data, iv, tag } = await key.held.encrypt(gcmPlan(services.policy), input)
-  if (iv === undefined || tag === undefined) throw failure('internal_error', 'A256GCM made no IV or tag')
+  if (iv === undefined || tag === undefined) throw failure('internal_error', 'A256GCM returned no IV or tag')
   const blob = writeBlob({ ...head, iv, ciphertext: data, tag })
   return await afterCountingUse(context, key, secret.length, blob.toString('base64'))
 }
@@ -143,7 +143,7 @@ async function isGranted(services: ExternalStoreServices, principal: string, kid
 }
 
 function doesNotOpen(member: string): Error {
-  return failure('bad_request', `${member}: it was not wrapped here for this.`)
+  return failure('bad_request', `${member}: was not wrapped by this service for this use.`)
 }
 
 /** Requires a wrapping key that can be used now. @throws Failure with the reason */

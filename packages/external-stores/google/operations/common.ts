@@ -27,17 +27,17 @@ export const limits = {
 } as const
 
 export const members = {
-  authentication: Type.String({ description: 'A JWT of the identity provider: who the user is.' }),
-  authorization: Type.String({ description: "Google's JWT: what the user may do." }),
-  reason: Type.Optional(Type.String({ description: 'Recorded; 1 KB at most.' })),
-  key: Type.String({ description: 'The data key, base64; 128 bytes at most.' }),
-  wrappedKey: Type.String({ description: 'What `wrap` answered.' }),
-  wrappedPrivateKey: Type.String({ description: 'What `wrapprivatekey` answered.' }),
+  authentication: Type.String({ description: 'A JWT of the identity provider, which identifies the user.' }),
+  authorization: Type.String({ description: 'A JWT of Google, which states the permissions of the user.' }),
+  reason: Type.Optional(Type.String({ description: 'Recorded in the audit log; at most 1 KB.' })),
+  key: Type.String({ description: 'The data key, base64; at most 128 bytes.' }),
+  wrappedKey: Type.String({ description: 'The reply of `wrap`.' }),
+  wrappedPrivateKey: Type.String({ description: 'The reply of `wrapprivatekey`.' }),
 } as const
 
 export const denied = {
-  403: 'The tokens do not allow this, or the wrapping key was not granted to this user.',
-  404: 'The wrapping key is not there, or was not given to Google.',
+  403: 'The tokens do not permit this, or the user has no right on the wrapping key.',
+  404: 'The wrapping key does not exist, or is not granted to Google.',
   422: 'The key or the algorithm cannot be used for this.',
 } as const
 
@@ -49,7 +49,7 @@ export function roles(...allowed: readonly Role[]): Access<ExternalStoreServices
       recordReason(input, context)
       const { authorization } = requireAuthorization(context.request)
       if (!allowed.includes(authorization.role))
-        throw failure('forbidden', `The role ${authorization.role} does not allow this.`)
+        throw failure('forbidden', `The role ${authorization.role} does not permit this.`)
     },
   }
 }

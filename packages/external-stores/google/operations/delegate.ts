@@ -17,7 +17,7 @@ export const delegate = (scope: GoogleScope) =>
     ...common,
     name: 'google_cse.delegate',
     route: post(path('delegate')),
-    summary: 'Let somebody act for a user on one resource',
+    summary: 'Delegate access to one resource to another user',
     authenticate: byBothTokens(scope),
     access: roles('reader', 'writer'),
     request: Type.Object({
@@ -32,9 +32,9 @@ export const delegate = (scope: GoogleScope) =>
       const { delegatedTo, resourceName } = authorization
       if (user === undefined) throw failure('internal_error', 'no authentication token was asked for')
       if (user.delegation !== undefined)
-        throw failure('forbidden', 'What was delegated is not delegated further.')
+        throw failure('forbidden', 'A delegated token cannot be delegated further.')
       if (delegatedTo === undefined)
-        throw failure('bad_request', 'authorization: the token names nobody to delegate to (delegated_to).')
+        throw failure('bad_request', 'authorization: the token has no delegated_to.')
       const now = Math.floor(context.services.clock.now() / 1000)
       const delegated_authentication = await signClaims(context, scope.signingKey, {
         iss: scope.kaclsUrl,

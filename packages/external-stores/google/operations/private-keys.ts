@@ -28,8 +28,7 @@ async function requireAllowedPrivateKey(
   { spkiHash, perimeterId }: Authorization,
   wrapped: string,
 ) {
-  if (spkiHash === undefined)
-    throw failure('forbidden', 'The authorization token names no private key (spki_hash).')
+  if (spkiHash === undefined) throw failure('forbidden', 'The authorization token has no spki_hash.')
   const opened = await openWrappedPrivateKey(scope, context, name, wrapped)
   requireSpkiHash(opened.key, spkiHash)
   requirePerimeter(opened.perimeterId, perimeterId)

@@ -20,7 +20,7 @@ import { openDataKey } from './open-data-key.ts'
 
 const resourceName = Type.String({
   minLength: 1,
-  description: 'What the data key encrypts; 128 bytes at most.',
+  description: 'Name of the encrypted resource; at most 128 bytes.',
 })
 
 /** `POST /google_cse/privilegedwrap`: for data that an administrator imports in bulk. */
@@ -60,7 +60,7 @@ export const privilegedUnwrap = (scope: GoogleScope) =>
     ...common,
     name: 'google_cse.privilegedunwrap',
     route: post(path('privilegedunwrap')),
-    summary: 'Open a data key of exported data, or for the key service that it is moved to',
+    summary: 'Unwrap a data key of exported data, or for the key service to which it is migrated',
     authenticate: byAdministratorOrPeer(scope),
     access: administratorsAndPeers,
     request: Type.Object({
@@ -76,7 +76,7 @@ export const privilegedUnwrap = (scope: GoogleScope) =>
       context.audit({ details: { resource_name: resource } })
       const { name, peer } = callerNamed(context.request)
       if (peer !== undefined && peer.resourceName !== resource)
-        throw failure('forbidden', 'The authentication token is of another resource.')
+        throw failure('forbidden', 'The authentication token is for another resource.')
       return openDataKey(scope, context, name, resource, body.wrapped_key, (dataKey) => ({
         key: dataKey.toString('base64'),
       }))

@@ -18,17 +18,19 @@ export const rewrap = (scope: GoogleScope) =>
     ...common,
     name: 'google_cse.rewrap',
     route: post(path('rewrap')),
-    summary: 'Move a data key here from another key service',
+    summary: 'Migrate a data key from another key service',
     authenticate: byAuthorization(scope),
     access: roles('migrator'),
     request: Type.Object({
       authorization: members.authorization,
-      original_kacls_url: Type.String({ description: 'The other key service: one of the settings.' }),
+      original_kacls_url: Type.String({
+        description: 'The other key service, which must be in the settings.',
+      }),
       reason: members.reason,
-      wrapped_key: Type.String({ description: 'What the other key service wrapped.' }),
+      wrapped_key: Type.String({ description: 'The key as the other key service wrapped it.' }),
     }),
     reply: Type.Object({ resource_key_hash: Type.String(), wrapped_key: Type.String() }),
-    errors: { ...denied, 503: 'The other key service did not answer.' },
+    errors: { ...denied, 503: 'The other key service did not respond.' },
     async act({ body }, context) {
       const { name, authorization } = requireAuthorization(context.request)
       const { resourceName, perimeterId } = authorization
@@ -36,7 +38,10 @@ export const rewrap = (scope: GoogleScope) =>
       context.audit({ details: { original_kacls_url: original.slice(0, 2048) } })
       const peer = scope.peers.find((url) => original === url || original === `${url}/`)
       if (peer === undefined)
-        throw failure('forbidden', 'original_kacls_url: keys may not be moved from this key service.')
+        throw failure(
+          'forbidden',
+          'original_kacls_url: the settings do not permit migration from this key service.',
+        )
       decodeBase64(body.wrapped_key, 'wrapped_key', limits.wrappedKey)
       const dataKey = await unwrapWithPeer(scope, context, peer, {
         original,
@@ -98,13 +103,13 @@ async function unwrapWithPeer(
       throw notAsked(error)
     })
   if (answer.status !== 200)
-    throw failure('forbidden', 'The original key service did not give the key.', {
-      detail: `${peer} answered ${answer.status}`,
+    throw failure('forbidden', 'The original key service did not return the key.', {
+      detail: `${peer} responded with status ${answer.status}`,
     })
   const key = parseStrictObject(answer.body)?.key
   answer.body.fill(0)
   if (typeof key !== 'string')
-    throw failure('overloaded', undefined, { cause: new Error(`${peer} answered without a key`) })
+    throw failure('overloaded', undefined, { cause: new Error(`the response of ${peer} contains no key`) })
   return decodeBase64(key, 'the key of the original key service', limits.dataKey)
 }
 
@@ -112,7 +117,7 @@ function notAsked(error: unknown): Error {
   if (!(error instanceof OutboundError)) return error as Error
   const refused = error.code === 'url' || error.code === 'address' || error.code === 'redirect'
   if (refused)
-    return failure('forbidden', 'original_kacls_url: this key service may not be asked.', {
+    return failure('forbidden', 'original_kacls_url: requests to this key service are not permitted.', {
       detail: error.message,
       cause: error,
     })

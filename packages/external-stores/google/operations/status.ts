@@ -27,7 +27,7 @@ export const status = (scope: GoogleScope) =>
   define({
     name: 'google_cse.status',
     route: get(path('status')),
-    summary: 'Whether the key service is there and its keys can be used',
+    summary: 'Status of the key service and its keys',
     tag: common.tag,
     access: publicAccess,
     audited: false,

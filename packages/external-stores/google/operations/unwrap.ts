@@ -12,7 +12,7 @@ export const unwrap = (scope: GoogleScope) =>
     ...common,
     name: 'google_cse.unwrap',
     route: post(path('unwrap')),
-    summary: 'Open a data key for a resource',
+    summary: 'Unwrap a data key for a resource',
     authenticate: byBothTokens(scope),
     access: roles('reader', 'writer'),
     request: Type.Object({

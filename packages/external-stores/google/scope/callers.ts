@@ -184,9 +184,9 @@ function whatIsAllowed(allowed: Authorization | undefined): Omit<VendorRequest, 
  * @throws failure('forbidden')
  */
 function requireSameUser(user: Authentication, allowed: Authorization): void {
-  if (user.email !== allowed.email) throw failure('forbidden', 'The two tokens are of two users.')
+  if (user.email !== allowed.email) throw failure('forbidden', 'The two tokens are for different users.')
   if (user.trial !== (allowed.application === trialApplication.application))
-    throw failure('forbidden', 'A token of a trial serves a trial alone.')
+    throw failure('forbidden', 'A trial token is valid only for trial resources.')
   const guest = allowed.emailType !== 'google'
   if (guest !== user.guests)
     throw failure(
@@ -199,5 +199,5 @@ function requireSameUser(user: Authentication, allowed: Authorization): void {
     delegation.to !== delegateIn(allowed.delegatedTo ?? '') ||
     delegation.resourceName !== allowed.resourceName
   )
-    throw failure('forbidden', 'The authentication token was delegated for something else.')
+    throw failure('forbidden', 'The authentication token was delegated for another purpose.')
 }

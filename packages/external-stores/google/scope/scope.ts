@@ -99,7 +99,7 @@ export function checkGoogleSettings({
   for (const { issuer, keySet } of parseProviders(providers, false)) {
     if (new URL(keySet).origin === own)
       throw new StartupError(
-        `google_cse_config.google_cse_identity_providers: the key set of ${issuer} is of this service, whose keys are its users'`,
+        `google_cse_config.google_cse_identity_providers: the key set of ${issuer} is from this service and contains keys of its users`,
       )
   }
   const kaclsUrl = toKaclsUrl(config.kms_public_url ?? baseUrl)

@@ -15,7 +15,7 @@ function providersProblem(providers: readonly string[]): string | undefined {
     if ('problem' in read) return read.problem
     const wrong = httpsProblem(read.keySet)
     if (wrong !== undefined) return `has the key set ${read.keySet}, which ${wrong}`
-    if (read.audiences === undefined) return `must give ${read.issuer} an audience`
+    if (read.audiences === undefined) return `must contain an audience for ${read.issuer}`
   }
   return undefined
 }
@@ -42,17 +42,17 @@ export const googleSettings = {
   'google_cse_config.google_cse_key': optionalText({
     env: 'KMS_GOOGLE_CSE_KEY',
     flag: 'google-cse-key',
-    docs: 'Id of the AES key of 256 bits that wraps now. What older ones wrapped opens while they are granted to `google:*` and have the same owner.',
+    docs: 'Id of the current AES wrapping key of 256 bits. Older ones still unwrap while they are granted to `google:*` and have the same owner.',
   }),
   'google_cse_config.google_cse_signing_key': optionalText({
     env: 'KMS_GOOGLE_CSE_SIGNING_KEY',
     flag: 'google-cse-signing-key',
-    docs: 'Id of the RSA private key that signs tokens for delegation and migration; `/google_cse/certs` publishes it. No right signs anything else with it.',
+    docs: 'Id of the RSA private key that signs tokens for delegation and migration; `/google_cse/certs` publishes it. It cannot be used to sign anything else.',
   }),
   'google_cse_config.google_cse_trial_key': optionalText({
     env: 'KMS_GOOGLE_CSE_TRIAL_KEY',
     flag: 'google-cse-trial-key',
-    docs: 'Id of the signing key of `npm run clouds -- google`: its tokens are accepted for resources of trials alone. Unset: no trials.',
+    docs: 'Id of the signing key of `npm run clouds -- google`: its tokens are accepted only for trial resources. Unset: no trials.',
   }),
   'google_cse_config.google_cse_owner_domain': optionalText({
     env: 'KMS_GOOGLE_CSE_OWNER_DOMAIN',
@@ -64,7 +64,7 @@ export const googleSettings = {
     flag: 'google-cse-identity-providers',
     default: [],
     separator: /[;\n]/,
-    docs: 'Identity providers of the users: `issuer,key set,audience…`, the key set an https address. In the variable and the flag a semicolon or a line break stands between them.',
+    docs: 'Identity providers of the users: `issuer,key set,audience…`, the key set an https address. In the variable and the flag, separate them by semicolons or line breaks.',
     check: providersProblem,
   }),
   'google_cse_config.google_cse_guest_identity_providers': list({
@@ -72,7 +72,7 @@ export const googleSettings = {
     flag: 'google-cse-guest-identity-providers',
     default: [],
     separator: /[;\n]/,
-    docs: 'The same for guests, people whom Google knows as `google-visitor` or `customer-idp`. Empty: no guests.',
+    docs: 'Identity providers of guests, whom Google calls `google-visitor` or `customer-idp`. Empty: no guests.',
     check: providersProblem,
   }),
   'google_cse_config.google_cse_administrators': list({
@@ -86,28 +86,28 @@ export const googleSettings = {
     env: 'KMS_GOOGLE_CSE_INCOMING_URL_WHITELIST',
     flag: 'google-cse-incoming-url-whitelist',
     default: [],
-    docs: 'Addresses (https) of other key services that keys may be moved from and to. Empty: none.',
+    docs: 'Addresses (https) of other key services for the migration of keys. Empty: none.',
     check: (urls) => firstProblem(urls, httpsProblem),
   }),
   'google_cse_config.google_cse_authorization_keys': text({
     env: 'KMS_GOOGLE_CSE_AUTHORIZATION_KEYS',
     flag: 'google-cse-authorization-keys',
     default: 'https://www.googleapis.com/service_accounts/v1/jwk/',
-    docs: "Where the keys of Google's token issuers are; the name of the issuer follows.",
+    docs: "Address of the keys of Google's token issuers; the name of the issuer is appended.",
     check: httpsProblem,
   }),
   'google_cse_config.google_cse_name': text({
     env: 'KMS_GOOGLE_CSE_NAME',
     flag: 'google-cse-name',
     default: 'Warder',
-    docs: 'What `/google_cse/status` calls this instance.',
+    docs: 'Name of this instance in `/google_cse/status`.',
   }),
   'google_cse_config.google_cse_rate_limit_per_second': optionalInteger({
     env: 'KMS_GOOGLE_CSE_RATE_LIMIT_PER_SECOND',
     flag: 'google-cse-rate-limit-per-second',
     min: 1,
     max: 1_000_000,
-    docs: 'Requests a second that all users of `/google_cse` together may make of this node; `status` and `certs` have as many of their own. Unset = no limit.',
+    docs: 'Maximum requests per second of all users of `/google_cse` together on this node; `status` and `certs` have a separate limit of the same size. Unset = no limit.',
   }),
 } as const
 
@@ -126,9 +126,9 @@ export function googleSettingsProblem(config: GoogleConfig): string | undefined 
       config['google_cse_config.google_cse_trial_key'] !== config['google_cse_config.google_cse_signing_key']
     )
       return undefined
-    return 'google_cse_config.google_cse_trial_key must be another key than google_cse_config.google_cse_signing_key'
+    return 'google_cse_config.google_cse_trial_key must differ from google_cse_config.google_cse_signing_key'
   }
-  return `google_cse_config.google_cse_enable needs ${missing.join(' and ')}: see warder external google enable --help`
+  return `google_cse_config.google_cse_enable requires ${missing.join(' and ')}: see warder external google enable --help`
 }
 
 export type GoogleConfig = SettingValues<typeof googleSettings>

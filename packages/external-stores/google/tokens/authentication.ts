@@ -76,7 +76,7 @@ async function fromProvider(
     try {
       const { claims } = await verifyToken(token, sources.keysAt(provider.keySet), expected, sources.clock)
       // Only this service issues tokens of a delegation.
-      if (claims.delegated_to !== undefined) throw new JwtRejected('a provider does not delegate')
+      if (claims.delegated_to !== undefined) throw new JwtRejected('a provider cannot delegate')
       return {
         issuer,
         email: readEmail(claims),

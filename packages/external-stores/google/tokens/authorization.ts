@@ -71,7 +71,7 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
   if (domain !== undefined && foldAscii(domain) !== sources.ownerDomain)
     throw new JwtRejected('another kacls_owner_domain')
   const role = issuer.roles.find((known) => known === claims.role)
-  if (role === undefined) throw new JwtRejected(`the role is none of ${issuer.application}`)
+  if (role === undefined) throw new JwtRejected(`the role is not defined for ${issuer.application}`)
   const emailType = emailTypes.find((known) => known === (claims.email_type ?? 'google'))
   if (emailType === undefined) throw new JwtRejected('the email_type is unknown')
   const delegatedTo = optionalText(claims, 'delegated_to', 512)

@@ -7,7 +7,7 @@ export type Claims = Readonly<Record<string, unknown>>
 export function optionalText(claims: Claims, name: string, maxBytes: number): string | undefined {
   const value = claims[name]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'string' || !value.isWellFormed()) throw new JwtRejected(`${name} is not a text`)
+  if (typeof value !== 'string' || !value.isWellFormed()) throw new JwtRejected(`${name} is not a string`)
   if (Buffer.byteLength(value) > maxBytes) throw new JwtRejected(`${name} is longer than ${maxBytes} bytes`)
   return value
 }

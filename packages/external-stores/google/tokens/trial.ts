@@ -27,7 +27,7 @@ export const trialApplication: AuthorizationIssuer = {
 /** Verifies a token of a trial. @throws JwtRejected */
 export async function verifyTrial(token: PeekedToken, sources: TokenSources): Promise<Claims> {
   const keys = sources.trialKeys
-  if (keys === undefined) throw new JwtRejected('the settings have no key of trials')
+  if (keys === undefined) throw new JwtRejected('the settings have no trial key')
   const expected = {
     issuer: sources.trialIssuer,
     audience: [trialAudience],
@@ -37,9 +37,9 @@ export async function verifyTrial(token: PeekedToken, sources: TokenSources): Pr
   }
   const { claims } = await verifyToken(token, keys, expected, sources.clock)
   if (Number(claims.exp) - Number(claims.iat) > maxSeconds)
-    throw new JwtRejected('a token of a trial is for ten minutes at most')
+    throw new JwtRejected('a trial token is valid for at most ten minutes')
   if (!isTrialResource(requireText(claims, 'resource_name', 128)))
-    throw new JwtRejected(`a trial is of resources that begin with ${trialResources}`)
+    throw new JwtRejected(`a trial resource must begin with ${trialResources}`)
   return claims
 }
 

@@ -71,11 +71,11 @@ export function uriPrefixProblem(prefix: string): string | undefined {
   const formed = prefix === '' || /^(?:\/[A-Za-z0-9_-]+)+$/.test(prefix)
   // 128 with `/kms/xks/v1`.
   if (formed && prefix.length <= 117) return undefined
-  return 'a path prefix is empty, or at most 117 letters, digits, slashes, dashes and underscores that begin with a slash and do not end with one'
+  return 'a path prefix must be empty, or at most 117 letters, digits, slashes, dashes and underscores, with a slash at the start and none at the end'
 }
 
 /** Why this cannot be an AWS region. */
 export function regionProblem(region: string): string | undefined {
   if (/^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/.test(region)) return undefined
-  return 'a region is written as AWS does: eu-west-1'
+  return 'a region must be written like eu-west-1'
 }

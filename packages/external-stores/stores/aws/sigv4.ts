@@ -47,7 +47,7 @@ function readWhole(header: string | undefined): SignatureHeader | string {
     const equals = text.indexOf('=')
     const name = text.slice(0, Math.max(0, equals))
     if (!(name === 'Credential' || name === 'SignedHeaders' || name === 'Signature') || name in parts)
-      return 'The header Authorization must have Credential, SignedHeaders and Signature, each once.'
+      return 'The header Authorization must contain Credential, SignedHeaders and Signature exactly once.'
     parts[name] = text.slice(equals + 1)
   }
   const { Credential = '', SignedHeaders = '', Signature = '' } = parts
@@ -57,7 +57,7 @@ function readWhole(header: string | undefined): SignatureHeader | string {
   const signedHeaders = SignedHeaders.split(';')
   if (signedHeaders.length > maxSignedHeaders) return 'Too many headers are signed.'
   if (signedHeaders.some((name, index) => index > 0 && name <= (signedHeaders[index - 1] ?? '')))
-    return 'SignedHeaders must be in order, each once.'
+    return 'SignedHeaders must be sorted and without duplicates.'
   for (const needed of ['host', 'x-amz-date'])
     if (!signedHeaders.includes(needed)) return `The header ${needed} must be signed.`
   if (!signatureForm.test(Signature)) return 'Signature in the header Authorization is malformed.'

@@ -29,7 +29,7 @@ export function granteeInStore(store: XksStore, principal: string): Grantee {
   return {
     store: 'aws',
     names: namesInStore(store, principal),
-    everybody: namesInStore(store, everyPrincipal),
+    allUsers: namesInStore(store, everyPrincipal),
     ...(store.isFirst
       ? { beginning: externalPrefix('aws'), except: externalPrincipal('aws', '/') }
       : { beginning: storePrefix(store.uriPrefix) }),

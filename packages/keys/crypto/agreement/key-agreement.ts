@@ -17,11 +17,11 @@ export function agree(own: KeyObject, other: KeyObject, policy: AlgorithmPolicy)
   if (own.type !== 'private' || !types.has(type) || other.asymmetricKeyType !== type)
     throw refuse(
       'invalid_input',
-      'AsymmetricKey takes a private and a public key of one kind of key agreement.',
+      'AsymmetricKey requires a private and a public key of the same kind of key agreement.',
     )
   const curve = own.asymmetricKeyDetails?.namedCurve
   if (curve !== other.asymmetricKeyDetails?.namedCurve)
-    throw refuse('invalid_input', 'The keys are of different curves.')
+    throw refuse('invalid_input', 'The keys are on different curves.')
   if (type.startsWith('x')) requireOutsideFips(policy, type.toUpperCase())
   permit(policy, () => ({ algorithms: type === 'ec' ? ['EC', 'ECDH'] : type }))
   try {

@@ -252,10 +252,7 @@ const what: Readonly<Record<Algorithm['use'], string>> = {
 }
 
 function algorithmNotSupported(use: Algorithm['use'], name: string) {
-  return failure(
-    'unsupported_algorithm',
-    `'${name.slice(0, 64)}' is not a ${what[use]} that is supported here.`,
-  )
+  return failure('unsupported_algorithm', `'${name.slice(0, 64)}' is not a supported ${what[use]}.`)
 }
 
 /** JWK `key_ops` (RFC 7517 §4.3) of a key that is bound to this algorithm, or to none of its type. */

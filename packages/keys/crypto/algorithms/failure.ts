@@ -37,7 +37,7 @@ export class CryptoFailure extends Failure {
   }
 }
 
-/** Makes a failure to throw: `throw refuse('wrong_key', 'The key has no size of AES.')`. */
+/** Makes a failure to throw: `throw refuse('wrong_key', 'The size of the key is not allowed for AES.')`. */
 export function refuse(code: CryptoFailureCode, sentence?: string): CryptoFailure {
   return new CryptoFailure(code, sentence)
 }

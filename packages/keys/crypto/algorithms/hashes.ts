@@ -55,7 +55,8 @@ export function hashAlgorithm(name: string, policy: AlgorithmPolicy): HashAlgori
 /** As `hashAlgorithm`, for new signatures. */
 export function signatureHash(name: string, policy: AlgorithmPolicy): HashAlgorithm {
   const found = hashAlgorithm(name, policy)
-  if (policy.fips && !found.signs) throw notSupported(`Signatures with ${name} are not made in FIPS mode.`)
+  if (policy.fips && !found.signs)
+    throw notSupported(`Signatures with ${name} are not available in FIPS mode.`)
   return found
 }
 

@@ -109,7 +109,7 @@ function choosePlan(
   if (family === undefined) throw notSupported(`Encryption with ${algorithm} is not supported.`)
   if (!family.fips) requireOutsideFips(policy, algorithm)
   const prefix = family.prefix[keyBytes]
-  if (prefix === undefined) throw refuse('wrong_key', `The key has no size of ${algorithm}.`)
+  if (prefix === undefined) throw refuse('wrong_key', `The size of the key is not allowed for ${algorithm}.`)
   const mode = parameters.blockCipherMode ?? (algorithm === 'AES' ? 'GCM' : 'CBC')
   const modeName = mode === 'AEAD' && family.modes.has('GCM') ? 'GCM' : mode
   if (!family.modes.has(modeName))
@@ -219,7 +219,8 @@ function planTaggedMode(
 function planXts(cipher: BlockCipher, keyBytes: number): CipherPlan {
   const { block, parameters } = cipher
   requireUnpadded(cipher, 'XTS', streamNames)
-  if (keyBytes !== 32 && keyBytes !== 64) throw refuse('wrong_key', 'The key has no size of AES-XTS.')
+  if (keyBytes !== 32 && keyBytes !== 64)
+    throw refuse('wrong_key', 'The size of the key is not allowed for AES-XTS.')
   requireIvLength(parameters, 16, 16)
   return {
     block,
@@ -260,7 +261,7 @@ function planChaCha(
   policy: AlgorithmPolicy,
 ): CipherPlan {
   requireOutsideFips(policy, algorithm)
-  if (keyBytes !== 32) throw refuse('wrong_key', `The key has no size of ${algorithm}.`)
+  if (keyBytes !== 32) throw refuse('wrong_key', `The size of the key is not allowed for ${algorithm}.`)
   const { blockCipherMode: mode } = parameters
   const base = { block: 64, padding: 'None', parameters } as const
   if (algorithm === 'ChaCha20') {
@@ -295,7 +296,8 @@ function planChaCha(
 
 /** AES has 512-bit keys for XTS alone. */
 function requirePlain(prefix: string, algorithm: string): void {
-  if (prefix === '') throw refuse('wrong_key', `The key has no size of ${algorithm} in this mode.`)
+  if (prefix === '')
+    throw refuse('wrong_key', `The size of the key is not allowed for ${algorithm} in this mode.`)
 }
 
 /** For modes that do not pad. */
@@ -317,7 +319,7 @@ function omitPadding({ paddingMethod: _, ...rest }: CryptographicParameters): Cr
 function requireIvLength({ ivLength }: CryptographicParameters, least: number, most: number): void {
   if (ivLength === undefined) return
   if (ivLength % 8 !== 0 || ivLength < least * 8 || ivLength > most * 8)
-    throw refuse('bad_parameters', `IVLength must be ${range(least * 8, most * 8)} bits here.`)
+    throw refuse('bad_parameters', `IVLength must be ${range(least * 8, most * 8)} bits for this mode.`)
 }
 
 function range(least: number, most: number): string {
@@ -361,6 +363,6 @@ function tagLength(
   if (asked === undefined) return 16
   const least = mode === 'GCM_SIV' ? 16 : mode === 'CCM' ? 8 : 12
   if (asked < least || asked > 16 || (mode === 'CCM' && asked % 2 !== 0))
-    throw refuse('tag_length', 'The mode does not have tags of this length.')
+    throw refuse('tag_length', 'This tag length is not allowed for the mode.')
   return asked
 }

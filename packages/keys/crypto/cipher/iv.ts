@@ -23,12 +23,12 @@ export function encryptionIv(plan: CipherPlan, given: Uint8Array | undefined, da
   if (plan.iv[1] === 0) return withoutIv(plan, given)
   if (given !== undefined) {
     if (randomIV === true)
-      throw refuse('invalid_input', 'RandomIV asks for an IV that is made here, and one was given.')
+      throw refuse('invalid_input', 'RandomIV requests a generated IV, but an IV was given.')
     return { bytes: asCipherIv(plan, given, data), fresh: undefined }
   }
   if (randomIV === false) throw missingIv()
   if (plan.freshIv === 0)
-    throw refuse('bad_parameters', 'An IV with fixed and invocation fields is for the client to make.')
+    throw refuse('bad_parameters', 'The client must supply an IV with fixed and invocation fields.')
   const fresh = plan.freshIv === pooledLength ? nextIv() : randomBytes(plan.freshIv)
   return { bytes: asCipherIv(plan, fresh, data), fresh }
 }
@@ -45,7 +45,7 @@ export function decryptionIv(
 }
 
 function withoutIv(plan: CipherPlan, given: Uint8Array | undefined): ChosenIv {
-  if (given !== undefined && given.length !== 0) throw refuse('invalid_input', 'This mode has no IV.')
+  if (given !== undefined && given.length !== 0) throw refuse('invalid_input', 'This mode takes no IV.')
   if (plan.mode === 'KW') return { bytes: wrapIv, fresh: undefined }
   if (plan.mode === 'KWP') return { bytes: wrapPaddedIv, fresh: undefined }
   return noIv
@@ -59,14 +59,14 @@ function asCipherIv(plan: CipherPlan, iv: Uint8Array, data: number): Uint8Array 
   const [least, most] = plan.iv
   const { ivLength, fixedFieldLength, invocationFieldLength, initialCounterValue } = plan.parameters
   if (iv.length < least || iv.length > most || (ivLength !== undefined && iv.length * 8 !== ivLength))
-    throw refuse('iv_length', 'The IV has a length that this mode does not take.')
+    throw refuse('iv_length', 'The length of the IV is not allowed for this mode.')
   if (fixedFieldLength !== undefined || invocationFieldLength !== undefined) {
     const sum = (fixedFieldLength ?? 0) + (invocationFieldLength ?? 0)
     if (
       sum > iv.length * 8 ||
       (fixedFieldLength !== undefined && invocationFieldLength !== undefined && sum !== iv.length * 8)
     )
-      throw refuse('bad_parameters', 'The fields do not make up the IV.')
+      throw refuse('bad_parameters', 'The lengths of the fields do not add up to the length of the IV.')
   }
   if (plan.mode === 'CHACHA20') return chachaBlock(plan, iv, data)
   if (plan.mode !== 'CTR') return iv
@@ -76,7 +76,7 @@ function asCipherIv(plan: CipherPlan, iv: Uint8Array, data: number): Uint8Array 
   else {
     // SP 800-38A §B.2: a nonce, then the counter, big-endian.
     if (iv.length + bytes !== plan.block)
-      throw refuse('iv_length', 'The IV has a length that this mode does not take.')
+      throw refuse('iv_length', 'The length of the IV is not allowed for this mode.')
     block.set(iv)
     writeCounter(block, bytes, BigInt(initialCounterValue))
   }
@@ -92,7 +92,7 @@ function asCipherIv(plan: CipherPlan, iv: Uint8Array, data: number): Uint8Array 
 function chachaBlock(plan: CipherPlan, nonce: Uint8Array, data: number): Buffer {
   const bytes = 16 - nonce.length
   if (nonce.length !== 8 && nonce.length !== 12)
-    throw refuse('iv_length', 'The IV has a length that this mode does not take.')
+    throw refuse('iv_length', 'The length of the IV is not allowed for this mode.')
   const { counterLength, initialCounterValue = 0 } = plan.parameters
   if (counterLength !== undefined && counterLength !== bytes * 8)
     throw refuse('bad_parameters', 'CounterLength does not fit the nonce.')
@@ -105,7 +105,7 @@ function chachaBlock(plan: CipherPlan, nonce: Uint8Array, data: number): Buffer 
 }
 
 function counterOverflow() {
-  return refuse('invalid_input', 'The counter would start again within the data.')
+  return refuse('invalid_input', 'The counter would wrap around within the data.')
 }
 
 function writeCounter(block: Buffer, bytes: number, value: bigint): void {

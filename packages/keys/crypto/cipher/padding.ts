@@ -21,7 +21,7 @@ export function paddingFor(
       return Buffer.alloc(0)
     case 'Zeros':
       if (lastByte === 0)
-        throw refuse('invalid_input', 'Zeros cannot be told from data that ends with a zero byte.')
+        throw refuse('invalid_input', 'The padding Zeros is ambiguous for data that ends with a zero byte.')
       return Buffer.alloc(rest === 0 ? 0 : missing)
     case 'PKCS5':
       return Buffer.alloc(missing, missing)

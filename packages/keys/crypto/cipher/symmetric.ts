@@ -252,7 +252,7 @@ function requireTag(plan: CipherPlan, tag: Uint8Array | undefined): Uint8Array |
 }
 
 function requireParts(plan: CipherPlan): void {
-  if (plan.kind === 'whole') throw notSupported('This mode takes its data in one piece only.')
+  if (plan.kind === 'whole') throw notSupported('This mode does not support operations in parts.')
 }
 
 /** Lengths that OpenSSL would refuse with an error of its own. */
@@ -261,15 +261,15 @@ function requireWhole(plan: CipherPlan, length: number, wrapped = false): void {
     case 'XTS':
       // IEEE 1619 §5.1: at least a block, at most 2^20 blocks.
       if (length < 16 || length > 16 * 2 ** 20)
-        throw refuse('invalid_input', 'AES-XTS takes 16 bytes to 16 MiB.')
+        throw refuse('invalid_input', 'AES-XTS requires 16 bytes to 16 MiB of data.')
       return
     case 'KW':
       if (length % 8 !== 0 || length < (wrapped ? 24 : 16))
-        throw refuse('invalid_input', 'NISTKeyWrap takes a multiple of 8 bytes, at least 16.')
+        throw refuse('invalid_input', 'NISTKeyWrap requires a multiple of 8 bytes, at least 16.')
       return
     case 'KWP':
       if (wrapped ? length % 8 !== 0 || length < 16 : length === 0)
-        throw refuse('invalid_input', 'AESKeyWrapPadding takes at least one byte.')
+        throw refuse('invalid_input', 'AESKeyWrapPadding requires at least one byte.')
       return
     default:
   }

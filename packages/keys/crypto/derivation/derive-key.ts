@@ -75,7 +75,7 @@ export async function deriveKey(derivation: Derivation, policy: AlgorithmPolicy)
   if (length < 1 || length > maximumDerived)
     throw refuse(
       'invalid_input',
-      `The length of a derived object is 8 to ${maximumDerived * 8} bits, in whole bytes.`,
+      `The length of a derived object must be 8 to ${maximumDerived * 8} bits, in whole bytes.`,
     )
   switch (method) {
     case 'PBKDF2':
@@ -109,7 +109,7 @@ export async function deriveKey(derivation: Derivation, policy: AlgorithmPolicy)
     case 'AsymmetricKey': {
       requireOnly(parameters, 'AsymmetricKey', new Set(['cryptographicAlgorithm'] as const))
       if (derivation.agreement === undefined)
-        throw refuse('invalid_input', 'AsymmetricKey takes a private and a public key.')
+        throw refuse('invalid_input', 'AsymmetricKey requires a private and a public key.')
       return truncate(agree(derivation.agreement.own, derivation.agreement.other, policy), length)
     }
   }
@@ -145,7 +145,7 @@ function derivationHash(
 }
 
 function tooLong() {
-  return refuse('invalid_input', 'The length is more than the derivation method gives.')
+  return refuse('invalid_input', 'The length exceeds the output of the derivation method.')
 }
 
 function truncate(bytes: Buffer, length: number): Buffer {
@@ -180,10 +180,12 @@ function derivePbkdf2(derivation: Derivation, policy: AlgorithmPolicy): Promise<
   const hash = resolveHash(parameters, policy, 'SHA_1')
   if (salt === undefined) throw refuse('invalid_input', 'Salt is missing.')
   if (iterationCount < minIterations || iterationCount > maximumIterations)
-    throw refuse('invalid_input', `IterationCount is ${minIterations} to ${maximumIterations}.`)
+    throw refuse('invalid_input', `IterationCount must be ${minIterations} to ${maximumIterations}.`)
   // SP 800-132 §5.1 and §5.2.
   if (policy.fips && (salt.length < 16 || iterationCount < 1000 || length < 14))
-    throw notSupported('PBKDF2 in FIPS mode takes a salt of 16 bytes, 1000 iterations and 112 bits at least.')
+    throw notSupported(
+      'PBKDF2 in FIPS mode requires a salt of at least 16 bytes, 1000 iterations and 112 bits.',
+    )
   // One call makes each block of output with all iterations: the product is the work.
   if (Math.ceil(length / hash.bytes) * iterationCount > maximumIterations)
     throw refuse('invalid_input', 'IterationCount is too large for this length.')
@@ -197,12 +199,13 @@ function derivePbkdf2(derivation: Derivation, policy: AlgorithmPolicy): Promise<
 
 function deriveByEncryption(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
   const { secret, algorithm, parameters, initializationVector, length } = derivation
-  if (algorithm === undefined) throw refuse('invalid_input', 'ENCRYPT takes a symmetric key.')
+  if (algorithm === undefined) throw refuse('invalid_input', 'ENCRYPT requires a symmetric key.')
   // A mode with a tag would hide half of what it makes; the standard's methods are the plain ones.
   const plan = planCipher(algorithm, secret.length, { blockCipherMode: 'CBC', ...parameters }, policy)
-  if (plan.tag > 0) throw notSupported(`BlockCipherMode ${plan.mode} does not derive keys.`)
+  if (plan.tag > 0) throw notSupported(`BlockCipherMode ${plan.mode} is not supported for key derivation.`)
   // The same input must give the same key: an IV or a padding of random bytes would not.
-  if (plan.padding === 'ISO10126') throw notSupported('PaddingMethod ISO10126 does not derive keys.')
+  if (plan.padding === 'ISO10126')
+    throw notSupported('PaddingMethod ISO10126 is not supported for key derivation.')
   const iv = initializationVector ?? (plan.iv[1] === 0 ? undefined : Buffer.alloc(plan.iv[1]))
   const { data } = encryptSymmetric(createSecretKey(secret), plan, {
     data: requireDerivationData(derivation),
@@ -219,7 +222,7 @@ function kdf108(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
   requireOnly(parameters, method, kdfNames)
   const fixed = requireDerivationData(derivation)
   const counterBytes = (parameters.counterLength ?? 32) / 8
-  if (![1, 2, 3, 4].includes(counterBytes)) throw notSupported('CounterLength is 8, 16, 24 or 32 here.')
+  if (![1, 2, 3, 4].includes(counterBytes)) throw notSupported('CounterLength must be 8, 16, 24 or 32.')
   const prf = createPrf(derivation, policy)
   const feedback = method === 'NIST800_108F'
   let chain: Uint8Array = feedback ? (initializationVector ?? new Uint8Array(0)) : fixed
@@ -245,8 +248,9 @@ function createPrf({ secret, parameters }: Derivation, policy: AlgorithmPolicy):
   }
   const { cryptographicAlgorithm = 'AES', hashingAlgorithm } = rest
   if (blockCipherMode !== 'CMAC' || cryptographicAlgorithm !== 'AES' || hashingAlgorithm !== undefined)
-    throw notSupported(`BlockCipherMode ${blockCipherMode} does not derive keys here.`)
-  if (![16, 24, 32].includes(secret.length)) throw refuse('wrong_key', 'The key has no size of AES.')
+    throw notSupported(`BlockCipherMode ${blockCipherMode} is not supported for key derivation.`)
+  if (![16, 24, 32].includes(secret.length))
+    throw refuse('wrong_key', 'The size of the key is not allowed for AES.')
   const key = createSecretKey(secret)
   return (data) => computeCmac(`aes-${secret.length * 8}-cbc`, key, data)
 }

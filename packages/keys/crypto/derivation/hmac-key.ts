@@ -27,6 +27,6 @@ export function deriveHmacKey(key: KeyObject): KeyObject {
 function exportSecret(key: KeyObject): Buffer {
   if (key.type === 'secret') return key.export()
   const { d } = key.type === 'private' ? key.export({ format: 'jwk' }) : {}
-  if (d === undefined) throw refuse('wrong_key', 'A key of this type has no HMAC key beside it.')
+  if (d === undefined) throw refuse('wrong_key', 'A key of this type has no associated HMAC key.')
   return Buffer.from(d, 'base64url')
 }

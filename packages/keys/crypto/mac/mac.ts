@@ -37,7 +37,7 @@ export function planMac(
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
 ): MacPlan {
-  if (key.type !== 'secret') throw refuse('wrong_key', 'The key is not of a type that makes MACs.')
+  if (key.type !== 'secret') throw refuse('wrong_key', 'Keys of this type cannot compute MACs.')
   requireOnly(parameters, 'a MAC', names)
   const { cryptographicAlgorithm, hashingAlgorithm, blockCipherMode } = parameters
   const asked = cryptographicAlgorithm ?? algorithm
@@ -53,11 +53,11 @@ export function planMac(
     return { kind: 'hmac', hash: hashAlgorithm(hash, policy) }
   }
   if (blockCipherMode !== undefined && blockCipherMode !== 'CMAC')
-    throw notSupported(`BlockCipherMode ${blockCipherMode} does not make MACs here.`)
+    throw notSupported(`BlockCipherMode ${blockCipherMode} is not supported for MACs.`)
   if (cryptographicAlgorithm !== undefined && cryptographicAlgorithm !== algorithm)
     throw refuse('bad_parameters', `The key is not a key of ${cryptographicAlgorithm}.`)
   const cipher = cmacCipher(algorithm, key.symmetricKeySize ?? 0)
-  if (cipher === undefined) throw notSupported(`${algorithm} does not make MACs without a HashingAlgorithm.`)
+  if (cipher === undefined) throw notSupported(`MACs with ${algorithm} require a HashingAlgorithm.`)
   if (algorithm !== 'AES') requireOutsideFips(policy, `CMAC with ${algorithm}`)
   permit(policy, () => ({
     algorithms: algorithm,

@@ -18,7 +18,7 @@ export function generateSecret(algorithm: 'AES' | 'HMAC', bits: number): Generat
 /** An RSA pair with e = 65537, made on the thread pool. `bits`: 2048 to 8192, a multiple of 8. */
 export async function generateRsa(bits: number): Promise<GeneratedKey> {
   if (!Number.isInteger(bits) || bits < 2048 || bits > 8192 || bits % 8 !== 0)
-    throw failure('bad_request', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
+    throw failure('bad_request', 'An RSA key must have 2048 to 8192 bits, in whole bytes.')
   const pair = await inGenerationQueue(() => generatePair('rsa', { modulusLength: bits }))
   return toKeyPair(pair, { algorithm: 'RSA', bits })
 }
@@ -26,7 +26,7 @@ export async function generateRsa(bits: number): Promise<GeneratedKey> {
 /** An EC pair on `P-256`, `P-384` or `P-521`. */
 export async function generateEc(curve: string): Promise<GeneratedKey> {
   const bits = curves[curve]?.bits
-  if (bits === undefined) throw failure('unsupported_algorithm', 'The curve is not supported here.')
+  if (bits === undefined) throw failure('unsupported_algorithm', 'The curve is not supported.')
   return toKeyPair(await generatePair('ec', { namedCurve: curve }), { algorithm: 'EC', bits, curve })
 }
 

@@ -142,7 +142,7 @@ function importEc(curve: string, members: ImportMembers): KeyMaterial {
   ] as const) {
     const given = members[member]
     if (given !== undefined && !point.subarray(at, at + bytes).equals(given)) {
-      throw failure('bad_request', `${member}: is not the public point of d`)
+      throw failure('bad_request', `${member}: does not match d`)
     }
   }
   const [x, y] = [point.subarray(1, 1 + bytes), point.subarray(1 + bytes)]
@@ -169,7 +169,7 @@ function importOkp(algorithm: 'Ed25519' | 'X25519', members: ImportMembers): Key
   const made = fromSeed(algorithm, d)
   const { x } = createPublicKey(made.key).export({ format: 'jwk' })
   if (members.x !== undefined && base64url(members.x) !== x)
-    throw failure('bad_request', 'x: is not the public key of d')
+    throw failure('bad_request', 'x: does not match d')
   return made
 }
 
@@ -177,7 +177,7 @@ function importOkp(algorithm: 'Ed25519' | 'X25519', members: ImportMembers): Key
 function importAkp(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial {
   const seedName = members.priv === undefined ? 'd' : 'priv'
   if (members.priv !== undefined && members.d !== undefined)
-    throw failure('bad_request', 'd: is given beside priv, which is the same')
+    throw failure('bad_request', 'd: is redundant beside priv; omit it')
   const { seedBytes } = keyTypes[algorithm]
   const seed = requireMember(members, seedName)
   if (seed.length !== seedBytes)
@@ -188,7 +188,7 @@ function importAkp(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial
   for (const name of ['pub', 'x'] as const) {
     const given = members[name]
     if (given !== undefined && base64url(given) !== pub)
-      throw failure('bad_request', `${name}: is not the public key of ${seedName}`)
+      throw failure('bad_request', `${name}: does not match ${seedName}`)
   }
   return made
 }
@@ -217,6 +217,6 @@ function base64url(bytes: Uint8Array): string {
 /** Unsigned, big-endian. Bounded: larger than any number of an 8192-bit key is refused before it is computed with. */
 function toNumber(name: string, bytes: Uint8Array): bigint {
   if (bytes.length === 0 || bytes.length > 1040)
-    throw failure('bad_request', `${name}: an RSA key has 2048 to 8192 bits`)
+    throw failure('bad_request', `${name}: an RSA key must have 2048 to 8192 bits`)
   return BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 }

@@ -56,14 +56,11 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
   if (alg === 'dir')
     throw failure(
       'bad_request',
-      "alg: 'dir' says nothing about the size of a key; name A128GCM, A192GCM or A256GCM",
+      "alg: 'dir' does not determine the size of the key; use A128GCM, A192GCM or A256GCM",
     )
   const bound = alg === undefined ? undefined : algorithms[alg]
   if (alg !== undefined && (bound === undefined || !isServed(alg, bound, policy))) {
-    throw failure(
-      'unsupported_algorithm',
-      `'${alg.slice(0, 64)}' is not an algorithm that is supported here.`,
-    )
+    throw failure('unsupported_algorithm', `'${alg.slice(0, 64)}' is not a supported algorithm.`)
   }
   const family = resolveFamily(request, bound, policy)
   if (
@@ -71,13 +68,16 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
     !isForMaterial(bound, family) &&
     !(family === 'AES' && bound.material === 'HMAC')
   ) {
-    throw failure('bad_request', `alg: ${alg} is not for a key of kty ${request.kty}`)
+    throw failure('bad_request', `alg: ${alg} cannot be used with kty ${request.kty}`)
   }
   switch (family) {
     case 'AES':
     case 'HMAC':
       if (bound === undefined || alg === undefined || !('bits' in bound)) {
-        throw failure('bad_request', 'alg: is required for kty oct (it tells the size of the key)')
+        throw failure(
+          'bad_request',
+          'alg: is required for kty oct, because it determines the size of the key',
+        )
       }
       return { algorithm: bound.use === 'mac' ? 'HMAC' : 'AES', alg, bits: bound.bits }
     case 'RSA':
@@ -88,9 +88,9 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
       const served = curvesServed(policy)
       if (!served.includes(curve)) throw failure('bad_request', `crv: must be ${served.join(', ')}`)
       if (bound?.use === 'other key management' && curve === es256kCurve)
-        throw failure('bad_request', `crv: ${alg} is not for ${curve}`)
+        throw failure('bad_request', `crv: ${alg} cannot be used with ${curve}`)
       if (bound !== undefined && 'curve' in bound && bound.curve !== curve) {
-        throw failure('bad_request', `crv: ${alg} needs ${bound.curve}`)
+        throw failure('bad_request', `crv: ${alg} requires ${bound.curve}`)
       }
       return { algorithm: 'EC', alg, curve }
     }
@@ -133,10 +133,10 @@ function resolveFamily(
     request.crv !== undefined &&
     canonicalName(request.crv) !== canonicalName(family)
   ) {
-    throw failure('bad_request', 'crv: a key of kty AKP has none')
+    throw failure('bad_request', 'crv: is not allowed for kty AKP')
   }
   if (request.kty === 'OKP' && !own && request.crv !== undefined && request.crv !== family) {
-    throw failure('bad_request', 'crv: must be Ed25519, or X25519 of a key for ECDH-ES, for kty OKP')
+    throw failure('bad_request', 'crv: must be Ed25519, or X25519 for ECDH-ES, for kty OKP')
   }
   return family
 }

@@ -34,7 +34,10 @@ export function oaepEncode(scheme: OaepScheme, message: Uint8Array, bytes: numbe
 export function requireShort({ hash }: OaepScheme, message: Uint8Array, bytes: number): void {
   const most = bytes - 2 * hash.bytes - 2
   if (message.length > most)
-    throw refuse('invalid_input', `Data is too large: this key takes ${Math.max(0, most)} bytes.`)
+    throw refuse(
+      'invalid_input',
+      `Data is too large: the maximum for this key is ${Math.max(0, most)} bytes.`,
+    )
 }
 
 /** Takes the masks off, in place (RFC 8017 §7.1.2, steps 3b to 3f). @returns the data block: hash of the label, zeros, 1, message */

@@ -55,7 +55,7 @@ export function planRsa(bits: number, parameters: CryptographicParameters, polic
     return { padding: 'PKCS1' }
   }
   if (paddingMethod !== 'OAEP' && paddingMethod !== 'None')
-    throw notSupported(`PaddingMethod ${paddingMethod} does not encrypt.`)
+    throw notSupported(`PaddingMethod ${paddingMethod} is not supported for encryption.`)
   requireOnly(parameters, 'RSA-OAEP', oaepNames)
   const hash = hashAlgorithm(hashingAlgorithm, policy)
   const maskHash = hashAlgorithm(parameters.maskGeneratorHashingAlgorithm ?? hashingAlgorithm, policy)
@@ -82,7 +82,7 @@ export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buf
   switch (plan.padding) {
     case 'PKCS1':
       if (data.length > bytes - 11)
-        throw refuse('invalid_input', `Data is too large: this key takes ${bytes - 11} bytes.`)
+        throw refuse('invalid_input', `Data is too large: the maximum for this key is ${bytes - 11} bytes.`)
       return publicEncrypt({ key: open, padding: constants.RSA_PKCS1_PADDING }, data)
     case 'OAEP':
       return oaepEncrypt(plan, open, data)

@@ -231,7 +231,7 @@ test('a digest without a hash named has the hash that its length tells; RSA refu
   const refused = (key: KeyObject, bytes: number) =>
     assert.throws(() => signPlan(key, {}, bytes), {
       code: 'invalid_input',
-      message: `DigestedData of ${bytes} bytes tells no hash: name it with HashingAlgorithm.`,
+      message: `The length of DigestedData, ${bytes} bytes, does not determine the hash: set HashingAlgorithm.`,
     })
   for (const bytes of [0, 1, 16, 36, 51]) refused(rsa.privateKey, bytes)
   refused(privateKey, 0)
@@ -314,7 +314,7 @@ test('parameters that contradict the key or each other are refused by name', () 
   )
   assert.throws(() => signPlan(rsa.privateKey, { paddingMethod: 'OAEP' }), {
     ...unsupported,
-    message: 'PaddingMethod OAEP does not sign.',
+    message: 'PaddingMethod OAEP is not supported for signatures.',
   })
   assert.throws(() => signPlan(rsa.privateKey, { trailerField: 2 }), {
     ...unsupported,

@@ -76,7 +76,7 @@ export function planSignature(
 ): SignaturePlan {
   const type = key.asymmetricKeyType ?? ''
   const family = families.get(type)
-  if (family === undefined) throw refuse('wrong_key', 'The key is not of a type that signs.')
+  if (family === undefined) throw refuse('wrong_key', 'Keys of this type cannot sign.')
   const { cryptographicAlgorithm: algorithm, digitalSignatureAlgorithm } = parameters
   if (algorithm !== undefined && !family.names.includes(algorithm))
     throw refuse('bad_parameters', `The key is not a key of ${algorithm}.`)
@@ -95,7 +95,7 @@ export function planSignature(
     // algorithms, which KMIP cannot name. A signature over the digest as data could not be verified against the data.
     if (digestBytes !== undefined)
       throw notSupported(
-        `${family.names[0]} signs Data, not DigestedData: KMIP names no pre-hash variant of it.`,
+        `${family.names[0]} signs Data, not DigestedData: KMIP defines no pre-hash variant of it.`,
       )
     permit(policy, () => ({ signature_algorithms: pureNames(family) }))
     return { scheme }
@@ -134,7 +134,7 @@ function tellsNoHash(
  * need the name of its hash. FIPS mode restricts the hashes and therefore requires the name.
  */
 function planDigest(policy: AlgorithmPolicy, use: 'sign' | 'verify'): SignaturePlan {
-  if (policy.fips) throw notSupported('In FIPS mode HashingAlgorithm names the hash of DigestedData.')
+  if (policy.fips) throw notSupported('In FIPS mode DigestedData requires HashingAlgorithm.')
   const name = 'SHA_256'
   const hash = use === 'sign' ? signatureHash(name, policy) : hashAlgorithm(name, policy)
   permit(policy, () => ({ signature_algorithms: policyNames('ecdsa', hash) }))
@@ -148,12 +148,12 @@ function resolveScheme(
 ): Scheme {
   const padded = paddingMethod === 'PSS' ? 'pss' : paddingMethod === 'PKCS1V1_5' ? 'pkcs1' : undefined
   if (paddingMethod !== undefined && padded === undefined)
-    throw notSupported(`PaddingMethod ${paddingMethod} does not sign.`)
+    throw notSupported(`PaddingMethod ${paddingMethod} is not supported for signatures.`)
   if (asked !== undefined && padded !== undefined && asked !== padded)
     throw refuse('bad_parameters', 'PaddingMethod and DigitalSignatureAlgorithm contradict each other.')
   const chosen = asked ?? padded ?? (possible[0] as Scheme)
   if (!possible.includes(chosen))
-    throw refuse('bad_parameters', 'The key is of another type than the signature algorithm.')
+    throw refuse('bad_parameters', 'The type of the key does not match the signature algorithm.')
   return chosen
 }
 
@@ -175,7 +175,7 @@ function chooseHash(
   )
     throw refuse(
       'invalid_input',
-      `DigestedData of ${digestBytes} bytes tells no hash: name it with HashingAlgorithm.`,
+      `The length of DigestedData, ${digestBytes} bytes, does not determine the hash: set HashingAlgorithm.`,
     )
   const name = asked ?? hashingAlgorithm ?? told ?? 'SHA_256'
   const hash = use === 'sign' ? signatureHash(name, policy) : hashAlgorithm(name, policy)

@@ -41,7 +41,7 @@ const maxWork = 2 ** 22
 
 function requireBoundedWork(work: number): void {
   if (work > maxWork)
-    throw refuse('too_much_work', 'So many parts of so long a key are too much work: use fewer parts.')
+    throw refuse('too_much_work', 'Too many parts for a key of this length: use fewer parts.')
 }
 
 /**
@@ -53,7 +53,7 @@ export function splitSecret(
   { method, parts, threshold, primeFieldSize }: SplitRequest,
 ): SplitKey {
   if (secret.length === 0 || secret.length > maximumSecret)
-    throw refuse('invalid_input', `Keys of 1 to ${maximumSecret} bytes can be split.`)
+    throw refuse('invalid_input', `Only keys of 1 to ${maximumSecret} bytes can be split.`)
   if (parts < 2 || parts > maximumParts)
     throw refuse('invalid_input', `SplitKeyParts must be 2 to ${maximumParts}.`)
   if (threshold < 2 || threshold > parts)
@@ -64,12 +64,12 @@ export function splitSecret(
   switch (method) {
     case 'XOR':
       if (threshold !== parts)
-        throw refuse('invalid_input', 'XOR takes all parts: SplitKeyThreshold must be SplitKeyParts.')
+        throw refuse('invalid_input', 'XOR requires all parts: SplitKeyThreshold must equal SplitKeyParts.')
       return { parts: splitByXor(secret, parts), primeFieldSize: undefined }
     case 'PolynomialSharingGF28':
       return { parts: splitInBinaryField(gf8, secret, parts, threshold), primeFieldSize: undefined }
     case 'PolynomialSharingGF216':
-      if (secret.length % 2 !== 0) throw refuse('invalid_input', 'GF(2^16) takes an even number of bytes.')
+      if (secret.length % 2 !== 0) throw refuse('invalid_input', 'GF(2^16) requires an even number of bytes.')
       return { parts: splitInBinaryField(gf16, secret, parts, threshold), primeFieldSize: undefined }
     case 'PolynomialSharingPrimeField': {
       const prime = primeFor(secret.length, primeFieldSize)
@@ -106,11 +106,11 @@ export function joinParts({ method, threshold, parts, primeFieldSize, length }: 
     throw refuse('invalid_input', 'KeyPartIdentifier is out of range.')
   const bytes = parts[0]?.bytes.length ?? 0
   if (bytes === 0 || parts.some((part) => part.bytes.length !== bytes))
-    throw refuse('invalid_input', 'The parts are of different lengths.')
+    throw refuse('invalid_input', 'The parts have different lengths.')
   if (method !== 'XOR') requireBoundedWork((parts.length - threshold + 1) * threshold * (threshold + bytes))
   switch (method) {
     case 'XOR': {
-      if (parts.length !== threshold) throw refuse('invalid_input', 'XOR takes every part once.')
+      if (parts.length !== threshold) throw refuse('invalid_input', 'XOR requires every part exactly once.')
       const joined = Buffer.alloc(bytes)
       for (const part of parts) xorInto(joined, part.bytes)
       return joined
@@ -118,7 +118,7 @@ export function joinParts({ method, threshold, parts, primeFieldSize, length }: 
     case 'PolynomialSharingGF28':
       return joinInBinaryField(gf8, parts, threshold)
     case 'PolynomialSharingGF216':
-      if (bytes % 2 !== 0) throw refuse('invalid_input', 'GF(2^16) takes an even number of bytes.')
+      if (bytes % 2 !== 0) throw refuse('invalid_input', 'GF(2^16) requires an even number of bytes.')
       return joinInBinaryField(gf16, parts, threshold)
     case 'PolynomialSharingPrimeField':
       if (primeFieldSize === undefined) throw refuse('invalid_input', 'PrimeFieldSize is missing.')

@@ -190,18 +190,21 @@ function requireFit(algorithm: OtherKeyManagement, key: MaterialDescriptor): voi
   const fits =
     isForMaterial(algorithm, key.algorithm) && (!('bits' in algorithm) || key.bits === algorithm.bits)
   if (!fits)
-    throw failure('crypto_failure', 'The key is of another type or size than this key management needs.')
+    throw failure(
+      'crypto_failure',
+      'The type or size of the key does not match this key management algorithm.',
+    )
 }
 
 function requirePrivate({ kind }: MaterialDescriptor): void {
-  if (kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
+  if (kind !== 'private') throw failure('crypto_failure', 'The service does not have the private key.')
 }
 
 /** JOSE's name of the curve that a key agrees on. @throws failure('crypto_failure') */
 function requireCurve({ algorithm, curve }: MaterialDescriptor): string {
   const name = algorithm === 'X25519' ? 'X25519' : (curve ?? '')
   if (Object.hasOwn(ecdhCurves, name)) return name
-  throw failure('crypto_failure', 'The key is not on a curve that this alg takes.')
+  throw failure('crypto_failure', 'The curve of the key is not allowed for this alg.')
 }
 
 /** A new key on the curve of another one, as the header shows it, and the secret that both share. */
@@ -213,7 +216,7 @@ async function agreeAnew(
   const made = await (curve === 'X25519'
     ? generateKey({ algorithm: 'X25519', alg: undefined })
     : generateEc(curve))
-  if (!('private' in made)) throw failure('internal_error', 'an ephemeral key is a pair')
+  if (!('private' in made)) throw failure('internal_error', 'an ephemeral key must be a pair')
   const { kty, crv, x, y } = made.public.key.export({ format: 'jwk' }) as unknown as EphemeralJwk
   const secret = await deriveSharedSecret(softwareKey(made.private.key), curve, recipient.key, policy)
   return { secret, epk: y === undefined ? { kty, crv, x } : { kty, crv, x, y } }
@@ -269,7 +272,10 @@ function ephemeralKey({ kty, crv, x, y }: EphemeralJwk, curve: string): KeyObjec
 }
 
 function wrongPoint(curve: string) {
-  return failure('bad_request', `The header member 'epk' is not a public key on ${curve}, as the key is.`)
+  return failure(
+    'bad_request',
+    `The header member 'epk' must be a public key on ${curve}, the curve of the key.`,
+  )
 }
 
 /**

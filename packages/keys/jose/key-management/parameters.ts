@@ -35,7 +35,7 @@ export function readManagementParameters(text: string, unprotected: Header = {})
     const outside = Object.hasOwn(unprotected, name)
     if (!Object.hasOwn(header, name)) return outside ? unprotected[name] : undefined
     // RFC 7516 §7.2.1: their names must be disjoint.
-    if (outside) throw failure('bad_request', `The header member '${name}' is there twice.`)
+    if (outside) throw failure('bad_request', `The header member '${name}' appears twice.`)
     return header[name]
   }
   const bytes = (name: string): Buffer | undefined => {
@@ -64,13 +64,14 @@ function readEphemeral(value: unknown): EphemeralJwk {
     return member
   }
   // A private key here is a mistake that is reported to the sender.
-  if (Object.hasOwn(members, 'd')) throw failure('bad_request', "The header member 'epk' is a private key.")
+  if (Object.hasOwn(members, 'd'))
+    throw failure('bad_request', "The header member 'epk' must not be a private key.")
   const key = { kty: text('kty'), crv: text('crv'), x: text('x') }
   return Object.hasOwn(members, 'y') ? { ...key, y: text('y') } : key
 }
 
 function wrong(name: string) {
-  return failure('bad_request', `The header member '${name}' is not what RFC 7518 says.`)
+  return failure('bad_request', `The header member '${name}' does not have the form of RFC 7518.`)
 }
 
 /** @throws failure('bad_request') when the header lacks it */

@@ -48,7 +48,7 @@ export async function stageReplacementPair(
   if (open !== undefined) requireReplaceable(request, open)
   const { services, objects, now } = request
   const kind = readKeyKind(secret)
-  if (kind === undefined) throw refusal('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
+  if (kind === undefined) throw refusal('InvalidObjectType', 'The algorithm of this key is unknown.')
   const plan = pairPlan({ ...kind, curve: kind.curve, bits: secret.bits, fips: services.policy.fips })
   const made = { algorithm: plan.algorithm, curve: plan.curve, bits: plan.bits, owner: secret.owner, now }
   requirePermitted(services.policy, keyFacts({ ...toStoredKeyKind(made), bits: plan.bits }))
@@ -60,7 +60,7 @@ export async function stageReplacementPair(
   ]
   const [first, second] = await stageNew(objects, services, made, halves)
   if (first === undefined || second === undefined)
-    throw refusal('GeneralFailure', 'The new pair is not there.')
+    throw refusal('GeneralFailure', 'The new pair was not found.')
   await linkReplacement(request, secret, first)
   if (open !== undefined) await linkReplacement(request, open, second)
   return { algorithm: kind.algorithm, privateKey: first, publicKey: second }
