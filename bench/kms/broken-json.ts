@@ -4,8 +4,8 @@ import { httpsTransport } from '@warder/client'
 import { startInstallation } from 'warder/testing'
 
 /**
- * Measures the memory of the key management service while authenticated callers send large request bodies of broken JSON:
- * each kind is refused with 400, the peak of resident memory is printed.
+ * Measures the memory of the key management service while authenticated callers send large request bodies of broken JSON.
+ * It requires status 400 for each kind of body and prints the peak of resident memory.
  *
  * Run: `node bench/kms/broken-json.ts [--callers 8] [--mebibytes 10] [--rounds 4] [--path /v1/crypto/batch]`
  */

@@ -30,8 +30,8 @@ interface Waiting {
 }
 
 /**
- * A worker's side of the audit log: formats the records and sends them to the writer. Durable records are sent at the end
- * of the turn, all others a few milliseconds later.
+ * Creates the audit trail of a worker. The worker formats its records and sends them to the writer: durable records at
+ * the end of the turn, all others a few milliseconds later.
  * @param connection of `AuditLog.connect()`
  * @param commits of the trail, for `reject`
  */

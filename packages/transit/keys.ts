@@ -329,7 +329,7 @@ const rotate = define({
 })
 
 /** Paths of Vault that would give material away, or destroy some of it: refused in one sentence. */
-const refusedOperations = (
+const unsupportedOperations = (
   [
     [
       'trim',
@@ -360,5 +360,5 @@ export const keyRows: readonly Operation<TransitServices>[] = [
   remove,
   config,
   rotate,
-  ...refusedOperations,
+  ...unsupportedOperations,
 ]

@@ -128,8 +128,8 @@ function requirePermitted<Found>(
   if (verdict === 'reserved') throw refusal('PermissionDenied', reservedSentence)
   if (verdict !== 'allowed')
     throw refusal('PermissionDenied', 'The caller has rights on the object, but not the required one.')
-  // For destroyed objects the operation itself reports the destruction. In use, the first id of a key with versions
-  // names the whole key: whether the version that does the work is withheld is checked on that version (`mayUse`).
+  // For destroyed objects the operation itself reports the destruction. A request that uses a key may name it by the id
+  // of its first version. `mayUse` then checks whether the version that is used is withheld.
   const isKey = object.newestId !== undefined && versionRights.has(right)
   const kept = materialRights.has(right) && !isKey ? withheld(object) : undefined
   if (kept !== undefined) throw refusal(...withheldRefusals[kept])

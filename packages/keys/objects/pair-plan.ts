@@ -137,7 +137,7 @@ function diffieHellman({ bits = 2048 }: PairWish): PairPlan {
 }
 
 /** The node:crypto name of an algorithm with one parameter set, and the bits of its public key (FIPS 203 to 205). */
-function namedKind(algorithm: AlgorithmName): readonly [type: string, bits: number] | undefined {
+function findNodeKeyType(algorithm: AlgorithmName): readonly [type: string, bits: number] | undefined {
   if (algorithm === 'Ed448') return ['ed448', 456]
   const name = algorithm.replaceAll('_', '-')
   const slhDsa = slhDsaBits.get(name)
@@ -147,7 +147,7 @@ function namedKind(algorithm: AlgorithmName): readonly [type: string, bits: numb
 }
 
 function named({ algorithm, bits }: PairWish): PairPlan {
-  const kind = namedKind(algorithm)
+  const kind = findNodeKeyType(algorithm)
   if (kind === undefined) throw refusal('InvalidField', `Pairs for ${algorithm} are not supported.`)
   const [type, length] = kind
   if (bits !== undefined && bits !== length)

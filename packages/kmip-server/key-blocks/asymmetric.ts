@@ -105,7 +105,7 @@ function readForm(
       if (transparentTypes.get(format) === type)
         return transparentHalf(type, format, materialStructure(material), policy)
   }
-  throw unsupportedFormatError()
+  throw createUnsupportedFormat()
 }
 
 /** Keys of id-RSASSA-PSS are bound to the algorithm of their parameters. */
@@ -146,7 +146,7 @@ function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: Key
     return type === 'PrivateKey'
       ? bytePrivateFromRaw(bytes, family, policy)
       : bytePublicFromRaw(bytes, family, policy)
-  if (!isEcKey(hints.algorithm)) throw unsupportedFormatError()
+  if (!isEcKey(hints.algorithm)) throw createUnsupportedFormat()
   const curve = requireCurve(hints.curve, policy)
   return type === 'PrivateKey' ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
 }
@@ -180,11 +180,11 @@ export function writeHalf(
     throw kmipFailure('KeyCompressionTypeNotSupported', 'Only the points of EC public keys are compressed.')
   const form = compression === undefined ? undefined : forms[compression]
   const written = writeKeyMaterial(type, shape, canonical, format, form)
-  if (written === undefined) throw unsupportedFormatError()
+  if (written === undefined) throw createUnsupportedFormat()
   return written
 }
 
-function unsupportedFormatError() {
+function createUnsupportedFormat() {
   return kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
 }
 

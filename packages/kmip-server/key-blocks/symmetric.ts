@@ -33,7 +33,7 @@ export function readSymmetric(format: KeyFormat, material: TtlvNode): Uint8Array
     case 'TransparentSymmetricKey':
       return requireMember(materialStructure(material), Tag.Key, 'ByteString')
     default:
-      throw unsupportedFormatError()
+      throw createUnsupportedFormat()
   }
 }
 
@@ -46,11 +46,11 @@ export function writeSymmetric(format: KeyFormat, key: Uint8Array): TtlvNode {
     case 'TransparentSymmetricKey':
       return structure(Tag.KeyMaterial, [byteString(Tag.Key, key)])
     default:
-      throw unsupportedFormatError()
+      throw createUnsupportedFormat()
   }
 }
 
-function unsupportedFormatError() {
+function createUnsupportedFormat() {
   return kmipFailure('KeyFormatTypeNotSupported', 'A symmetric key does not have this key format type.')
 }
 

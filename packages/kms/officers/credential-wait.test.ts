@@ -49,7 +49,7 @@ async function refusesStart(start: () => Promise<AsyncDisposable>, message?: str
 }
 
 /** Requires that a decision is refused because the credential waits. */
-async function refusedWaiting(answer: Promise<Answer>): Promise<void> {
+async function requireWaitRefusal(answer: Promise<Answer>): Promise<void> {
   const { status, text } = await answer
   assert.equal(status, 403, text)
   assert.match(text, waits)
@@ -64,16 +64,16 @@ test('a credential that an administrator set decides nothing for approvals.crede
   const request = await done(ask(kms, 'alice', { operation: 'export', key }))
   for (const ms of [0, 61_000, 23 * hour - 61_000]) {
     after(ms)
-    await refusedWaiting(vote(kms, 'ann', request))
-    await refusedWaiting(vote(kms, 'ann', request, 'refuse'))
+    await requireWaitRefusal(vote(kms, 'ann', request))
+    await requireWaitRefusal(vote(kms, 'ann', request, 'refuse'))
   }
   // Nor does it stop those who are to notice.
-  await refusedWaiting(kms.user('ann').post('/access/block', { user_id: 'ben' }))
+  await requireWaitRefusal(kms.user('ann').post('/access/block', { user_id: 'ben' }))
   await done(vote(kms, 'ben', request))
   after(hour - 1)
-  await refusedWaiting(kms.user('ann').post('/access/block', { user_id: 'ben' }))
+  await requireWaitRefusal(kms.user('ann').post('/access/block', { user_id: 'ben' }))
   const again = await done(ask(kms, 'alice', { operation: 'export', key }))
-  await refusedWaiting(vote(kms, 'ann', again))
+  await requireWaitRefusal(vote(kms, 'ann', again))
   after(1)
   assert.deepEqual((await done(vote(kms, 'ann', again))).approved_by, ['ann'])
   await done(kms.user('ann').post('/access/block', { user_id: 'zoe' }))
@@ -107,11 +107,11 @@ test('credentials that were set before the settings first named crypto officers 
   after(1000)
   await using again = await startWith()
   const request = await done(ask(again, 'alice', { operation: 'export', key }))
-  await refusedWaiting(vote(again, 'ann', request))
+  await requireWaitRefusal(vote(again, 'ann', request))
   await done(vote(again, 'ben', request))
   await resetPolicy({ db, seal }, { ...(await policyToReset({ db, seal })), at: clock.now(), by: 'root' })
   await using reset = await startWith()
-  await refusedWaiting(vote(reset, 'ann', request))
+  await requireWaitRefusal(vote(reset, 'ann', request))
 })
 
 test('officers whom an older version recorded were not named just now: their credentials wait', async () => {
@@ -125,7 +125,7 @@ test('officers whom an older version recorded were not named just now: their cre
   const settings = { ...config, 'roles.crypto_officer_users': [...officers, 'fay'] }
   await using node = await startKms({ config: settings, db, seal, clock })
   const request = await done(ask(node, 'alice', { operation: 'destroy', key: await keyOf(kms, 'alice') }))
-  await refusedWaiting(vote(node, 'ann', request))
+  await requireWaitRefusal(vote(node, 'ann', request))
 })
 
 test('a vote that was cast before the service knew that the credential waits does not count', async () => {
@@ -276,11 +276,11 @@ test('officers whose credential was set take no step of a ceremony while it wait
   after(61_000)
   await set('ann')
 
-  await refusedWaiting(kms.user('ann').post(`${path}/ceremony`, {}))
-  await refusedWaiting(give(before, 1, 'cid'))
-  await refusedWaiting(activate('ann', before, [1, 2, 3]))
-  await refusedWaiting(ask(kms, 'ann', { operation: 'activate' }))
-  await refusedWaiting(kms.user('ann').post(`${path}/disable`, { target_user: 'cid' }))
+  await requireWaitRefusal(kms.user('ann').post(`${path}/ceremony`, {}))
+  await requireWaitRefusal(give(before, 1, 'cid'))
+  await requireWaitRefusal(activate('ann', before, [1, 2, 3]))
+  await requireWaitRefusal(ask(kms, 'ann', { operation: 'activate' }))
+  await requireWaitRefusal(kms.user('ann').post(`${path}/disable`, { target_user: 'cid' }))
   const client = kmipClient(kms.user('ann'))
   const splitting = splitFor(await ceremonyKey(kms, 'ann'))
   assert.match(await client.fails('CreateSplitKey', splitting, 'PermissionDenied'), waits)

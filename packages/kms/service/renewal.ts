@@ -12,7 +12,7 @@ import type { KmsConfig } from './settings.ts'
 const made = new WeakMap<Database, RenewalServices>()
 
 /** Services of the renewals that the primary does outside of requests. */
-export function renewalServicesOf(environment: ServiceEnvironment<KmsConfig>): RenewalServices {
+export function getRenewalServices(environment: ServiceEnvironment<KmsConfig>): RenewalServices {
   const { config, db, seal, audit, clock, log, metrics } = environment
   const known = made.get(db)
   if (known !== undefined) return known

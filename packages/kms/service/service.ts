@@ -260,6 +260,6 @@ function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
 /** Loads what renews, where there are certificates that renew themselves. */
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
   const { renewDue } = await import('@warder/authority')
-  const { renewalServicesOf } = await import('./renewal.ts')
-  await renewDue({ services: renewalServicesOf(environment), now: environment.clock.now() })
+  const { getRenewalServices } = await import('./renewal.ts')
+  await renewDue({ services: getRenewalServices(environment), now: environment.clock.now() })
 }

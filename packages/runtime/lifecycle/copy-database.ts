@@ -78,7 +78,7 @@ export async function restoreDatabase(
     const newest = known.get(component)?.length ?? 0
     if (number > newest)
       throw new StartupError(
-        `the backup is newer than this program: ${component} has migration ${number}, this program knows ${newest}; restore it with the version of Warder that created it, or a newer one`,
+        `the backup is newer than this program: ${component} has migration ${number}, but this program knows ${newest}; restore it with the version of Warder that created it, or a newer one`,
       )
   }
   const unlock = location.kind === 'sqlite' ? undefined : await lockForRestore(location)

@@ -179,7 +179,7 @@ const removeTotp = ({ made }: World, user: string) => made('DELETE', `/realms/en
 const provider = (name: string) => ({
   idp_params: [{ jwt_issuer_uri: `https://${name}.example`, jwks_uri: `https://${name}.example/keys` }],
 })
-async function samlParamsOf(key: string) {
+async function makeSamlParams(key: string) {
   const about = { spEntityId: toSpEntityId('eng'), acsUrl: toAcsUrl('eng') }
   return samlParams(new TestIdp({ key: await sharedKey(key), ...about }), 'eng')
 }
@@ -227,8 +227,8 @@ const credentialChanges: Readonly<Record<string, CredentialChange>> = {
   },
   'other SAML parameters of the realm': {
     ends: 'realm',
-    prepare: async ({ setRealm }) => setRealm({ saml_params: await samlParamsOf('one') }),
-    act: async ({ setRealm }) => setRealm({ saml_params: await samlParamsOf('two') }),
+    prepare: async ({ setRealm }) => setRealm({ saml_params: await makeSamlParams('one') }),
+    act: async ({ setRealm }) => setRealm({ saml_params: await makeSamlParams('two') }),
     cleanUp: ({ setRealm }) => setRealm({ saml_params: null }),
   },
   'a realm that is deleted and made again': {
@@ -245,7 +245,7 @@ const credentialChanges: Readonly<Record<string, CredentialChange>> = {
 }
 
 /** All changes in an order that the seed says, each with an officer. */
-function sequenceOf(
+function orderChanges(
   seed: number,
 ): readonly (readonly [title: string, change: CredentialChange, user: string])[] {
   let state = seed
@@ -284,7 +284,7 @@ test('each change of a credential ends the votes of the users that it is about, 
   await using world = await startWorld({ KMS_APPROVALS_CREDENTIAL_WAIT: '0' })
   const { vote, approvers } = await votingOn(world)
   for (const seed of seeds)
-    for (const [title, change, user] of sequenceOf(seed)) {
+    for (const [title, change, user] of orderChanges(seed)) {
       const tokens = await Promise.all(inRealm.map(world.logIn))
       await change.prepare?.(world, user)
       for (const token of tokens) {
@@ -310,7 +310,7 @@ for (const [rule, more] of Object.entries({
     await using world = await startWorld(more)
     const { vote, approvers } = await votingOn(world)
     for (const seed of seeds)
-      for (const [title, change, user] of sequenceOf(seed)) {
+      for (const [title, change, user] of orderChanges(seed)) {
         const before = await Promise.all(inRealm.map(world.logIn))
         await change.prepare?.(world, user)
         await change.act(world, user)

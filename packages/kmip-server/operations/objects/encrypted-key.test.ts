@@ -65,7 +65,7 @@ function pbes2(derivation: Buffer, key: Uint8Array, pkcs8 = inClear(privateKey))
 }
 
 /** RFC 7914 §7.1. @param make false: only the parameters are so, the key is random */
-function scrypted(
+function encryptWithScrypt(
   passphrase: string,
   [N, r, p]: readonly [number, number, number],
   make = true,
@@ -84,7 +84,7 @@ test('encrypted PKCS#8 is opened with the linked password, at Register and Impor
     encrypted('aes-256-cbc', 'pässwörd'),
     encrypted('aes-128-cbc', 'pässwörd'),
     encrypted('des-ede3-cbc', 'pässwörd'),
-    scrypted('pässwörd', [16_384, 8, 1]),
+    encryptWithScrypt('pässwörd', [16_384, 8, 1]),
   ]) {
     for (const operation of ['Register', 'Import'] as const) {
       const { id } = await alice.do(operation, keyOf(der, 'PKCS_8', linked))
@@ -131,7 +131,7 @@ test('PKCS#8 of version 2 with the public key of another key is refused, in clea
     for (const own of [inClear(one), withPublicHalf(one, one)])
       for (const file of [
         keyOf(own, 'PKCS_8'),
-        keyOf(scrypted('secret', numbers, true, own), 'PKCS_8', linked),
+        keyOf(encryptWithScrypt('secret', numbers, true, own), 'PKCS_8', linked),
       ]) {
         const { id } = await alice.do(operation, file)
         const { nodes } = await alice.do('Get', [uid(id), wanted('PKCS_8')])
@@ -142,7 +142,7 @@ test('PKCS#8 of version 2 with the public key of another key is refused, in clea
     const foreign = withPublicHalf(one, other)
     for (const file of [
       keyOf(foreign, 'PKCS_8'),
-      keyOf(scrypted('secret', numbers, true, foreign), 'PKCS_8', linked),
+      keyOf(encryptWithScrypt('secret', numbers, true, foreign), 'PKCS_8', linked),
     ])
       assert.match(
         await alice.fails(operation, file, 'InvalidField'),
@@ -187,7 +187,7 @@ test('a password of somebody else is not there, and more work than a request may
     [0, 8, 1],
     [2 ** 14, 0, 1],
   ] as const) {
-    const der = scrypted('secret', numbers, false)
+    const der = encryptWithScrypt('secret', numbers, false)
     await alice.fails('Register', keyOf(der, 'PKCS_8', linked), 'InvalidField')
   }
   for (const iterations of [0, 1_000_001, 2 ** 32 - 1]) {

@@ -37,7 +37,7 @@ const readPrivateKey = (key: KeyObject) => [
   attributes(mask('Sign', 'Decrypt'), activeSince),
   structure(Tag.PrivateKey, [keyBlock('PKCS_8', key.export({ format: 'der', type: 'pkcs8' }))]),
 ]
-const publicKeyOf = (key: KeyObject, format: FormatName) => [
+const publicKeyPayload = (key: KeyObject, format: FormatName) => [
   objectType('PublicKey'),
   attributes(mask('Verify', 'Encrypt'), activeSince),
   structure(Tag.PublicKey, [keyBlock(format, key.export({ format: 'der', type: 'spki' }))]),
@@ -77,7 +77,7 @@ test('a key of id-RSASSA-PSS is registered and bound to the algorithm of its par
     assert.equal((await user.post('/v1/crypto/sign', { ...input, alg: 'RS256' })).status, 422)
 
     for (const format of ['X_509', 'PKCS_8'] as const) {
-      const made = await alice.do('Register', publicKeyOf(publicKey, format))
+      const made = await alice.do('Register', publicKeyPayload(publicKey, format))
       const theirs = sign(name, message, { ...pss, key: privateKey })
       const check = [uid(made.id), own, data, byteString(Tag.SignatureData, theirs)]
       const { nodes } = await alice.do('SignatureVerify', check)
@@ -104,7 +104,7 @@ test('parameters that leave no single algorithm are refused with the reason, and
     [{ hash: 'sha224', salt: 28 }, /match none/],
   ] as const) {
     const { privateKey, publicKey } = makePair(given)
-    for (const payload of [readPrivateKey(privateKey), publicKeyOf(publicKey, 'X_509')])
+    for (const payload of [readPrivateKey(privateKey), publicKeyPayload(publicKey, 'X_509')])
       assert.match(await alice.fails('Register', payload, 'InvalidField'), told)
   }
   assert.equal(await located(), count)
