@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 
 /** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
-  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|onPostgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations/
+  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|onPostgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations|^(?:before|after)Each\(/m
 const maxInGroup = 12
 /** Files that run on both databases take long: others of them run at the same time. */
 const onBothEngines = /bothEngines/
@@ -70,9 +70,13 @@ export function listModules(
 
 /**
  * A test may wait for a timer that keeps no process running. The process of a group runs until all of its tests are done:
- * else one such test cancels the tests of the other files.
+ * else one such test cancels the tests of the other files. No test begins before all files are loaded: else the tests of the
+ * first files could be done while the next file is loaded, and the hooks that remove its folders would run before its tests.
  */
-const moduleText = (urls: readonly string[]): string => `import { after, test } from 'node:test'
+const moduleText = (urls: readonly string[]): string => `import { after, before, test } from 'node:test'
+let finishLoading
+const loading = new Promise((resolve) => { finishLoading = resolve })
+before(() => loading)
 const running = setInterval(() => undefined, 60_000)
 after(() => clearInterval(running))
 for (const url of ${JSON.stringify(urls, undefined, 2)}) {
@@ -84,4 +88,5 @@ for (const url of ${JSON.stringify(urls, undefined, 2)}) {
     })
   }
 }
+finishLoading()
 `

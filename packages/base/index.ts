@@ -32,6 +32,7 @@ export {
   listenOn,
 } from './process/ports.ts'
 export { isLockHeld, takeLock } from './process/process-lock.ts'
+export { lowerThreadPriority } from './process/thread-priority.ts'
 export { Pulse, watchBeats } from './process/watchdog.ts'
 export { andThen, type MaybePromise } from './promises/and-then.ts'
 export type { Collected, Logger, Metrics } from './telemetry/counters.ts'

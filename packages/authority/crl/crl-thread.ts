@@ -1,7 +1,7 @@
 // The thread that assembles a long revocation list. It sends the data to be signed back to the thread with the key.
 import { parentPort } from 'node:worker_threads'
+import { lowerThreadPriority } from '@warder/base'
 import { encodeEntries, issueCrl } from '@warder/pki'
-import { lowerThreadPriority } from '@warder/runtime'
 import {
   type CrlDates,
   type CrlIssuer,

@@ -15,7 +15,7 @@ after(async () => {
   if ('stop' in postgres) await postgres.stop()
 })
 
-const folder = fileURLToPath(new URL('..', import.meta.url))
+const folder = fileURLToPath(new URL('../..', import.meta.url))
 const filesIn = (name: string): readonly string[] =>
   globSync(`${name}/*.test.ts`, { cwd: folder })
     .filter((file) => basename(file) !== 'postgresql.test.ts')
@@ -23,7 +23,7 @@ const filesIn = (name: string): readonly string[] =>
     .filter((file) => !readFileSync(join(folder, file), 'utf8').includes('bothEngines'))
     .sort()
 
-const all = ['access', 'identity', 'api/rest'].flatMap(filesIn)
+const all = ['keys/access', 'identity', 'kms/rest'].flatMap(filesIn)
 const half = Math.ceil(all.length / 2)
 const groups = [all.slice(0, half), all.slice(half)]
 

@@ -17,12 +17,12 @@ import {
 import { type Database, openSeal, type RootKey } from '@warder/storage'
 import { createLogger } from '../telemetry/logger.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { releaseMemoryWhenIdle } from '../threads/release-memory.ts'
 import { connect } from './database.ts'
 import { createHealthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
+import { releaseMemoryWhenIdle } from './release-memory.ts'
 import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
 
 // A worker: builds the service on its own connections and serves until it is drained.

@@ -106,7 +106,7 @@ test('commands open an encrypted log by the root key and the database, and say w
     const keep = readFileSync(rootKey)
     rmSync(rootKey)
     loadRootKeys({ kind: 'file', path: rootKey }, {}, { create: true })
-    assert.match((await audit('export')).err, /wrong root key: \S+ does not open the kms database/)
+    assert.match((await audit('export')).err, /wrong root key: \S+ does not decrypt the kms database/)
     rmSync(rootKey)
     writeFileSync(rootKey, keep, { mode: 0o600 })
   })

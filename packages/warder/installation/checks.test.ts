@@ -29,7 +29,7 @@ test('settings with which the service would not start are not called right', asy
     [{ KMS_DATABASE_URL: 'mysql://h/d' }, /database_url must begin with sqlite: or postgresql:/],
     [
       { KMS_DATABASE_URL: 'postgresql://h/d?sslmode=prefer' },
-      /sslmode=prefer lets an attacker .* choose plain text/,
+      /sslmode=prefer permits an attacker .* force plain text/,
     ],
     [{ KMS_DATABASE_URL: 'postgresql://h/d?sslrootcert=none.crt' }, /sslrootcert: cannot read .*none\.crt/],
     [
@@ -69,7 +69,7 @@ test('settings with which the service would not start are not called right', asy
     ],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
     [{ UI_OIDC_CLIENT_ID: 'x' }, /requires both ui_oidc_issuer_url/],
-    [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],
+    [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves has no effect while/],
     [{ KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }, /FIPS provider is not active/],
     [{ KMS_CORS_ALLOWED_ORIGINS: 'foo' }, /must contain origins like https:\/\/app\.example \(got "foo"\)$/],
     [{ KMS_AUDIT_TRUSTED_PROXY_CIDRS: 'foo' }, /must contain CIDR blocks like 10\.0\.0\.0\/8 \(got "foo"\)$/],

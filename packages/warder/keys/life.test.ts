@@ -56,7 +56,10 @@ test('a date that is wrong is told by the option that it stands behind', async (
     2,
   )
   await fails(['keys', 'set-dates', kid, '--end', '2020-01-01'], /: --end is in the past\./)
-  await fails(['keys', 'set-dates', kid, '--begin', inDays(1)], /The key is Active: --begin has passed\./)
+  await fails(
+    ['keys', 'set-dates', kid, '--begin', inDays(1)],
+    /The key is Active: --begin can no longer be changed\./,
+  )
   const early = ['--end', inDays(1), '--protect-stop', inDays(2)]
   await fails(['keys', 'set-dates', kid, ...early], /: --end is before --protect-stop\./)
   await fails(['keys', 'set-dates', kid], /give at least one date/, 2)

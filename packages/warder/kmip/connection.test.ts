@@ -89,6 +89,6 @@ test('An authority that is no certificate is told before anything is sent over H
   }
   assert.throws(() => openConnection(endpoint, 'https-ttlv'), {
     name: 'StartupError',
-    message: /no certificate/,
+    message: /not a certificate/,
   })
 })

@@ -107,7 +107,10 @@ for (const engine of engines)
       await inside('auth', (db) => db.commit([change(foreign, ['auth', 7])]))
       const started = await startInstallation({ home, env }).catch((error: Error) => error)
       assert.ok(started instanceof Error, 'it is not refused')
-      assert.match(started.message, /migration 7 of auth \(of tomorrow\) is not the one this program has/)
+      assert.match(
+        started.message,
+        /migration 7 of auth \(of tomorrow\) differs from the one of this program/,
+      )
       assert.deepEqual([await schema('auth'), await schema('kms')], [7, 17])
       await inside('auth', (db) => db.commit([change(remove, [7])]))
 

@@ -71,7 +71,7 @@ const tokenSeconds = 300
 
 /**
  * Has the other key service open the key, over the bounded client: https, addresses that were resolved and checked, no
- * redirects (`foundation/outbound`).
+ * redirects (`packages/outbound`).
  */
 async function unwrapWithPeer(
   { kaclsUrl, signingKey, environment }: GoogleScope,

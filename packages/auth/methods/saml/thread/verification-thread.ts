@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { lowerThreadPriority } from '@warder/runtime'
+import { lowerThreadPriority } from '@warder/base'
 import { SamlRefused } from '../response/saml-refused.ts'
 import { decodeMessage, validateResponse } from '../response/validate-response.ts'
 import type { FromThread, Job, ToThread, ValidationResult } from './jobs.ts'
