@@ -34,7 +34,7 @@ const remaining: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   identity: { bound: 6 },
   keys: { bound: 2, 'of-function': 2 },
   'kmip-server': { person: 6, bound: 3 },
-  kms: { person: 3, 'of-function': 1 },
+  kms: { person: 3 },
   warder: { person: 4 },
 }
 
