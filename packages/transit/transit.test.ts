@@ -318,7 +318,7 @@ test('what gives material away, derives keys or is not there is refused in one s
     [{ allow_plaintext_backup: true }, /exported only over KMIP/],
     [{ type: 'chacha20-poly1305' }, /unknown key type/],
     [{ type: '__proto__' }, /unknown key type/],
-    [{ auto_rotate_period: '24h' }, /rotates/],
+    [{ auto_rotate_period: '24h' }, /set the rotation/],
     [{ type: 'hmac', key_size: 20 }, /key_size/],
   ] as const)
     await refused('keys/no', body, 400, told)

@@ -62,7 +62,7 @@ test('acme-client gets a certificate by http-01, renews it and revokes it', asyn
   const again = await certificateFor(client, ['device.acme.test', 'other.acme.test'], 'http-01')
   assert.notEqual(again.certificate.serialNumber, first.certificate.serialNumber)
   await client.revokeCertificate(first.pem, { reason: 4 })
-  await assert.rejects(client.revokeCertificate(first.pem), /revoked already/)
+  await assert.rejects(client.revokeCertificate(first.pem), /already revoked/)
   const [, issuer = ''] = acme.crypto.splitPemChain(first.pem)
   assert.ok(first.certificate.verify(new X509Certificate(issuer).publicKey))
 })

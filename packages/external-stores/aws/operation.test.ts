@@ -156,6 +156,6 @@ test('health is no health where the database does not answer, or the record cann
 test('an access key that the settings give in part stops the start', async () => {
   await assert.rejects(
     startXks({ config: { 'aws_xks_config.aws_xks_region': 'eu-west-1' } }),
-    /aws_xks_sigv4_access_key_id and aws_xks_config\.aws_xks_sigv4_secret_access_key is not set/,
+    /set aws_xks_config\.aws_xks_sigv4_access_key_id and aws_xks_config\.aws_xks_sigv4_secret_access_key/,
   )
 })

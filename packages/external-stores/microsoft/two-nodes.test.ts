@@ -51,7 +51,7 @@ for (const engine of await bothEngines()) {
     for (const node of [near, far]) {
       const { status, json } = await decrypt(node, older, olderKid)
       assert.equal(status, 403)
-      assert.match(json.description, /was stopped/)
+      assert.match(json.description, /stopped Double Key Encryption/)
     }
   })
 }

@@ -213,7 +213,7 @@ test('each request that is passed on is in the audit log; a token is in no log',
 test('without vault_api_enabled there is no such path, and with it an address is needed that is another service', async () => {
   await using closed = await startKms()
   assert.equal((await closed.with({}).post('/v1/auth/approle/login', {})).status, 404)
-  await assert.rejects(startKms({ config: { vault_api_enabled: true } }), /vault_api_enabled is set/)
+  await assert.rejects(startKms({ config: { vault_api_enabled: true } }), /vault_api_enabled requires/)
   const itself = { vault_api_enabled: true, vault_auth_verifier_url: 'https://localhost' }
   await assert.rejects(startKms({ config: itself }), /would send requests to itself/)
 })

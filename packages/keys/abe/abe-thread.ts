@@ -52,10 +52,10 @@ function recognise({ key, kinds }: AbeJobWithType<'recognise'>): Recognised {
       reasons.push(error.message)
     }
   }
-  const names = kinds.map((kind) => `${kind} key`).join(' nor ')
+  const names = kinds.map((kind) => `a ${kind} key`)
   throw covercryptError(
     'malformed',
-    `The bytes are not ${names} of Covercrypt 16 (keys of earlier versions have another format). ${reasons.join(' ')}`,
+    `The bytes are ${names.length === 1 ? `not ${names[0]}` : `neither ${names.join(' nor ')}`} of Covercrypt 16 (keys of earlier versions have another format). ${reasons.join(' ')}`,
   )
 }
 

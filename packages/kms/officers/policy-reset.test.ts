@@ -34,12 +34,15 @@ for (const engine of await bothEngines()) {
         operations: ['settings', 'restore_backup'],
         held: restored.digest,
       })
-      await assert.rejects(start({ config: successors }), /waits for 2 of these crypto officers: ann/)
+      await assert.rejects(
+        start({ config: successors }),
+        /requires the approval of 2 of these crypto officers: ann/,
+      )
       await resetPolicy(parts, { ...policy, at: 3, by: 'root' })
       // A running service is not released when the record is gone.
       assert.equal(await makeKey(before, 'ann'), 403)
       await assert.rejects(policyToReset(parts), /nothing to reset/)
-      await assert.rejects(resetPolicy(parts, { ...policy, at: 3, by: 'root' }), /somebody else/)
+      await assert.rejects(resetPolicy(parts, { ...policy, at: 3, by: 'root' }), /reset concurrently/)
     }
     await using after = await start({ config: successors })
     const told = after.audit.map(({ operation, details }) => [operation, details?.by ?? details?.adopted])

@@ -15,7 +15,7 @@ const config = {
 const digest = 'ab'.repeat(32)
 const restored = { digest, madeAt: Date.UTC(2026, 0, 2, 3), restoredAt: Date.UTC(2026, 0, 3) }
 const rootKey = Buffer.alloc(32, 5)
-const held = /restored from a backup of 2026-01-02T03:00:00.000Z and serves nothing until/
+const held = /restored from a backup of 2026-01-02T03:00:00.000Z and serves no requests until/
 type Node = Pick<Started, 'user'>
 
 const requests = async (kms: Node) => (await kms.user('ann').get('/access/approvals')).json
@@ -88,7 +88,7 @@ for (const engine of await bothEngines()) {
       // Nobody puts other officers in their place meanwhile, though the policy has no `settings`.
       await assert.rejects(
         start({ config: { 'roles.crypto_officer_users': ['mallory', 'm2', 'm3'] } }),
-        /differ from those of the backup that was restored, which waits for 3 of these crypto officers: ann/,
+        /differ from those of the restored backup, which requires the approval of 3 of these crypto officers: ann/,
       )
       await assert.rejects(
         start({ config: { 'approvals.operations': [] } }),

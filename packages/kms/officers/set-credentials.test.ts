@@ -156,7 +156,7 @@ test('approvals.vote_with holds for ceremonies, and for the change of itself', a
   await using kms = await startKms({ config: ceremonies })
   const { db, seal } = kms.environment
   const at = (more: object) => startKms({ config: { ...ceremonies, ...more }, db, seal })
-  await assert.rejects(at({ 'approvals.vote_with': ['tls_auth'] }), /takes the approval of 3/)
+  await assert.rejects(at({ 'approvals.vote_with': ['tls_auth'] }), /requires the approval of 3/)
   await done(kms.user('ann').post('/access/crypto_officer/ceremony', {}))
 
   await using strict = await startKms({ config: { ...ceremonies, 'approvals.vote_with': ['tls_auth'] } })

@@ -177,7 +177,7 @@ test('what an authority may not issue is refused with the reason, and nothing of
     [{ kid: issuing.kid, names }, 400, /public key is that of an authority/],
     [{ alg: 'ES256', csr: good.csr }, 400, /Exactly one/],
     [{ names }, 400, /Exactly one/],
-    [{ alg: 'A256GCM', names }, 422, /does not sign/],
+    [{ alg: 'A256GCM', names }, 422, /not supported for signing/],
     [{ alg: 'ES256', names, subject: 'CN=a+O=b' }, 400, /distinguished name/],
     [{ alg: 'ES256', names: ['www.acme.example', 'spiffe://acme.example/a'] }, 400, /names of this kind/],
     [{ alg: 'ES256', names: ['a b.acme.example'] }, 400, /outside|host/],
@@ -214,7 +214,7 @@ test('an authority that is over, revoked, on hold or without its key issues noth
   const revoke = (id: string, reason: string) => alice().post(`/v1/pki/certificates/${id}/revoke`, { reason })
   const held = await makeAuthorities(alice(), { subject: 'CN=Held', path_length: 1 })
   await revoke(held.issuing.id, 'certificateHold')
-  await refused(held.issuing.id, /was revoked/)
+  await refused(held.issuing.id, /is revoked/)
   await alice().post(`/v1/pki/certificates/${held.issuing.id}/release`, {})
   assert.equal((await held.issue(body)).status, 200)
   const below = (await alice().post(path, { subject: 'CN=Below', alg: 'ES256', issuer: held.issuing.id }))
@@ -225,7 +225,7 @@ test('an authority that is over, revoked, on hold or without its key issues noth
 
   const short = await makeAuthorities(alice(), { subject: 'CN=Short', days: 2, path_length: 1 })
   const past = await short.issue({ ...body, days: 3 })
-  assert.match(past.json.description, /past the end of the authority, 2026-06-03T00:00:00.000Z/)
+  assert.match(past.json.description, /after that of the authority, 2026-06-03T00:00:00.000Z/)
   now += 2 * day + 1000
   await refused(short.issuing.id, /not valid at present/)
 

@@ -20,7 +20,7 @@ test('where crypto officers are named, they decide who makes keys, and look afte
       refused.err,
       /Crypto officers decide who may create keys here; .*warder access grant-create USER/,
     )
-    assert.match((await run(bob, ['access', 'grant-create', 'bob'])).err, /oneself/)
+    assert.match((await run(bob, ['access', 'grant-create', 'bob'])).err, /your own rights/)
     assert.match((await run(bob, ['access', 'grant-create', 'carl'])).err, /forbidden/)
 
     assert.equal((await run(officer, ['access', 'grant-create', 'bob'])).code, 0)

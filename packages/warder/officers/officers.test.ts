@@ -41,7 +41,7 @@ test('an owner asks, officers read what it is and approve, and the key is gone',
       (await run('ben', 'officers', 'ask', 'grant', other, 'eve', 'get', '--anyway', '--json')).out,
     )
     assert.match((await run('cid', 'officers', 'refuse', grant.id, '--yes')).out, /^refused: 0 of 2/)
-    assert.match((await run('ben', 'officers', 'withdraw', grant.id)).err, /over: refused/)
+    assert.match((await run('ben', 'officers', 'withdraw', grant.id)).err, /closed: refused/)
   } finally {
     await warder.stop()
   }

@@ -133,7 +133,7 @@ test('services on a full disk refuse what they cannot keep, say why, and go on w
         nothing,
       )
       assert.equal(code, 0, err)
-      assert.match(err, /backup\.json cannot be written, so \/metrics shows the backup before this one/)
+      assert.match(err, /backup\.json cannot be written, so \/metrics shows the previous backup/)
       assert.match(err, disk.full)
       assert.ok(!readdirSync(home).includes('backup.json.new'))
       writeFileSync(join(room, 'of-full.backup'), out)

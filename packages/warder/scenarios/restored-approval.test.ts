@@ -104,7 +104,7 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
       tokens[name] = await logInUser(warder, name, `the password of ${name}`)
     const officers = (user: keyof typeof tokens, ...words: string[]) =>
       runInProcess(warder, ['officers', ...words], { token: tokens[user] })
-    const why = /restored from a backup of 20.*serves nothing until its crypto officers approve/
+    const why = /restored from a backup of 20.*serves no requests until its crypto officers approve/
     assert.match((await show(warder, admin)).err, why)
     assert.match((await kmip(warder)).out, why)
     assert.match(
