@@ -87,7 +87,7 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
     writeFileSync(join(home, 'kms.toml'), settings.replace('["restore_backup"]', '[]'))
     await assert.rejects(
       start(home),
-      /differ from those of the backup that was restored, which waits for 2 of/,
+      /differ from those of the restored backup, which requires the approval of 2 of/,
     )
     writeFileSync(join(home, 'kms.toml'), settings)
 
