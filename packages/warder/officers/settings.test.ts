@@ -31,7 +31,7 @@ test('other officers, and another root key, take the approval of those before', 
       JSON.parse(await run('admin', 'officers', 'ask', ...words, '--json')).id
 
     const rotation = await runWarder(['root-key', 'rotate', '--home', home])
-    assert.match(rotation.err, /takes the approval of 2 of these crypto officers: admin, ben, cid/)
+    assert.match(rotation.err, /requires the approval of 2 of these crypto officers: admin, ben, cid/)
     const key = await asked('root-key')
     for (const officer of ['ben', 'cid'] as const) await run(officer, 'officers', 'approve', key, '--yes')
     assert.equal((await runWarder(['root-key', 'rotate', '--home', home])).code, 0)

@@ -115,7 +115,7 @@ for (const service of services) {
       const own = Object.keys(operations).map((method) => method.toUpperCase())
       if (own.includes('GET')) own.push('HEAD')
       // OpenAPI 3.1 has no place for it among the methods.
-      if (/\bLIST is accepted\b/.test(operations.get?.description ?? '')) own.push('LIST')
+      if (/\bLIST is also accepted\b/.test(operations.get?.description ?? '')) own.push('LIST')
       const url = urlOf(service) + filled(path)
       const listed = (allow: string | undefined): string[] => (allow ?? '').split(', ').sort()
       assert.deepEqual(listed((await send(url, 'OPTIONS')).allow), [...own, 'OPTIONS'].sort(), path)
