@@ -190,7 +190,7 @@ def drive(folder, auth, ca, kms):
         assert status == 401 and reason in text, text
         told(step)
 
-    refused("assertion encrypted with CBC is refused", "AES-GCM is", encryption="http://www.w3.org/2001/04/xmlenc#aes128-cbc")
+    refused("assertion encrypted with CBC is refused", "use AES-GCM", encryption="http://www.w3.org/2001/04/xmlenc#aes128-cbc")
     refused("SHA-1 is refused", "not allowed", sign_alg=xmldsig.SIG_RSA_SHA1, digest_alg=xmldsig.DIGEST_SHA1)
     refused("no signature is refused", "must be signed", sign_assertion=False, sign_response=False)
 
