@@ -1,5 +1,4 @@
-import type { HttpsClient, Installation } from 'warder/testing'
-import { signAwsRequest } from 'warder/testing'
+import { type HttpsClient, type Installation, signAwsRequest } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator, type Json } from './administrator.ts'
 

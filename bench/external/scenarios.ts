@@ -1,5 +1,4 @@
-import type { HttpsClient } from 'warder/testing'
-import { type Installation, startInstallation } from 'warder/testing'
+import { type HttpsClient, type Installation, startInstallation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator } from './administrator.ts'
 import { awsScenarios } from './aws.ts'

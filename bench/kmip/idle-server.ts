@@ -1,8 +1,7 @@
 // The KMIP socket alone, in a process of its own: tells its port, then its resident memory whenever it is asked.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import type { Logger, Metrics } from '@warder/base'
-import { systemClock } from '@warder/base'
+import { type Logger, type Metrics, systemClock } from '@warder/base'
 import { createKmipSocket } from '@warder/kmip-server'
 import { newTicketKeys, tlsProfile } from '@warder/server'
 

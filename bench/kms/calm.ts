@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import type { HttpsClient } from 'warder/testing'
-import { startInstallation } from 'warder/testing'
+import { type HttpsClient, startInstallation } from 'warder/testing'
 import { measureCost } from '../server/cost.ts'
 
 /**

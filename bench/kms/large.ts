@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { HttpsClient } from 'warder/testing'
-import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
+import { type HttpsClient, type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { seedKeys } from './seed.ts'
 
 /**

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { HttpsClient } from 'warder/testing'
-import { startInstallation } from 'warder/testing'
+import { type HttpsClient, startInstallation } from 'warder/testing'
 import { median } from '../median.ts'
 import { measureCost } from '../server/cost.ts'
 

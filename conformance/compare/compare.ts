@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { StructureNode, TtlvNode } from '@warder/kmip-codec'
-import { Tag, tagText } from '@warder/kmip-codec'
+import { type StructureNode, Tag, type TtlvNode, tagText } from '@warder/kmip-codec'
 import { type Bindings, parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 import type { Expected } from './expected.ts'
 import {

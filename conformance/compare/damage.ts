@@ -1,5 +1,4 @@
-import type { TtlvNode } from '@warder/kmip-codec'
-import { Tag } from '@warder/kmip-codec'
+import { Tag, type TtlvNode } from '@warder/kmip-codec'
 
 /** A whole number below this one, pseudo-random. */
 export type Next = (below: number) => number

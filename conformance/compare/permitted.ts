@@ -1,5 +1,4 @@
-import type { TtlvNode } from '@warder/kmip-codec'
-import { Enumeration, Tag } from '@warder/kmip-codec'
+import { Enumeration, Tag, type TtlvNode } from '@warder/kmip-codec'
 
 /**
  * Permitted differences between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test Case

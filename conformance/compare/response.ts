@@ -1,5 +1,4 @@
-import type { TtlvNode } from '@warder/kmip-codec'
-import { Enumeration, Tag, tagName } from '@warder/kmip-codec'
+import { Enumeration, Tag, type TtlvNode, tagName } from '@warder/kmip-codec'
 import type { XmlElement } from '@warder/kmip-codec/testing'
 import { type Bindings, parsePlaceholder } from '../cases/bindings.ts'
 import { findChild, listOperations } from '../cases/test-case.ts'

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { TtlvNode } from '@warder/kmip-codec'
-import { encodeJson, tagText } from '@warder/kmip-codec'
+import { encodeJson, type TtlvNode, tagText } from '@warder/kmip-codec'
 
 const maxShown = 80
 

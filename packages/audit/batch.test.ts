@@ -11,8 +11,7 @@ import {
 } from './batch.ts'
 import { canonicalJson } from './details.ts'
 import { escapeHidden } from './hidden-characters.ts'
-import type { ChainHead } from './record.ts'
-import { computeHash, createRecordMaker, genesis } from './record.ts'
+import { type ChainHead, computeHash, createRecordMaker, genesis } from './record.ts'
 import type { AuditEvent } from './types.ts'
 import { createOwnEvent } from './writer.ts'
 

@@ -1,5 +1,4 @@
-import type { Change, Database, Migration } from '@warder/storage'
-import { change, insertInto, query } from '@warder/storage'
+import { type Change, change, type Database, insertInto, type Migration, query } from '@warder/storage'
 
 export const preparedCommitMigrations: readonly Migration[] = [
   {

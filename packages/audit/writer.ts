@@ -1,6 +1,5 @@
 import { basename } from 'node:path'
-import type { Clock, Logger, Metrics } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure, type Logger, type Metrics } from '@warder/base'
 import { chainBatch, countDigitsAfter, createSingleBatch, getMemoryBytes, type RecordBatch } from './batch.ts'
 import { CurrentFile, type CurrentFileOptions } from './current-file.ts'
 import { type ChainHead, createRecordMaker, type RecordText } from './record.ts'

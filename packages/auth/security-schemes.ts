@@ -1,5 +1,4 @@
-import type { DocumentedCredentials } from '@warder/server'
-import { peerSecretHeader } from '@warder/server'
+import { type DocumentedCredentials, peerSecretHeader } from '@warder/server'
 import { sessionCookie } from './sessions/cookie.ts'
 
 /** Security schemes of callers, as named in openapi.yaml. `service` are the credentials of `authenticateWith`. */

@@ -1,6 +1,6 @@
 import { failure } from '@warder/base'
-import type { AlgorithmPolicy } from '@warder/keys'
 import {
+  type AlgorithmPolicy,
   type Key,
   type ManagedObject,
   type ObjectId,

@@ -2,8 +2,14 @@ import { createHash } from 'node:crypto'
 import { BoundedMap, type Clock, failure, type Secret } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
 import type { Outbound } from '@warder/outbound'
-import type { IncomingRequest, Principal } from '@warder/server'
-import { type AddressSet, addressSet, bearerToken, peerSecretHeader } from '@warder/server'
+import {
+  type AddressSet,
+  addressSet,
+  bearerToken,
+  type IncomingRequest,
+  type Principal,
+  peerSecretHeader,
+} from '@warder/server'
 import type { Extractor } from './cascade.ts'
 import { ClientLimiter } from './places.ts'
 import type { Ended } from './revocations/ended.ts'
@@ -87,7 +93,7 @@ export function appToken({
     known.delete(key)
     const position = ended?.position() ?? 0
     const underWay = asking.get(key)
-    // One that was asked before something ended may be answered as of before.
+    // A request that was sent before the last revocation may get an answer from before it, so it is not shared.
     const answer =
       underWay?.position === position
         ? underWay.answer.then((found) => (found.countsUses ? hold(token, clientAddress) : found))

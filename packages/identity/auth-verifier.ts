@@ -1,8 +1,13 @@
 import type { Clock } from '@warder/base'
-import type { Names } from '@warder/keys'
-import { principalNamed, unauthorized } from '@warder/keys'
-import type { Principal } from '@warder/server'
-import { bearerToken, createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder/server'
+import { type Names, principalNamed, unauthorized } from '@warder/keys'
+import {
+  bearerToken,
+  createTokenCache,
+  JwtRejected,
+  type KeySet,
+  type Principal,
+  verifyToken,
+} from '@warder/server'
 import { type Extractor, looksLikeJwt } from './cascade.ts'
 import { trustSeconds } from './jwt-provider.ts'
 import type { Ended } from './revocations/ended.ts'

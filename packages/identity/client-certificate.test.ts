@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import type { IncomingRequest } from '@warder/server'
-import { issueCertificate } from '@warder/server'
+import { type IncomingRequest, issueCertificate } from '@warder/server'
 import { clientCertificates } from './client-certificate.ts'
 
 const notBefore = new Date('2026-01-01T00:00:00Z')

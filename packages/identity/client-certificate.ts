@@ -1,8 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Clock } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
-import type { Principal } from '@warder/server'
-import { readPeerCommonName } from '@warder/server'
+import { type Principal, readPeerCommonName } from '@warder/server'
 import type { Extractor } from './cascade.ts'
 import type { Ended } from './revocations/ended.ts'
 

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Logger } from '@warder/base'
-import { type Clock, Secret, StartupError } from '@warder/base'
+import { type Clock, type Logger, Secret, StartupError } from '@warder/base'
 import type { Names } from '@warder/keys'
 import { createOutbound, httpsProblem, type Outbound } from '@warder/outbound'
 import { peerSecretHeader } from '@warder/server'

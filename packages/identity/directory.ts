@@ -1,5 +1,4 @@
-import type { Secret } from '@warder/base'
-import { failure } from '@warder/base'
+import { failure, type Secret } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
 import { peerSecretHeader } from '@warder/server'
 import { parseTypedUser } from './user-name.ts'

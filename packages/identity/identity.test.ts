@@ -24,8 +24,7 @@ import { kmsSettings } from '@warder/kms/settings'
 import { type Started, startKms } from '@warder/kms/testing'
 import type { Outbound } from '@warder/outbound'
 import { loadConfig } from '@warder/runtime/settings'
-import type { IncomingRequest } from '@warder/server'
-import { publicJwk, signToken } from '@warder/server'
+import { type IncomingRequest, publicJwk, signToken } from '@warder/server'
 import { appToken } from './app-token.ts'
 
 const who = async (kms: Started, headers: Readonly<Record<string, string>>): Promise<string> => {

@@ -1,10 +1,7 @@
 import { resolve } from 'node:path'
-import type { Clock, Logger } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Clock, type Logger, StartupError } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
-import type { Outbound } from '@warder/outbound'
-import { keySetProblem, readProviderText, spiffe } from '@warder/outbound'
-import type { Principal } from '@warder/server'
+import { keySetProblem, type Outbound, readProviderText, spiffe } from '@warder/outbound'
 import {
   bearerToken,
   createRemoteKeySet,
@@ -12,6 +9,7 @@ import {
   JwtRejected,
   type KeySet,
   openFileKeySet,
+  type Principal,
   peekToken,
   verifyToken,
 } from '@warder/server'

@@ -1,5 +1,4 @@
-import type { Logger } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Logger, StartupError } from '@warder/base'
 import type { IdentityConfig } from './configured.ts'
 
 /** Whether `configuredSteps` will make one. Asked before the start, when none can be made yet. */

@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
 import { type Outbound, OutboundError } from '@warder/outbound'
 import type { Seal } from '@warder/storage'

@@ -1,5 +1,4 @@
-import type { Secret } from '@warder/base'
-import { failure } from '@warder/base'
+import { failure, type Secret } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
 import type { Outbound, OutboundResponse } from '@warder/outbound'
 import { peerSecretHeader } from '@warder/server'

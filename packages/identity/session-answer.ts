@@ -4,7 +4,7 @@ import type { OutboundResponse } from '@warder/outbound'
 export interface AnsweredSession {
   /** `_ea_=…`. */
   readonly cookie: string
-  /** Of the token in it. The service itself has just answered it: there is nothing to verify. */
+  /** Claims of its token. They are not verified: the authentication service sent them in this exchange. */
   readonly claims: Readonly<Record<string, unknown>>
 }
 

@@ -1,7 +1,6 @@
 import type { AuditEvent } from '@warder/audit'
 import { type Failure, failure, toFailure } from '@warder/base'
-import type { Key } from '@warder/keys'
-import { createAuditedItem, recordItems } from '@warder/keys'
+import { createAuditedItem, type Key, recordItems } from '@warder/keys'
 import { rawReply } from '@warder/server'
 import Type, { type TProperties } from 'typebox'
 import { formatSentence } from './error-shape.ts'

@@ -1,8 +1,9 @@
 import { failure } from '@warder/base'
-import type { BackendKey, Key } from '@warder/keys'
 import {
   afterCountingUse,
   algorithmFor,
+  type BackendKey,
+  type Key,
   type MacPlan,
   planMac,
   requireHmacKeyUse,

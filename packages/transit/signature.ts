@@ -1,8 +1,8 @@
 import { failure } from '@warder/base'
-import type { Key } from '@warder/keys'
 import {
   afterCountingUse,
   type CryptographicParameters,
+  type Key,
   planSignature,
   requireKeyUse,
   requirePermittedKey,

@@ -13,8 +13,7 @@ import { createMetrics } from '@warder/runtime'
 import { issue } from '@warder/server/testing'
 import { type AuditLog, openAuditLog } from '../log.ts'
 import { createCollectorTarget } from './collector.ts'
-import type { ForwardTarget } from './forwarder.ts'
-import { startForwarder } from './forwarder.ts'
+import { type ForwardTarget, startForwarder } from './forwarder.ts'
 import { createSyslogTarget, formatSyslogMessage } from './syslog.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-forward-'))

@@ -1,5 +1,4 @@
-import type { Counters, Metrics } from '@warder/base'
-import { Failure } from '@warder/base'
+import { type Counters, Failure, type Metrics } from '@warder/base'
 
 /**
  * Outcome of a login. Closed sets only: neither the realm, the name nor the wrong part of the credential, which an

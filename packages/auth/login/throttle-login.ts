@@ -1,6 +1,5 @@
 import { failure } from '@warder/base'
-import type { OperationContext } from '@warder/server'
-import { bucketKey } from '@warder/server'
+import { bucketKey, type OperationContext } from '@warder/server'
 import { foldName, isUsername } from '../texts/username.ts'
 import { LoginRefused, refusal } from './refusal.ts'
 import type { LoginLimitServices, LoginServices } from './services.ts'

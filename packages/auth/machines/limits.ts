@@ -1,6 +1,5 @@
 import { failure } from '@warder/base'
-import type { IncomingRequest, OperationContext } from '@warder/server'
-import { addressSet, parseCidr } from '@warder/server'
+import { addressSet, type IncomingRequest, type OperationContext, parseCidr } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import {
   Count,

@@ -1,6 +1,5 @@
 import { failure } from '@warder/base'
-import type { OperationContext } from '@warder/server'
-import { JwtRejected, serviceAccountAlgorithms, verifyToken } from '@warder/server'
+import { JwtRejected, type OperationContext, serviceAccountAlgorithms, verifyToken } from '@warder/server'
 import { retryOnGuard } from '@warder/storage'
 import { countLogin, countTokens } from '../counting/counting.ts'
 import { takeLogin } from '../login/throttle-login.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { Commit } from '@warder/storage'
-import { query } from '@warder/storage'
+import { type Commit, query } from '@warder/storage'
 import { removeEndedSessions, sessionInsertion } from '../sessions/session-store.ts'
 import { startAuth } from '../testing/start.ts'
 import { noTokenLimits } from './limits.ts'

@@ -1,6 +1,5 @@
 import type { LoginMethod } from '../login/method.ts'
-import type { CertificateServices } from './certificate/certificate-method.ts'
-import { certificate } from './certificate/certificate-method.ts'
+import { type CertificateServices, certificate } from './certificate/certificate-method.ts'
 import { jwt } from './jwt/jwt-method.ts'
 import type { JwtServices } from './jwt/operations.ts'
 import { password } from './password/password-method.ts'

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { StartupError } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { type Database, retryOnGuard } from '@warder/storage'
+import { type Database, retryOnGuard, type Seal } from '@warder/storage'
 import { findAdmin } from '../admins/admin-store.ts'
 import {
   credentialInsertion,

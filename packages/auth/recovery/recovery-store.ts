@@ -1,5 +1,4 @@
-import type { Seal } from '@warder/storage'
-import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import { type Change, change, type Database, insertInto, query, type Seal } from '@warder/storage'
 
 /** The record of a recovery for the audit log. */
 export interface Recovery {

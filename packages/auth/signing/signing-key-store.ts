@@ -1,5 +1,4 @@
-import type { Seal } from '@warder/storage'
-import { change, type Database, insertInto, query, UniqueViolation } from '@warder/storage'
+import { change, type Database, insertInto, query, type Seal, UniqueViolation } from '@warder/storage'
 import type { PublicJwk } from './es256.ts'
 
 /**

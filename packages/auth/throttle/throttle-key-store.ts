@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Seal } from '@warder/storage'
-import { change, type Database, insertInto, query, UniqueViolation } from '@warder/storage'
+import { change, type Database, insertInto, query, type Seal, UniqueViolation } from '@warder/storage'
 
 const purpose = 'throttle'
 const kid = 'throttle'

@@ -1,5 +1,4 @@
-import type { Metrics } from '@warder/base'
-import { failure } from '@warder/base'
+import { failure, type Metrics } from '@warder/base'
 import { defineOperation, del, get } from '@warder/server'
 import type { Database } from '@warder/storage'
 import Type from 'typebox'

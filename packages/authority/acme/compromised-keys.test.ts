@@ -3,8 +3,7 @@ import { createPublicKey, ECDH, generateKeyPairSync, type KeyObject } from 'node
 import { after, before, test } from 'node:test'
 import { byteString, dateTime, Enumeration, enumeration, integer, structure, Tag } from '@warder/kmip-codec'
 import { attributes, kmipClient, link, uid } from '@warder/kmip-server/testing'
-import type { Answer } from '@warder/kms/testing'
-import { toDer, toPem } from '@warder/kms/testing'
+import { type Answer, toDer, toPem } from '@warder/kms/testing'
 import {
   certificateSigner,
   derBitString,

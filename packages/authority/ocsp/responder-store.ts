@@ -1,5 +1,4 @@
-import type { SealContext } from '@warder/storage'
-import { type Change, change, type Database, query } from '@warder/storage'
+import { type Change, change, type Database, query, type SealContext } from '@warder/storage'
 
 /** A responder that an authority has certified. */
 export interface StoredResponder {

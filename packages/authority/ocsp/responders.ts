@@ -1,11 +1,15 @@
 import { createPrivateKey } from 'node:crypto'
-import type { Clock } from '@warder/base'
-import { Failure } from '@warder/base'
-import type { AlgorithmPolicy } from '@warder/keys'
-import { findObject, getChainId, type KeyRing, type LastUses, softwareKey } from '@warder/keys'
+import { type Clock, Failure } from '@warder/base'
+import {
+  type AlgorithmPolicy,
+  findObject,
+  getChainId,
+  type KeyRing,
+  type LastUses,
+  softwareKey,
+} from '@warder/keys'
 import { type OcspResponder, ocspResponder, parseCertificate } from '@warder/pki'
-import type { Seal } from '@warder/storage'
-import { createRowCache, type Database, type RowCache } from '@warder/storage'
+import { createRowCache, type Database, type RowCache, type Seal } from '@warder/storage'
 import { issuerByHash, issuerTopic, listAuthorities } from '../register/authority-store.ts'
 import { type RevocationConfig, serviceName } from '../register/settings.ts'
 import { openAuthority } from '../signing/authority.ts'

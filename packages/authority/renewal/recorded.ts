@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEvent, AuditTrail, PreparedCommit } from '@warder/audit'
-import type { Clock, Logger, Metrics } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure, type Logger, type Metrics } from '@warder/base'
 import { type Explanation, explain, refusal, UnitOfWork, type UnitOfWorkServices } from '@warder/keys'
 import { type AuditFields, mergeAuditFields } from '@warder/server'
 import { type Database, GuardFailed, OutcomeUnknown } from '@warder/storage'

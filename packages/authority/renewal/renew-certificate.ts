@@ -1,8 +1,7 @@
 import { findLinkTarget, type ManagedObject, refusal, requireReplaceable } from '@warder/keys'
 import { chooseIssuer } from '../issuance/issuer.ts'
 import { findSubject } from '../issuance/subject.ts'
-import type { RenewalRequester } from './replacement-object.ts'
-import { replacementMaker } from './replacement-object.ts'
+import { type RenewalRequester, replacementMaker } from './replacement-object.ts'
 import { readRenewable, stageRenewal } from './stage-renewal.ts'
 
 /**

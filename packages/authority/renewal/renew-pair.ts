@@ -12,8 +12,7 @@ import {
 import { resolveNamedIssuer } from '../issuance/issuer.ts'
 import { stageCertificate } from '../issuance/stage-certificate.ts'
 import { findSubject } from '../issuance/subject.ts'
-import type { RenewalRequester } from './replacement-object.ts'
-import { replacementMaker } from './replacement-object.ts'
+import { type RenewalRequester, replacementMaker } from './replacement-object.ts'
 import { readRenewable } from './stage-renewal.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { failure } from '@warder/base'
-import type { AlgorithmPolicy, BackendKey } from '@warder/keys'
 import {
+  type AlgorithmPolicy,
+  type BackendKey,
   findGrantedRights,
   getChainId,
   type Key,

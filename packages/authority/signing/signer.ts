@@ -1,8 +1,8 @@
 import { failure } from '@warder/base'
-import type { BackendKey } from '@warder/keys'
 import {
   type AlgorithmPolicy,
   algorithms,
+  type BackendKey,
   type CryptographicParameters,
   joseSignature,
   planSignature,

@@ -1,5 +1,4 @@
-import type { AlgorithmPolicy } from '@warder/keys'
-import { allows, type Key, type Usage, withheld } from '@warder/keys'
+import { type AlgorithmPolicy, allows, type Key, type Usage, withheld } from '@warder/keys'
 import { post } from '@warder/server'
 import Type from 'typebox'
 import { define } from '../scope/services.ts'

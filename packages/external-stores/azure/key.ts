@@ -1,5 +1,4 @@
-import type { Right } from '@warder/keys'
-import { getChainId, Key, type UseRefusal, withheld, withheldSentences } from '@warder/keys'
+import { getChainId, Key, type Right, type UseRefusal, withheld, withheldSentences } from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
 import type { Static } from 'typebox'
 import type { ExternalStoreServices } from '../scope/services.ts'

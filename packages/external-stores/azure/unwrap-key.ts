@@ -1,5 +1,4 @@
-import type { Key } from '@warder/keys'
-import { encodeBase64Url } from '@warder/keys'
+import { encodeBase64Url, type Key } from '@warder/keys'
 import { post } from '@warder/server'
 import { define } from '../scope/services.ts'
 import { type WrapPlan, wrapPlan } from './algorithm.ts'

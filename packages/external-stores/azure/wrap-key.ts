@@ -1,5 +1,4 @@
-import type { Key } from '@warder/keys'
-import { afterCountingUse, encodeBase64Url, encryptRsa } from '@warder/keys'
+import { afterCountingUse, encodeBase64Url, encryptRsa, type Key } from '@warder/keys'
 import { post } from '@warder/server'
 import Type from 'typebox'
 import { define } from '../scope/services.ts'

@@ -1,12 +1,14 @@
 import { type Failure, failure } from '@warder/base'
 import { externalPrincipal, foldEmail } from '@warder/keys'
-import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/server'
 import {
+  type AuthenticationContext,
   bearerToken,
   type ExpectedToken,
+  type IncomingRequest,
   JwtRejected,
   type KeySet,
   type PeekedToken,
+  type Principal,
   peekToken,
   verifyToken,
 } from '@warder/server'

@@ -1,6 +1,5 @@
 import { failure } from '@warder/base'
-import type { Key } from '@warder/keys'
-import { type ExternalStoreName, everyPrincipal } from '@warder/keys'
+import { type ExternalStoreName, everyPrincipal, type Key } from '@warder/keys'
 import type { KeySet, VerificationKey } from '@warder/server'
 import { granteeNamed, requireGrantedKey } from '../stores/granted-key.ts'
 import type { ExternalStoreServices } from './services.ts'

@@ -1,7 +1,6 @@
 import { failure } from '@warder/base'
 import { sharedRateSlots } from '@warder/runtime'
-import type { Operation } from '@warder/server'
-import { createTokenBuckets, type TokenBuckets } from '@warder/server'
+import { createTokenBuckets, type Operation, type TokenBuckets } from '@warder/server'
 import type { ExternalStoreServices } from './services.ts'
 import type { ExternalEnvironment, ExternalStore } from './store.ts'
 

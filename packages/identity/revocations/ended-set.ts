@@ -41,15 +41,15 @@ const forever = 2 ** 32 - 1
 const slotsAtOnce = 65_536
 
 /** Memory for this many entries; what is not used costs no more than its address. */
-export function createEndedMemory(mostEntries: number): SharedArrayBuffer {
-  const slots = 2 ** Math.ceil(Math.log2(Math.max(1024, mostEntries * 1.5)))
+export function createEndedMemory(maxEntries: number): SharedArrayBuffer {
+  const slots = 2 ** Math.ceil(Math.log2(Math.max(1024, maxEntries * 1.5)))
   const memory = new SharedArrayBuffer((headerWords + slots * slotWords) * 4)
   // The seed is secret and random, so that no client can choose names that collide with the key of another.
   new Uint8Array(memory, seed * 4, seedWords * 4).set(randomBytes(seedWords * 4))
   return memory
 }
 
-export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): EndedSet {
+export function openEndedSet(memory: SharedArrayBuffer, maxEntries: number): EndedSet {
   const words = new Uint32Array(memory)
   const slots = (words.length - headerWords) / slotWords
   const mask = slots - 1
@@ -76,7 +76,7 @@ export function openEndedSet(memory: SharedArrayBuffer, mostEntries: number): En
     put(key, until, value) {
       const place = locate(key)
       const isNew = words[place + 2] === 0
-      if (isNew && (words[count] ?? 0) >= mostEntries) throw new RangeError('the revocation table is full')
+      if (isNew && (words[count] ?? 0) >= maxEntries) throw new RangeError('the revocation table is full')
       change(() => {
         words[place] = key.high
         words[place + 1] = key.low

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
-import type { Clock } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure } from '@warder/base'
 import {
   createEndedKeys,
   createEndedMemory,

@@ -1,4 +1,3 @@
-import type { PublicKey, UserKey } from '@warder/covercrypt'
 import {
   decodeBulkSealRequest,
   decodeSealRequest,
@@ -7,8 +6,10 @@ import {
   open,
   openMany,
   opensWith,
+  type PublicKey,
   seal,
   sealMany,
+  type UserKey,
 } from '@warder/covercrypt'
 import type { AbeJob, Sealed } from './jobs.ts'
 import { asSeveral, requestsIn } from './request.ts'

@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { andThen, type MaybePromise } from '@warder/base'
+import { andThen, type Clock, type MaybePromise } from '@warder/base'
 import {
   type Change,
   type Commit,

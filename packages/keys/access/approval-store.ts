@@ -1,5 +1,4 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, query } from '@warder/storage'
+import { type Change, change, type Database, query, type Seal, type SealContext } from '@warder/storage'
 import type { ApprovalSettings, Askable } from './approval-policy.ts'
 import type { OfficerSettings } from './officers.ts'
 

@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { andThen, type Clock, failure, type MaybePromise } from '@warder/base'
 import type { Principal } from '@warder/server'
 import { createRowCache, type Database } from '@warder/storage'
 import { blockKey, blockTopic, blockVersion, readBlocks } from './block-store.ts'

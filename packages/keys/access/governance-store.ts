@@ -1,5 +1,12 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, hasTable, query } from '@warder/storage'
+import {
+  type Change,
+  change,
+  type Database,
+  hasTable,
+  query,
+  type Seal,
+  type SealContext,
+} from '@warder/storage'
 
 interface Row {
   readonly record: Uint8Array

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { type Change, type Database, findRestored, GuardFailed, retryOnGuard } from '@warder/storage'
+import {
+  type Change,
+  type Database,
+  findRestored,
+  GuardFailed,
+  retryOnGuard,
+  type Seal,
+} from '@warder/storage'
 import { type ApprovalSettings, defaultCredentialWaitSeconds, toVoteRule } from './approval-policy.ts'
 import {
   type ApprovalRequest,

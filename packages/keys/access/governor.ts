@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure } from '@warder/base'
 import type { Access } from '@warder/server'
 import { requireCredentialWaited } from './credential-wait-store.ts'
 import { type AccessServices, requirePrincipal } from './key-access.ts'

@@ -1,5 +1,4 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, query } from '@warder/storage'
+import { type Change, change, type Database, query, type Seal, type SealContext } from '@warder/storage'
 
 /** A key that was split among the officers. Its facts are sealed: write access to the database activates no officer. */
 export interface Ceremony {

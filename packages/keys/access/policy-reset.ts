@@ -1,6 +1,5 @@
 import { StartupError } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { type Database, hasTable } from '@warder/storage'
+import { type Database, hasTable, type Seal } from '@warder/storage'
 import type { Governance } from './approval-store.ts'
 import { officersNamedChange } from './credential-wait-store.ts'
 import { findGovernance, firstGovernance, hasGovernance, removeGovernance } from './governance-store.ts'

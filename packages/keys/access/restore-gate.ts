@@ -1,7 +1,5 @@
-import type { Clock } from '@warder/base'
-import { type Failure, failure } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { createRowCache, type Database } from '@warder/storage'
+import { type Clock, type Failure, failure } from '@warder/base'
+import { createRowCache, type Database, type Seal } from '@warder/storage'
 import { findHold, holdKey, holdTopic, holdVersion, type RestoreHold } from './restore-store.ts'
 
 /** Whether a restored installation is still held: checked on each request if it was held at the start. */

@@ -1,5 +1,4 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, query } from '@warder/storage'
+import { type Change, change, type Database, query, type Seal, type SealContext } from '@warder/storage'
 
 /** A restored backup that waits for crypto officers, or waited. */
 export interface RestoreHold {

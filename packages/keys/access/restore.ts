@@ -1,5 +1,4 @@
-import type { Seal } from '@warder/storage'
-import { type Change, type Database, type RestoredBackup, retryOnGuard } from '@warder/storage'
+import { type Change, type Database, type RestoredBackup, retryOnGuard, type Seal } from '@warder/storage'
 import { newObjectId } from '../objects/object-id.ts'
 import { findRequest, type Governance, requestChange, type Wish } from './approval-store.ts'
 import { findGovernance } from './governance-store.ts'

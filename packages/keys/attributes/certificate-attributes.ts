@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { CertificateFields, NameParts } from '@warder/pki'
-import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki'
+import {
+  type CertificateFields,
+  type NameParts,
+  type ParsedKey,
+  publicFromSpki,
+  requireLoadable,
+} from '@warder/pki'
 import type { AttributeName, StoredValue } from './attribute-table.ts'
 import { type AlgorithmName, type CurveName, kmipKeyKind } from './key-names.ts'
 import { toStoredValue } from './object-attributes.ts'

@@ -1,5 +1,4 @@
-import type { LargeBody, RawReply } from '@warder/server'
-import { rawReply } from '@warder/server'
+import { type LargeBody, type RawReply, rawReply } from '@warder/server'
 import { type ContentOpener, type ContentSealer, openNow, sealNow } from '../jose/jwe-flattened.ts'
 import { encodeBase64Url } from '../jose/text/base64url.ts'
 import { bulkBytes, bulkThread } from './bulk.ts'

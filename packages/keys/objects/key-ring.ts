@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure } from '@warder/base'
 import {
   createRowCache,
   type Database,

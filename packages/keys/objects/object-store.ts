@@ -1,5 +1,12 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, query, readOne } from '@warder/storage'
+import {
+  type Change,
+  change,
+  type Database,
+  query,
+  readOne,
+  type Seal,
+  type SealContext,
+} from '@warder/storage'
 import { budgetLooks } from './budget-look-store.ts'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import { removeUses } from './last-use-store.ts'

@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { type Failure, failure } from '@warder/base'
+import { type Clock, type Failure, failure } from '@warder/base'
 import type { Change, Commit, Database, Seal } from '@warder/storage'
 import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
 import { attributeIndexChanges } from './attribute-index-store.ts'

@@ -5,8 +5,15 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findObject, type ObjectId } from '@warder/keys'
-import type { ResponseItem } from '@warder/kmip-codec'
-import { byteString, Enumeration, enumeration, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
+import {
+  byteString,
+  Enumeration,
+  enumeration,
+  type ResponseItem,
+  structure,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
 import { type Started, startKms } from '@warder/kms/testing'
 import { type Database, openSqlite, StorageUnavailable } from '@warder/storage'
 import { type Ask, type KmipClient, kmipClient, Payload } from '../testing/kmip-client.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { RequestItem } from '@warder/kmip-codec'
-import { structure, Tag } from '@warder/kmip-codec'
+import { type RequestItem, structure, Tag } from '@warder/kmip-codec'
 import { type Started, startKms } from '@warder/kms/testing'
 import { type Database, query, StorageUnavailable } from '@warder/storage'
 import { createJobs, type Jobs } from '../engine/jobs.ts'

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import type { ResponseItem } from '@warder/kmip-codec'
 import {
   decodeTtlv,
   encodeTtlv,
   type OperationName,
   operationByName,
+  type ResponseItem,
   requireType,
   structure,
   Tag,

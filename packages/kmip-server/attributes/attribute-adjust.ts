@@ -1,6 +1,5 @@
 import { requireRule } from '@warder/keys'
-import type { ValueName } from '@warder/kmip-codec'
-import { bigInteger, type TtlvNode } from '@warder/kmip-codec'
+import { bigInteger, type TtlvNode, type ValueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
 import { type Edited, instancesCalled, setAttribute } from './attribute-edit.ts'
 import { type AttributeName, formatName } from './attribute-name.ts'

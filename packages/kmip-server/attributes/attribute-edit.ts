@@ -1,9 +1,10 @@
-import type { AttributeRule, ManagedObject } from '@warder/keys'
 import {
+  type AttributeRule,
   checkValue,
   isSameInstance,
   isServerName,
   isTagName,
+  type ManagedObject,
   readStoredAttributes,
   readTags,
   requireRoomFor,

@@ -1,5 +1,4 @@
-import type { IndexGaps, ManagedObject } from '@warder/keys'
-import { withIndexGaps } from '@warder/keys'
+import { type IndexGaps, type ManagedObject, withIndexGaps } from '@warder/keys'
 import { integer, Tag, type TtlvNode, tagText } from '@warder/kmip-codec'
 import { type AttributeName, readAttributeName } from './attribute-name.ts'
 

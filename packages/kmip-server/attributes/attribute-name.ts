@@ -1,6 +1,5 @@
 import { attributeRule, isTagName, readVendorName, requireRule, type VendorName } from '@warder/keys'
-import type { TtlvNode } from '@warder/kmip-codec'
-import { attributeIn, type KmipVersion, Tag, tagText } from '@warder/kmip-codec'
+import { attributeIn, type KmipVersion, Tag, type TtlvNode, tagText } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
 import { sameVendorName } from './attribute-vendor.ts'
 

@@ -1,5 +1,4 @@
-import type { ManagedObject } from '@warder/keys'
-import { ownVendor, tagAttribute, type VendorName } from '@warder/keys'
+import { type ManagedObject, ownVendor, tagAttribute, type VendorName } from '@warder/keys'
 import {
   dateTime,
   findMember,

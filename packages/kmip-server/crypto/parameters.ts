@@ -1,6 +1,5 @@
 import { type CryptographicParameters, type ParameterName, spelling } from '@warder/keys'
-import type { StructureNode, TtlvNode } from '@warder/kmip-codec'
-import { type EnumerationName, Tag, valueName } from '@warder/kmip-codec'
+import { type EnumerationName, type StructureNode, Tag, type TtlvNode, valueName } from '@warder/kmip-codec'
 import { kmipFailure as refuse } from '../failure/failure.ts'
 
 interface Member {

@@ -1,5 +1,4 @@
-import type { ManagedObject } from '@warder/keys'
-import { approvalNeeded, readStoredWithTag, requireApproval } from '@warder/keys'
+import { approvalNeeded, type ManagedObject, readStoredWithTag, requireApproval } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
 import type { KmipContext } from './types.ts'

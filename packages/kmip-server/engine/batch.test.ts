@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { findObject, type ObjectId } from '@warder/keys'
-import type { ResponseItem } from '@warder/kmip-codec'
 import {
   boolean,
   dateTime,
@@ -10,6 +9,7 @@ import {
   enumeration,
   integer,
   kmipVersions,
+  type ResponseItem,
   structure,
   Tag,
   type TtlvNode,

@@ -1,7 +1,6 @@
 import type { PreparedCommit } from '@warder/audit'
 import { UnitOfWork } from '@warder/keys'
-import type { BatchErrorContinuation, RequestItem } from '@warder/kmip-codec'
-import { Tag } from '@warder/kmip-codec'
+import { type BatchErrorContinuation, type RequestItem, Tag } from '@warder/kmip-codec'
 import { GuardFailed, OutcomeUnknown } from '@warder/storage'
 import { kmipFailure } from '../failure/failure.ts'
 import { type AnsweredItem, ItemRun } from './item.ts'

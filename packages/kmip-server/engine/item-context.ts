@@ -15,8 +15,7 @@ import {
   versionForm,
   versionNumber,
 } from '@warder/keys'
-import type { KmipVersion } from '@warder/kmip-codec'
-import { findMember, type StructureNode, type TtlvNode } from '@warder/kmip-codec'
+import { findMember, type KmipVersion, type StructureNode, type TtlvNode } from '@warder/kmip-codec'
 import { type AuditFields, mergeAuditFields, type Principal } from '@warder/server'
 import { kmipFailure } from '../failure/failure.ts'
 import type { Jobs } from './jobs.ts'

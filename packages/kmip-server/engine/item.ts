@@ -1,11 +1,12 @@
 import type { AuditEvent, PreparedCommit } from '@warder/audit'
 import type { Failure } from '@warder/base'
 import { UnitOfWork } from '@warder/keys'
-import type { RequestItem, ResponseItem } from '@warder/kmip-codec'
 import {
   isLegacy,
   type KmipVersion,
   optional,
+  type RequestItem,
+  type ResponseItem,
   type StructureNode,
   Tag,
   type TtlvNode,

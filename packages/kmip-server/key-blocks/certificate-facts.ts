@@ -1,6 +1,5 @@
 import { certificateAttributes, type PublicKeyKind, publicKeyKind } from '@warder/keys'
-import type { TtlvNode } from '@warder/kmip-codec'
-import { decodeMembers, Tag } from '@warder/kmip-codec'
+import { decodeMembers, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { type CertificateFields, readCertificate } from '@warder/pki'
 import { withKmipReasons } from '../failure/failure.ts'
 

@@ -1,9 +1,9 @@
-import type { ManagedObject } from '@warder/keys'
 import {
   type AlgorithmPolicy,
   algorithms,
   joseSignature,
   type KeyShape,
+  type ManagedObject,
   type SignaturePlan,
   whyDecryptionEncrypts,
 } from '@warder/keys'

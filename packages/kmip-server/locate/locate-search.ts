@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import type { UnitOfWork } from '@warder/keys'
-import { type ManagedObject, type ObjectRow, type Right, type Roles, toObject, verdictOn } from '@warder/keys'
+import {
+  type ManagedObject,
+  type ObjectRow,
+  type Right,
+  type Roles,
+  toObject,
+  type UnitOfWork,
+  verdictOn,
+} from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import type { Database } from '@warder/storage'
 import type { AttributeState } from '../attributes/attribute-view.ts'

@@ -1,5 +1,11 @@
-import type { AccessServices, ManagedObject, Right, UnitOfWork } from '@warder/keys'
-import { checkValue, requireRule } from '@warder/keys'
+import {
+  type AccessServices,
+  checkValue,
+  type ManagedObject,
+  type Right,
+  requireRule,
+  type UnitOfWork,
+} from '@warder/keys'
 import {
   decodeTtlv,
   Enumeration,

@@ -1,5 +1,4 @@
-import type { StructureNode } from '@warder/kmip-codec'
-import { atLeast, type KmipVersion, Tag } from '@warder/kmip-codec'
+import { atLeast, type KmipVersion, type StructureNode, Tag } from '@warder/kmip-codec'
 import { namedObject } from '../engine/identifiers.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type DecodedPayload, definePayload, field, type Payload } from '../payloads/payload.ts'

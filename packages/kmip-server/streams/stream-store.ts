@@ -1,5 +1,12 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import {
+  type Change,
+  change,
+  type Database,
+  insertInto,
+  query,
+  type Seal,
+  type SealContext,
+} from '@warder/storage'
 
 /** An operation that comes in parts. Times in Unix milliseconds. */
 export interface StreamRow {

@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { maximumStreamBytes } from '@warder/keys'
-import type { OperationName } from '@warder/kmip-codec'
-import { decodeTtlv, encodeTtlv, type StructureNode, structure, Tag } from '@warder/kmip-codec'
+import {
+  decodeTtlv,
+  encodeTtlv,
+  type OperationName,
+  type StructureNode,
+  structure,
+  Tag,
+} from '@warder/kmip-codec'
 import { readParameters } from '../crypto/parameters.ts'
 import type { KmipContext } from '../engine/types.ts'
 import { kmipFailure } from '../failure/failure.ts'

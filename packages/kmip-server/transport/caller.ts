@@ -1,8 +1,14 @@
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import { failure } from '@warder/base'
-import type { Authenticate, IncomingRequest, Principal } from '@warder/server'
-import { type ClientRevocation, getVerifiedPeerCertificate, listPresentedChain } from '@warder/server'
+import {
+  type Authenticate,
+  type ClientRevocation,
+  getVerifiedPeerCertificate,
+  type IncomingRequest,
+  listPresentedChain,
+  type Principal,
+} from '@warder/server'
 
 const nothing = new Uint8Array()
 

@@ -8,8 +8,7 @@ import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import type { AuditEvent } from '@warder/audit'
-import type { Metrics } from '@warder/base'
-import { systemClock } from '@warder/base'
+import { type Metrics, systemClock } from '@warder/base'
 import { strictLog } from '@warder/base/testing'
 import { clientCertificates } from '@warder/identity/testing'
 import {
@@ -25,7 +24,6 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import type { TokenBuckets } from '@warder/server'
 import {
   type ClientRevocation,
   createClientRevocation,
@@ -34,6 +32,7 @@ import {
   newTicketKeys,
   readClientCrls,
   revokeClientCertificates,
+  type TokenBuckets,
   tlsProfile,
 } from '@warder/server'
 import { renegotiate } from '@warder/server/testing'

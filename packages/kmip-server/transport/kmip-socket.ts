@@ -8,10 +8,23 @@ import {
   type TlsOptions,
 } from 'node:tls'
 import type { AuditTrail } from '@warder/audit'
-import type { Logger, Metrics } from '@warder/base'
-import { type Clock, closeServer, KeyedLimiter, type ListenOptions, listenOn, toFailure } from '@warder/base'
-import type { Authenticate, ClientRevocation, TokenBuckets } from '@warder/server'
-import { RequestBatcher, startIdleSweep } from '@warder/server'
+import {
+  type Clock,
+  closeServer,
+  KeyedLimiter,
+  type ListenOptions,
+  type Logger,
+  listenOn,
+  type Metrics,
+  toFailure,
+} from '@warder/base'
+import {
+  type Authenticate,
+  type ClientRevocation,
+  RequestBatcher,
+  startIdleSweep,
+  type TokenBuckets,
+} from '@warder/server'
 import type { KmipEngine } from '../engine/types.ts'
 import { findOwner } from './caller.ts'
 import { type ConnectionEnvironment, KmipConnection } from './connection.ts'

@@ -5,8 +5,7 @@ import Type, { type Static } from 'typebox'
 import { authorityRight, requireAuthority } from './authority-access.ts'
 import { certificateState, formatListed, ListedCertificate, StateMember } from './certificate-shape.ts'
 import { parseDate } from './members.ts'
-import type { PkiServices } from './services.ts'
-import { define } from './services.ts'
+import { define, type PkiServices } from './services.ts'
 
 const access = authorityRight('getattributes')
 const maxListed = 1000

@@ -1,5 +1,4 @@
 import { andThen, failure, type MaybePromise } from '@warder/base'
-import type { Key } from '@warder/keys'
 import {
   type AlgorithmPolicy,
   algorithmFor,
@@ -10,6 +9,7 @@ import {
   jweDecryptDirect,
   jweDecryptOaep,
   jweDecryptReceived,
+  type Key,
   keyNotFound,
   keyRight,
   largeMember,

@@ -1,6 +1,4 @@
-import type { MaybePromise } from '@warder/base'
-import { failure } from '@warder/base'
-import type { Key, ObjectId } from '@warder/keys'
+import { failure, type MaybePromise } from '@warder/base'
 import {
   afterCountingUse,
   algorithmFor,
@@ -10,9 +8,11 @@ import {
   jweEncryptDirect,
   jweEncryptOaep,
   jweEncryptSent,
+  type Key,
   keyNotFound,
   keyRight,
   largeMember,
+  type ObjectId,
   requireKeyUse,
   sealLarge,
   sealNow,

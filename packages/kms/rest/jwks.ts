@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Logger } from '@warder/base'
-import { failure } from '@warder/base'
+import { failure, type Logger } from '@warder/base'
 import {
   type Key,
   type ManagedObject,

@@ -1,5 +1,4 @@
-import type { Key } from '@warder/keys'
-import { type AlgorithmPolicy, algorithmFor, algorithms } from '@warder/keys'
+import { type AlgorithmPolicy, algorithmFor, algorithms, type Key } from '@warder/keys'
 import { abe } from './abe-keys.ts'
 
 /**

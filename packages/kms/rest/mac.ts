@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { andThen, failure } from '@warder/base'
-import type { DescribedKey } from '@warder/keys'
 import {
   afterCountingUse,
   algorithmFor,
+  type DescribedKey,
   decodeBase64Url,
   encodeBase64Url,
   Key,

@@ -1,8 +1,9 @@
 import { createSecretKey } from 'node:crypto'
 import { failure } from '@warder/base'
-import type { BackendKey, DescribedKey } from '@warder/keys'
 import {
   algorithmFor,
+  type BackendKey,
+  type DescribedKey,
   decodeBase64Url,
   type KeyMaterial,
   keyRight,

@@ -1,6 +1,5 @@
 import { type AcmeEnvironment, acmeErrors, createNonces, createProbes, nonceKey } from '@warder/authority'
-import type { Clock } from '@warder/base'
-import { failure } from '@warder/base'
+import { type Clock, failure } from '@warder/base'
 import type { ServiceEnvironment } from '@warder/runtime'
 import type { Database } from '@warder/storage'
 import type { KmsConfig } from './settings.ts'

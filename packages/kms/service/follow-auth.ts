@@ -1,6 +1,12 @@
 import { createOwnEvent } from '@warder/audit'
-import type { CredentialSet, EndedName, Follower } from '@warder/identity'
-import { readSharedMemory, shareEnded, shareNothing } from '@warder/identity'
+import {
+  type CredentialSet,
+  type EndedName,
+  type Follower,
+  readSharedMemory,
+  shareEnded,
+  shareNothing,
+} from '@warder/identity'
 import type { ServiceEnvironment } from '@warder/runtime'
 import { approvalSettings, type KmsConfig } from './settings.ts'
 

@@ -1,9 +1,9 @@
 import { type AcmeEnvironment, acmeOperations } from '@warder/authority'
 import { type Clock, failure, version } from '@warder/base'
-import type { ExternalEnvironment } from '@warder/external-stores'
 import {
   describeExternalOperations,
   type ExternalConfig,
+  type ExternalEnvironment,
   externalOperations,
   externalSecuritySchemes,
 } from '@warder/external-stores'
@@ -14,8 +14,7 @@ import {
   identitySchemes,
   listSchemes,
 } from '@warder/identity'
-import type { KmipEngine } from '@warder/kmip-server'
-import { kmipRoutes } from '@warder/kmip-server'
+import { type KmipEngine, kmipRoutes } from '@warder/kmip-server'
 import { readableDatabase } from '@warder/runtime'
 import {
   documentationOperations,

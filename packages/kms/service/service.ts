@@ -1,7 +1,6 @@
 import { getFips } from 'node:crypto'
 import { dueIssuers, renewablePage, sweepAcme } from '@warder/authority'
-import type { Logger } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Logger, StartupError } from '@warder/base'
 import { externalPartners, refuseHalfStores } from '@warder/external-stores'
 import { refuseHalfMethods, sweepEndedSessions, warnOfMethods } from '@warder/identity'
 import {

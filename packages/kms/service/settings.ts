@@ -1,10 +1,10 @@
 import { externalSettings } from '@warder/external-stores'
 import type { IdentityConfig } from '@warder/identity'
-import type { OfficerSettings } from '@warder/keys'
 import {
   type ApprovalSettings,
   approvable,
   defaultCredentialWaitSeconds,
+  type OfficerSettings,
   principalNamed,
   personalMethods as voteMethods,
 } from '@warder/keys'

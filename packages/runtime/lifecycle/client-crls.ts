@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock, Logger } from '@warder/base'
-import { inHome, StartupError } from '@warder/base'
+import { type Clock, inHome, type Logger, StartupError } from '@warder/base'
 import { type ReadClientCrls, type RevokedCertificates, readClientCrls, underCrls } from '@warder/server'
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial, TlsMaterials } from './messages.ts'

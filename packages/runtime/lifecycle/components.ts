@@ -1,8 +1,9 @@
 import { preparedCommitMigrations } from '@warder/audit'
-import type { Database, Migration } from '@warder/storage'
 import {
   commitCountMigrations,
+  type Database,
   leaseMigrations,
+  type Migration,
   type MigrationPlan,
   planMigration,
   requireUsable,

@@ -1,10 +1,10 @@
 import { StartupError } from '@warder/base'
-import type { Database } from '@warder/storage'
 import {
   beginRestore,
   type CopiedRow,
   type CopiedTable,
   createInsertion,
+  type Database,
   type DatabaseSnapshot,
   deleteAllRows,
   dropRestoreMarker,

@@ -1,8 +1,8 @@
 import { isAbsolute, join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import { inHome, StartupError } from '@warder/base'
-import type { Database } from '@warder/storage'
 import {
+  type Database,
   isPostgresUrl,
   migrate,
   openPostgres,

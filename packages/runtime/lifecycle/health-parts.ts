@@ -1,8 +1,7 @@
 import type { AuditTrail } from '@warder/audit'
 import type { Clock } from '@warder/base'
 import { databaseDown, type HealthPart } from '@warder/server'
-import type { Database } from '@warder/storage'
-import { writeProbe } from '@warder/storage'
+import { type Database, writeProbe } from '@warder/storage'
 
 /** Checks that a database answers reads: for databases without tables of the runtime. */
 export function readableDatabase(db: Database): HealthPart {

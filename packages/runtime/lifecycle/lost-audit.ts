@@ -11,8 +11,7 @@ import {
   tailAudit,
 } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import type { Database, Seal } from '@warder/storage'
-import { findRestored } from '@warder/storage'
+import { type Database, findRestored, type Seal } from '@warder/storage'
 import { connect, type DatabaseLocation, toDatabaseLocation } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
 

@@ -1,11 +1,11 @@
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Logger } from '@warder/base'
 import {
   type Clock,
   canSharePort,
   claimPort,
   formatBaseUrl,
+  type Logger,
   runtimeCounters,
   startCounters,
   systemClock,

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { inHome, StartupError } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { isEmptyDatabase, loadRootKeys, openSealToRead } from '@warder/storage'
+import { isEmptyDatabase, loadRootKeys, openSealToRead, type Seal } from '@warder/storage'
 import { connect, toDatabaseLocation } from './database.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
 

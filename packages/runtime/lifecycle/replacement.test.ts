@@ -5,13 +5,11 @@ import { get } from 'node:https'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
-import type { IssuedCertificate } from '@warder/server/testing'
-import { issue, newFolder, writeFiles } from '@warder/server/testing'
+import { type IssuedCertificate, issue, newFolder, writeFiles } from '@warder/server/testing'
 import { foundationSettings } from '../config/foundation-settings.ts'
 import { createGate, gateMemory } from './fixtures/gated-service.ts'
 import type { ServiceLaunch } from './launch.ts'
-import type { RunningService } from './primary.ts'
-import { runService } from './primary.ts'
+import { type RunningService, runService } from './primary.ts'
 
 const home = newFolder()
 const memory = gateMemory()

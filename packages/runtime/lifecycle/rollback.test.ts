@@ -6,15 +6,13 @@ import { after, test } from 'node:test'
 import { createOwnEvent, openAuditLog } from '@warder/audit'
 import type { AuditLogOptions } from '@warder/audit/testing'
 import { StartupError, systemClock } from '@warder/base'
-import type { Database } from '@warder/storage'
-import { change, openPostgres, openSqlite, query } from '@warder/storage'
+import { change, type Database, openPostgres, openSqlite, query } from '@warder/storage'
 import { startTestPostgres } from '@warder/storage/testing'
 import { foundationSettings } from '../config/foundation-settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { gateMemory } from './fixtures/gated-service.ts'
 import type { ServiceLaunch } from './launch.ts'
-import type { RunningService } from './primary.ts'
-import { runService } from './primary.ts'
+import { type RunningService, runService } from './primary.ts'
 
 // A database that was missing, or older than its audit log, started without a word.
 

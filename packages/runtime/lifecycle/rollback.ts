@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type AuditLog, createOwnEvent, type KnownCommits } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import type { Database } from '@warder/storage'
-import { isEmptyDatabase, raiseCommitCount, readCommitCount } from '@warder/storage'
+import { type Database, isEmptyDatabase, raiseCommitCount, readCommitCount } from '@warder/storage'
 import type { DatabaseLocation } from './database.ts'
 
 /** The difference between a database and the one that the audit log knows. */

@@ -1,5 +1,4 @@
-import type { Logger } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Logger, StartupError } from '@warder/base'
 import type { Database } from '@warder/storage'
 import { type Components, planMigrations } from './components.ts'
 

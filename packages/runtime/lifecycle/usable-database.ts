@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type KnownCommits, openLogKeys, readKnownCommits } from '@warder/audit'
 import { inHome, StartupError } from '@warder/base'
-import type { Database } from '@warder/storage'
 import {
   createWrongRootKeyError,
+  type Database,
   isEmptyDatabase,
   isRestoreUnderWay,
   isUnsealed,

@@ -1,7 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Logger } from '@warder/base'
-import { describeWriteError, inHome, StartupError, systemClock } from '@warder/base'
+import { describeWriteError, inHome, type Logger, StartupError, systemClock } from '@warder/base'
 import { createOutbound } from '@warder/outbound'
 import {
   checkSuites,

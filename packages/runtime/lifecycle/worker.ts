@@ -1,7 +1,6 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import type { Logger } from '@warder/base'
-import { Pulse, watchBeats } from '@warder/base'
+import { type Logger, Pulse, watchBeats } from '@warder/base'
 import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
 
 /** A worker thread as the primary sees it. */

@@ -1,5 +1,4 @@
-import type { Logger } from '@warder/base'
-import { Output, standardSink } from '@warder/base'
+import { type Logger, Output, standardSink } from '@warder/base'
 import { pino } from 'pino'
 import { redact } from './redact.ts'
 

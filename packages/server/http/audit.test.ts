@@ -2,8 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPreparedCommits, preparedCommitMigrations } from '@warder/audit'
 import { failure } from '@warder/base'
-import type { Commit } from '@warder/storage'
-import { change, leaseMigrations, migrate, OutcomeUnknown, openSqlite, query } from '@warder/storage'
+import {
+  type Commit,
+  change,
+  leaseMigrations,
+  migrate,
+  OutcomeUnknown,
+  openSqlite,
+  query,
+} from '@warder/storage'
 import { defineOperation } from '../operations/define.ts'
 import { get, post } from '../operations/route.ts'
 import { live, testAudit } from './fixtures/live.ts'

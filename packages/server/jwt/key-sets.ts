@@ -1,6 +1,5 @@
 import { closeSync, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
-import type { Clock, Logger } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Clock, type Logger, StartupError } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
 import { readKeySet } from './jwk.ts'
 import { parseStrictObject } from './strict-json.ts'

@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Clock } from '@warder/base'
-import { BoundedMap } from '@warder/base'
+import { BoundedMap, type Clock } from '@warder/base'
 
 /**
  * Caches the results of verified tokens by their SHA-256 until they expire, so that a repeated token costs one hash and one

@@ -11,8 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Clock, StartupError } from '@warder/base'
 
 /** How the names of all local authorities begin. */
 export const authorityName = 'Warder local authority of '

@@ -1,7 +1,6 @@
 import { closeSync, fstatSync, linkSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Clock, StartupError } from '@warder/base'
 
 /** Longer than issuing takes: a lock of this age was left by a killed process. */
 const staleMs = 30_000

@@ -2,8 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Clock } from '@warder/base'
-import { describeWriteError, StartupError } from '@warder/base'
+import { type Clock, describeWriteError, StartupError } from '@warder/base'
 import {
   authorityName,
   isFresh,

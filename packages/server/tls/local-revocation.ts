@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Clock, StartupError } from '@warder/base'
 import {
   type CrlEntry,
   issueCrl,

@@ -1,6 +1,5 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import type { Clock } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Clock, StartupError } from '@warder/base'
 import { UniqueViolation } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
 import { makeCheckValue, noId, opensCheckValue } from './check-value.ts'

@@ -1,5 +1,4 @@
-import type { Clock, MaybePromise } from '@warder/base'
-import { andThen, BoundedMap } from '@warder/base'
+import { andThen, BoundedMap, type Clock, type MaybePromise } from '@warder/base'
 import type { Database, Query, RowCache } from './types.ts'
 
 export interface RowCacheOptions<V> {

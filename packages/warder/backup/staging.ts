@@ -9,8 +9,7 @@ import {
 } from 'node:fs'
 import { dirname, isAbsolute, join, normalize } from 'node:path'
 import type { ServiceName } from '../installation/endpoints.ts'
-import type { BackupLine } from './lines.ts'
-import { BackupRefused } from './lines.ts'
+import { type BackupLine, BackupRefused } from './lines.ts'
 
 // The staging folder of a restore.
 

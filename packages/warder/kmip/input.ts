@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
-import type { KmipVersion } from '@warder/kmip-codec'
 import {
   decodeNode,
   decodeRequest,
   type Encoding,
   KmipDecodeError,
+  type KmipVersion,
   Tag,
   type TtlvNode,
   writeRequest,

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { TtlvNode } from '@warder/kmip-codec'
-import { type Encoding, encodeNode } from '@warder/kmip-codec'
+import { type Encoding, encodeNode, type TtlvNode } from '@warder/kmip-codec'
 import { explain } from './explain.ts'
 
 /** Output format of a message. */

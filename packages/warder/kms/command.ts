@@ -1,5 +1,4 @@
-import type { Command } from '../cli/command.ts'
-import { exitCodesHelp } from '../cli/command.ts'
+import { type Command, exitCodesHelp } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readNames } from '../cli/options.ts'
 import { openUserTerminal, type UserTerminal } from '../cli/user-terminal.ts'

@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
-import type { Logger } from '@warder/base'
-import { StartupError } from '@warder/base'
+import { type Logger, StartupError } from '@warder/base'
 import type { Credentials } from '@warder/client'
 import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/https-client.ts'

@@ -1,5 +1,4 @@
-import type { Logger } from '@warder/base'
-import { BoundedMap, type Clock } from '@warder/base'
+import { BoundedMap, type Clock, type Logger } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
 import {
   createRemoteKeySet,

@@ -11,8 +11,7 @@ import {
 } from '../../realms/realm-store.ts'
 import { issuerSessionsEnd } from '../../sessions/session-end-store.ts'
 import { checkNewUsername, isNewUsername } from '../../texts/username.ts'
-import type { JwtServices } from './operations.ts'
-import { subjectOperations } from './operations.ts'
+import { type JwtServices, subjectOperations } from './operations.ts'
 import { jwtSettings, listIssuers } from './settings.ts'
 import { findSubject, issuerSubjectsRemoval, subjectClaim } from './subject-store.ts'
 

@@ -15,8 +15,7 @@ import { countEndedSessions, passwordSessionsEnd } from '../../sessions/session-
 import { credentialUpdate } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'
-import type { PasswordServices } from './prove.ts'
-import { provePassword } from './prove.ts'
+import { type PasswordServices, provePassword } from './prove.ts'
 import { checkStrength } from './strength.ts'
 
 const define = defineOperation<PasswordServices>()

@@ -2,8 +2,7 @@ import type { LoginMethod } from '../../login/method.ts'
 import { credentialUnchanged, findCredential } from './credential-store.ts'
 import { credentialOperations } from './operations.ts'
 import { passwordChangeOperation } from './password-change.ts'
-import type { PasswordServices } from './prove.ts'
-import { passwordProof, passwordSettings } from './prove.ts'
+import { type PasswordServices, passwordProof, passwordSettings } from './prove.ts'
 
 /** Login with a username and a password that the realm stores. */
 export const password: LoginMethod<PasswordServices> = {

@@ -1,6 +1,5 @@
 import { failure } from '@warder/base'
-import type { OperationContext } from '@warder/server'
-import { bucketKey } from '@warder/server'
+import { bucketKey, type OperationContext } from '@warder/server'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/storage'
 import { countLogin, countSamlResponse, countSessions } from '../../counting/counting.ts'
 import { takeLogin } from '../../login/throttle-login.ts'

@@ -1,5 +1,4 @@
-import type { Seal } from '@warder/storage'
-import { type Change, change, type Database, query } from '@warder/storage'
+import { type Change, change, type Database, query, type Seal } from '@warder/storage'
 import type { TotpAlgorithm } from './settings.ts'
 
 /** The enrollment of one user. The secret is decrypted for one check and then wiped. */

@@ -1,6 +1,5 @@
 import { createProblem, type Problem } from '../protocol/problem.ts'
-import type { Proof, Ways } from './proof.ts'
-import { sha256 } from './proof.ts'
+import { type Proof, sha256, type Ways } from './proof.ts'
 
 /** RFC 8555 §8.4: a TXT record holds the digest of the key authorization. */
 export async function checkDns(

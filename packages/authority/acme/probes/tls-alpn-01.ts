@@ -10,8 +10,7 @@ import {
   readCertificateExtensions,
 } from '@warder/pki'
 import { createProblem, type Problem } from '../protocol/problem.ts'
-import type { Proof, Ways } from './proof.ts'
-import { sha256 } from './proof.ts'
+import { type Proof, sha256, type Ways } from './proof.ts'
 
 /** id-pe-acmeIdentifier (RFC 8737 §3). */
 const acmeIdentifier = '1.3.6.1.5.5.7.1.31'

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, query, UniqueViolation } from '@warder/storage'
+import {
+  type Change,
+  change,
+  type Database,
+  query,
+  type Seal,
+  type SealContext,
+  UniqueViolation,
+} from '@warder/storage'
 
 const insert = query<[nonce: string, until: number], unknown>(
   'INSERT INTO acme_used_nonce (nonce, until_ms) VALUES (?, ?)',

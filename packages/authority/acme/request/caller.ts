@@ -1,7 +1,11 @@
 import { failure } from '@warder/base'
 import { endedPrefix } from '@warder/keys'
-import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/server'
-import { parseStrictObject } from '@warder/server'
+import {
+  type AuthenticationContext,
+  type IncomingRequest,
+  type Principal,
+  parseStrictObject,
+} from '@warder/server'
 import {
   headerText,
   type Jws,

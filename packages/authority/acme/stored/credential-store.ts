@@ -1,5 +1,12 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import {
+  type Change,
+  change,
+  type Database,
+  insertInto,
+  query,
+  type Seal,
+  type SealContext,
+} from '@warder/storage'
 
 /** A key with which one account is bound to a user (RFC 8555 §7.3.4). */
 export interface Credential {

@@ -1,5 +1,4 @@
-import type { Seal, SealContext } from '@warder/storage'
-import { type Change, change, type Database, query } from '@warder/storage'
+import { type Change, change, type Database, query, type Seal, type SealContext } from '@warder/storage'
 import { storePrefix, type XksStore } from './store-names.ts'
 
 /** Members of an access key that every manager of external key stores may read. */

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, Secret } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { createRowCache, type Database } from '@warder/storage'
+import { createRowCache, type Database, type Seal } from '@warder/storage'
 import { accessKeyTopic, accessKeyVersion, readAccessKey } from './access-key-store.ts'
 
 /** A credential of AWS KMS (XKS Proxy API, appendix A): its secret, region and path. */

@@ -1,5 +1,4 @@
-import type { StructureNode } from '@warder/kmip-codec'
-import { decodeJson, encodeJson } from '@warder/kmip-codec'
+import { decodeJson, encodeJson, type StructureNode } from '@warder/kmip-codec'
 import { type Change, change, type Database, query } from '@warder/storage'
 import { refusal } from '../refusal.ts'
 import { type CreationRules, noRules } from './creation-rules.ts'

@@ -17,8 +17,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import type { KmsConfig } from '@warder/kms/testing'
-import { type Started, startKms } from '@warder/kms/testing'
+import { type KmsConfig, type Started, startKms } from '@warder/kms/testing'
 import {
   AbeClient,
   aad,

@@ -1,5 +1,13 @@
-import type { AttributeSource, NewObjectRequest } from '@warder/keys'
-import { type AbeForm, abeAlgorithm, abeBits, algorithmNode, type ObjectId, unrestricted } from '@warder/keys'
+import {
+  type AbeForm,
+  type AttributeSource,
+  abeAlgorithm,
+  abeBits,
+  algorithmNode,
+  type NewObjectRequest,
+  type ObjectId,
+  unrestricted,
+} from '@warder/keys'
 import { integer, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { ordinaryAttributes } from '../../attributes/abe-request.ts'
 import { readFormat } from '../../attributes/wanted-key.ts'

@@ -1,6 +1,5 @@
 import type { CertificateToKeep } from '@warder/authority'
-import type { NewObject } from '@warder/keys'
-import { linkNode } from '@warder/keys'
+import { linkNode, type NewObject } from '@warder/keys'
 import {
   byteString,
   dateTime,

@@ -1,7 +1,13 @@
 import { readVendorName } from '@warder/keys'
 import { Enumeration, findAttribute, findMember, findMembers, Tag, type TtlvNode } from '@warder/kmip-codec'
-import type { NamePart } from '@warder/pki'
-import { derMembers, type Extension, nameFromParts, opensslExtensions, subjectAltName } from '@warder/pki'
+import {
+  derMembers,
+  type Extension,
+  type NamePart,
+  nameFromParts,
+  opensslExtensions,
+  subjectAltName,
+} from '@warder/pki'
 import { kmipFailure } from '../../failure/failure.ts'
 
 /** The requested certificate, from the attributes of Certify and ReCertify. */

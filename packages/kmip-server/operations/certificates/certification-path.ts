@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { findBySerial, issuerId, possibleIssuers } from '@warder/authority'
 import { type ManagedObject, stateAt } from '@warder/keys'
-import type { Crl } from '@warder/pki'
 import {
+  type Crl,
   maxChainLength,
   type ParsedCertificate,
   type PathResult,

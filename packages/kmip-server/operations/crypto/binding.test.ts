@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { after, test } from 'node:test'
 import { algorithms } from '@warder/keys'
-import type { ResponseItem } from '@warder/kmip-codec'
 import {
   boolean,
   byteString,
@@ -10,6 +9,7 @@ import {
   enumeration,
   integer,
   longInteger,
+  type ResponseItem,
   structure,
   Tag,
   type TtlvNode,

@@ -1,17 +1,17 @@
 import { X509Certificate } from 'node:crypto'
-import type { ManagedObject, Right } from '@warder/keys'
 import {
   type BackendKey,
   type CipherPlan,
   type CryptographicParameters,
   type EncryptionChoice,
+  type ManagedObject,
   noParameters,
+  type Right,
   readStoredWithTag,
   softwareKey,
   whyEncryptionDecrypts,
 } from '@warder/keys'
-import type { StructureNode } from '@warder/kmip-codec'
-import { Tag } from '@warder/kmip-codec'
+import { type StructureNode, Tag } from '@warder/kmip-codec'
 import type { AlgorithmName } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import type { KmipContext } from '../../engine/types.ts'

@@ -1,5 +1,13 @@
-import type { BackendKey, Usage } from '@warder/keys'
-import { joseMac, type MacPlan, planMac, requireUse, sameTag, takeUse } from '@warder/keys'
+import {
+  type BackendKey,
+  joseMac,
+  type MacPlan,
+  planMac,
+  requireUse,
+  sameTag,
+  takeUse,
+  type Usage,
+} from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { keyUse } from '../../engine/access.ts'
 import { namedObject } from '../../engine/identifiers.ts'

@@ -1,6 +1,6 @@
 import { Failure } from '@warder/base'
-import type { BackendKey } from '@warder/keys'
 import {
+  type BackendKey,
   type Key,
   type KeyReader,
   modulusBits,

@@ -1,5 +1,5 @@
-import type { BackendKey } from '@warder/keys'
 import {
+  type BackendKey,
   type CipherPlan,
   type Encrypted,
   encapsulateFor,

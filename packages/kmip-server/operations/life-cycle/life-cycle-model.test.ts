@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { OperationName } from '@warder/kmip-codec'
 import {
   byteString,
   dateTime,
   Enumeration,
   enumeration,
+  type OperationName,
   requireType,
   structure,
   Tag,

@@ -5,8 +5,7 @@ import {
   pairPlan,
   requireReplaceable,
 } from '@warder/keys'
-import type { TtlvNode } from '@warder/kmip-codec'
-import { Tag } from '@warder/kmip-codec'
+import { Tag, type TtlvNode } from '@warder/kmip-codec'
 import { pairStorageMasks, requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { objectRight } from '../../engine/access.ts'
 import { defineOperation } from '../../engine/operation.ts'

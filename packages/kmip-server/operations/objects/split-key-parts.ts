@@ -1,5 +1,10 @@
-import type { AlgorithmName, KeyPart, ManagedObject, SplitKeyMethod } from '@warder/keys'
-import { readStoredWithTag } from '@warder/keys'
+import {
+  type AlgorithmName,
+  type KeyPart,
+  type ManagedObject,
+  readStoredWithTag,
+  type SplitKeyMethod,
+} from '@warder/keys'
 import {
   boolean,
   byteString,

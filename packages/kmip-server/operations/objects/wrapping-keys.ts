@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto'
 import { Failure } from '@warder/base'
-import type { Right } from '@warder/keys'
 import {
   type AlgorithmPolicy,
   type BackendKey,
@@ -15,6 +14,7 @@ import {
   planSignature,
   processingVersion,
   protectingVersion,
+  type Right,
   readStoredWithTag,
   requireUse,
   sameTag,
@@ -24,8 +24,7 @@ import {
   verifyOffLoop,
   whyDecryptionEncrypts,
 } from '@warder/keys'
-import type { StructureNode } from '@warder/kmip-codec'
-import { Tag } from '@warder/kmip-codec'
+import { type StructureNode, Tag } from '@warder/kmip-codec'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import type { KmipContext } from '../../engine/types.ts'

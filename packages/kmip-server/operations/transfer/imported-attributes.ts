@@ -1,11 +1,12 @@
-import type { NewObject, State } from '@warder/keys'
 import {
   attributeMembers,
   attributeRule,
   checkValue,
+  type NewObject,
   readStoredAttributes,
   requireRoomFor,
   requireRule,
+  type State,
 } from '@warder/keys'
 import { dateTime, findMember, Tag, type TtlvNode, valueName } from '@warder/kmip-codec'
 import { kmipFailure } from '../../failure/failure.ts'

@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import type { Clock } from '@warder/base'
-import { BoundedMap } from '@warder/base'
+import { BoundedMap, type Clock } from '@warder/base'
 import { normalAddress } from '../../net/client-address.ts'
 
 export interface RateDecision {

@@ -1,5 +1,4 @@
-import type { Seal } from '@warder/storage'
-import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import { type Change, change, type Database, insertInto, query, type Seal } from '@warder/storage'
 
 /** A stored key of the service provider. Times are Unix seconds. */
 export interface KeptSpKey {

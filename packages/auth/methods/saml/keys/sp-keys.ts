@@ -1,7 +1,6 @@
 import { createPrivateKey } from 'node:crypto'
 import { BoundedMap } from '@warder/base'
-import type { Seal } from '@warder/storage'
-import { type Database, UniqueViolation } from '@warder/storage'
+import { type Database, type Seal, UniqueViolation } from '@warder/storage'
 import type { SpKey } from './configured-keys.ts'
 import { newSpKey } from './new-key.ts'
 import { type KeptSpKey, listSpKeys, openSpKey, spKeyInsertion } from './sp-key-store.ts'
