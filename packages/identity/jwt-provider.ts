@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { type Clock, type Logger, StartupError } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
-import { keySetProblem, type Outbound, readProviderText, spiffe } from '@warder/outbound'
+import type { Outbound } from '@warder/outbound'
+import { keySetProblem, readProviderText, spiffe } from '@warder/runtime/settings'
 import {
   bearerToken,
   createRemoteKeySet,

@@ -1,6 +1,7 @@
 import { type Clock, Failure, failure, type Secret } from '@warder/base'
 import { unauthorized } from '@warder/keys'
-import { httpsProblem, type Outbound, type OutboundResponse } from '@warder/outbound'
+import type { Outbound, OutboundResponse } from '@warder/outbound'
+import { httpsProblem } from '@warder/runtime/settings'
 import { peerSecretHeader } from '@warder/server'
 import { sessionIn, textClaim } from './session-answer.ts'
 import { isRealmId } from './user-name.ts'
@@ -45,7 +46,7 @@ export class SamlAtAuth {
   }
 
   /** Address at which a login of a realm begins, as far as this service knows it without asking. */
-  usualLoginUrl(realm: string): string {
+  defaultLoginUrl(realm: string): string {
     return `${this.#base}/saml/${realm}/login`
   }
 

@@ -82,7 +82,7 @@ export function samlLogin(options: SamlLoginOptions): SamlLogin {
     const notHere = failure('not_found', 'Users of this realm cannot log in here with an identity provider.')
     if (!isRealmId(realm) || (only !== undefined && realm !== only)) throw notHere
     const told = await offers()
-    if (told === undefined) return auth.usualLoginUrl(realm)
+    if (told === undefined) return auth.defaultLoginUrl(realm)
     const offer = told.find(({ realm_id }) => realm_id === realm)
     if (offer === undefined) throw notHere
     return offer.login_url

@@ -214,9 +214,9 @@ export {
 } from './attributes/key-material.ts'
 export {
   type AlgorithmName,
-  byteKeysOf,
   type CurveName,
   curveByName,
+  findByteKeyFamily,
   findKeyColumns,
   kmipKeyKind,
   toKmipAlgorithm,
@@ -458,9 +458,9 @@ export { findLinkedHalf, hasVersions, linkReplacement, requireReplaceable } from
 export { dueRotations, listMisdatedRotations } from './objects/rotation-due-store.ts'
 export {
   afterFailure,
+  computeRotationPlan,
   isNoticeDue,
   lookAfter,
-  planOf,
   type RotationPlan,
   waitsForRetry,
 } from './objects/rotation-plan.ts'

@@ -3,6 +3,13 @@ export type { ForeignSettings } from './config/foreign-settings.ts'
 export { foundationSettings, type ServiceDefaults } from './config/foundation-settings.ts'
 export { type LoadedConfig, loadConfig, readSettingsFile, toEnvName } from './config/load.ts'
 export {
+  httpsProblem,
+  keySetProblem,
+  providersProblem,
+  readProviderText,
+  spiffe,
+} from './config/provider-addresses.ts'
+export {
   boolean,
   choice,
   integer,

@@ -32,7 +32,7 @@ export async function signCrl(
     nextUpdate: thisUpdate + revocation.crlValidityMs,
   }
   const der = await makeCrl(
-    pagesOf(db, issuer.id, Math.min(last?.thisUpdate ?? 0, thisUpdate)),
+    readPages(db, issuer.id, Math.min(last?.thisUpdate ?? 0, thisUpdate)),
     dates,
     signer,
   )
@@ -44,7 +44,7 @@ export async function signCrl(
   ])
 }
 
-async function* pagesOf(db: Database, issuer: string, last: number): AsyncGenerator<CrlPage, void> {
+async function* readPages(db: Database, issuer: string, last: number): AsyncGenerator<CrlPage, void> {
   let after: string | undefined = ''
   while (after !== undefined) {
     const page: Awaited<ReturnType<typeof readRevokedPage>> = await readRevokedPage(db, issuer, {

@@ -38,7 +38,7 @@ export async function stageRenewal(
       'InvalidField',
       'The service does not have the issuer of the certificate: set a certificate link.',
     )
-  const isSameIssuer = await isIssuerOf(requester, order)
+  const isSameIssuer = await isIssuer(requester, order)
   if (!isSameIssuer) await requireMayChangeIssuer(requester, object)
   const isCopied = isSameIssuer && issuer.authority?.settings.profiles === undefined
   const kept = isSameSubject
@@ -98,7 +98,7 @@ async function requireNotRevoked(
 }
 
 /** Whether the certificate is one of this issuer: by the register, else by its name and signature. */
-async function isIssuerOf(
+async function isIssuer(
   { services }: CertificateRequester,
   { object, material, issuer }: { object: ManagedObject; material: Uint8Array; issuer: ChosenIssuer },
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
-import { httpsProblem } from '@warder/outbound'
 import {
   boolean,
+  httpsProblem,
   integer,
   list,
   optionalInteger,

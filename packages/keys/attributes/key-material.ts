@@ -30,7 +30,13 @@ import {
 } from '@warder/pki'
 import type { StoredValue } from './attribute-table.ts'
 import { digestAttribute } from './certificate-attributes.ts'
-import { type AlgorithmName, byteKeysOf, type CurveName, curveByName, curveOfFamily } from './key-names.ts'
+import {
+  type AlgorithmName,
+  type CurveName,
+  curveByName,
+  curveOfFamily,
+  findByteKeyFamily,
+} from './key-names.ts'
 import { toStoredValue } from './object-attributes.ts'
 
 /** 1.x has EC forms by use (TransparentECDSAPrivateKey …) beside those of 2.x; all of them are read and written. */
@@ -102,7 +108,7 @@ export function writeKeyMaterial(
   const isPrivate = type === 'PrivateKey'
   const bytes = (value: Uint8Array) => byteString(Tag.KeyMaterial, value)
   const curve = ellipticCurve(shape)
-  const family = byteKeysOf(shape.algorithm, shape.curve)
+  const family = findByteKeyFamily(shape.algorithm, shape.curve)
   switch (format) {
     case 'PKCS_1':
       if (shape.algorithm !== 'RSA') break
@@ -144,7 +150,7 @@ function writeTransparent(
     const algorithm = format.startsWith('TransparentDSA') ? 'DSA' : 'DH'
     return shape.algorithm === algorithm ? writeFiniteField(type, canonical) : undefined
   }
-  const family = byteKeysOf(shape.algorithm, shape.curve)
+  const family = findByteKeyFamily(shape.algorithm, shape.curve)
   // Ed25519 and Ed448 name their curve by the algorithm alone.
   const name = shape.curve ?? (family === undefined ? undefined : curveOfFamily(family))
   if (name === undefined) return undefined

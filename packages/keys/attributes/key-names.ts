@@ -94,7 +94,7 @@ function toKmipNames(name: ByteKeyAlgorithm): {
 const families = byteKeyFamilies.map((family) => ({ ...toKmipNames(family.algorithm), family }))
 
 /** The family of an algorithm, or of the curve if the algorithm does not determine it (EC, ECDH …). */
-export function byteKeysOf(
+export function findByteKeyFamily(
   algorithm: AlgorithmName | undefined,
   curve: CurveName | undefined,
 ): ByteKeyFamily | undefined {

@@ -82,7 +82,7 @@ const curveOfLength: ReadonlyMap<number, CurveName> = new Map<number, CurveName>
 ])
 
 /** Min bits of curves for new keys (SP 800-57 part 1, table 2). */
-const leastCurve = 224
+const minCurveBits = 224
 
 function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWish): PairPlan {
   const name = wanted ?? (bits === undefined ? 'P_256' : curveOfLength.get(bits))
@@ -96,7 +96,7 @@ function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWis
     return { algorithm, bits: length, curve: name, make: () => generate(type) }
   }
   const curve = curveByName(name)
-  if (curve === undefined || curve.bits < leastCurve || (fips && !curve.fips))
+  if (curve === undefined || curve.bits < minCurveBits || (fips && !curve.fips))
     throw refusal('InvalidField', `Keys on ${name} are not supported.`)
   requireLength(bits, curve.bits)
   const make = (): Promise<NewPair> => generate('ec', { namedCurve: curve.name })

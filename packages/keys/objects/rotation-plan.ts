@@ -31,7 +31,7 @@ export interface Planned {
  * The plan of a key, based on its previous plan. The interval of a policy counts from the creation of the newest
  * version. If that is in the future, because a clock was fast, it counts from the first check, which the plan stores.
  */
-export function planOf(
+export function computeRotationPlan(
   { key, newest, schedule }: Planned,
   before: RotationPlan | undefined,
   now: number,

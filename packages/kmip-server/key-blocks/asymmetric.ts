@@ -1,9 +1,9 @@
 import {
-  byteKeysOf,
   type CurveName,
   curveByName,
   domainMembers,
   ellipticCurve,
+  findByteKeyFamily,
   type HalfType,
   isEcKey,
   type KeyFormat,
@@ -129,7 +129,7 @@ function transparentHalf(
   if (format.startsWith('TransparentDH')) return finiteFieldFromTransparent(type, 'DH', material, policy)
   const name = optionalName(material, Tag.RecommendedCurve, 'RecommendedCurve')
   const bytes = isPrivate ? readScalar(material) : readPoint(material)
-  const family = name === undefined ? undefined : byteKeysOf(undefined, name)
+  const family = name === undefined ? undefined : findByteKeyFamily(undefined, name)
   if (family !== undefined) {
     // A number has lost its leading zero bytes, which belong to these keys.
     const whole = Buffer.alloc(Math.max(bytes.length, family.publicBytes))
@@ -141,7 +141,7 @@ function transparentHalf(
 }
 
 function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: KeyPolicy): ReadKey {
-  const family = byteKeysOf(hints.algorithm, hints.curve)
+  const family = findByteKeyFamily(hints.algorithm, hints.curve)
   if (family !== undefined)
     return type === 'PrivateKey'
       ? bytePrivateFromRaw(bytes, family, policy)

@@ -7,7 +7,7 @@ export interface ReadBudget {
   used: number
 }
 
-const smallestBuffer = 1024
+const minBufferBytes = 1024
 const nothing = Buffer.alloc(0)
 
 /**
@@ -92,8 +92,8 @@ export class MessageReader {
 
   #grow(size: number): void {
     const capacity = Math.min(
-      Math.max(size * 2, smallestBuffer),
-      Math.max(size, this.#maximum + smallestBuffer),
+      Math.max(size * 2, minBufferBytes),
+      Math.max(size, this.#maximum + minBufferBytes),
     )
     const grown = Buffer.allocUnsafeSlow(this.#hold(capacity))
     this.#buffer.copy(grown, 0, this.#start, this.#end)

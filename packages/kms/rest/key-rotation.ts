@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
 import {
+  computeRotationPlan,
   findReservedInvocations,
   findRotationPlan,
   getChainId,
@@ -12,7 +13,6 @@ import {
   minInterval,
   type ObjectChange,
   type ObjectId,
-  planOf,
   requireAllowed,
   requirePrincipal,
   resolveSchedule,
@@ -99,7 +99,11 @@ async function reply(
     rotates ? await objects.tags(key) : [],
   )
   const schedule = resolveSchedule(key, { every, afterMessages })
-  const { at } = planOf({ key, newest, schedule }, await findRotationPlan(db, key.id), clock.now())
+  const { at } = computeRotationPlan(
+    { key, newest, schedule },
+    await findRotationPlan(db, key.id),
+    clock.now(),
+  )
   const messages = newest.algorithm === 'AES' ? await findReservedInvocations(db, newest.id) : undefined
   return {
     kid: key.id,

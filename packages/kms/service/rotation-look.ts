@@ -1,4 +1,5 @@
 import {
+  computeRotationPlan,
   findObjectsByIds,
   isNoticeDue,
   keysToLookAt,
@@ -8,7 +9,6 @@ import {
   type ManagedObject,
   noticeFrom,
   planChange,
-  planOf,
   type RotationPlan,
   type RotationPolicy,
   resolveSchedule,
@@ -101,7 +101,7 @@ async function planRotations(
       ? policy.of(key.algorithm, tags.get(key.id) ?? [])
       : { every: undefined, afterMessages: undefined }
     const schedule = resolveSchedule(key, byPolicy)
-    const plan = planOf({ key, newest: version, schedule }, before, now)
+    const plan = computeRotationPlan({ key, newest: version, schedule }, before, now)
     // At its activation date only the row of the version changes, which is not scanned.
     const lookAt = state === 'PreActive' ? now + dayMs : lookAfter(plan, key, policy.noticeMs, now)
     return { key, plan, lookAt, afterMessages: schedule.afterMessages }

@@ -8,15 +8,17 @@ import {
   principalNamed,
   personalMethods as voteMethods,
 } from '@warder/keys'
-import { httpsProblem, keySetProblem, providersProblem } from '@warder/outbound'
 import {
   boolean,
   choice,
   type foundationSettings,
+  httpsProblem,
   integer,
+  keySetProblem,
   list,
   optionalInteger,
   optionalText,
+  providersProblem,
   type ServiceDefaults,
   type Setting,
   type SettingValues,

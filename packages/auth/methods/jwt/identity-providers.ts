@@ -21,7 +21,7 @@ export interface IdentityProviders {
   /** Subject of a token; undefined if none of the realm's providers issued it. */
   verifySubject(settings: JwtSettings, token: string): Promise<TokenSubject | undefined>
   /** Key set at a URL, cached between requests. */
-  keySet(url: string, smallestRefreshSeconds: number): KeySet
+  keySet(url: string, refreshSeconds: number): KeySet
 }
 
 /** Capacity of the cache of key sets; the oldest is evicted first. */
@@ -39,11 +39,11 @@ export function createIdentityProviders(parts: {
   const { outbound, clock, log } = parts
   const keySets = new BoundedMap<string, KeySet>(maxKeySets)
 
-  function keySet(url: string, smallestRefreshSeconds: number): KeySet {
-    const name = `${smallestRefreshSeconds} ${url}`
+  function keySet(url: string, refreshSeconds: number): KeySet {
+    const name = `${refreshSeconds} ${url}`
     const known = keySets.get(name)
     if (known !== undefined) return known
-    const made = createRemoteKeySet({ url, outbound, clock, log, minRefreshSeconds: smallestRefreshSeconds })
+    const made = createRemoteKeySet({ url, outbound, clock, log, minRefreshSeconds: refreshSeconds })
     keySets.set(name, made)
     return made
   }

@@ -4,7 +4,7 @@ import { modulusBits } from '@warder/keys'
 
 /** Longest private key that is read, in bytes: an RSA key of 8192 bits in PEM and base64. */
 export const maxPrivateKeyBytes = 8192
-const smallestModulus = 2048
+const minModulusBits = 2048
 const maxModulusBits = 8192
 
 /**
@@ -18,8 +18,8 @@ export function readPrivateKey(text: string): KeyObject {
   if (key?.asymmetricKeyType !== 'rsa')
     throw failure('bad_request', 'private_key: is not an RSA private key in PEM, or in DER and base64.')
   const bits = modulusBits(key)
-  if (bits < smallestModulus || bits > maxModulusBits)
-    throw failure('bad_request', `private_key: must be RSA of ${smallestModulus} to ${maxModulusBits} bits.`)
+  if (bits < minModulusBits || bits > maxModulusBits)
+    throw failure('bad_request', `private_key: must be RSA of ${minModulusBits} to ${maxModulusBits} bits.`)
   return key
 }
 

@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
 import { foldAscii, foldEmail } from '@warder/keys'
-import { readProviderText } from '@warder/outbound'
+import { readProviderText } from '@warder/runtime/settings'
 import { issuerKeys } from '../../scope/issuer-keys.ts'
 import { ownKeySet } from '../../scope/own-keys.ts'
 import type { ExternalStoreServices } from '../../scope/services.ts'

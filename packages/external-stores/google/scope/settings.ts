@@ -1,10 +1,11 @@
 import { foldEmail } from '@warder/keys'
-import { httpsProblem, readProviderText } from '@warder/outbound'
 import {
   boolean,
+  httpsProblem,
   list,
   optionalInteger,
   optionalText,
+  readProviderText,
   type SettingValues,
   text,
 } from '@warder/runtime/settings'

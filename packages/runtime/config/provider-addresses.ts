@@ -1,4 +1,4 @@
-/** Checks of the settings about callers: each returns a sentence when the value will not do. */
+/** Checks of settings that name providers and addresses. Each returns the problem as text, or undefined for a valid value. */
 
 /** Requires https for an address that this service fetches or publishes. */
 export function httpsProblem(address: string): string | undefined {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kmsSettings } from '@warder/kms/settings'
-import { loadConfig, toEnvName } from '@warder/runtime/settings'
+import { loadConfig, toEnvName } from './load.ts'
 
 const load = (key: keyof typeof kmsSettings, value: string) =>
   loadConfig({
