@@ -92,7 +92,7 @@ async function measure(title: string, wanted: () => readonly TtlvNode[], expecte
   const once = () =>
     search(
       services,
-      owner,
+      { name: owner },
       readCriteria(locateRequest.decode(structure(Tag.RequestPayload, wanted()))),
       new UnitOfWork(services, now),
       now,

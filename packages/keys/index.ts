@@ -114,6 +114,7 @@ export {
   hasRoomForGrantee,
   isGrantedToAny,
   listObtainedObjects,
+  padNames,
   revokeChanges,
 } from './access/grant-store.ts'
 export {

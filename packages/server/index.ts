@@ -49,6 +49,7 @@ export type {
   AuditFields,
   Authenticate,
   AuthenticationContext,
+  Caller,
   ErrorShape,
   HttpMethod,
   IncomingRequest,

@@ -86,7 +86,7 @@ async function requireAuthorityKey(
   { object }: Key,
 ): Promise<void> {
   if (object.owner === certificate.owner) return
-  const granted = await findGrantedRights(db, getChainId(object), certificate.owner)
+  const granted = await findGrantedRights(db, getChainId(object), { name: certificate.owner })
   if (granted?.has('certify') !== true)
     throw failure('crypto_failure', 'The owner of the authority no longer has the right certify on its key.')
 }

@@ -1,3 +1,4 @@
+import type { Caller } from '@warder/server'
 import { type Change, change, type Database, query } from '@warder/storage'
 import type { ManagedObject } from '../objects/managed-object.ts'
 import type { ObjectId } from '../objects/object-id.ts'
@@ -52,13 +53,21 @@ const revoke = query<[id: string, user: string, operation: string], unknown>(
   'DELETE FROM object_grant WHERE object_id = ? AND user_id = ? AND operation = ?',
 )
 
-/** Reads the rights on an object granted to a user or to all users; never cached, so that revocation is immediate. */
+/**
+ * Reads the rights on an object granted to a caller, to a role of the caller, or to all users; never cached, so that
+ * revocation is immediate.
+ */
 export async function findGrantedRights(
   db: Database,
   id: string,
-  user: string,
+  { name, roles = [] }: Caller,
 ): Promise<ReadonlySet<string> | undefined> {
-  return findRightsForEither(db, id, user, allUsers)
+  if (roles.length === 0) return findRightsForEither(db, id, name, allUsers)
+  const names = [name, allUsers, ...roles]
+  const rows: OperationRow[] = []
+  for (let from = 0; from < names.length; from += namesAtOnce)
+    rows.push(...(await db.all(ofAny, [id, ...padNames(names.slice(from, from + namesAtOnce), namesAtOnce)])))
+  return toSet(rows)
 }
 
 /**
@@ -93,12 +102,19 @@ export async function findRightsForAny(
 ): Promise<ReadonlySet<string> | undefined> {
   const [one = '', other = one, ...more] = names
   if (more.length === 0) return findRightsForEither(db, id, one, other)
-  return toSet(await db.all(ofAny, [id, ...padNames(names)]))
+  return toSet(await db.all(ofAny, [id, ...padNames(names, namesAtOnce)]))
 }
 
-/** The statements have a fixed number of places: the first name fills those that are left. */
-function padNames(names: readonly string[]): readonly string[] {
-  return Array.from({ length: namesAtOnce }, (_, index) => names[index] ?? names[0] ?? '')
+/**
+ * Fills up a list of names, so that few different statements are prepared: the first name fills the places that are
+ * left. Two names, which is the case without roles, stay two.
+ */
+export function padNames(names: readonly string[], places = countPlaces(names)): readonly string[] {
+  return Array.from({ length: places }, (_, index) => names[index] ?? names[0] ?? '')
+}
+
+function countPlaces({ length }: readonly string[]): number {
+  return length <= 2 ? 2 : Math.ceil(length / namesAtOnce) * namesAtOnce
 }
 
 /** Whether one right on an object was granted to any of these names: point reads, a few names with each statement. */
@@ -109,7 +125,7 @@ export async function isGrantedToAny(
   users: readonly string[],
 ): Promise<boolean> {
   for (let from = 0; from < users.length; from += namesAtOnce) {
-    const some = padNames(users.slice(from, from + namesAtOnce))
+    const some = padNames(users.slice(from, from + namesAtOnce), namesAtOnce)
     if ((await db.get(anyGrantee, [id, operation, ...some])) !== undefined) return true
   }
   return false

@@ -172,7 +172,7 @@ function authorizeKey(
   if (use === 'private half' && object.type === 'PublicKey' && object.linkedId !== undefined) {
     return requireKeyById(services, principal, object.linkedId, right, { use: undefined, asOfficer })
   }
-  const verdict = verdictOn(services.db, services.roles, object, principal.name, right, asOfficer)
+  const verdict = verdictOn(services.db, services.roles, object, principal, right, asOfficer)
   return andThen(verdict, (now) => allowKey(key, now))
 }
 

@@ -1,5 +1,5 @@
 import { failure, type MaybePromise } from '@warder/base'
-import type { AuditFields } from '@warder/server'
+import type { AuditFields, Caller } from '@warder/server'
 import type { Database } from '@warder/storage'
 import { getChainId, type ManagedObject } from '../objects/managed-object.ts'
 import { type PairMember, tagsOfPair } from '../objects/name-link-tag-store.ts'
@@ -92,7 +92,7 @@ export interface Roles {
 export type Verdict = 'allowed' | 'lacks_this_right' | 'reserved' | 'nothing'
 
 /**
- * Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys,
+ * Whether the caller has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys,
  * not on their versions: they are looked up by the chain.
  * @param asOfficer called when only the role of crypto officer allows the access, so that the caller can audit it
  */
@@ -100,16 +100,16 @@ export function verdictOn(
   db: Database,
   roles: Roles,
   object: Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>,
-  user: string,
+  caller: Caller,
   right: Right,
   asOfficer?: () => void,
 ): MaybePromise<Verdict> {
   const keyId = getChainId(object)
   const permitted = right === 'sign' && roles.reservedSigners?.has(keyId) === true ? 'reserved' : 'allowed'
-  if (object.owner === user) return permitted
+  if (object.owner === caller.name) return permitted
   const verdictOnGrants = async (): Promise<Verdict> => {
-    const officer = await roles.officers.isActive(user)
-    const granted = await findGrantedRights(db, keyId, user)
+    const officer = await roles.officers.isActive(caller.name)
+    const granted = await findGrantedRights(db, keyId, caller)
     if (granted?.has(right) === true) return permitted
     if (officer && officerRights.has(right)) {
       asOfficer?.()
@@ -148,7 +148,7 @@ export function keyNotFound(): Error {
 export async function hasCreateRight(db: Database, roles: Roles, user: string): Promise<boolean> {
   const { listed } = roles.officers
   if (listed.size === 0 || listed.has(user)) return true
-  return (await findGrantedRights(db, anyObject, user))?.has(createRight) === true
+  return (await findRightsForEither(db, anyObject, user, allUsers))?.has(createRight) === true
 }
 
 /**

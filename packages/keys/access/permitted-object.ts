@@ -1,4 +1,4 @@
-import type { AuditFields } from '@warder/server'
+import type { AuditFields, Caller } from '@warder/server'
 import type { Key } from '../objects/key-ring.ts'
 import type { ManagedObject } from '../objects/managed-object.ts'
 import { aliasPrefix, asObjectId, type ObjectId } from '../objects/object-id.ts'
@@ -32,7 +32,7 @@ export function versionForm(text: string): VersionForm | undefined {
 /** A request that names objects. */
 export interface Requester {
   readonly services: Pick<AccessServices, 'aliases' | 'db' | 'roles'>
-  readonly principal: { readonly name: string }
+  readonly principal: Caller
   /** Objects as the request sees them, and where changes are staged. */
   readonly objects: UnitOfWork
   /** Adds to the audit record. Never secrets. */
@@ -113,7 +113,7 @@ async function judge<Found>(
   const { db, roles } = requester.services
   const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
   const asOfficer = () => requester.audit(officerAccess)
-  const verdict = await verdictOn(db, roles, about, requester.principal.name, right, asOfficer)
+  const verdict = await verdictOn(db, roles, about, requester.principal, right, asOfficer)
   return requirePermitted(verdict, object, found, right)
 }
 

@@ -9,6 +9,9 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(externalStoreNames.map((store) => [externalPrefix(store), []])),
   // Deleted owners: `formerOwnerName`.
   'ended:': [],
+  // Grantees that stand for several principals.
+  'group:': [],
+  'role:': [],
 }
 
 /**

@@ -143,7 +143,7 @@ export class ItemContext implements KmipContext {
 
   async holds(object: ManagedObject, right: Right): Promise<boolean> {
     const { db, roles } = this.services
-    return (await verdictOn(db, roles, object, this.principal.name, right)) === 'allowed'
+    return (await verdictOn(db, roles, object, this.principal, right)) === 'allowed'
   }
 
   async requireCreate(): Promise<void> {

@@ -1,4 +1,5 @@
-import { allUsers, type ObjectRow, objectColumns } from '@warder/keys'
+import { allUsers, type ObjectRow, objectColumns, padNames } from '@warder/keys'
+import type { Caller } from '@warder/server'
 import { type Query, query, type SqlValue } from '@warder/storage'
 import type { Condition } from './locate-condition-store.ts'
 
@@ -11,8 +12,7 @@ export interface Statement<R> {
 }
 
 /** Owner of the objects that are searched. */
-export interface Searcher {
-  readonly name: string
+export interface Searcher extends Caller {
   /** true: crypto officers find every object. */
   readonly all: boolean
 }
@@ -44,8 +44,12 @@ interface Source {
 }
 
 /** Every object that meets the conditions and that the caller may find as its owner or by a grant of `locate`. */
-function listSources({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
+function listSources(
+  { name, roles = [], all }: Searcher,
+  conditions: readonly Condition[],
+): readonly Source[] {
   if (all) return [source(undefined, conditions)]
+  const grantees = padNames([name, allUsers, ...roles])
   // If another condition is selective, the index of owners would read many more rows: the expression hides it.
   const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
   return [
@@ -53,8 +57,8 @@ function listSources({ name, all }: Searcher, conditions: readonly Condition[]):
     source(
       {
         where: `o.id IN (SELECT g.object_id FROM object_grant g
-          WHERE g.user_id IN (?, ?) AND g.operation = 'locate') AND o.owner <> ?`,
-        params: [name, allUsers, name],
+          WHERE g.user_id IN (${grantees.map(() => '?').join(', ')}) AND g.operation = 'locate') AND o.owner <> ?`,
+        params: [...grantees, name],
       },
       conditions,
     ),

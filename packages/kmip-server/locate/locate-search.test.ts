@@ -376,11 +376,11 @@ for (const { name, skip, open, runs } of engines) {
                   if (state === undefined || !visible || !isStored(asked.storage, state, now)) return []
                   return meetsAll(asked.terms, state, now) ? [one.object.id] : []
                 })
-                const found = await search({ db, roles }, user, asked, unit(db), now)
+                const found = await search({ db, roles }, { name: user }, asked, unit(db), now)
                 assert.equal(found.total, expected.length)
                 const whole = await search(
                   { db, roles },
-                  user,
+                  { name: user },
                   { ...asked, offset: 0, maxItems: undefined },
                   unit(db),
                   now,

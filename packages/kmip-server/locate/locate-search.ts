@@ -9,6 +9,7 @@ import {
   verdictOn,
 } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
+import type { Caller } from '@warder/server'
 import type { Database } from '@warder/storage'
 import type { AttributeState } from '../attributes/attribute-view.ts'
 import { kmipFailure } from '../failure/failure.ts'
@@ -47,24 +48,24 @@ export interface Located {
 }
 
 /**
- * Objects that meet the criteria and that the user may find: own ones, ones with a grant of `locate`, all of them for a
+ * Objects that meet the criteria and that the caller may find: own ones, ones with a grant of `locate`, all of them for a
  * crypto officer. Objects that this message has staged are searched in their staged state.
  * @param now Unix milliseconds
  * @throws kmipFailure ServerLimitExceeded when no index helps and too many rows would have to be checked
  */
 export async function search(
   services: SearchServices,
-  user: string,
+  caller: Caller,
   criteria: Criteria,
   objects: UnitOfWork,
   now: number,
 ): Promise<Located> {
-  const searcher: Searcher = { name: user, all: await services.roles.officers.isActive(user) }
+  const searcher: Searcher = { ...caller, all: await services.roles.officers.isActive(caller.name) }
   const maxResults = criteria.onlyDefault ? 1 : Math.min(criteria.maxItems ?? maxLocated, maxLocated)
   const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, pageLimit: maxResults }
   const plan = buildPlan(criteria, now)
-  const mayFind = materialFilter(services, user, criteria)
-  const staged = await findStagedMatches(services, user, criteria, objects, now, mayFind)
+  const mayFind = materialFilter(services, caller, criteria)
+  const staged = await findStagedMatches(services, caller, criteria, objects, now, mayFind)
   const located =
     plan.left.length === 0 && staged.ids.size === 0
       ? await byDatabase(services.db, searcher, plan, page)
@@ -75,10 +76,10 @@ export async function search(
 type MayFind = (object: ManagedObject) => Promise<boolean>
 
 /** A search by Digest tests a guess about the material, so it finds only objects that the caller may get or export. */
-function materialFilter({ db, roles }: SearchServices, user: string, { terms }: Criteria): MayFind {
+function materialFilter({ db, roles }: SearchServices, caller: Caller, { terms }: Criteria): MayFind {
   if (!terms.some((term) => term.kind === 'value' && term.node.tag === Tag.Digest)) return async () => true
   const may = async (object: ManagedObject, right: Right) =>
-    (await verdictOn(db, roles, object, user, right)) === 'allowed'
+    (await verdictOn(db, roles, object, caller, right)) === 'allowed'
   return async (object) => (await may(object, 'get')) || may(object, 'export')
 }
 
@@ -150,7 +151,7 @@ interface StagedMatches {
 
 async function findStagedMatches(
   services: SearchServices,
-  user: string,
+  caller: Caller,
   { terms, storage }: Criteria,
   objects: UnitOfWork,
   now: number,
@@ -161,7 +162,7 @@ async function findStagedMatches(
   for (const object of staged) {
     const state: AttributeState = { object, tags: await objects.tags(object) }
     if (!isStored(storage, state, now) || !meetsAll(terms, state, now)) continue
-    const verdict = await verdictOn(services.db, services.roles, object, user, 'locate')
+    const verdict = await verdictOn(services.db, services.roles, object, caller, 'locate')
     if (verdict === 'allowed' && (await mayFind(object))) matches.push(object.id)
   }
   return { matches, ids: new Set([...staged.map(({ id }) => id), ...objects.removed()]) }

@@ -75,7 +75,7 @@ async function masterWith(
     maxItems: maxKeys,
   }
   const masters: string[] = []
-  for (const id of (await search(services, principal.name, criteria, objects, now)).ids)
+  for (const id of (await search(services, principal, criteria, objects, now)).ids)
     if ((await objects.read(id))?.form.abe?.kind === 'master') masters.push(id)
   const [master, another] = masters
   if (master === undefined)

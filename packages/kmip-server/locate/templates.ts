@@ -128,7 +128,7 @@ async function templateCalled(name: TtlvNode, context: TemplateContext): Promise
   const { services, principal, objects, now } = context
   const sought = [name, enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)]
   const criteria = readCriteria({ ...noCriteria, attributes: sought })
-  const { ids } = await search(services, principal.name, { ...criteria, maxItems: 1 }, objects, now)
+  const { ids } = await search(services, principal, { ...criteria, maxItems: 1 }, objects, now)
   const [id] = ids
   if (id === undefined) throw kmipFailure('ObjectNotFound', 'A template that is named is not there.')
   return context.permitted(id, 'get')

@@ -211,10 +211,11 @@ async function buildRequest(
   readonly about: Pick<Wish, 'user' | 'rights' | 'wrappedBy'>
 }> {
   const { services } = context
+  const principal = requirePrincipal(context)
   const id = await resolveKid(services, requester, body.key)
   if (id === undefined) throw keyNotFound()
   if (body.operation === 'destroy') {
-    const { objects, users } = await destructionWaitDays(services, id, requester)
+    const { objects, users } = await destructionWaitDays(services, id, principal)
     return { objects: [...objects, ...users], about: {} }
   }
   if (body.operation === 'grant') {
@@ -224,7 +225,7 @@ async function buildRequest(
     const { user: named, rights, general } = readWanted({ user_id, operation_types }, requester)
     if (general.length > 0)
       throw failure('bad_request', `${general.join(' and ')} can be granted without an approval.`)
-    const { object } = await toGrant(services, id, requester, { user: named, rights })
+    const { object } = await toGrant(services, id, principal, { user: named, rights })
     const user = body.known === true ? await requireGrantee(services, named) : named
     return { objects: [object], about: { user, rights } }
   }
@@ -232,17 +233,12 @@ async function buildRequest(
   if (object === undefined) throw keyNotFound()
   const verdicts = await Promise.all(
     (['get', 'export'] as const).map((right) =>
-      verdictOn(services.db, services.roles, object, requester, right),
+      verdictOn(services.db, services.roles, object, principal, right),
     ),
   )
   requireAllowed(verdicts.includes('allowed') ? 'allowed' : (verdicts[0] ?? 'nothing'))
   const { wrapping_key: wrapping } = body
   if (wrapping === undefined) return { objects: [object], about: {} }
-  const { object: wrapper } = await requirePermittedKey(
-    services,
-    requirePrincipal(context),
-    wrapping,
-    'encrypt',
-  )
+  const { object: wrapper } = await requirePermittedKey(services, principal, wrapping, 'encrypt')
   return { objects: [object], about: { wrappedBy: getChainId(wrapper) } }
 }

@@ -145,12 +145,13 @@ async function carryOutRequest(
   if (id === undefined || object === undefined || object.version !== wish.version)
     return { state: 'void', changes: [] }
   if (wish.operation === 'export') return { state: 'approved', changes: [] }
-  // The requester's rights are those of this moment.
+  // The requester's rights are those of this moment; roles are known only in the requester's own requests.
+  const requester = { name: wish.requester }
   try {
     const { changes } =
       wish.operation === 'destroy'
-        ? await destructionWaitDays(context.services, id, wish.requester)
-        : await toGrant(context.services, id, wish.requester, {
+        ? await destructionWaitDays(context.services, id, requester)
+        : await toGrant(context.services, id, requester, {
             user: wish.user ?? '',
             rights: readRights(wish),
           })

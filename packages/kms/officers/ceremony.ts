@@ -208,7 +208,8 @@ async function requirePermittedShare(
 ): Promise<Share> {
   const { db, roles, clock, ceremonyShares } = context.services
   const object = await objects.read(id)
-  const verdict = object === undefined ? 'nothing' : await verdictOn(db, roles, object, caller, 'get')
+  const verdict =
+    object === undefined ? 'nothing' : await verdictOn(db, roles, object, { name: caller }, 'get')
   if (object !== undefined && verdict === 'allowed' && object.type === 'SplitKey') {
     try {
       return await ceremonyShares.read(object, objects, clock.now())

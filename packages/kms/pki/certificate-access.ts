@@ -101,7 +101,7 @@ async function verdict(
   if (object === undefined) return 'nothing'
   const { db, roles } = context.services
   const asOfficer = () => context.audit(officerAccess)
-  return verdictOn(db, roles, object, requirePrincipal(context).name, right, asOfficer)
+  return verdictOn(db, roles, object, requirePrincipal(context), right, asOfficer)
 }
 
 async function findCertificate(services: PkiServices, text: string): Promise<FoundCertificate> {

@@ -70,7 +70,7 @@ async function renewOne(context: OperationContext<PkiServices>, days: number | u
     const certificate = await objects.read(stored.id)
     if (certificate === undefined) throw keyNotFound()
     requireAllowed(
-      await verdictOn(services.db, services.roles, certificate, requirePrincipal(context).name, 'certify'),
+      await verdictOn(services.db, services.roles, certificate, requirePrincipal(context), 'certify'),
     )
     const authority = await openAuthority(services, objects, stored, now)
     const before = Math.max(1, Math.round((issued.notAfter - issued.notBefore) / day))

@@ -144,8 +144,9 @@ async function changeRenewal(context: Context, found: FoundCertificate, wish: St
     }
     const wasKeyRenewal = key !== undefined && renewalSettings(key).automatic
     if (key !== undefined && (newKey || wasKeyRenewal)) {
-      const { name } = requirePrincipal(context)
-      requireAllowed(await verdictOn(services.db, services.roles, key, name, 'setattribute'))
+      requireAllowed(
+        await verdictOn(services.db, services.roles, key, requirePrincipal(context), 'setattribute'),
+      )
       set(key, automatic && newKey)
     }
     set(certificate, automatic && !newKey)

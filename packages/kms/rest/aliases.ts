@@ -62,11 +62,11 @@ function formatAlias(alias: Alias): Static<typeof AliasReply> {
 /** The target key of an alias: any key on which the caller has a right. @throws failure('not_found') */
 async function findTarget(context: Context, kid: string): Promise<ManagedObject> {
   const { services } = context
-  const { name } = requirePrincipal(context)
-  const id = await resolveKid(services, name, kid)
+  const caller = requirePrincipal(context)
+  const id = await resolveKid(services, caller.name, kid)
   const object = id === undefined ? undefined : await findObject(services.db, id)
   if (object === undefined) throw keyNotFound()
-  if ((await verdictOn(services.db, services.roles, object, name, 'getattributes')) === 'nothing')
+  if ((await verdictOn(services.db, services.roles, object, caller, 'getattributes')) === 'nothing')
     throw keyNotFound()
   return object
 }
@@ -167,7 +167,8 @@ const read = define({
     const alias = await findAlias(db, aliasId(wanted))
     const object = alias === undefined ? undefined : await findObject(db, alias.keyId)
     if (alias === undefined || object === undefined) throw keyNotFound()
-    if ((await verdictOn(db, roles, object, caller, 'getattributes')) === 'nothing') throw keyNotFound()
+    if ((await verdictOn(db, roles, object, requirePrincipal(context), 'getattributes')) === 'nothing')
+      throw keyNotFound()
     context.audit({ object: object.id })
     return formatAlias(alias)
   },

@@ -18,7 +18,7 @@ import {
   withholdingChanges,
   withVersions,
 } from '@warder/keys'
-import { del, rawReply } from '@warder/server'
+import { type Caller, del, rawReply } from '@warder/server'
 import { type Change, retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
@@ -61,10 +61,14 @@ export const deleteKey = define({
   },
   async act(_input, context) {
     const { roles } = context.services
-    const { name } = requirePrincipal(context)
+    const caller = requirePrincipal(context)
     const { id } = access.resolved(context).key.object
     const at = await retryOnGuard(attempts, async () => {
-      const { objects, users, changes, destructionAt } = await destructionWaitDays(context.services, id, name)
+      const { objects, users, changes, destructionAt } = await destructionWaitDays(
+        context.services,
+        id,
+        caller,
+      )
       const [, linked] = objects
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
       if (users.length > 0) context.audit({ details: { user_keys: users.length } })
@@ -89,7 +93,7 @@ export const deleteKey = define({
 export async function destructionWaitDays(
   { db, roles, clock }: Pick<RestServices, 'db' | 'roles' | 'clock'>,
   id: ObjectId,
-  name: string,
+  caller: Caller,
 ): Promise<{
   readonly objects: readonly ManagedObject[]
   readonly users: readonly ManagedObject[]
@@ -99,7 +103,7 @@ export async function destructionWaitDays(
   const object = await findObject(db, id)
   if (object === undefined) throw keyNotFound()
   for (const right of ['destroy', 'revoke'] as const) {
-    requireAllowed(await verdictOn(db, roles, object, name, right))
+    requireAllowed(await verdictOn(db, roles, object, caller, right))
   }
   const objects = await wholeKey(db, object)
   const master = objects.find(({ form }) => form.abe?.kind === 'master')
@@ -114,12 +118,12 @@ export async function destructionWaitDays(
   const pending = all.find(({ destructionAt }) => destructionAt !== undefined)
   if (days === 0 && pending === undefined)
     return { objects, users, changes: await keyRemovalChanges(db, all, now), destructionAt: undefined }
-  const fresh = waiting({ days, by: name, manner: 'remove', now, ranMs: await runningTime(db) })
+  const fresh = waiting({ days, by: caller.name, manner: 'remove', now, ranMs: await runningTime(db) })
   const wanted =
     pending?.destruction !== undefined && (pending.destructionAt ?? 0) > (fresh.destructionAt ?? 0)
       ? {
           destructionAt: pending.destructionAt,
-          destruction: { ...pending.destruction, by: name, manner: 'remove' as const },
+          destruction: { ...pending.destruction, by: caller.name, manner: 'remove' as const },
         }
       : fresh
   const changes = (await withVersions(db, all))

@@ -31,7 +31,7 @@ import {
   type Verdict,
   verdictOn,
 } from '@warder/keys'
-import { type Operation, type OperationContext, post } from '@warder/server'
+import { type Caller, type Operation, type OperationContext, post } from '@warder/server'
 import { type Change, retryOnGuard } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { xksPaths } from './aws-access-keys.ts'
@@ -129,16 +129,16 @@ async function changeRights(
   body: Static<typeof GrantRequest>,
   direction: Direction,
 ): Promise<string> {
-  const caller = requirePrincipal(context).name
+  const caller = requirePrincipal(context)
   const { unique_identifier: kid } = body
-  const named = readWanted(body, caller)
+  const named = readWanted(body, caller.name)
   const wanted = body.known === true ? await withKnownUser(context, named, kid, direction) : named
   context.audit({
     ...(kid !== undefined && { object: kid }),
     details: { user: wanted.user, operations: [...wanted.rights, ...wanted.general] },
   })
   const generalChanges =
-    wanted.general.length === 0 ? [] : await planGeneralChanges(context, caller, wanted, direction)
+    wanted.general.length === 0 ? [] : await planGeneralChanges(context, caller.name, wanted, direction)
   if (wanted.rights.length === 0) {
     if (generalChanges.length > 0) await context.commit(generalChanges)
     return wanted.user
@@ -159,10 +159,10 @@ async function withKnownUser(
   direction: Direction,
 ): Promise<Wanted> {
   const { services } = context
-  const caller = requirePrincipal(context).name
+  const caller = requirePrincipal(context)
   const object = kid ?? anyObject
   context.audit({ object, details: { user: wanted.user } })
-  if (wanted.general.length > 0) await planGeneralChanges(context, caller, wanted, direction)
+  if (wanted.general.length > 0) await planGeneralChanges(context, caller.name, wanted, direction)
   if (kid !== undefined && wanted.rights.length > 0)
     await rightsChange(services, kid, caller, wanted, direction)
   const user = direction.gives
@@ -192,7 +192,7 @@ async function planGeneralChanges(
 async function changeOnObject(
   context: OperationContext<RestServices>,
   kid: string,
-  caller: string,
+  caller: Caller,
   wanted: Wanted,
   direction: Direction,
   more: readonly Change[],
@@ -230,7 +230,7 @@ function takesApproval(user: string, right: Right): boolean {
 export function toGrant(
   services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
-  caller: string,
+  caller: Caller,
   wanted: Pick<Wanted, 'user' | 'rights'>,
 ) {
   return rightsChange(services, kid, caller, wanted, giving)
@@ -239,25 +239,25 @@ export function toGrant(
 async function rightsChange(
   services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
-  caller: string,
+  caller: Caller,
   { user, written, rights }: Pick<Wanted, 'user' | 'written' | 'rights'>,
   direction: Direction,
   asOfficer?: () => void,
 ): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
   const { db, roles, clock, aliases } = services
   if (direction.gives) requireServedStore(services, user)
-  const id = await resolveKid({ aliases }, caller, kid)
+  const id = await resolveKid({ aliases }, caller.name, kid)
   const named = id === undefined ? undefined : await findObject(db, id)
   // Rights are on keys: who names a version means its key.
   const object = named?.chainId === undefined ? named : await findObject(db, named.chainId)
   if (object === undefined) throw keyNotFound()
   requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', asOfficer))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
-  if (object.owner !== caller && (await isBoundToOwnRights(roles, caller, user, direction))) {
+  if (object.owner !== caller.name && (await isBoundToOwnRights(roles, caller.name, user, direction))) {
     for (const right of rights)
       requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
   }
-  if (direction.gives && object.owner !== caller && !(await hasRoomForGrantee(db, object.id, user)))
+  if (direction.gives && object.owner !== caller.name && !(await hasRoomForGrantee(db, object.id, user)))
     throw failure(
       'forbidden',
       'This key has the maximum number of grants on behalf of its owner: only the owner can grant more.',

@@ -80,13 +80,13 @@ export const setDates = define({
     const { key, request } = access.resolved(context)
     const { services } = context
     const { db, roles, clock } = services
-    const { name } = requirePrincipal(context)
+    const caller = requirePrincipal(context)
     context.audit({ details: { dates: formatRequestedDates(request.dates) } })
     return retryOnGuard(attempts, async () => {
       const now = clock.now()
       const named = await findObject(db, key.object.id)
       if (named === undefined) throw keyNotFound()
-      requireAllowed(await verdictOn(db, roles, named, name, 'modifyattribute'))
+      requireAllowed(await verdictOn(db, roles, named, caller, 'modifyattribute'))
       const objects = new UnitOfWork(services, now)
       try {
         const parts = await protecting(objects, await wholeKey(db, named))

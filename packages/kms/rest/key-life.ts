@@ -43,12 +43,12 @@ async function changeWithholding(
   decide: (object: ManagedObject, now: number) => Promise<Change | undefined>,
 ): Promise<Static<typeof LifeReply>> {
   const { db, roles, clock } = context.services
-  const { name } = requirePrincipal(context)
+  const caller = requirePrincipal(context)
   return retryOnGuard(attempts, async () => {
     const now = clock.now()
     const object = await findObject(db, id)
     if (object === undefined) throw keyNotFound()
-    requireAllowed(await verdictOn(db, roles, object, name, right))
+    requireAllowed(await verdictOn(db, roles, object, caller, right))
     const wanted = await decide(object, now)
     if (wanted === undefined) return formatKeyLife(db, object, now)
     const { parts, changed } = wanted

@@ -178,7 +178,7 @@ async function changeRotation(context: Context, id: ObjectId, body: Static<typeo
     const key = await objects.read(id)
     if (key === undefined) throw keyNotFound()
     requireAllowed(
-      await verdictOn(services.db, services.roles, key, requirePrincipal(context).name, 'setattribute'),
+      await verdictOn(services.db, services.roles, key, requirePrincipal(context), 'setattribute'),
     )
     if (isLaterVersion(key))
       throw failure('crypto_failure', `This is a version: use its key, ${getChainId(key)}.`)

@@ -58,18 +58,18 @@ async function changeTags(
   changes: (before: readonly string[]) => Change[],
 ): Promise<Static<typeof TagsReply>> {
   const { db, clock, roles } = context.services
-  const { name } = requirePrincipal(context)
+  const caller = requirePrincipal(context)
   const id = getChainId(object)
   const key = await retryOnGuard(attempts, async () => {
     const now = await findObject(db, id)
     if (now === undefined) throw keyNotFound()
-    requireAllowed(await verdictOn(db, roles, now, name, right))
+    requireAllowed(await verdictOn(db, roles, now, caller, right))
     const wanted = changes(await findTags(db, id))
     if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
     return now
   })
   const tags = await formatTags(context.services, id)
-  const mayRead = (await verdictOn(db, roles, key, name, 'getattributes')) === 'allowed'
+  const mayRead = (await verdictOn(db, roles, key, caller, 'getattributes')) === 'allowed'
   return { kid: id, tags: mayRead ? [...tags] : tags.filter((tag) => named.includes(tag)) }
 }
 

@@ -72,7 +72,7 @@ function userNameProblem(name: string): string | undefined {
     principalNamed(name, 'default_username')
     return undefined
   } catch {
-    return 'it must be a valid user name: 1 to 256 characters without surrounding blanks or invisible characters, not `*`, and not beginning with app:, spiffe://, aws:, google:, microsoft: or azure:'
+    return 'it must be a valid user name: 1 to 256 characters without surrounding blanks or invisible characters, not `*`, and not beginning with app:, spiffe://, aws:, google:, microsoft:, azure:, group: or role:'
   }
 }
 

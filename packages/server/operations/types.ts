@@ -14,7 +14,12 @@ export interface Principal {
   readonly realm?: string
   /** Further names of the same caller: a suspension of any of them refuses the caller. */
   readonly aliases?: readonly string[]
+  /** Roles that arrived with the credential, as grants name them: `role:SOURCE/NAME`. */
+  readonly roles?: readonly string[]
 }
+
+/** Who asks for a right. Work that runs later for a user knows only the name: roles count in the user's own requests. */
+export type Caller = Pick<Principal, 'name' | 'roles'>
 
 /** The request as the dispatcher and the authenticators see it. Read once into plain values. */
 export interface IncomingRequest {

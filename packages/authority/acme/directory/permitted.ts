@@ -36,7 +36,7 @@ export async function requireAuthority(context: Context, id: string, right: Righ
   const authority = object && (await findAuthority(db, object.id))
   if (object === undefined || authority === undefined) throw failure('not_found', 'Authority not found.')
   const asOfficer = () => context.audit(officerAccess)
-  requireAllowed(await verdictOn(db, roles, object, requirePrincipal(context).name, right, asOfficer))
+  requireAllowed(await verdictOn(db, roles, object, requirePrincipal(context), right, asOfficer))
 }
 
 /** @throws not_found */

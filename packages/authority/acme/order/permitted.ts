@@ -17,7 +17,7 @@ export async function requireCertify(
   const object = id === undefined ? undefined : await findObject(db, id)
   const isAllowed =
     object !== undefined &&
-    (await verdictOn(db, roles, object, owner, 'certify')) === 'allowed' &&
+    (await verdictOn(db, roles, object, { name: owner }, 'certify')) === 'allowed' &&
     (await (now ? mayCreate : hasCreateRight)(db, roles, owner))
   if (!isAllowed)
     throw acmeProblem(

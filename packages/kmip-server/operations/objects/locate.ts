@@ -27,7 +27,7 @@ export const locate = defineOperation({
     const attributes = await resolveLinks(request.attributes, context)
     const criteria = readCriteria({ ...request, attributes }, context.version)
     const { services, principal, objects, now } = context
-    const located = await search(services, principal.name, criteria, objects, now)
+    const located = await search(services, principal, criteria, objects, now)
     const [only, ...others] = located.ids
     context.placeholder = others.length === 0 ? only : undefined
     context.audit({ details: { located: located.ids.length } })
