@@ -169,13 +169,14 @@ function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string | undefi
   return undefined
 }
 
-/** Which folders the files of each folder import from; the folder of a package itself is `.`. */
+/** Which folders the files of each folder import from; a file beside the folders of a package counts by itself. */
 function folderGraph(files: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, readonly string[]> {
   const folders = new Map<string, Set<string>>()
+  const toFolder = (file: string): string => (dirname(file) === '.' ? file : dirname(file))
   for (const [file, targets] of files) {
-    const from = dirname(file)
+    const from = toFolder(file)
     const others = folders.get(from) ?? new Set()
-    for (const to of targets.map((target) => dirname(target))) if (to !== from) others.add(to)
+    for (const to of targets.map(toFolder)) if (to !== from) others.add(to)
     folders.set(from, others)
   }
   return new Map([...folders].map(([from, to]) => [from, [...to]]))
@@ -202,9 +203,17 @@ test('the search for cycles finds them, and counts folders apart from files', ()
   assert.equal(cycleIn(files), undefined)
   assert.equal(cycleIn(folderGraph(files)), 'a -> b -> a')
   assert.equal(cycleIn(new Map([...files, ['b/two.ts', ['a/one.ts']]])), 'a/one.ts -> b/two.ts -> a/one.ts')
+  const besideFolders = new Map([
+    ['compose.ts', ['a/one.ts']],
+    ['a/one.ts', ['names.ts']],
+    ['names.ts', []],
+  ])
+  assert.equal(cycleIn(folderGraph(besideFolders)), undefined)
+  const throughNames = folderGraph(new Map([...besideFolders, ['names.ts', ['a/four.ts']]]))
+  assert.equal(cycleIn(throughNames), 'a -> names.ts -> a')
   const auth = importGraph('auth')
   assert.ok(auth.get('service.ts')?.includes('build.ts'), 'dynamic imports count')
-  assert.ok(auth.get('services.ts')?.includes('settings.ts'), 'imports of types count')
+  assert.ok(auth.get('operations.ts')?.includes('settings.ts'), 'imports of types count')
 })
 
 test('the import scanner sees static, multi-line, re-exporting and dynamic imports', () => {

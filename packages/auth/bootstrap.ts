@@ -13,11 +13,11 @@ import {
   type PasswordPolicySettings,
   readPasswordPolicy,
 } from './methods/password/password-rules.ts'
-import { superRealm } from './realms/realm-id.ts'
+import { superRealm } from './realms/realm.ts'
 import { findRealm, realmInsertion } from './realms/realm-store.ts'
 import type { AuthConfig } from './settings.ts'
 import { ensureSigningKey } from './signing/signing-keys.ts'
-import { ensureThrottleKey } from './throttle/throttle-key-store.ts'
+import { ensureThrottleKey } from './throttle-store.ts'
 
 const firstAdmin = 'admin'
 const oneHour = 3600

@@ -1,27 +1,87 @@
 import { availableParallelism } from 'node:os'
 import { unixSeconds } from '@warder/base'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/runtime'
-import { createPeerSecretCheck } from '@warder/server'
-import { authenticateWith } from './authenticate.ts'
-import { createUsedTokens } from './machines/tokens.ts'
+import {
+  type Authenticate,
+  createPeerSecretCheck,
+  type DocumentedCredentials,
+  peerSecretHeader,
+} from '@warder/server'
+import { findPowers } from './admins/powers.ts'
+import type { MachineCaller, SessionCaller } from './callers.ts'
+import { createUsedTokens, useToken } from './machines/tokens.ts'
 import { createIdentityProviders } from './methods/jwt/identity-providers.ts'
 import { createPasswordHasher } from './methods/password/password-hash.ts'
-import { readConfiguredKeys } from './methods/saml/keys/configured-keys.ts'
-import { createConfiguredSpKeys, createStoredSpKeys, type SpKeys } from './methods/saml/keys/sp-keys.ts'
-import { createPendingLimiter } from './methods/saml/store/pending-limiter.ts'
-import { createVerification } from './methods/saml/thread/verification.ts'
-import { authOperations } from './operations.ts'
+import { createPendingLimiter } from './methods/saml/pending-store.ts'
+import {
+  createConfiguredSpKeys,
+  createStoredSpKeys,
+  readConfiguredKeys,
+  type SpKeys,
+} from './methods/saml/sp-keys.ts'
+import { createVerification } from './methods/saml/verification.ts'
+import { type AuthServices, authOperations } from './operations.ts'
+import { nameIsCertain } from './realm-rules.ts'
 import { createRevocationFeed } from './revocations/feed.ts'
-import { authCredentials } from './security-schemes.ts'
-import type { AuthServices } from './services.ts'
+import { readSessionCookie, sessionCookie } from './sessions/session.ts'
 import { createSessionManager } from './sessions/session-manager.ts'
 import type { AuthConfig } from './settings.ts'
-import { registerIssuer } from './signing/issuer-store.ts'
+import { registerIssuer } from './signing/signing-key-store.ts'
 import { openSigner } from './signing/signing-keys.ts'
-import { createAttempts } from './throttle/attempts.ts'
-import { createFailureCounter } from './throttle/failures.ts'
-import { createLoginBuckets } from './throttle/login-buckets.ts'
-import { openThrottleKey } from './throttle/throttle-key-store.ts'
+import { createAttempts, createFailureCounter, createLoginBuckets } from './throttle.ts'
+import { openThrottleKey } from './throttle-store.ts'
+
+/** Security schemes of callers, as named in openapi.yaml. `service` are the credentials of `authenticateWith`. */
+const authCredentials: DocumentedCredentials = {
+  schemes: {
+    sessionCookie: { type: 'apiKey', in: 'cookie', name: sessionCookie },
+    secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
+    vaultToken: { type: 'apiKey', in: 'header', name: 'X-Vault-Token' },
+    bearer: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'A machine token; for a login, a token of an identity provider of the realm.',
+    },
+    basic: { type: 'http', scheme: 'basic' },
+    certificate: { type: 'mutualTLS' },
+    peerSecret: {
+      type: 'apiKey',
+      in: 'header',
+      name: peerSecretHeader,
+      description: 'Of services of the installation.',
+    },
+  },
+  service: ['sessionCookie', 'secretToken', 'vaultToken', 'bearer'],
+}
+
+/** Authenticates by session cookie, else by machine token. Invalid credentials are treated as absent. */
+function authenticateWith(services: AuthServices): Authenticate {
+  return async (request) => {
+    const cookie = readSessionCookie(request)
+    if (cookie !== undefined) {
+      const presented = await services.sessions.authenticate(cookie, request.connection)
+      if (presented === undefined) return undefined
+      const { session, claims } = presented
+      const { username, realm } = session
+      const powers = () => findPowers(services.db, session, nameIsCertain)
+      const caller: SessionCaller = {
+        kind: 'session',
+        name: username,
+        method: 'session',
+        realm,
+        session,
+        claims,
+        powers,
+      }
+      return caller
+    }
+    const used = await useToken(services, request)
+    if (used === undefined) return undefined
+    const { token } = used
+    const caller: MachineCaller = { kind: 'machine', name: token.entity, method: 'machine_token', token }
+    return caller
+  }
+}
 
 type Config = AuthConfig & { readonly workers?: number; readonly clients_ca_cert_file?: string | undefined }
 

@@ -1,2 +1,2 @@
-export { recoverAdmin } from './recovery/recover.ts'
+export { recoverAdmin } from './recover.ts'
 export { authService } from './service.ts'

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { openApiDocument } from '@warder/server'
 import { accessTable } from '@warder/server/testing'
-import { authOperations } from './operations.ts'
-import { version } from './public-operations.ts'
+import { authOperations, version } from './operations.ts'
 import { startAuth } from './testing/start.ts'
 
 const samples: Readonly<Record<string, string>> = {

@@ -1,19 +1,169 @@
-import type { HttpMethod, Operation } from '@warder/server'
+import { readFileSync } from 'node:fs'
+import { type Clock, failure } from '@warder/base'
+import type { Outbound } from '@warder/outbound'
+import {
+  type Access,
+  defineOperation,
+  fromProbes,
+  get,
+  type HttpMethod,
+  type Operation,
+  type OperationContext,
+  type OperationInput,
+  rawReply,
+} from '@warder/server'
+import Type, { type TSchema } from 'typebox'
 import { adminOperations } from './admins/operations.ts'
-import { certifyOperations } from './certify/operations.ts'
-import { loginOperations } from './login/operations.ts'
+import { anyCaller, findMachineToken, requireSession } from './callers.ts'
+import { type CertifyServices, certifyOperations } from './certify.ts'
+import { loginOperations } from './login/login.ts'
 import { appRoleOperations } from './machines/approle-operations.ts'
 import { orchestratorOperations } from './machines/orchestrator-operations.ts'
 import { tokenOperations } from './machines/token-operations.ts'
-import { methods } from './methods/methods.ts'
-import { publicOperations } from './public-operations.ts'
+import type { MachineServices } from './machines/tokens.ts'
+import { type MethodServices, methods } from './methods/methods.ts'
 import { realmRules } from './realm-rules.ts'
 import { realmOperations } from './realms/operations.ts'
 import { type RevocationServices, revocationOperations } from './revocations/operations.ts'
-import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
-import { withStatedRealm } from './stated-realm.ts'
-import { userOperations } from './users/user-operations.ts'
+import type { AuthConfig } from './settings.ts'
+import { sessionIssuers } from './signing/signing-key-store.ts'
+import type { Signer } from './signing/signing-keys.ts'
+import { userOperations } from './user-operations.ts'
+
+/**
+ * Services used by the operations in one worker: the union of those that the folders declare. Each folder declares
+ * its own needs and sees only these.
+ */
+export interface AuthServices
+  extends MethodServices,
+    Omit<MachineServices, 'providers'>,
+    CertifyServices,
+    RevocationServices {
+  readonly config: AuthConfig
+  readonly clock: Clock
+  readonly outbound: Outbound
+  readonly sessionSigner: Signer
+}
+
+/** Semantic version of the service, as `GET /public/version` answers it. */
+export const version: string = (
+  JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8')) as { version: string }
+).version
+
+const define = defineOperation<AuthServices>()
+const tag = 'Public'
+const Text = Type.String()
+const KeySetReply = Type.Object({
+  keys: Type.Array(Type.Object({ kty: Text, crv: Text, x: Text, y: Text, use: Text, alg: Text, kid: Text })),
+})
+/** If keys are ever rotated, a new key must be published for an hour before it signs. */
+const cacheControl = 'public, max-age=3600'
+
+const publicOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'version',
+    route: get('/public/version'),
+    summary: 'The version of the service',
+    tag,
+    access: anyCaller,
+    foreignParameters: fromProbes,
+    replyContentType: 'text/plain; charset=utf-8',
+    cors: 'any-origin',
+    audited: false,
+    act: () => rawReply({ raw: version, contentType: 'text/plain; charset=utf-8' }),
+  }),
+  define({
+    name: 'jwks.session',
+    route: get('/.well-known/jwks.json'),
+    summary: 'Public keys of session tokens',
+    tag,
+    access: anyCaller,
+    foreignParameters: fromProbes,
+    reply: KeySetReply,
+    errors: { 404: 'Publication is off (`publish_session_jwks`).' },
+    cors: 'any-origin',
+    cacheControl,
+    audited: false,
+    act(_input, { services }) {
+      if (!services.config.publish_session_jwks) throw failure('not_found', 'Session keys are not published.')
+      return { keys: services.sessionSigner.publicJwks }
+    },
+  }),
+  define({
+    name: 'issuers.session',
+    route: get('/.well-known/session-issuers'),
+    summary: 'Issuers of session tokens: of every node that shares the signing keys',
+    tag,
+    access: anyCaller,
+    foreignParameters: fromProbes,
+    reply: Type.Object({ issuers: Type.Array(Text) }),
+    errors: { 404: 'Publication of the session keys is off (`publish_session_jwks`).' },
+    audited: false,
+    async act(_input, { services }) {
+      if (!services.config.publish_session_jwks) throw failure('not_found', 'Session keys are not published.')
+      return { issuers: await sessionIssuers(services.db) }
+    },
+  }),
+  define({
+    name: 'jwks.certificate',
+    route: get('/.well-known/certificate-jwks.json'),
+    summary: 'Public keys of certificates',
+    tag,
+    access: anyCaller,
+    foreignParameters: fromProbes,
+    reply: KeySetReply,
+    errors: { 404: 'Certificate signing is not configured.' },
+    cors: 'any-origin',
+    cacheControl,
+    audited: false,
+    act(_input, { services }) {
+      const signer = services.certificateSigner
+      if (signer === undefined) throw failure('not_found', 'Certificate signing is not configured.')
+      return { keys: signer.publicJwks }
+    },
+  }),
+]
+
+const StatedRealm = Type.Optional(
+  Type.String({ maxLength: 256, description: 'The realm in the path, or of the caller.' }),
+)
+
+/**
+ * Adds a check to every operation that needs a credential: `?realm=` is optional and must name the realm of the path
+ * or that of the caller. Operations that declare the parameter define its meaning themselves.
+ */
+function withStatedRealm(operation: Operation<AuthServices>): Operation<AuthServices> {
+  const { access } = operation
+  const declared = listQueryParameters(operation)
+  if (access.public === true || 'realm' in declared) return operation
+  const checked: Access<AuthServices> = {
+    ...access,
+    async check(input, context) {
+      await access.check?.(input, context)
+      if (input.query.realm !== undefined) requireStatedRealm(input, context)
+    },
+  }
+  return { ...operation, access: checked, queryParameters: Type.Object({ ...declared, realm: StatedRealm }) }
+}
+
+/** The query parameters that an operation declares, by name. */
+function listQueryParameters({
+  name,
+  queryParameters,
+}: Operation<AuthServices>): Readonly<Record<string, TSchema>> {
+  if (queryParameters === undefined) return {}
+  const { properties } = queryParameters as { readonly properties?: Record<string, TSchema> }
+  if (properties === undefined) throw new Error(`${name}: its query parameters must be one object`)
+  return properties
+}
+
+/** @throws failure('unauthorized') when `?realm=` names neither the realm of the path nor that of the caller */
+function requireStatedRealm({ path, query }: OperationInput, context: OperationContext<AuthServices>): void {
+  const own = findMachineToken(context)?.realm ?? requireSession(context).session.realm
+  if (query.realm === path.realm_id || query.realm === own) return
+  throw failure('unauthorized', 'There is no valid session of this realm.')
+}
 
 const reading: ReadonlySet<HttpMethod> = new Set(['GET', 'HEAD', 'LIST'])
 

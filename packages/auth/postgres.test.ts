@@ -21,10 +21,10 @@ if ('missing' in server) {
   await import('./machines/orchestrator.test.ts')
   await import('./machines/vault-clients.test.ts')
   await import('./admins/races.test.ts')
-  await import('./paging/paging.test.ts')
+  await import('./paging.test.ts')
   await import('./faults.test.ts')
   await import('./revocations/feed.test.ts')
-  await import('./recovery/recover.test.ts')
+  await import('./recover.test.ts')
   // The last suite, because it stops the server.
   it('an unavailable PostgreSQL allows no login: 503 (A33)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })

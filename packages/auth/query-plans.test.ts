@@ -9,16 +9,18 @@ import {
   hasTotp,
   listAdmins,
 } from './admins/admin-store.ts'
-import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
-import { noSecretIdLimits, noTokenLimits } from './machines/limits.ts'
-import { findOrchestratorRole } from './machines/orchestrator-store.ts'
 import {
+  appRoleUnchanged,
+  findAppRole,
+  findAppRoleById,
   findSecretId,
   removeExpiredSecretIds,
   roleSecretIdsDestruction,
   secretIdDestruction,
   secretIdUse,
-} from './machines/secret-id-store.ts'
+} from './machines/approle-store.ts'
+import { noSecretIdLimits, noTokenLimits } from './machines/limits.ts'
+import { findOrchestratorRole } from './machines/orchestrator-store.ts'
 import {
   removeExpiredTokens,
   roleTokensRevocation,
@@ -37,11 +39,13 @@ import {
 } from './methods/password/credential-store.ts'
 import { findTotp, totpRemoval, totpStepUse } from './methods/totp/totp-store.ts'
 import {
+  isKnownRole,
+  isKnownUser,
   personEnd,
   personKnownThrough,
   providerPersonsEnd,
   providerPersonsMove,
-} from './persons/person-store.ts'
+} from './person-store.ts'
 import { realmRules } from './realm-rules.ts'
 import type { Realm } from './realms/realm.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
@@ -63,8 +67,7 @@ import {
   sessionSlide,
 } from './sessions/session-store.ts'
 import { startAuth } from './testing/start.ts'
-import { createFailureCounter, removeOldFailures } from './throttle/failures.ts'
-import { isKnownRole, isKnownUser } from './users/known-store.ts'
+import { createFailureCounter, removeOldFailures } from './throttle.ts'
 
 type Asked = readonly [text: string, params: readonly SqlValue[]]
 

@@ -2,25 +2,23 @@ import { createOwnEvent } from '@warder/audit'
 import { memoizeFor, unixSeconds } from '@warder/base'
 import type { PeriodicWork, ServiceDefinition, ServiceEnvironment } from '@warder/runtime'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
-import { authCounters, countSessions, countTokens } from './counting/counting.ts'
-import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
+import { authCounters, countSessions, countTokens } from './counting.ts'
+import { removeExpiredSecretIds } from './machines/approle-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
-import { listSpKeys } from './methods/saml/keys/sp-key-store.ts'
-import { ensureSpKeys } from './methods/saml/keys/sp-keys.ts'
-import { samlChecks } from './methods/saml/response/saml-refused.ts'
-import { pendingBounds } from './methods/saml/store/pending-limiter.ts'
-import { removeExcessPending, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
+import { samlChecks } from './methods/saml/checks.ts'
+import { pendingBounds, removeExcessPending, removeExpiredMessages } from './methods/saml/pending-store.ts'
+import { listSpKeys } from './methods/saml/sp-key-store.ts'
+import { ensureSpKeys } from './methods/saml/sp-keys.ts'
 import { authMigrations } from './migrations.ts'
-import { superRealm } from './realms/realm-id.ts'
+import type { AuthServices } from './operations.ts'
+import { superRealm } from './realms/realm.ts'
 import { findRealm } from './realms/realm-store.ts'
-import { isAnyRecovery, listRecoveries, recoveryRemoval } from './recovery/recovery-store.ts'
+import { isAnyRecovery, listRecoveries, recoveryRemoval } from './recovery-store.ts'
+import { shareSubscribers } from './revocations/feed.ts'
 import { sweepFeed } from './revocations/feed-store.ts'
-import { shareSubscribers } from './revocations/subscribers.ts'
-import type { AuthServices } from './services.ts'
 import { countOpenSessions, removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
-import { removeOldFailures } from './throttle/failures.ts'
-import { shareLoginBuckets } from './throttle/login-buckets.ts'
+import { removeOldFailures, shareLoginBuckets } from './throttle.ts'
 
 /** Counting scans an index of all sessions, so it runs only once per minute. */
 const countEveryMs = 60_000
@@ -60,8 +58,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     name: 'SAML metadata of realms that say where it is',
     everySeconds: 3600,
     // Loaded on demand: the primary starts without the XML parser.
-    run: async (environment) =>
-      (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
+    run: async (environment) => (await import('./methods/saml/refresh.ts')).refreshMetadata(environment),
   },
   {
     name: 'feed of ends',
@@ -88,7 +85,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   async check({ config, home }) {
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
     // Loaded on demand: the primary starts without SAML.
-    const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/keys/configured-keys.ts')
+    const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/sp-keys.ts')
     configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
   },
   async checkStored({ config, env, database }) {

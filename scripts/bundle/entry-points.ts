@@ -12,7 +12,7 @@ export const entryPoints = [
   'warder/main.ts',
   'warder/start/settings-process.ts',
   'auth/index.ts',
-  'auth/methods/saml/thread/verification-thread.ts',
+  'auth/methods/saml/verification-thread.ts',
   'kms/index.ts',
   'keys/abe/abe-thread.ts',
   'authority/crl/crl-thread.ts',

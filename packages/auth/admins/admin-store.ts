@@ -1,6 +1,6 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/storage'
-import type { Page } from '../paging/page.ts'
-import { superRealm } from '../realms/realm-id.ts'
+import type { Page } from '../paging.ts'
+import { superRealm } from '../realms/realm.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Admin } from './admin.ts'
 

@@ -1,7 +1,7 @@
 import { failure, isName } from '@warder/base'
 import Type, { type Static } from 'typebox'
-import { RealmId } from '../realms/realm-id.ts'
-import { PlainText } from '../texts/plain-text.ts'
+import { RealmId } from '../realms/realm.ts'
+import { PlainText } from '../texts.ts'
 
 /** 1 to 256 characters without control characters: it stands in paths and in the audit log. */
 export const AdminId = Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$' })

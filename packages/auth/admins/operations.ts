@@ -2,12 +2,11 @@ import { failure } from '@warder/base'
 import { defineOperation, del, get, type Operation, type OperationContext, post, put } from '@warder/server'
 import { type Change, type Database, GuardFailed, retryOnGuard, UniqueViolation } from '@warder/storage'
 import Type from 'typebox'
-import { anyAdmin, superAdmin } from '../callers/access.ts'
-import { requirePowers } from '../callers/callers.ts'
-import { listReply } from '../paging/list-reply.ts'
-import { type Page, PageQuery, readPage } from '../paging/page.ts'
-import { RealmId, superRealm } from '../realms/realm-id.ts'
+import { anyAdmin, requirePowers, superAdmin } from '../callers.ts'
+import { listReply, type Page, PageQuery, readPage } from '../paging.ts'
+import { RealmId, superRealm } from '../realms/realm.ts'
 import { findRealm, realmExists } from '../realms/realm-store.ts'
+import { announceCredential, announceRealmCredentials } from '../revocations/feed-store.ts'
 import {
   type Admin,
   AdminId,
@@ -26,13 +25,62 @@ import {
   countSuperAdmins,
   findAdmin,
   hasTotp,
+  isFingerprint,
   listAdmins,
 } from './admin-store.ts'
-import { announceIdentityChanges } from './named-identities.ts'
 import { requireCovered } from './powers.ts'
 
+type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'saml' | 'client_certificate'>
+
+/**
+ * An identity that an Admin names. `username` is undefined for a certificate fingerprint: the certificate may hold
+ * any name.
+ */
+interface NamedIdentity {
+  readonly realm: string
+  readonly username: string | undefined
+}
+
+/**
+ * Lists the identities that an Admin names, keyed by realm, member and name. Every Admin can also log in to the realm
+ * `_`.
+ */
+function listNamedIdentities(admin: Named | undefined): ReadonlyMap<string, NamedIdentity> {
+  const doors = new Map<string, NamedIdentity>()
+  if (admin === undefined || admin.realms.length === 0) return doors
+  const { userpass, jwt, saml, client_certificate: certificate } = admin
+  for (const realm of new Set([superRealm, ...admin.realms]))
+    for (const [member, name] of Object.entries({ userpass, jwt, saml, certificate })) {
+      if (name === null) continue
+      const isHidden = member === 'certificate' && isFingerprint(name)
+      doors.set(JSON.stringify([realm, member, name]), { realm, username: isHidden ? undefined : name })
+    }
+  return doors
+}
+
+/** Announces to the subscribers every identity that an Admin starts or stops naming. @param at Unix seconds */
+function announceIdentityChanges(
+  db: Database,
+  before: Named | undefined,
+  after: Named | undefined,
+  at: number,
+): readonly Change[] {
+  const [gone, added] = [listNamedIdentities(before), listNamedIdentities(after)]
+  const changed = [
+    ...[...gone].filter(([key]) => !added.has(key)),
+    ...[...added].filter(([key]) => !gone.has(key)),
+  ]
+  // Several members of an Admin often hold the same name.
+  const distinct = new Map(changed.map(([, door]) => [JSON.stringify([door.realm, door.username]), door]))
+  return [...distinct.values()].flatMap(({ realm, username }) =>
+    username === undefined
+      ? announceRealmCredentials(db, realm, at)
+      : announceCredential(db, realm, username, at),
+  )
+}
+
 /** Services used by operations on administrators. */
-export interface AdminServices {
+interface AdminServices {
   readonly db: Database
   /** Unix seconds. */
   now(): number

@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import type { Database } from '@warder/storage'
-import type { Powers } from '../callers/callers.ts'
-import { superRealm } from '../realms/realm-id.ts'
+import type { Powers } from '../callers.ts'
+import { superRealm } from '../realms/realm.ts'
 import type { Session } from '../sessions/session.ts'
 import { adminsBehind } from './admin-store.ts'
 

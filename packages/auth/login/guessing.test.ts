@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fromBase32 } from '../methods/totp/base32.ts'
-import { codeAt } from '../methods/totp/code.ts'
+import { codeAt, fromBase32 } from '../methods/totp/code.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService } from '../testing/start.ts'
 

@@ -1,17 +1,28 @@
-import type { OperationContext } from '@warder/server'
+import { defineOperation, get, type Operation, type OperationContext, post, rawReply } from '@warder/server'
 import { type Change, GuardFailed } from '@warder/storage'
-import { countLogin, countSessions, type LoginOutcome } from '../counting/counting.ts'
-import { ensureSubjectId } from '../persons/person-store.ts'
+import Type from 'typebox'
+import { anyCaller, anySession, requireSession } from '../callers.ts'
+import { ClaimsReply } from '../claims.ts'
+import { countLogin, countSessions, type LoginOutcome } from '../counting.ts'
+import { ensureSubjectId } from '../person-store.ts'
+import { RealmQuery } from '../realms/realm.ts'
 import { findRealm } from '../realms/realm-store.ts'
-import type { Session } from '../sessions/session.ts'
-import { type Credential, readCredential } from './authorization.ts'
-import type { LoginMethod, MethodFacts, Proof, Proven } from './method.ts'
-import { credentialChanged, LoginRefused } from './refusal.ts'
-import { proveSecond } from './second-proofs.ts'
-import type { LoginServices } from './services.ts'
+import { type Session, setSessionCookie } from '../sessions/session.ts'
+import {
+  type Credential,
+  credentialChanged,
+  type LoginMethod,
+  LoginRefused,
+  type LoginServices,
+  type MethodFacts,
+  type Proof,
+  type Proven,
+  proveSecond,
+  readCredential,
+} from './method.ts'
 import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from './throttle-login.ts'
 
-export type LoginResult =
+type LoginResult =
   | { readonly nextStep: 'TotpRequired' | 'ChangePassword' }
   | { readonly nextStep: 'Authenticated'; readonly session: Session; readonly cookie: string }
 
@@ -19,7 +30,7 @@ export type LoginResult =
  * Runs a login in this order: address limit, first proof, second proof, password change, session.
  * @throws failure('unauthorized' | 'rate_limited' | 'overloaded')
  */
-export function logIn<Services extends LoginServices>(
+function logIn<Services extends LoginServices>(
   context: OperationContext<Services>,
   methods: readonly LoginMethod<Services>[],
   realm: string,
@@ -113,4 +124,62 @@ async function commitProofs(
     context.audit({ principal: 'unauthenticated' })
     throw proofs[error.index]?.lost() ?? credentialChanged()
   }
+}
+
+const tag = 'Login'
+const smallBody = 64 * 1024
+const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
+
+/** @param methods the whole table */
+export function loginOperations<Services extends LoginServices>(
+  methods: readonly LoginMethod<Services>[],
+): readonly Operation<Services>[] {
+  const define = defineOperation<Services>()
+  return [
+    define({
+      name: 'login',
+      route: post('/login'),
+      summary: 'Log in to a realm',
+      description:
+        'Credentials: `Authorization: Basic`, `Authorization: Bearer` with a token of one of the realm’s identity ' +
+        'providers, or a client certificate. Users with TOTP send the code in the body.',
+      tag,
+      access: anyCaller,
+      security: ['basic', 'bearer', 'certificate'],
+      queryParameters: RealmQuery,
+      request: Type.Object({ totp_code: Code }),
+      bodyOptional: true,
+      anyContentType: true,
+      bodyLimit: smallBody,
+      reply: Type.Object({
+        next_step: Type.Union([
+          Type.Literal('Authenticated'),
+          Type.Literal('TotpRequired'),
+          Type.Literal('ChangePassword'),
+        ]),
+        session_id: Type.Union([Type.String(), Type.Null()]),
+      }),
+      errors: { 401: 'The credentials are missing or not valid.', 503: 'Too many logins at once.' },
+      async act({ query, body }, context) {
+        const code = (body as { totp_code?: string | null } | undefined)?.totp_code ?? undefined
+        const result = await logIn(context, methods, query.realm, code)
+        if (result.nextStep !== 'Authenticated') return { next_step: result.nextStep, session_id: null }
+        const { session, cookie } = result
+        return rawReply({
+          json: { next_step: 'Authenticated', session_id: session.id },
+          headers: { 'Set-Cookie': setSessionCookie(cookie, session.maxAge) },
+        })
+      },
+    }),
+    define({
+      name: 'whoami',
+      route: get('/whoami'),
+      summary: 'The claims of the session',
+      tag,
+      access: anySession,
+      reply: ClaimsReply,
+      audited: false,
+      act: (_input, context) => requireSession(context).claims,
+    }),
+  ]
 }

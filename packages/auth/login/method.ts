@@ -1,13 +1,92 @@
-import type { Operation, OperationContext } from '@warder/server'
+import { type Failure, failure, type Metrics } from '@warder/base'
+import type { IncomingRequest, Operation, OperationContext, TokenBuckets } from '@warder/server'
 import type { Change, Database, Seal } from '@warder/storage'
-import type { Subject } from '../identity/claims.ts'
-import type { AuthScheme } from '../identity/scheme.ts'
-import type { RealmMember } from '../realms/method-settings.ts'
-import type { Realm } from '../realms/realm.ts'
+import type { AuthScheme, Subject } from '../claims.ts'
+import type { Realm, RealmMember } from '../realms/realm.ts'
 import type { EndingServices, RealmEndings } from '../realms/realm-store.ts'
 import type { Session } from '../sessions/session.ts'
-import type { Credential, CredentialOf } from './authorization.ts'
-import type { LoginRefused } from './refusal.ts'
+import type { SessionManager } from '../sessions/session-manager.ts'
+import type { Attempts, FailureCounter } from '../throttle.ts'
+
+/** The credential of a login request. */
+export type Credential =
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | { readonly kind: 'bearer'; readonly token: string }
+  /** No `Authorization` header: the client certificate of the connection is used, if there is one. */
+  | { readonly kind: 'certificate' }
+  | { readonly kind: 'malformed' }
+type CredentialOf<Kind extends Credential['kind']> = Extract<Credential, { readonly kind: Kind }>
+
+const malformed: Credential = { kind: 'malformed' }
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/**
+ * Reads the `Authorization` header (RFC 9110 §11.4). A value that is not exactly one well-formed credential of a
+ * known scheme is malformed. It never falls back to another login method.
+ */
+export function readCredential(request: IncomingRequest): Credential {
+  const header = request.headers.authorization
+  if (header === undefined) return { kind: 'certificate' }
+  const [scheme = '', credential = '', ...rest] = header.trim().split(/[ \t]+/)
+  if (credential === '' || rest.length > 0) return malformed
+  if (scheme.toLowerCase() === 'basic') return readBasic(credential)
+  if (scheme.toLowerCase() === 'bearer') return { kind: 'bearer', token: credential }
+  return malformed
+}
+
+/** RFC 7617 §2: base64 of UTF-8 `username:password`; the first colon ends the name. */
+function readBasic(credential: string): Credential {
+  if (!base64.test(credential)) return malformed
+  const bytes = Buffer.from(credential, 'base64')
+  if (bytes.toString('base64').replace(/=+$/, '') !== credential.replace(/=+$/, '')) return malformed
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return malformed
+  }
+  const colon = text.indexOf(':')
+  if (colon < 1) return malformed
+  return { kind: 'basic', username: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+/** The secret that an attempt tested, of which the result tells an attacker whether it was right. */
+type Guess = 'password' | 'code'
+
+/**
+ * A refused login. Every caller gets the same answer, `refusal`; the reason is for the audit log. Without a guess the
+ * attempt disclosed nothing to the caller and does not count for the throttle.
+ */
+export class LoginRefused extends Error {
+  /** In the style of `wrong_password`. */
+  readonly reason: string
+  readonly guess: Guess | undefined
+
+  constructor(reason: string, guess?: Guess) {
+    super(reason)
+    this.name = 'LoginRefused'
+    this.reason = reason
+    this.guess = guess
+  }
+}
+
+/** Refusals of every method. */
+export const unknownRealm = () => new LoginRefused('unknown_realm', 'password')
+export const methodNotEnabled = () => new LoginRefused('method_not_enabled', 'password')
+/** A proof no longer held when the session was committed. */
+export const credentialChanged = () => new LoginRefused('credential_changed')
+
+/**
+ * The single answer to every failed login.
+ * @param fromPage the request came from a web page: a browser would show its own dialog for the challenge `Basic` and
+ *   keep the page waiting (Fetch §4.6)
+ */
+export function refusal(fromPage: boolean): Failure {
+  const challenge = { 'WWW-Authenticate': 'Basic realm="login", charset="UTF-8"' }
+  return failure('unauthorized', 'The credentials are missing or not valid.', {
+    headers: fromPage ? {} : challenge,
+  })
+}
 
 /** A condition that was proven before a commit and must still hold in it. `lost` is the refusal if it does not. */
 export interface Proof {
@@ -25,7 +104,7 @@ export interface Proven {
 }
 
 /** A login as a method sees it, before the proof. */
-export interface Attempt<Given extends Credential> {
+interface Attempt<Given extends Credential> {
   /** The realm id of the request. */
   readonly realmId: string
   /** undefined = there is no such realm. */
@@ -34,7 +113,7 @@ export interface Attempt<Given extends Credential> {
 }
 
 /** Proves the identity of a user by the credential of a login request. */
-export interface FirstProof<Services, Given extends Credential = Credential> {
+interface FirstProof<Services, Given extends Credential = Credential> {
   /** The kind of credential that this method accepts. Each kind belongs to one method. */
   readonly takes: Given['kind']
   /**
@@ -116,4 +195,42 @@ export interface LoginMethod<Services> extends MethodFacts {
   opens?(services: Services, realm: Realm): boolean
   /** Endpoints of the method besides `/login`. @param methods the whole table */
   operations(methods: readonly MethodFacts[]): readonly Operation<Services>[]
+}
+
+/** The second proofs of a user, or the first one for which the code is missing. */
+type SecondProofs =
+  | { readonly missing: SecondProof }
+  | { readonly missing: undefined; readonly proofs: readonly Proof[] }
+
+/** Checks the code against every second factor of the user. @throws LoginRefused for a wrong code */
+export async function proveSecond(
+  methods: readonly MethodFacts[],
+  services: SecondProofServices,
+  user: { readonly realm: string; readonly username: string },
+  code: string | undefined,
+): Promise<SecondProofs> {
+  const proofs: Proof[] = []
+  for (const { second } of methods) {
+    const check = await second?.asks(services, user.realm, user.username)
+    if (second === undefined || check === undefined) continue
+    if (code === undefined) return { missing: second }
+    proofs.push(await check(code))
+  }
+  return { missing: undefined, proofs }
+}
+
+/** Services that limit logins by address. */
+export interface LoginLimitServices {
+  /** Logins of every kind, by address. */
+  readonly loginBuckets: TokenBuckets
+}
+
+/** Services used by a login, whatever its method. */
+export interface LoginServices extends SecondProofServices, LoginLimitServices {
+  readonly metrics: Metrics
+  readonly sessions: SessionManager
+  readonly failures: FailureCounter
+  readonly attempts: Attempts
+  /** Attempts with a code. They have their own counters, always entered after those of `attempts`. */
+  readonly codeAttempts: Attempts
 }

@@ -1,8 +1,7 @@
 import { failure } from '@warder/base'
 import { bucketKey, type OperationContext } from '@warder/server'
-import { foldName, isUsername } from '../texts/username.ts'
-import { LoginRefused, refusal } from './refusal.ts'
-import type { LoginLimitServices, LoginServices } from './services.ts'
+import { foldName, isUsername } from '../texts.ts'
+import { type LoginLimitServices, LoginRefused, type LoginServices, refusal } from './method.ts'
 
 type Context = OperationContext<LoginServices>
 

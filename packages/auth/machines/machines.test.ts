@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService } from '../testing/start.ts'
-import { removeExpiredSecretIds } from './secret-id-store.ts'
+import { removeExpiredSecretIds } from './approle-store.ts'
 import { removeExpiredTokens } from './token-store.ts'
 
 /** Creates a role and returns its id and a function that issues secret ids. */

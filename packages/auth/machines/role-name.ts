@@ -1,9 +1,9 @@
 import { failure, isName } from '@warder/base'
 import type { Access, OperationContext } from '@warder/server'
 import Type from 'typebox'
-import { findMachineToken, type Powers, requirePowers, requireSession } from '../callers/callers.ts'
-import { superRealm } from '../realms/realm-id.ts'
-import type { MachineServices } from './services.ts'
+import { findMachineToken, type Powers, requirePowers, requireSession } from '../callers.ts'
+import { superRealm } from '../realms/realm.ts'
+import type { MachineServices } from './tokens.ts'
 
 /** Without slash: the name of a role is the entity of its tokens and must not look like `namespace/account`. */
 export const RoleName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' })

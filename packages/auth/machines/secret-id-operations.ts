@@ -3,21 +3,21 @@ import { failure } from '@warder/base'
 import { defineOperation, list, methods, type Operation, type OperationContext } from '@warder/server'
 import { retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
-import { PlainText } from '../texts/plain-text.ts'
-import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
-import { vaultErrors } from './auth-reply.ts'
-import { areSubset, readCidrs } from './limits.ts'
-import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
+import { PlainText } from '../texts.ts'
 import {
+  type AppRole,
+  appRoleUnchanged,
+  findAppRole,
   findSecretId,
   findSecretIdByAccessor,
   type SecretId,
   secretIdAccessors,
   secretIdDestruction,
   secretIdInsertion,
-} from './secret-id-store.ts'
-import type { MachineServices } from './services.ts'
-import { Count, Duration, NameList, readCount, readDuration } from './vault-values.ts'
+} from './approle-store.ts'
+import { areSubset, Count, Duration, NameList, readCidrs, readCount, readDuration } from './limits.ts'
+import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
+import { type MachineServices, vaultErrors } from './tokens.ts'
 
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>

@@ -2,15 +2,20 @@ import { failure } from '@warder/base'
 import { type Access, defineOperation, get, methods, type OperationContext } from '@warder/server'
 import { GuardFailed } from '@warder/storage'
 import Type from 'typebox'
-import { countTokens } from '../counting/counting.ts'
+import { countTokens } from '../counting.ts'
 import { findAppRole } from './approle-store.ts'
-import { MachineAuthReply, machineAuth, vaultErrors, withAliases } from './auth-reply.ts'
 import { endOfLease } from './limits.ts'
-import { tokenEnd } from './machine-end-store.ts'
 import { findOrchestratorRole } from './orchestrator-store.ts'
-import type { MachineServices } from './services.ts'
-import { type MachineToken, tokenRenewal, tokenRevocation } from './token-store.ts'
-import { type UsedToken, useToken } from './tokens.ts'
+import { type MachineToken, tokenEnd, tokenRenewal, tokenRevocation } from './token-store.ts'
+import {
+  MachineAuthReply,
+  type MachineServices,
+  machineAuth,
+  type UsedToken,
+  useToken,
+  vaultErrors,
+  withAliases,
+} from './tokens.ts'
 
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>

@@ -1,4 +1,18 @@
+import { hash } from 'node:crypto'
 import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
+import { superRealm } from '../realms/realm.ts'
+import {
+  appendToFeed,
+  entryChange,
+  machineRetentionSeconds,
+  personRetentionSeconds,
+  type RevocationReason,
+} from '../revocations/feed-store.ts'
+
+/** High-entropy secrets are stored as SHA-256: they cannot be guessed, so no slow hash is needed. */
+export function secretHash(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer')
+}
 
 export type RoleKind = 'approle' | 'orchestrator'
 
@@ -184,4 +198,91 @@ export async function removeExpiredTokens(commit: Commit, now: number): Promise<
     if (changes < batch) break
   }
   return removed
+}
+
+/**
+ * Entities of machine tokens: their names for other services. A realm administrator creates roles and chooses the key
+ * sets that they trust. Entities of all realms but `_` therefore start with the realm, so that they cannot equal an
+ * entity of another realm.
+ */
+export const entityNames = {
+  /** `name`, or `realm/approle:name`. The account names of orchestrators contain no colon. */
+  appRole: (realm: string, name: string): string =>
+    realm === superRealm ? name : `${realm}/approle:${name}`,
+  /** `namespace/account`, or `realm/namespace/account`. */
+  account: (realm: string, namespace: string, name: string): string =>
+    realm === superRealm ? `${namespace}/${name}` : `${realm}/${namespace}/${name}`,
+}
+
+const roleOfRealm = /^([A-Za-z0-9-][A-Za-z0-9_-]{0,63}|_[A-Za-z0-9_-]{1,63})\/approle:([^/]+)$/
+
+/** The role whose tokens have this entity; undefined for an account of an orchestrator. */
+export function roleOfEntity(entity: string): { readonly realm: string; readonly name: string } | undefined {
+  if (!entity.includes('/')) return { realm: superRealm, name: entity }
+  const [, realm, name] = roleOfRealm.exec(entity) ?? []
+  return realm === undefined || name === undefined ? undefined : { realm, name }
+}
+
+const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
+type End = [at: number, until: number, reason: RevocationReason]
+const feedRole = query<[...End, kind: string, name: string], unknown>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'machine', t.entity, t.realm_id, '', ?, ?, ?
+       FROM ended_head h CROSS JOIN
+         (SELECT DISTINCT entity, realm_id FROM app_token WHERE role_kind = ? AND role_name = ?) t WHERE h.id = 1`,
+)
+const feedRealmTokens = query<[...End, string, string], unknown>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'machine', t.entity, t.realm_id, '', ?, ?, ?
+       FROM ended_head h CROSS JOIN (SELECT DISTINCT entity, realm_id FROM app_token
+         WHERE role_kind = 'approle' AND role_name IN (SELECT name FROM approle_role WHERE realm_id = ?)
+           OR role_kind = 'orchestrator' AND role_name IN (SELECT name FROM orchestrator_role WHERE realm_id = ?)) t
+       WHERE h.id = 1`,
+)
+/** The entity of a role as `entityNames.appRole` formats it for realms other than `_`. */
+const feedRealmRoles = query<[...End, realm: string], unknown>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'role', r.realm_id || '/approle:' || r.name, r.realm_id, r.role_id,
+         ?, ?, ?
+       FROM ended_head h CROSS JOIN approle_role r WHERE h.id = 1 AND r.realm_id = ?`,
+)
+
+const until = (at: number): number => at + machineRetentionSeconds
+
+/** Announces one token: subscribers that cache tokens of its entity validate them again. */
+export function tokenEnd(db: Database, { entity, realm }: MachineToken, at: number): readonly Change[] {
+  const about = { kind: 'machine', subject: entity, realm, username: '' } as const
+  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: until(at), reason: 'revoked' }))
+}
+
+/** Announces the tokens of a role. */
+export function roleTokensEnd(db: Database, kind: RoleKind, name: string, at: number): readonly Change[] {
+  return appendToFeed(db, change(feedRole, [at, until(at), 'role_deleted', kind, name]))
+}
+
+/** Announces a role with its tokens: a later role of the same name is another machine. */
+export function appRoleEnd(
+  db: Database,
+  role: { readonly name: string; readonly realm: string; readonly roleId: string },
+  at: number,
+): readonly Change[] {
+  const { name, realm, roleId } = role
+  const about = { kind: 'role', subject: entityNames.appRole(realm, name), realm, username: roleId } as const
+  const gone = entryChange({
+    ...about,
+    endedAt: at,
+    untilAt: at + personRetentionSeconds,
+    reason: 'role_deleted',
+  })
+  const tokens = change(feedRole, [at, until(at), 'role_deleted', 'approle', name])
+  return appendToFeed(db, tokens, gone)
+}
+
+/** Announces every machine of a realm that is about to be deleted; its roles and tokens still exist. */
+export function realmMachinesEnd(db: Database, realm: string, at: number): readonly Change[] {
+  return appendToFeed(
+    db,
+    change(feedRealmTokens, [at, until(at), 'realm_deleted', realm, realm]),
+    change(feedRealmRoles, [at, at + personRetentionSeconds, 'realm_deleted', realm]),
+  )
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Metrics } from '@warder/base'
-import type { IncomingRequest } from '@warder/server'
+import type { Clock, Metrics } from '@warder/base'
+import { type ErrorShape, errorBody, type IncomingRequest, type Operation } from '@warder/server'
 import {
   type Change,
   createUnchangedRows,
@@ -8,20 +8,23 @@ import {
   GuardFailed,
   type UnchangedRows,
 } from '@warder/storage'
-import { countTokens } from '../counting/counting.ts'
+import Type from 'typebox'
+import { countTokens } from '../counting.ts'
+import type { LoginLimitServices } from '../login/method.ts'
+import type { IdentityProviders } from '../methods/jwt/identity-providers.ts'
 import { endOfLease, isWithin, type TokenLimits } from './limits.ts'
-import { secretHash } from './secret-hash.ts'
 import {
   findTokenByHash,
   type MachineToken,
   type RoleKind,
+  secretHash,
   tokenInsertion,
   tokenRemovalIfExpired,
   tokenUse,
 } from './token-store.ts'
 
 /** Services needed to find a token. */
-export interface TokenServices {
+interface TokenServices {
   readonly db: Database
   readonly metrics: Metrics
   /** Unix seconds. */
@@ -103,7 +106,7 @@ export async function useToken(
 }
 
 /** Capacity of the cache of token rows, by hash. Each commit invalidates it. */
-export type UsedTokens = UnchangedRows<MachineToken>
+type UsedTokens = UnchangedRows<MachineToken>
 
 export const createUsedTokens = (db: Database): UsedTokens => createUnchangedRows(db, rememberedTokens)
 
@@ -141,4 +144,73 @@ export function issueToken(
     roleName: role.name,
   })
   return { secret, insertion, leaseDuration }
+}
+
+/** Services used by operations on machine identities. */
+export interface MachineServices extends TokenServices, LoginLimitServices {
+  readonly clock: Clock
+  /** Caches the key sets of orchestrators. */
+  readonly providers: Pick<IdentityProviders, 'keySet'>
+}
+
+/** Vault-compatible clients read `errors`, a list of sentences, beside the usual members. */
+export const vaultErrors: ErrorShape = {
+  reply: (failure, { id }) => ({ json: { ...errorBody(failure, id), errors: [failure.message] } }),
+}
+
+const Text = Type.String()
+
+export const MachineAuthReply = Type.Object({
+  auth: Type.Object({
+    client_token: Text,
+    renewable: Type.Boolean(),
+    lease_duration: Type.Integer(),
+    policies: Type.Array(Text),
+    metadata: Type.Record(Text, Text),
+  }),
+})
+
+/** @param leaseDuration seconds */
+export function machineAuth(
+  clientToken: string,
+  renewable: boolean,
+  leaseDuration: number,
+  policies: readonly string[],
+  metadata: Readonly<Record<string, string>>,
+) {
+  return {
+    auth: {
+      client_token: clientToken,
+      renewable,
+      lease_duration: leaseDuration,
+      policies: [...policies],
+      metadata: { ...metadata },
+    },
+  }
+}
+
+/**
+ * Adds the paths that Vault-compatible clients use: with the prefix `/v1`, and with `kubernetes` for `orchestrator`.
+ * Each alias has its own name, so that the audit log records which path was used.
+ */
+export function withAliases(
+  operations: readonly Operation<MachineServices>[],
+): readonly Operation<MachineServices>[] {
+  const kubernetes = operations
+    .filter(({ route }) => route.path.startsWith('/auth/orchestrator/'))
+    .map((operation) => ({
+      ...operation,
+      name: operation.name.replace('orchestrator', 'kubernetes'),
+      route: {
+        ...operation.route,
+        path: operation.route.path.replace('/auth/orchestrator/', '/auth/kubernetes/'),
+      },
+    }))
+  const plain = [...operations, ...kubernetes]
+  const prefixed = plain.map((operation) => ({
+    ...operation,
+    name: `v1.${operation.name}`,
+    route: { ...operation.route, path: `/v1${operation.route.path}` },
+  }))
+  return [...plain, ...prefixed]
 }

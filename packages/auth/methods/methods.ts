@@ -1,12 +1,11 @@
 import type { LoginMethod } from '../login/method.ts'
-import { type CertificateServices, certificate } from './certificate/certificate-method.ts'
-import { jwt } from './jwt/jwt-method.ts'
-import type { JwtServices } from './jwt/operations.ts'
+import { type CertificateServices, certificate } from './certificate.ts'
+import { type JwtServices, jwt } from './jwt/jwt-method.ts'
 import { password } from './password/password-method.ts'
 import type { PasswordServices } from './password/prove.ts'
-import type { SamlServices } from './saml/realm/services.ts'
 import { saml } from './saml/saml-method.ts'
-import { totp } from './totp/totp-operations.ts'
+import type { SamlServices } from './saml/saml-realm.ts'
+import { totp } from './totp/totp-method.ts'
 
 export type MethodServices = PasswordServices & JwtServices & CertificateServices & SamlServices
 

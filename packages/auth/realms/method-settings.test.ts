@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { failure } from '@warder/base'
 import Type from 'typebox'
-import { methodSettings, nullable, readAuthParams } from './method-settings.ts'
+import { methodSettings, nullable, readAuthParams } from './realm.ts'
 
 const saved = { realmId: 'r', now: 1 }
 const cards = methodSettings(

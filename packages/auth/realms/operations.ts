@@ -2,14 +2,19 @@ import { failure, type Metrics } from '@warder/base'
 import { defineOperation, del, get, type Operation, pageReply, post, put } from '@warder/server'
 import { type Change, type Database, retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
-import { anyAdmin, superAdmin } from '../callers/access.ts'
-import { requirePowers } from '../callers/callers.ts'
-import { countSessions, countTokens } from '../counting/counting.ts'
-import { listReply } from '../paging/list-reply.ts'
-import { type Page, PageQuery, readPage } from '../paging/page.ts'
-import type { RealmMember } from './method-settings.ts'
-import { type Realm, RealmReply, readRealm, realmInput } from './realm.ts'
-import { RealmId, RealmPath, superRealm } from './realm-id.ts'
+import { anyAdmin, requirePowers, superAdmin } from '../callers.ts'
+import { countSessions, countTokens } from '../counting.ts'
+import { listReply, type Page, PageQuery, readPage } from '../paging.ts'
+import {
+  type Realm,
+  RealmId,
+  type RealmMember,
+  RealmPath,
+  RealmReply,
+  readRealm,
+  realmInput,
+  superRealm,
+} from './realm.ts'
 import {
   findRealm,
   insertRealm,

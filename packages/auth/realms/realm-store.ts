@@ -9,9 +9,8 @@ import {
   readOne,
   UniqueViolation,
 } from '@warder/storage'
-import type { Page } from '../paging/page.ts'
-import type { AuthParams } from './method-settings.ts'
-import type { Realm } from './realm.ts'
+import type { Page } from '../paging.ts'
+import type { AuthParams, Realm } from './realm.ts'
 
 interface RealmRow {
   readonly id: string

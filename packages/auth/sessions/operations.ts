@@ -2,13 +2,17 @@ import { failure } from '@warder/base'
 import { defineOperation, del, get, type Operation, type OperationContext, post } from '@warder/server'
 import type { Change } from '@warder/storage'
 import Type, { type Static } from 'typebox'
-import { countSessions } from '../counting/counting.ts'
-import { readScheme, SchemeName } from '../identity/scheme.ts'
-import { RealmPath } from '../realms/realm-id.ts'
-import { PlainText } from '../texts/plain-text.ts'
-import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
-import { sessionListing } from './listing.ts'
-import type { SessionServices } from './services.ts'
+import { readScheme, SchemeName } from '../claims.ts'
+import { countSessions } from '../counting.ts'
+import { RealmPath } from '../realms/realm.ts'
+import { PlainText } from '../texts.ts'
+import {
+  type SessionOwner,
+  type SessionServices,
+  sessionAccess,
+  sessionListing,
+  sessionRights,
+} from './listing.ts'
 import { isLive, type Session, SessionReply, showSession } from './session.ts'
 import {
   countEndedSessions,

@@ -1,7 +1,11 @@
 import { type Change, change, type Database, query } from '@warder/storage'
-import type { AuthScheme } from '../identity/scheme.ts'
-import { loginRetentionSeconds, type RevocationReason } from '../revocations/entry.ts'
-import { appendToFeed, entryChange } from '../revocations/feed-store.ts'
+import type { AuthScheme } from '../claims.ts'
+import {
+  appendToFeed,
+  entryChange,
+  loginRetentionSeconds,
+  type RevocationReason,
+} from '../revocations/feed-store.ts'
 
 /** Time and reason of the end of sessions. */
 export interface End {

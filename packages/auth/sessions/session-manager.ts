@@ -8,12 +8,11 @@ import {
   type Seal,
   type UnchangedRows,
 } from '@warder/storage'
-import { countSessions } from '../counting/counting.ts'
-import type { AuthClaims, IdentifiedSubject, Subject } from '../identity/claims.ts'
+import type { AuthClaims, IdentifiedSubject, Subject } from '../claims.ts'
+import { countSessions } from '../counting.ts'
 import { maxSessionAgeSeconds, type Realm } from '../realms/realm.ts'
 import type { Signer } from '../signing/signing-keys.ts'
-import { setSessionCookie } from './cookie.ts'
-import { endAfterUse, findNewEnd, isLive, type Session } from './session.ts'
+import { endAfterUse, findNewEnd, isLive, type Session, setSessionCookie } from './session.ts'
 import {
   findSealedCookie,
   findSession,

@@ -1,5 +1,5 @@
 import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
-import type { AuthScheme } from '../identity/scheme.ts'
+import type { AuthScheme } from '../claims.ts'
 import type { Session } from './session.ts'
 
 interface SessionRow {

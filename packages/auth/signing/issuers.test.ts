@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { startAuth } from '../testing/start.ts'
-import { registerIssuer } from './issuer-store.ts'
+import { registerIssuer } from './signing-key-store.ts'
 
 const place = '/.well-known/session-issuers'
 

@@ -1,5 +1,5 @@
 export { createPasswordHasher } from '../methods/password/password-hash.ts'
-export { logoutRequest } from '../methods/saml/logout/messages.ts'
+export { logoutRequest } from '../methods/saml/logout.ts'
 export {
   acsCall,
   begunLogin,
@@ -9,7 +9,6 @@ export {
 } from '../methods/saml/testing/saml-scene.ts'
 export { randomId, sharedKey, signQuery, TestIdp } from '../methods/saml/testing/test-idp.ts'
 export { startValidator } from '../methods/saml/testing/validator.ts'
-export { fromBase32 } from '../methods/totp/base32.ts'
-export { codeAt } from '../methods/totp/code.ts'
+export { codeAt, fromBase32 } from '../methods/totp/code.ts'
 export { authOperations } from '../operations.ts'
 export { type Answer, type Client, client } from './client.ts'

@@ -7,8 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { formatKeySet, signToken, startIssuer, type TestIssuer } from '../../testing/issuer.ts'
 import { scene } from '../../testing/scene.ts'
 import { readCookie, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
-import { fromBase32 } from '../totp/base32.ts'
-import { codeAt } from '../totp/code.ts'
+import { codeAt, fromBase32 } from '../totp/code.ts'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -1,5 +1,5 @@
 import { type Change, change, type Database, query, readOne } from '@warder/storage'
-import type { Page } from '../../paging/page.ts'
+import type { Page } from '../../paging.ts'
 
 /**
  * The assignment of a user name in a realm to the only identity provider that may vouch for it. Two providers may

@@ -1,5 +1,5 @@
 import { type Change, change, type Database, insertInto, query, readOne } from '@warder/storage'
-import type { Page } from '../../paging/page.ts'
+import type { Page } from '../../paging.ts'
 import type { Credential } from './credential.ts'
 
 interface CredentialRow {

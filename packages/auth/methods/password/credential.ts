@@ -1,8 +1,8 @@
 import { failure, isName } from '@warder/base'
 import type { QueueOwner } from '@warder/runtime'
 import Type, { type Static } from 'typebox'
-import { checkExtraClaims } from '../../identity/reserved-claims.ts'
-import { checkUsername, Username } from '../../texts/username.ts'
+import { checkExtraClaims } from '../../claims.ts'
+import { checkUsername, Username } from '../../texts.ts'
 import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
 import { initialPasswordProblem, normalPassword, type PasswordPolicy } from './password-rules.ts'
 

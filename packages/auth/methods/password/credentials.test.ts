@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reservedClaims } from '../../identity/reserved-claims.ts'
+import { reservedClaims } from '../../claims.ts'
 import { scene } from '../../testing/scene.ts'
 import { knownHash, startAuth } from '../../testing/start.ts'
 import { credentialInsertion } from './credential-store.ts'

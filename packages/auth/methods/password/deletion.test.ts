@@ -3,8 +3,7 @@ import { describe, it } from 'node:test'
 import { query } from '@warder/storage'
 import { scene } from '../../testing/scene.ts'
 import { readCookie, startAuth, type TestService } from '../../testing/start.ts'
-import { fromBase32 } from '../totp/base32.ts'
-import { codeAt } from '../totp/code.ts'
+import { codeAt, fromBase32 } from '../totp/code.ts'
 
 const counted = query<[], { readonly rows: number }>('SELECT COUNT(*) AS rows FROM session')
 const orphans = [

@@ -1,8 +1,99 @@
-import type { LoginMethod } from '../../login/method.ts'
-import { credentialUnchanged, findCredential } from './credential-store.ts'
+import { failure } from '@warder/base'
+import { defineOperation, type Operation, type OperationContext, post } from '@warder/server'
+import { GuardFailed } from '@warder/storage'
+import Type from 'typebox'
+import { anyCaller } from '../../callers.ts'
+import { countSessions } from '../../counting.ts'
+import {
+  credentialChanged,
+  type LoginMethod,
+  LoginRefused,
+  type MethodFacts,
+  proveSecond,
+  readCredential,
+} from '../../login/method.ts'
+import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from '../../login/throttle-login.ts'
+import { RealmQuery } from '../../realms/realm.ts'
+import { findRealm } from '../../realms/realm-store.ts'
+import { countEndedSessions, passwordSessionsEnd } from '../../sessions/session-end-store.ts'
+import { credentialUnchanged, credentialUpdate, findCredential } from './credential-store.ts'
 import { credentialOperations } from './operations.ts'
-import { passwordChangeOperation } from './password-change.ts'
-import { type PasswordServices, passwordProof, passwordSettings } from './prove.ts'
+import { hashOwner } from './password-hash.ts'
+import { checkChosenPassword, checkStrength, normalPassword } from './password-rules.ts'
+import { type PasswordServices, passwordProof, passwordSettings, provePassword } from './prove.ts'
+
+const define = defineOperation<PasswordServices>()
+const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
+
+/**
+ * Changes the password of the caller, who proves the old one (and a code, where enrolled). Ends every session that
+ * began with the old password.
+ * @throws failure('unauthorized' | 'bad_request' | 'rate_limited' | 'overloaded')
+ */
+async function changePassword(
+  context: OperationContext<PasswordServices>,
+  methods: readonly MethodFacts[],
+  given: { readonly realm: string; readonly chosen: string; readonly code: string | undefined },
+): Promise<void> {
+  const { realm, chosen, code } = given
+  takeLogin(context)
+  const credential = readCredential(context.request)
+  if (credential.kind !== 'basic') {
+    const reason = credential.kind === 'certificate' ? 'no_credentials' : 'malformed_credentials'
+    throw auditRefusal(context, realm, new LoginRefused(reason))
+  }
+  const { username, password } = credential
+  checkChosenPassword(chosen, username)
+  if (normalPassword(chosen) === normalPassword(password)) {
+    throw failure('bad_request', 'new_password: must differ from the old one.')
+  }
+  await throttleLogin(context, { realm, username, withCode: code !== undefined }, async () => {
+    const { db, hasher, now } = context.services
+    const owner = hashOwner(context.request, realm)
+    const found = await findRealm(db, realm)
+    const proven = await provePassword(context.services, found, { username, password, owner })
+    await checkStrength(chosen, { username, realm })
+    const second = await proveSecond(methods, context.services, { realm, username }, code)
+    if (second.missing !== undefined) throw second.missing.refused()
+    const passwordHash = await hasher.hash(normalPassword(chosen), owner)
+    const changes = [
+      ...second.proofs.map(({ holds }) => holds),
+      credentialUpdate({ ...proven.credential, passwordHash, changePassword: false }),
+      ...passwordSessionsEnd(db, realm, username, { at: now(), reason: 'password_changed' }),
+    ]
+    context.audit({ principal: username, auth_method: 'up', realm, object: username })
+    try {
+      const results = await context.commit(changes)
+      countSessions(context.services.metrics, 'revoked', countEndedSessions(results))
+    } catch (error) {
+      if (!(error instanceof GuardFailed)) throw error
+      throw credentialChanged()
+    }
+  })
+  await forgetFailures(context, realm, username)
+}
+
+/** @param methods the whole table: users with a second factor enter a code */
+const passwordChangeOperation = (methods: readonly MethodFacts[]): Operation<PasswordServices> =>
+  define({
+    name: 'password.change',
+    route: post('/password'),
+    summary: 'Change the password of the caller',
+    description:
+      'Requires the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
+    tag: 'Login',
+    access: anyCaller,
+    security: ['basic'],
+    queryParameters: RealmQuery,
+    request: Type.Object({ new_password: Type.String({ maxLength: 8192 }), totp_code: Code }),
+    bodyLimit: 64 * 1024,
+    status: 204,
+    errors: { 401: 'The credentials are missing or not valid.', 503: 'Too many logins at once.' },
+    act({ query, body }, context) {
+      const given = { realm: query.realm, chosen: body.new_password, code: body.totp_code ?? undefined }
+      return changePassword(context, methods, given)
+    },
+  })
 
 /** Login with a username and a password that the realm stores. */
 export const password: LoginMethod<PasswordServices> = {

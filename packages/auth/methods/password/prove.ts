@@ -1,13 +1,16 @@
 import type { QueueOwner } from '@warder/runtime'
 import Type from 'typebox'
-import type { Subject } from '../../identity/claims.ts'
-import { sessionClaims } from '../../identity/reserved-claims.ts'
-import { firstProof } from '../../login/method.ts'
-import { credentialChanged, LoginRefused, methodNotEnabled, unknownRealm } from '../../login/refusal.ts'
-import type { LoginServices } from '../../login/services.ts'
-import { methodSettings } from '../../realms/method-settings.ts'
-import type { Realm } from '../../realms/realm.ts'
-import { isUsername } from '../../texts/username.ts'
+import { type Subject, sessionClaims } from '../../claims.ts'
+import {
+  credentialChanged,
+  firstProof,
+  LoginRefused,
+  type LoginServices,
+  methodNotEnabled,
+  unknownRealm,
+} from '../../login/method.ts'
+import { methodSettings, type Realm } from '../../realms/realm.ts'
+import { isUsername } from '../../texts.ts'
 import type { Credential } from './credential.ts'
 import { credentialUnchanged, findCredential } from './credential-store.ts'
 import { hashOwner, type PasswordHasher } from './password-hash.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { scene } from '../../testing/scene.ts'
 import { startAuth } from '../../testing/start.ts'
-import { checkStrength } from './strength.ts'
+import { checkStrength } from './password-rules.ts'
 
 const user = { username: 'annabella', realm: 'warehouse' }
 

@@ -1,25 +1,27 @@
 import { failure } from '@warder/base'
 import { bucketKey, type OperationContext } from '@warder/server'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/storage'
-import { countLogin, countSamlResponse, countSessions } from '../../counting/counting.ts'
+import { countLogin, countSamlResponse, countSessions } from '../../counting.ts'
 import { takeLogin } from '../../login/throttle-login.ts'
-import { ensureSubjectId, personKnownThrough } from '../../persons/person-store.ts'
+import { ensureSubjectId, personKnownThrough } from '../../person-store.ts'
 import type { Realm } from '../../realms/realm.ts'
 import { realmUnchanged } from '../../realms/realm-store.ts'
 import type { Session } from '../../sessions/session.ts'
-import { matchRequest } from './binding/browser.ts'
-import { readForm, textOfField } from './binding/form.ts'
-import { handoverInsertion } from './handover/handover-store.ts'
-import { handoverSeconds, newCode, urlWithCode } from './handover/recipient.ts'
-import { mapSubject, tooLarge } from './identity/subject.ts'
-import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
-import type { SamlServices } from './realm/services.ts'
-import type { Assertion } from './response/assertion.ts'
-import { maxAssertionAgeSeconds, skewSeconds } from './response/expected.ts'
-import { SamlRefused } from './response/saml-refused.ts'
-import type { SamlSettings } from './settings/settings.ts'
-import { idpSessionInsertion } from './store/idp-session-store.ts'
-import { findPending, messageUse, type PendingRequest, pendingUse } from './store/pending-store.ts'
+import type { Assertion } from './assertion.ts'
+import { matchRequest, readForm, textOfField } from './browser.ts'
+import { maxAssertionAgeSeconds, SamlRefused, skewSeconds } from './checks.ts'
+import { handoverSeconds, newCode, urlWithCode } from './handover.ts'
+import { idpSessionInsertion } from './idp-session-store.ts'
+import {
+  findPending,
+  handoverInsertion,
+  messageUse,
+  type PendingRequest,
+  pendingUse,
+} from './pending-store.ts'
+import { type SamlRealm, type SamlServices, samlRealm } from './saml-realm.ts'
+import type { SamlSettings } from './settings.ts'
+import { mapSubject, tooLarge } from './subject.ts'
 
 type Context = OperationContext<SamlServices>
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { firstSpKey } from '../../service.ts'
 import { readCookie, startAuth } from '../../testing/start.ts'
-import { listSpKeys } from './keys/sp-key-store.ts'
-import { createPendingLimiter } from './store/pending-limiter.ts'
 import {
+  createPendingLimiter,
   findPending,
   pendingInsertion,
   removeExcessPending,
   removeExpiredMessages,
-} from './store/pending-store.ts'
+} from './pending-store.ts'
+import { listSpKeys } from './sp-key-store.ts'
 import { startSaml } from './testing/saml-scene.ts'
 import { randomId } from './testing/test-idp.ts'
 

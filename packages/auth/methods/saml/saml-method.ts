@@ -1,13 +1,165 @@
 import { failure } from '@warder/base'
+import { defineOperation, get, type Operation, post, rawReply } from '@warder/server'
+import Type from 'typebox'
 import { adminsNamingSaml } from '../../admins/admin-store.ts'
+import { anyCaller } from '../../callers.ts'
 import type { LoginMethod } from '../../login/method.ts'
-import { providerPersonsEnd, providerPersonsMove } from '../../persons/person-store.ts'
-import type { Realm } from '../../realms/realm.ts'
+import { takeLogin } from '../../login/throttle-login.ts'
+import { providerPersonsEnd, providerPersonsMove } from '../../person-store.ts'
+import { type Realm, RealmPath } from '../../realms/realm.ts'
 import type { EndingServices, RealmEndings } from '../../realms/realm-store.ts'
+import { setSessionCookie } from '../../sessions/session.ts'
 import { samlSessionsEnd } from '../../sessions/session-end-store.ts'
-import { samlOperations } from './operations.ts'
-import type { SamlServices } from './realm/services.ts'
-import { type SamlSettings, samlSettings } from './settings/settings.ts'
+import {
+  confirmationPage,
+  forwardingPage,
+  loginCookie,
+  loginSeconds,
+  newRequestId,
+  pageHeaders,
+  removedLoginCookie,
+} from './browser.ts'
+import { dryRunOperations } from './dry-run.ts'
+import { challengePattern, handoverOperations, readRecipient, statePattern } from './handover.ts'
+import { finishLogin } from './login.ts'
+import { fromIdentityProvider, logoutOperations, logoutUrl } from './logout.ts'
+import { spMetadata } from './metadata.ts'
+import { pendingInsertion } from './pending-store.ts'
+import { authnRequest, redirectUrl } from './redirect.ts'
+import { renewalOperations } from './renewal.ts'
+import { type SamlServices, samlRealm } from './saml-realm.ts'
+import { codeReturnUrl, isLoopback, returnUrl, type SamlSettings, samlSettings } from './settings.ts'
+
+const define = defineOperation<SamlServices>()
+const tag = 'SAML'
+const errors = { 400: 'There is no such realm, or it does not use SAML.' }
+const metadataType = 'application/samlmetadata+xml'
+const pageType = 'text/html; charset=utf-8'
+/** The response of a user with hundreds of groups has about 60 KiB. */
+const formLimit = 262_144
+
+const samlOperations: readonly Operation<SamlServices>[] = [
+  define({
+    name: 'saml.login',
+    route: get('/saml/{realm_id}/login'),
+    summary: 'Log in at the identity provider of a realm',
+    description: 'For browsers: redirects to the identity provider with a signed AuthnRequest.',
+    tag,
+    access: anyCaller,
+    pathParameters: RealmPath,
+    queryParameters: Type.Object({
+      return_to: Type.Optional(
+        Type.String({ description: 'An https URL under one of the allowed return origins of the realm.' }),
+      ),
+      state: Type.Optional(
+        Type.String({
+          pattern: statePattern,
+          description: 'With `code_challenge`: returned together with the code.',
+        }),
+      ),
+      code_challenge: Type.Optional(
+        Type.String({
+          pattern: challengePattern,
+          description:
+            'BASE64URL(SHA-256(verifier)) (RFC 7636, S256): the browser gets no session but a code for ' +
+            '`return_to`; the holder of the verifier redeems it.',
+        }),
+      ),
+    }),
+    status: 302,
+    errors: { 400: 'There is no such realm, it does not use SAML, or return_to is not allowed.' },
+    async act({ path, query }, context) {
+      const { services } = context
+      takeLogin(context)
+      context.audit({ realm: path.realm_id, auth_method: 'saml' })
+      const { settings } = await samlRealm(context, path.realm_id)
+      const recipient = readRecipient(query)
+      const back =
+        recipient === undefined || query.return_to === undefined
+          ? returnUrl(query.return_to, settings)
+          : codeReturnUrl(query.return_to, settings)
+      const requestId = newRequestId()
+      const now = services.now()
+      const [{ privateKey }] = await services.spKeys.list()
+      const message = {
+        field: 'SAMLRequest',
+        xml: authnRequest(settings, requestId, now),
+        relayState: requestId,
+      } as const
+      const location = await redirectUrl(settings.idp_sso_url, message, privateKey)
+      const pending = {
+        purpose: 'login',
+        requestId,
+        realm: path.realm_id,
+        returnUrl: back,
+        expiresAt: now + loginSeconds,
+        recipient,
+      } as const
+      await context.commit([pendingInsertion(pending)])
+      await services.samlPendingLimiter.count()
+      return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': loginCookie(requestId) } })
+    },
+  }),
+  define({
+    name: 'saml.acs',
+    route: post('/saml/{realm_id}/acs'),
+    summary: 'Receive the response of an identity provider and create a session',
+    description:
+      'A form with the fields SAMLResponse and RelayState, sent by the browser that started the login.',
+    tag,
+    access: anyCaller,
+    pathParameters: RealmPath,
+    bodyLimit: formLimit,
+    rawBody: true,
+    replyContentType: pageType,
+    errors: {
+      ...errors,
+      401: 'The response was refused: SAML error and the reason.',
+      415: 'The body is not a form.',
+      503: 'Too many responses at once.',
+    },
+    foreignParameters: fromIdentityProvider,
+    cors: 'foreign-forms',
+    async act({ path }, context) {
+      const { session, cookie, returnUrl: back } = await finishLogin(context, path.realm_id)
+      const cookies = cookie === undefined ? [] : [setSessionCookie(cookie, session.maxAge)]
+      return rawReply({
+        raw: isLoopback(back) ? confirmationPage(back, session.username) : forwardingPage(back),
+        contentType: pageType,
+        headers: { ...pageHeaders, 'Set-Cookie': [...cookies, removedLoginCookie] },
+      })
+    },
+  }),
+  define({
+    name: 'saml.metadata',
+    route: get('/saml/{realm_id}/metadata'),
+    summary: 'Service provider metadata of a realm, for its identity provider',
+    tag,
+    access: anyCaller,
+    pathParameters: RealmPath,
+    replyContentType: metadataType,
+    foreignParameters: fromIdentityProvider,
+    errors,
+    audited: false,
+    async act({ path }, context) {
+      const { settings } = await samlRealm(context, path.realm_id)
+      const keys = await context.services.spKeys.list()
+      const certificates = keys.map(({ certificate }) => certificate)
+      return rawReply({
+        raw: spMetadata({
+          settings,
+          certificates,
+          logoutUrl: settings.idp_slo_url === undefined ? undefined : logoutUrl(settings),
+        }),
+        contentType: metadataType,
+      })
+    },
+  }),
+  ...handoverOperations,
+  ...logoutOperations,
+  ...dryRunOperations,
+  ...renewalOperations,
+]
 
 /**
  * Finds the previous settings if user names no longer mean the same users: the realm has another identity provider or

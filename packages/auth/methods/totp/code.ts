@@ -1,5 +1,91 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { TotpAlgorithm } from './settings.ts'
+import { failure } from '@warder/base'
+import Type from 'typebox'
+import { methodSettings, type Realm } from '../../realms/realm.ts'
+
+export type TotpAlgorithm = 'SHA1' | 'SHA256' | 'SHA512'
+
+/** Parameters of codes for users who enroll from now on. */
+interface TotpSettings {
+  readonly algorithm: TotpAlgorithm
+  /** Seconds. */
+  readonly step: number
+}
+
+const defaultSettings: TotpSettings = { algorithm: 'SHA1', step: 30 }
+
+export const totpSettings = methodSettings(
+  'totp_params',
+  Type.Object({
+    algorithm: Type.Optional(Type.String()),
+    step: Type.Optional(Type.Integer({ minimum: 5, maximum: 300 })),
+  }),
+  ({ algorithm, step }, at): TotpSettings => ({
+    algorithm:
+      algorithm === undefined ? defaultSettings.algorithm : readAlgorithm(`${at}.algorithm`, algorithm),
+    step: step ?? defaultSettings.step,
+  }),
+)
+
+function readAlgorithm(member: string, name: string): TotpAlgorithm {
+  const upper = name.toUpperCase()
+  if (upper === 'SHA1' || upper === 'SHA256' || upper === 'SHA512') return upper
+  throw failure('bad_request', `${member}: must be SHA1, SHA256 or SHA512.`)
+}
+
+/** Parameters of a code. */
+export interface CodeParams {
+  readonly algorithm: TotpAlgorithm
+  /** Seconds. */
+  readonly period: number
+}
+
+/** Reads the parameters of a realm, or the defaults. */
+export function readCodeParams(realm: Realm): CodeParams {
+  const { algorithm, step } = totpSettings.of(realm) ?? defaultSettings
+  return { algorithm, period: step }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** RFC 4648 §6 without padding, as authenticator apps expect it. */
+export function toBase32(bytes: Uint8Array): string {
+  let text = ''
+  let buffer = 0
+  let bits = 0
+  for (const byte of bytes) {
+    buffer = (buffer << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += alphabet[(buffer >>> bits) & 31]
+    }
+    buffer &= (1 << bits) - 1
+  }
+  if (bits > 0) text += alphabet[(buffer << (5 - bits)) & 31]
+  return text
+}
+
+/** Bytes of a canonical base32 text (padding allowed, case ignored); undefined when it is none. */
+export function fromBase32(text: string): Uint8Array | undefined {
+  const plain = text.replace(/=+$/, '').toUpperCase()
+  const bytes: number[] = []
+  let buffer = 0
+  let bits = 0
+  for (const letter of plain) {
+    const value = alphabet.indexOf(letter)
+    if (value === -1) return undefined
+    buffer = (buffer << 5) | value
+    bits += 5
+    if (bits >= 8) {
+      bits -= 8
+      bytes.push((buffer >>> bits) & 255)
+    }
+    buffer &= (1 << bits) - 1
+  }
+  const result = Uint8Array.from(bytes)
+  return toBase32(result) === plain ? result : undefined
+}
 
 const digits = 6
 /** Steps accepted on either side of the present one (RFC 6238 §5.2). */

@@ -1,5 +1,5 @@
 import { type Change, change, type Database, query, type Seal } from '@warder/storage'
-import type { TotpAlgorithm } from './settings.ts'
+import type { TotpAlgorithm } from './code.ts'
 
 /** The enrollment of one user. The secret is decrypted for one check and then wiped. */
 export interface TotpEnrollment {

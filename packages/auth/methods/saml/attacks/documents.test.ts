@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { assertRefused, startValidator } from '../testing/validator.ts'
-import { messageBounds } from '../xml/gate.ts'
-import { readXml } from '../xml/read.ts'
-import { XmlRefused } from '../xml/xml-refused.ts'
+import { readXml } from '../xml.ts'
+import { messageBounds, XmlRefused } from '../xml-gate.ts'
 
 const validator = await startValidator()
 const right = validator.response({ attributes: { groups: ['users'] } })

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type EncryptOptions, encryptAssertion } from '../testing/encrypt.ts'
 import { sharedKey, signElement } from '../testing/test-idp.ts'
 import { assertRefused, forgeText, splitParts, startValidator } from '../testing/validator.ts'
-import { namespaces } from '../xml/names.ts'
+import { namespaces } from '../xml.ts'
 
 const validator = await startValidator()
 const { certificate } = await sharedKey('sp')

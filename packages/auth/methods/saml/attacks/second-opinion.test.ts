@@ -3,11 +3,10 @@ import { createHash, verify } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { readPublicKeys, verifyEnveloped } from '../signature/verify.ts'
+import { readPublicKeys, verifyEnveloped } from '../signature.ts'
 import { startValidator } from '../testing/validator.ts'
-import { listElements, type XmlElement } from '../xml/dom.ts'
-import { children, prefixesAt, readText, readXml } from '../xml/read.ts'
-import { XmlRefused } from '../xml/xml-refused.ts'
+import { children, listElements, prefixesAt, readText, readXml, type XmlElement } from '../xml.ts'
+import { XmlRefused } from '../xml-gate.ts'
 
 const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto') as {
   ExclusiveCanonicalization: new () => { process(element: unknown, options: object): string }

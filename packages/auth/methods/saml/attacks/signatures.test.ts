@@ -3,7 +3,7 @@ import { createHmac, createPublicKey, sign, X509Certificate } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { publicPem, type SignOptions, sharedKey, signElement } from '../testing/test-idp.ts'
 import { assertRefused, splitParts, startValidator } from '../testing/validator.ts'
-import { namespaces } from '../xml/names.ts'
+import { namespaces } from '../xml.ts'
 
 const validator = await startValidator()
 const right = validator.response()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { assertRefused, forgeText, splitParts, startValidator, type Validator } from '../testing/validator.ts'
-import { namespaces } from '../xml/names.ts'
+import { namespaces } from '../xml.ts'
 
 const validator = await startValidator()
 

@@ -1,5 +1,5 @@
 import { constants, createCipheriv, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
-import { namespaces } from '../xml/names.ts'
+import { namespaces } from '../xml.ts'
 
 const xmlenc = namespaces.encryption
 const xmlenc11 = namespaces.encryption11

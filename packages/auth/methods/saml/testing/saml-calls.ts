@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { scene } from '../../../testing/scene.ts'
 import { peerSecret, readCookie, type TestService } from '../../../testing/start.ts'
-import { sealLogoutHandle } from '../handover/operations.ts'
-import { logoutRequest } from '../logout/messages.ts'
+import { sealLogoutHandle } from '../handover.ts'
+import { logoutRequest } from '../logout.ts'
 import { acsCall, begunLogin, samlParams, toAcsUrl, toSpEntityId } from './saml-scene.ts'
 import { randomId, sharedKey, signQuery, TestIdp } from './test-idp.ts'
 

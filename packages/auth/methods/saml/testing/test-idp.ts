@@ -2,9 +2,7 @@ import { createHash, createPublicKey, type KeyObject, randomBytes, sign, X509Cer
 import { createRequire } from 'node:module'
 import { deflateRawSync } from 'node:zlib'
 import { issueCertificate } from '@warder/server'
-import { namespaces } from '../xml/names.ts'
-import { writeTime } from '../xml/time.ts'
-import { escapeXml } from '../xml/write.ts'
+import { escapeXml, namespaces, writeTime } from '../xml.ts'
 
 /** The used part of xml-crypto for signing. */
 interface Signer {

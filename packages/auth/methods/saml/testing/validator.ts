@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Assertion } from '../response/assertion.ts'
-import type { Expected } from '../response/expected.ts'
-import { validateField } from '../thread/verification-thread.ts'
+import type { Assertion } from '../assertion.ts'
+import type { Expected } from '../checks.ts'
+import { validateField } from '../verification-thread.ts'
 import { type ResponseWishes, sharedKey, TestIdp } from './test-idp.ts'
 
 /** An identity provider and the expected values of a service provider, without a service. */

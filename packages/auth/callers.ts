@@ -1,0 +1,104 @@
+import { failure } from '@warder/base'
+import type { Access, OperationContext, Principal } from '@warder/server'
+import type { AuthClaims, AuthScheme } from './claims.ts'
+
+/** Current powers of the admins behind a session. Read from the database at each request, never cached. */
+export interface Powers {
+  readonly isSuper: boolean
+  /** Realms administered through this session, without `_`. */
+  readonly realms: readonly string[]
+  administers(realm: string): boolean
+}
+
+/** A caller with a session cookie. */
+export interface SessionCaller extends Principal {
+  readonly kind: 'session'
+  readonly session: {
+    readonly realm: string
+    readonly username: string
+    readonly scheme: AuthScheme
+  }
+  /** Claims of the session token. */
+  readonly claims: AuthClaims
+  /** Reads the powers of the session; undefined when no admin is behind it. */
+  powers(): Promise<Powers | undefined>
+}
+
+/** A caller with a machine token. */
+export interface MachineCaller extends Principal {
+  readonly kind: 'machine'
+  readonly token: {
+    /** Realm of the role that issued it. */
+    readonly realm: string
+    readonly policies: readonly string[]
+  }
+}
+
+type Context = OperationContext<unknown>
+
+function isSession(principal: Principal | undefined): principal is SessionCaller {
+  return principal !== undefined && 'kind' in principal && principal.kind === 'session'
+}
+
+function isMachine(principal: Principal | undefined): principal is MachineCaller {
+  return principal !== undefined && 'kind' in principal && principal.kind === 'machine'
+}
+
+/** @throws failure('unauthorized') when the caller has no session */
+export function requireSession(context: Context): SessionCaller {
+  if (!isSession(context.principal)) throw failure('unauthorized')
+  return context.principal
+}
+
+/** Returns the machine token of the caller; undefined for other callers. */
+export function findMachineToken(context: Context): MachineCaller['token'] | undefined {
+  return isMachine(context.principal) ? context.principal.token : undefined
+}
+
+/** @throws failure('forbidden') when no admin is behind the session */
+export async function requirePowers(context: Context): Promise<Powers> {
+  const powers = await requireSession(context).powers()
+  if (powers === undefined) throw failure('forbidden', 'This is for administrators.')
+  return powers
+}
+
+export const anyCaller: Access<unknown> = { name: 'public', public: true }
+
+/** Requires a live session. */
+export const anySession: Access<unknown> = {
+  name: 'session',
+  credentials: ['sessionCookie'],
+  check(_input, context) {
+    requireSession(context)
+  },
+}
+
+/** Requires an administrator. The operation limits the result to the realms of the administrator. */
+export const anyAdmin: Access<unknown> = {
+  name: 'administrator',
+  credentials: ['sessionCookie'],
+  async check(_input, context) {
+    await requirePowers(context)
+  },
+}
+
+export const superAdmin: Access<unknown> = {
+  name: 'super administrator',
+  credentials: ['sessionCookie'],
+  async check(_input, context) {
+    const powers = await requirePowers(context)
+    if (!powers.isSuper) throw failure('forbidden', 'This is for super administrators.')
+  },
+}
+
+/** Requires an administrator of the realm that the path names. */
+export const realmAdmin: Access<unknown> = {
+  name: 'administrator of the realm',
+  credentials: ['sessionCookie'],
+  async check({ path }, context) {
+    const powers = await requirePowers(context)
+    if (!powers.administers(path.realm_id ?? '')) {
+      throw failure('forbidden', 'This needs rights over this realm.')
+    }
+  },
+}
