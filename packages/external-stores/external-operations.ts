@@ -4,9 +4,13 @@ import { aws } from './aws/aws-operations.ts'
 import { azure } from './azure/azure-operations.ts'
 import { google } from './google/google-operations.ts'
 import { microsoft } from './microsoft/microsoft-operations.ts'
-import { operationsInScope } from './scope/scope.ts'
-import type { ExternalStoreServices } from './scope/services.ts'
-import type { CommonConfig, ExternalEnvironment, ExternalStore } from './scope/store.ts'
+import {
+  type CommonConfig,
+  type ExternalEnvironment,
+  type ExternalStore,
+  type ExternalStoreServices,
+  operationsInScope,
+} from './scope/scope.ts'
 import { externalSettings } from './settings.ts'
 
 export type ExternalConfig = SettingValues<typeof externalSettings>

@@ -1,13 +1,27 @@
 export {
+  type AccessKeyRow,
+  insertAccessKey,
+  listAccessKeys,
+  maxAccessKeys,
+  readStorePath,
+  removeAccessKey,
+  useBeyond,
+  type XksStore,
+} from './aws/access-key-store.ts'
+export { endOfAccessKey, newAccessKey, regionProblem, uriPrefixProblem } from './aws/access-keys.ts'
+export { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from './aws/sigv4.ts'
+export {
   describeExternalOperations,
   type ExternalConfig,
   enableStores,
   externalOperations,
   externalSecuritySchemes,
 } from './external-operations.ts'
-export { checkGoogleSettings } from './google/scope/scope.ts'
-export type { ExternalServices, ExternalStoreServices } from './scope/services.ts'
-export type { ExternalEnvironment } from './scope/store.ts'
+export { checkGoogleSettings } from './google/scope.ts'
+export { stopChanges } from './scope/external-store-store.ts'
+export { createKnownGrants } from './scope/granted-key.ts'
+export type { ExternalEnvironment, ExternalServices, ExternalStoreServices } from './scope/scope.ts'
+export { createStopSwitch } from './scope/stop-switch.ts'
 export {
   externalHosts,
   externalPartners,
@@ -15,18 +29,3 @@ export {
   refuseHalfStores,
   reserveSigners,
 } from './settings.ts'
-export {
-  type AccessKeyRow,
-  insertAccessKey,
-  listAccessKeys,
-  maxAccessKeys,
-  removeAccessKey,
-  useBeyond,
-} from './stores/aws/access-key-store.ts'
-export { newAccessKey, regionProblem, uriPrefixProblem } from './stores/aws/access-keys.ts'
-export { endOfAccessKey } from './stores/aws/maker.ts'
-export { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from './stores/aws/sigv4.ts'
-export { readStorePath, type XksStore } from './stores/aws/store-names.ts'
-export { stopChanges } from './stores/external-store-store.ts'
-export { createKnownGrants } from './stores/granted-key.ts'
-export { createStopSwitch } from './stores/stop-switch.ts'

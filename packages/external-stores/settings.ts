@@ -4,7 +4,7 @@ import type { SettingValues } from '@warder/runtime/settings'
 import type { AuthoritiesFile, PartnerHosts } from '@warder/server'
 import { awsSettings, awsSettingsProblem } from './aws/settings.ts'
 import { azureSettings, azureSettingsProblem } from './azure/settings.ts'
-import { googleSettings, googleSettingsProblem } from './google/scope/settings.ts'
+import { googleSettings, googleSettingsProblem } from './google/settings.ts'
 import { microsoftSettings, microsoftSettingsProblem } from './microsoft/settings.ts'
 
 /** Settings of all external key stores. */

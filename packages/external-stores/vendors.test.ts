@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { awsRights, principal, requestMetadata, sendSigned } from './aws/fixtures/xks.ts'
-import { readBlob, writeBlob } from './google/keys/wrapped-blob.ts'
 import { dataKey, owner, startGoogle, wrappingKid } from './google/testing/world.ts'
+import { readBlob, writeBlob } from './google/wrapping-key.ts'
 
 test('what one cloud encrypted opens at no other, though both may use the same key', async () => {
   await using world = await startGoogle({ config: { 'aws_xks_config.aws_xks_enable': true } })

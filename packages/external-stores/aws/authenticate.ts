@@ -2,9 +2,8 @@ import { failure } from '@warder/base'
 import { externalPrincipal } from '@warder/keys'
 import type { AuthenticationContext, Principal } from '@warder/server'
 import { partnerNamed } from '../scope/partner-certificate.ts'
-import type { ExternalStoreServices } from '../scope/services.ts'
-import type { AccessKey, AccessKeys } from '../stores/aws/access-keys.ts'
-import { endOfAccessKey } from '../stores/aws/maker.ts'
+import type { ExternalStoreServices } from '../scope/scope.ts'
+import { type AccessKey, type AccessKeys, endOfAccessKey } from './access-keys.ts'
 import {
   amzDate,
   canonicalRequest,
@@ -14,7 +13,7 @@ import {
   signCanonicalRequest,
   signingKey,
   UnsentHeader,
-} from '../stores/aws/sigv4.ts'
+} from './sigv4.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000

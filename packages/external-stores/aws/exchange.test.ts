@@ -3,7 +3,7 @@ import { createDecipheriv } from 'node:crypto'
 import { test } from 'node:test'
 import { activeSince, aesAttributes, kmipClient, objectType } from '@warder/kmip-server/testing'
 import { startKms } from '@warder/kms/testing'
-import { integrityValue } from './encrypt.ts'
+import { integrityValue } from './encryption.ts'
 import {
   awsRights,
   grantedKey,

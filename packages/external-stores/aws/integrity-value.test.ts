@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { integrityValue } from './encrypt.ts'
+import { integrityValue } from './encryption.ts'
 
 test('the example of appendix C of the XKS Proxy API has its value', () => {
   const decode = (text: string): Buffer => Buffer.from(text, 'base64')

@@ -17,14 +17,18 @@ import {
   type UseRefusal,
 } from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
-import type { ExternalStoreServices } from '../scope/services.ts'
-import type { AccessKeys } from '../stores/aws/access-keys.ts'
-import { granteeInStore } from '../stores/aws/store-names.ts'
-import { requireGrantedKey } from '../stores/granted-key.ts'
-import { keyNamedIn } from './ciphertext-metadata.ts'
-import { type XksError, xksFailure } from './errors.ts'
-import { type RequestMetadata, recordMetadata } from './request.ts'
-import type { XksRoute } from './route.ts'
+import { requireGrantedKey } from '../scope/granted-key.ts'
+import type { ExternalStoreServices } from '../scope/scope.ts'
+import { granteeInStore } from './access-key-store.ts'
+import type { AccessKeys } from './access-keys.ts'
+import {
+  keyNamedIn,
+  type RequestMetadata,
+  recordMetadata,
+  type XksError,
+  type XksRoute,
+  xksFailure,
+} from './request.ts'
 
 /**
  * The key in the path, if `right` on it was granted to the principal that AWS KMS names, in the key store of the access key

@@ -1,7 +1,80 @@
-import type { OperationContext } from '@warder/server'
+import { type ErrorKind, type Failure, failure } from '@warder/base'
+import { isUuid } from '@warder/keys'
+import type { ErrorShape, Operation, OperationContext, PublicError } from '@warder/server'
 import Type, { type Static } from 'typebox'
-import { recordVendor, type VendorRequest } from '../scope/vendor-audit.ts'
-import { xksFailure } from './errors.ts'
+import { type ExternalStoreServices, recordVendor, type VendorRequest } from '../scope/scope.ts'
+import type { XksStore } from './access-key-store.ts'
+import type { AccessKeys } from './access-keys.ts'
+import type { Authenticator } from './authenticate.ts'
+
+/** Errors of the XKS Proxy API with their statuses, and the kind that each is here ("Error codes"). */
+const errors = {
+  ValidationException: [400, 'bad_request'],
+  InvalidStateException: [400, 'crypto_failure'],
+  InvalidCiphertextException: [400, 'decryption_failed'],
+  InvalidKeyUsageException: [400, 'crypto_failure'],
+  AuthenticationFailedException: [401, 'unauthorized'],
+  AccessDeniedException: [403, 'forbidden'],
+  KeyNotFoundException: [404, 'not_found'],
+  InvalidUriPathException: [404, 'not_found'],
+  ThrottlingException: [429, 'rate_limited'],
+  UnsupportedOperationException: [501, 'unsupported_algorithm'],
+  DependencyTimeoutException: [503, 'storage_unavailable'],
+  InternalException: [500, 'internal_error'],
+} as const satisfies Readonly<Record<string, readonly [status: number, kind: ErrorKind]>>
+
+export type XksError = keyof typeof errors
+
+/** Creates a failure that is reported under this name. */
+export function xksFailure(errorName: XksError, sentence?: string): Failure {
+  return failure(errors[errorName][1], sentence, { members: { errorName } })
+}
+
+/** Names of the other failures of the service. */
+const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
+  unauthorized: 'AuthenticationFailedException',
+  forbidden: 'AccessDeniedException',
+  not_found: 'InvalidUriPathException',
+  payload_too_large: 'UnsupportedOperationException',
+  unsupported_algorithm: 'UnsupportedOperationException',
+  crypto_failure: 'InvalidKeyUsageException',
+  decryption_failed: 'InvalidCiphertextException',
+  rate_limited: 'ThrottlingException',
+  overloaded: 'ThrottlingException',
+  storage_unavailable: 'DependencyTimeoutException',
+  audit_unavailable: 'DependencyTimeoutException',
+}
+
+function toXksError({ kind, status, members }: PublicError): XksError {
+  const named = members?.errorName
+  if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as XksError
+  return names[kind] ?? (status >= 500 ? 'InternalException' : 'ValidationException')
+}
+
+/** `errorMessage` has fewer than 512 characters, all of them printable ASCII. */
+function toMessage(sentence: string): string {
+  return sentence.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 511)
+}
+
+export const xksErrors: ErrorShape = {
+  documented: {
+    contentType: 'application/json',
+    schema: Type.Object({
+      errorName: Type.String(),
+      errorMessage: Type.Optional(Type.String()),
+    }),
+  },
+  reply(failed) {
+    const errorName = toXksError(failed)
+    // 405 keeps its status: the API requires it for requests other than POST.
+    const status = failed.kind === 'method_not_allowed' ? failed.status : errors[errorName][0]
+    return {
+      status,
+      json: { errorName, errorMessage: toMessage(failed.message) },
+      ...(status === 401 && { headers: { 'WWW-Authenticate': 'AWS4-HMAC-SHA256' } }),
+    }
+  },
+}
 
 /** An ARN has at most 2048 characters. */
 const Name = Type.String({ minLength: 1, maxLength: 2048 })
@@ -72,4 +145,76 @@ export function decodeBase64(text: string): Buffer | undefined {
 /** AES-GCM is what version 1 has. */
 export function requireAesGcm(algorithm: string): void {
   if (algorithm !== 'AES_GCM') throw xksFailure('ValidationException', 'encryptionAlgorithm must be AES_GCM.')
+}
+
+/** The form of a ciphertext: AES-256-GCM over the data as `joinAuthenticatedData` puts it, under the key in the path. */
+const plain = Buffer.of(1)
+/** The same, and 16 bytes follow: the UUID of the key or version that made it. */
+const named = 2
+
+/**
+ * `ciphertextMetadata` of a ciphertext, which AWS KMS stores and returns (at most 20 bytes). It names the key if the
+ * path does not: for aliases and for rotated keys.
+ * @param externalKeyId the identifier in the path
+ * @param keyId the key that encrypts
+ */
+export function metadataFor(externalKeyId: string, keyId: string): Buffer {
+  if (externalKeyId === keyId || !isUuid(keyId)) return plain
+  return Buffer.concat([Buffer.of(named), Buffer.from(keyId.replaceAll('-', ''), 'hex')])
+}
+
+/** The key that a ciphertext names; undefined: that of the path. */
+export function keyNamedIn(metadata: string | undefined): string | undefined {
+  const bytes = metadata === undefined ? undefined : decodeBase64(metadata)
+  if (bytes?.length !== 17 || bytes[0] !== named) return undefined
+  const hex = bytes.toString('hex', 1)
+  return [8, 12, 16, 20, 32].map((end, index, ends) => hex.slice(ends[index - 1] ?? 0, end)).join('-')
+}
+
+/** The operations of one path prefix: their paths, their names, and the access keys that may sign for them. */
+export interface XksRoute {
+  readonly store: XksStore
+  /** Name of this node. */
+  readonly node: string
+  /** Nodes that serve AWS KMS. */
+  readonly fleetSize: number
+  /** The access keys that sign. */
+  readonly accessKeys: AccessKeys
+  path(rest: string): string
+  common(
+    operation: string,
+  ): Pick<
+    Operation<ExternalStoreServices>,
+    'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'
+  >
+}
+
+export const title = 'AWS XKS proxy'
+
+/** Above the 25 KB of the largest request of the API, and so small that the signature covers it before it is read on. */
+const bodyLimit = 64 * 1024
+
+export function xksRoute(
+  store: XksStore,
+  authenticate: Authenticator,
+  { node, fleetSize, accessKeys }: Pick<XksRoute, 'node' | 'fleetSize' | 'accessKeys'>,
+): XksRoute {
+  const prefix = store.uriPrefix
+  // The first of all prefixes is the usual one: its operations have the plain names.
+  const suffix = prefix === '/aws' ? '' : `.${prefix === '' ? 'root' : prefix.slice(1).replaceAll('/', '.')}`
+  return {
+    store,
+    node,
+    fleetSize,
+    accessKeys,
+    path: (rest) => `${prefix}/kms/xks/v1${rest}`,
+    common: (operation) => ({
+      name: `aws.xks.${operation}${suffix}`,
+      tag: title,
+      bodyLimit,
+      authenticate,
+      security: ['awsSigV4'],
+      errorShape: xksErrors,
+    }),
+  }
 }

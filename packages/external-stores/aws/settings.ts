@@ -8,7 +8,7 @@ import {
   type SettingValues,
   text,
 } from '@warder/runtime/settings'
-import { regionProblem, uriPrefixProblem } from '../stores/aws/access-keys.ts'
+import { regionProblem, uriPrefixProblem } from './access-keys.ts'
 
 const secret: Setting<string | undefined> = {
   type: 'secret',

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  amzDate,
-  canonicalRequest,
-  readSignatureHeader,
-  signCanonicalRequest,
-  signingKey,
-} from '../stores/aws/sigv4.ts'
 import { signedHeaders } from './fixtures/xks.ts'
+import { amzDate, canonicalRequest, readSignatureHeader, signCanonicalRequest, signingKey } from './sigv4.ts'
 
 const scope = { date: '20150830', region: 'us-east-1', service: 'service' }
 const secret = Buffer.from('wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY')

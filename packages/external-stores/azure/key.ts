@@ -1,10 +1,28 @@
-import { getChainId, Key, type Right, type UseRefusal, withheld, withheldSentences } from '@warder/keys'
+import {
+  type AlgorithmPolicy,
+  type CipherPlan,
+  type CryptographicParameters,
+  getChainId,
+  Key,
+  planCipher,
+  planRsa,
+  type Right,
+  type RsaPlan,
+  type UseRefusal,
+  withheld,
+  withheldSentences,
+} from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
 import type { Static } from 'typebox'
-import type { ExternalStoreServices } from '../scope/services.ts'
-import { granteeNamed, requireGrantedKey } from '../stores/granted-key.ts'
-import { type EkmError, ekmFailure } from './errors.ts'
-import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
+import { granteeNamed, requireGrantedKey } from '../scope/granted-key.ts'
+import type { ExternalStoreServices } from '../scope/scope.ts'
+import {
+  type EkmError,
+  ekmFailure,
+  type RequestContext,
+  recordContext,
+  requireApiVersion,
+} from './request.ts'
 
 /** The key in the path, if `right` on it was granted to the pool of the certificate (docs/adr/cloud-key-stores.md). */
 export function azureRight(right: Right): Access<ExternalStoreServices> {
@@ -27,7 +45,7 @@ export function requireResolvedKey({ found }: OperationContext<ExternalStoreServ
   throw ekmFailure('InternalError', 'the access check did not run')
 }
 
-export type KeyType = 'oct' | 'RSA'
+type KeyType = 'oct' | 'RSA'
 
 /** Of keys that the API knows. @throws ekmFailure('OperationNotAllowed') */
 export function toKeyType({ object }: Key): KeyType {
@@ -83,4 +101,34 @@ export async function requireEkmUse(
   const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
   if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
   noteUse()
+}
+
+/** How a key is wrapped, as the cryptography plans it. */
+export type WrapPlan =
+  | { readonly keyType: 'oct'; readonly plan: CipherPlan }
+  | { readonly keyType: 'RSA'; readonly plan: RsaPlan }
+
+/** The table of the API's algorithms (EKM Proxy API, Wrapping algorithms). */
+const algorithms: Readonly<
+  Record<string, { readonly keyType: KeyType; readonly parameters: CryptographicParameters }>
+> = {
+  A256KW: { keyType: 'oct', parameters: { blockCipherMode: 'NISTKeyWrap' } },
+  A256KWP: { keyType: 'oct', parameters: { blockCipherMode: 'AESKeyWrapPadding' } },
+  'RSA-OAEP-256': { keyType: 'RSA', parameters: { paddingMethod: 'OAEP', hashingAlgorithm: 'SHA_256' } },
+  'RSA-OAEP': { keyType: 'RSA', parameters: { paddingMethod: 'OAEP', hashingAlgorithm: 'SHA_1' } },
+}
+
+/**
+ * @param bits of the key
+ * @throws ekmFailure('UnsupportedAlgorithm') for an algorithm that is none, is of another kind of key, or is not permitted
+ */
+export function wrapPlan(alg: string, keyType: KeyType, bits: number, policy: AlgorithmPolicy): WrapPlan {
+  const row = Object.hasOwn(algorithms, alg) ? algorithms[alg] : undefined
+  if (row === undefined)
+    throw ekmFailure('UnsupportedAlgorithm', `alg must be ${Object.keys(algorithms).join(', ')}.`)
+  if (row.keyType !== keyType)
+    throw ekmFailure('UnsupportedAlgorithm', `${alg} is not an algorithm of ${keyType} keys.`)
+  return keyType === 'oct'
+    ? { keyType, plan: planCipher('AES', 32, row.parameters, policy) }
+    : { keyType, plan: planRsa(bits, row.parameters, policy) }
 }

@@ -1,8 +1,79 @@
-import { decodeBase64Url, externalPrefix } from '@warder/keys'
-import type { OperationContext, Principal } from '@warder/server'
+import { type ErrorKind, type Failure, failure } from '@warder/base'
+import { decodeBase64Url, externalPrefix, externalPrincipal } from '@warder/keys'
+import type {
+  AuthenticationContext,
+  ErrorShape,
+  Operation,
+  OperationContext,
+  Principal,
+  PublicError,
+} from '@warder/server'
 import Type, { type Static } from 'typebox'
-import { recordVendor } from '../scope/vendor-audit.ts'
-import { ekmFailure } from './errors.ts'
+import { partnerNamed } from '../scope/partner-certificate.ts'
+import { type ExternalStoreServices, recordVendor } from '../scope/scope.ts'
+
+/** Codes of the EKM Proxy API with their statuses, and the kind that each is here. */
+const errors = {
+  InvalidRequest: [400, 'bad_request'],
+  UnsupportedApiVersion: [400, 'bad_request'],
+  UnsupportedAlgorithm: [400, 'unsupported_algorithm'],
+  Unauthorized: [401, 'unauthorized'],
+  Forbidden: [403, 'forbidden'],
+  KeyDisabled: [403, 'crypto_failure'],
+  OperationNotAllowed: [403, 'crypto_failure'],
+  KeyNotFound: [404, 'not_found'],
+  TooManyRequests: [429, 'rate_limited'],
+  InternalError: [500, 'internal_error'],
+} as const satisfies Readonly<Record<string, readonly [status: number, kind: ErrorKind]>>
+
+export type EkmError = keyof typeof errors
+
+/** Creates a failure that is reported under this code. */
+export function ekmFailure(code: EkmError, sentence?: string): Failure {
+  return failure(errors[code][1], sentence, { members: { code } })
+}
+
+/** Codes of the other failures of the service. */
+const codes: Partial<Readonly<Record<ErrorKind, EkmError>>> = {
+  unauthorized: 'Unauthorized',
+  forbidden: 'Forbidden',
+  not_found: 'KeyNotFound',
+  unsupported_algorithm: 'UnsupportedAlgorithm',
+  crypto_failure: 'OperationNotAllowed',
+  decryption_failed: 'InvalidRequest',
+  rate_limited: 'TooManyRequests',
+  overloaded: 'TooManyRequests',
+}
+
+function toEkmError({ kind, status, members }: PublicError): EkmError {
+  const named = members?.code
+  if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as EkmError
+  return codes[kind] ?? (status >= 500 ? 'InternalError' : 'InvalidRequest')
+}
+
+/** Kinds whose own status is more specific than that of the code. */
+const ownStatus: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  'method_not_allowed',
+  'storage_unavailable',
+  'audit_unavailable',
+])
+
+export const ekmErrors: ErrorShape = {
+  documented: {
+    contentType: 'application/json',
+    schema: Type.Object({ code: Type.String(), message: Type.String() }),
+  },
+  reply(failed) {
+    const code = toEkmError(failed)
+    const status = ownStatus.has(failed.kind) ? failed.status : errors[code][0]
+    return {
+      status,
+      json: { code, message: failed.message },
+      // RFC 9110 §11.6.1 requires the header, but no HTTP scheme fits: the certificate belongs to the TLS handshake.
+      ...(status === 401 && { headers: { 'WWW-Authenticate': 'Mutual' } }),
+    }
+  },
+}
 
 /** The version of the API that is served, and all that it knows. */
 export const apiVersion = '0.1-preview'
@@ -53,4 +124,58 @@ export function decodeValue(value: string): Buffer {
   if (bytes.length > maxBytes)
     throw ekmFailure('InvalidRequest', `value must have at most ${maxBytes} bytes.`)
   return bytes
+}
+
+/** Tells which pool of Azure Managed HSM a connection belongs to. */
+type PoolAuthenticator = (context: AuthenticationContext<ExternalStoreServices>) => Principal
+
+/**
+ * The authenticator of the EKM proxy: a client certificate under the authorities of Azure, with a Common Name of the
+ * list (EKM Proxy API, Authentication).
+ */
+export function poolsNamed(names: readonly string[]): PoolAuthenticator {
+  const requirePool = partnerNamed('azure', names)
+  return (context) => {
+    const pool = requirePool(context)
+    if ('problem' in pool)
+      throw failure('unauthorized', 'A client certificate of an Azure Managed HSM pool is required.', {
+        detail: pool.problem,
+      })
+    return { name: externalPrincipal('azure', pool.name), method: 'mtls' }
+  }
+}
+
+/** The operations of one path prefix: their paths, their names, and the clients that are admitted. */
+export interface EkmRoute {
+  path(rest: string): string
+  common(
+    operation: string,
+  ): Pick<
+    Operation<ExternalStoreServices>,
+    'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'
+  >
+}
+
+export const title = 'Azure EKM proxy'
+
+/** Max bytes of a body: no wrapped key is larger. */
+const bodyLimit = 64 * 1024
+
+export function ekmPath(prefix: string): string {
+  return prefix === '' ? '/azureekm' : `/azureekm/${prefix}`
+}
+
+export function ekmRoute(prefix: string, authenticate: PoolAuthenticator): EkmRoute {
+  const suffix = prefix === '' ? '' : `.${prefix.replaceAll('/', '.')}`
+  return {
+    path: (rest) => `${ekmPath(prefix)}${rest}`,
+    common: (operation) => ({
+      name: `azure.ekm.${operation}${suffix}`,
+      tag: title,
+      bodyLimit,
+      authenticate,
+      security: ['azureMutualTls'],
+      errorShape: ekmErrors,
+    }),
+  }
 }

@@ -8,8 +8,8 @@ import { after, before, test } from 'node:test'
 import { createOutbound } from '@warder/outbound'
 import { decodeJwt, importJWK, jwtVerify } from 'jose'
 import { type IssuerServer, startIssuers } from '../testing/issuers.ts'
-import { resourceKeyHash } from './operations/digest.ts'
 import { administrator, dataKey, type GoogleWorld, signingKid, startGoogle } from './testing/world.ts'
+import { resourceKeyHash } from './wrap-operations.ts'
 
 /**
  * Two key services: `old` has the keys, `fresh` gets them. A gate with an address that is known before either starts

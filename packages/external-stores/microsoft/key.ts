@@ -8,8 +8,8 @@ import {
   protectingVersion,
 } from '@warder/keys'
 import type { OperationContext } from '@warder/server'
-import type { ExternalStoreServices } from '../scope/services.ts'
-import { grantedToAny } from '../stores/granted-key.ts'
+import { grantedToAny } from '../scope/granted-key.ts'
+import type { ExternalStoreServices } from '../scope/scope.ts'
 import { type MicrosoftScope, trialName } from './scope.ts'
 import type { MicrosoftCaller } from './token.ts'
 

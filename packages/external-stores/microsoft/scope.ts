@@ -1,8 +1,6 @@
 import type { KeySet } from '@warder/server'
-import { issuerKeys } from '../scope/issuer-keys.ts'
-import { ownKeySet } from '../scope/own-keys.ts'
-import type { ExternalStoreServices } from '../scope/services.ts'
-import type { ExternalEnvironment } from '../scope/store.ts'
+import type { ExternalEnvironment, ExternalStoreServices } from '../scope/scope.ts'
+import { issuerKeys, ownKeySet } from '../scope/token-keys.ts'
 import { type MicrosoftConfig, readNamedKey } from './settings.ts'
 
 export const dkePath = '/ms_dke'

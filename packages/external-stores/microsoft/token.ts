@@ -12,8 +12,7 @@ import {
   peekToken,
   verifyToken,
 } from '@warder/server'
-import type { ExternalStoreServices } from '../scope/services.ts'
-import { recordVendor } from '../scope/vendor-audit.ts'
+import { type ExternalStoreServices, recordVendor } from '../scope/scope.ts'
 import type { MicrosoftScope } from './scope.ts'
 
 /** Claims of a verified token of Entra about its user. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeBase64 } from './base64.ts'
+import { decodeBase64 } from './scope.ts'
 
 test('base64 is read with and without padding, as the examples of Google have both', () => {
   assert.equal(decodeBase64('akRQtv3nr+jUhcFL6JmKzB+WzUxbkkMyW5kQsqGUAFc=', 'key', 128).length, 32)

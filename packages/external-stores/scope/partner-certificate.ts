@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { ExternalStoreName } from '@warder/keys'
 import { type AuthenticationContext, type IncomingRequest, readPeerCommonName } from '@warder/server'
-import type { ExternalStoreServices } from './services.ts'
+import type { ExternalStoreServices } from './scope.ts'
 
 /** The Common Name of a partner's client certificate, or why there is none that counts: for the log. */
 export type PartnerVerdict = { readonly name: string } | { readonly problem: string }

@@ -1,8 +1,153 @@
-import { failure } from '@warder/base'
-import { sharedRateSlots } from '@warder/runtime'
-import { createTokenBuckets, type Operation, type TokenBuckets } from '@warder/server'
-import type { ExternalStoreServices } from './services.ts'
-import type { ExternalEnvironment, ExternalStore } from './store.ts'
+import { type Clock, failure } from '@warder/base'
+import {
+  type AccessServices,
+  type AlgorithmPolicy,
+  type Blocks,
+  type ExternalStoreName,
+  externalPrincipal,
+  type GcmBudgets,
+  type LastUses,
+  type NamedKeys,
+} from '@warder/keys'
+import { type ServiceEnvironment, sharedRateSlots } from '@warder/runtime'
+import {
+  createTokenBuckets,
+  defineOperation,
+  type ErrorShape,
+  type Operation,
+  type OperationContext,
+  type SecurityScheme,
+  type TokenBuckets,
+} from '@warder/server'
+import type { Seal } from '@warder/storage'
+import type { KnownGrants } from './granted-key.ts'
+import type { StopSwitch } from './stop-switch.ts'
+
+/** The vendor's facts about a request, for the audit record. Its signature or token was verified. */
+export interface VendorRequest {
+  /** The identifier of the request in the vendor's own log. */
+  readonly requestId: string | undefined
+  /** The vendor's name of the caller; undefined where the request names none. */
+  readonly principal: string | undefined
+  /** Further facts, under names of this service. Nothing secret. */
+  readonly details?: Readonly<Record<string, unknown>>
+  /** The key that it is about. */
+  readonly object?: string
+  readonly algorithm?: string
+}
+
+/** Longest text of a vendor that is recorded, in characters. */
+const maxTextLength = 2048
+
+/** Puts the vendor's request id and principal into the record of this request. */
+export function recordVendor(
+  { audit }: Pick<OperationContext<never>, 'audit'>,
+  store: ExternalStoreName,
+  { requestId, principal, details, object, algorithm }: VendorRequest,
+): void {
+  audit({
+    ...(principal !== undefined && {
+      principal: externalPrincipal(store, principal.slice(0, maxTextLength)),
+    }),
+    ...(object !== undefined && { object }),
+    ...(algorithm !== undefined && { algorithm }),
+    details: {
+      ...(requestId !== undefined && { vendor_request_id: requestId.slice(0, maxTextLength) }),
+      ...details,
+    },
+  })
+}
+
+const alphabet = /^[A-Za-z0-9+/]*={0,2}$/
+
+/**
+ * Standard base64 (RFC 4648 §4). The padding may be missing, as in some of Google's own examples; unused bits must be
+ * zero, so that a value has one spelling.
+ * @param maxBytes bytes
+ * @throws failure('bad_request') that names the member
+ */
+export function decodeBase64(text: string, member: string, maxBytes: number): Buffer {
+  if (text.length > Math.ceil(maxBytes / 3) * 4)
+    throw failure('bad_request', `${member}: is longer than ${maxBytes} bytes.`)
+  const bytes = alphabet.test(text) ? Buffer.from(text, 'base64') : undefined
+  if (bytes === undefined || stripPadding(bytes.toString('base64')) !== stripPadding(text))
+    throw failure('bad_request', `${member}: is not base64.`)
+  if (bytes.length === 0) throw failure('bad_request', `${member}: is empty.`)
+  if (bytes.length > maxBytes) throw failure('bad_request', `${member}: is longer than ${maxBytes} bytes.`)
+  return bytes
+}
+
+function stripPadding(text: string): string {
+  return text.replace(/=+$/, '')
+}
+
+/** The external key stores, as the rest of the service knows them. */
+export interface ExternalServices {
+  readonly stopSwitch: StopSwitch
+  readonly grants: KnownGrants
+  /** The URL at which clouds reach this service, without a trailing slash. */
+  readonly publicUrl: string
+  /** Enabled stores, as they are described to callers. */
+  readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
+}
+
+/** Services that the external key stores need. */
+export interface ExternalStoreServices extends AccessServices {
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly budgets: GcmBudgets
+  /** Last uses of keys by users. */
+  readonly uses: LastUses
+  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  readonly policy: AlgorithmPolicy
+  readonly defaultUsername: string
+  /** Keys that the settings name. */
+  readonly namedKeys: NamedKeys
+  /** Blocked principals, whose requests are refused. */
+  readonly blocks: Blocks
+  readonly external: ExternalServices
+}
+
+/** Declares an operation of this folder. */
+export const define = defineOperation<ExternalStoreServices>()
+
+/** Common settings that a store reads in addition to its own. */
+export interface CommonConfig {
+  /** Address at which clouds and browsers reach this service; unset: `baseUrl`. */
+  readonly kms_public_url: string | undefined
+  readonly cache_lease_ms: number
+}
+
+/**
+ * Environment from which a store is created, in each worker. `rateMemory`: of its rate limit, shared by the workers.
+ * The operations must not use it while they are created, because they are also created to generate documentation.
+ */
+export type ExternalEnvironment<Config> = Pick<
+  ServiceEnvironment<Config & CommonConfig>,
+  'config' | 'baseUrl' | 'db' | 'seal' | 'outbound' | 'clock' | 'log' | 'metrics' | 'node' | 'rateMemory'
+>
+
+/**
+ * An external key store: the one row by which the rest of the service knows it. Its operations have its own
+ * authenticator and error shape (docs/adr/http-requests.md); the scope adds what all stores have: `scope.ts`.
+ */
+export interface ExternalStore<Config = never> {
+  readonly name: ExternalStoreName
+  /** Display name; tag of its operations in openapi.yaml. */
+  readonly title: string
+  /** Off by default. */
+  enabled(config: Config): boolean
+  /** Requests a second that all of its callers may make together; undefined = no limit. */
+  ratePerSecond(config: Config): number | undefined
+  /** Facts for `/server-info` and `GET /v1/external-stores` besides name and state. Nothing secret. */
+  facts(config: Config & CommonConfig, baseUrl: string): Readonly<Record<string, unknown>>
+  /** Of openapi.yaml, by the names that `security` of the operations has. */
+  readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
+  readonly errorShape: ErrorShape
+  /** The failure that callers get while the store is stopped, in its error format. */
+  stopped(): Error
+  operations(environment: ExternalEnvironment<Config>): readonly Operation<ExternalStoreServices>[]
+}
 
 /**
  * Adds the features of all stores to the operations of a store: permissive CORS without credentials, members that the

@@ -1,17 +1,126 @@
+import type { KeyObject } from 'node:crypto'
 import { failure } from '@warder/base'
-import { planSignature, softwareKey } from '@warder/keys'
+import { modulusBits, planRsa, planSignature, softwareKey } from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'
 import Type from 'typebox'
-import { decodeBase64 } from '../../scope/base64.ts'
-import { define, type ExternalStoreServices } from '../../scope/services.ts'
-import { requireSpkiHash } from '../keys/private-key.ts'
-import { signatureNamed } from '../keys/private-key-algorithms.ts'
-import { byAdministrator, byBothTokens, callerNamed, requireAuthorization } from '../scope/callers.ts'
-import type { GoogleScope } from '../scope/scope.ts'
-import type { Authorization } from '../tokens/authorization.ts'
-import { administrators, common, denied, limits, members, path, requirePerimeter, roles } from './common.ts'
-import { decryptDataKey, encryptedDataKey } from './decrypt-data-key.ts'
-import { openWrappedPrivateKey } from './open-private-key.ts'
+import { decodeBase64, define, type ExternalStoreServices } from '../scope/scope.ts'
+import { byAdministrator, byBothTokens, callerNamed, requireAuthorization } from './callers.ts'
+import {
+  administrators,
+  common,
+  denied,
+  limits,
+  members,
+  path,
+  requirePerimeter,
+  requireShort,
+  roles,
+} from './operation-parts.ts'
+import {
+  encryptionNamed,
+  maxPrivateKeyBytes,
+  openPrivateKey,
+  privateKeyBytes,
+  readPrivateKey,
+  requireSpkiHash,
+  signatureNamed,
+} from './private-key.ts'
+import type { GoogleScope } from './scope.ts'
+import type { Authorization } from './tokens.ts'
+import { unwrapSecret, wrapSecret } from './wrapping-key.ts'
+
+/** `POST /google_cse/wrapprivatekey`: for the S/MIME certificate that an administrator gives to Gmail. */
+export const wrapPrivateKey = (scope: GoogleScope) =>
+  define({
+    ...common,
+    name: 'google_cse.wrapprivatekey',
+    route: post(path('wrapprivatekey')),
+    summary: "Wrap a user's private key as an administrator",
+    authenticate: byAdministrator(scope),
+    access: administrators,
+    request: Type.Object({
+      authentication: members.authentication,
+      perimeter_id: Type.Optional(Type.String()),
+      private_key: Type.String({ description: 'RSA: PEM, or DER (PKCS#8, PKCS#1) in base64.' }),
+      reason: members.reason,
+    }),
+    reply: Type.Object({ wrapped_private_key: Type.String() }),
+    errors: denied,
+    async act({ body }, context) {
+      const perimeterId = requireShort(body.perimeter_id ?? '', 'perimeter_id', limits.perimeterId)
+      const text = requireShort(body.private_key, 'private_key', 2 * maxPrivateKeyBytes)
+      const secret = privateKeyBytes(readPrivateKey(text))
+      const { name } = callerNamed(context.request)
+      const binding = { kind: 'private key', resourceName: '', perimeterId } as const
+      try {
+        return { wrapped_private_key: await wrapSecret(context, scope.wrappingKey, name, binding, secret) }
+      } finally {
+        secret.fill(0)
+      }
+    },
+  })
+
+/** Opens a wrapped private key of S/MIME for one request. */
+async function openWrappedPrivateKey(
+  scope: GoogleScope,
+  context: OperationContext<ExternalStoreServices>,
+  principal: string,
+  wrapped: string,
+): Promise<{ readonly key: KeyObject; readonly perimeterId: string }> {
+  const member = 'wrapped_private_key'
+  const bytes = decodeBase64(wrapped, member, limits.wrappedPrivateKey)
+  const { wrappingKey } = scope
+  const { secret, perimeterId } = await unwrapSecret(
+    context,
+    wrappingKey,
+    principal,
+    'private key',
+    '',
+    bytes,
+    member,
+  )
+  try {
+    return { key: openPrivateKey(secret), perimeterId }
+  } finally {
+    secret.fill(0)
+  }
+}
+
+/** Members of a request with the ciphertext and its parameters. */
+const encryptedDataKey = {
+  algorithm: Type.String({
+    description: 'RSA/ECB/PKCS1Padding, or RSA/ECB/OAEPwithSHA-1|256|512andMGF1Padding',
+  }),
+  encrypted_data_encryption_key: Type.String({ description: 'base64; 1 KB at most.' }),
+  rsa_oaep_label: Type.Optional(Type.String({ description: 'The label of OAEP, base64.' })),
+}
+
+interface Encrypted {
+  readonly algorithm: string
+  readonly encrypted_data_encryption_key: string
+  readonly rsa_oaep_label?: string
+}
+
+async function decryptDataKey(
+  context: OperationContext<ExternalStoreServices>,
+  key: KeyObject,
+  body: Encrypted,
+): Promise<{ readonly data_encryption_key: string }> {
+  const { rsa_oaep_label: text = '' } = body
+  const label = text === '' ? undefined : decodeBase64(text, 'rsa_oaep_label', limits.encryptedDataKey)
+  const parameters = encryptionNamed(body.algorithm, label)
+  context.audit({ algorithm: body.algorithm.slice(0, 64) })
+  const encrypted = decodeBase64(
+    body.encrypted_data_encryption_key,
+    'encrypted_data_encryption_key',
+    limits.encryptedDataKey,
+  )
+  const plan = planRsa(modulusBits(key), parameters, context.services.policy)
+  const opened = await softwareKey(key).decryptRsa(plan, encrypted)
+  const data_encryption_key = opened.toString('base64')
+  opened.fill(0)
+  return { data_encryption_key }
+}
 
 const gmail = {
   authentication: members.authentication,

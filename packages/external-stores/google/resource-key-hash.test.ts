@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { resourceKeyHash } from '../operations/digest.ts'
+import { resourceKeyHash } from './wrap-operations.ts'
 
 test("the example of Google's reference, by value", () => {
   // echo -n "ResourceKeyDigest:my_resource:my_perimeter" | openssl sha256 -mac HMAC -macopt hexkey:f00d -binary | base64

@@ -1,13 +1,17 @@
 import { failure } from '@warder/base'
 import { externalPrincipal } from '@warder/keys'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/server'
-import type { ExternalStoreServices } from '../../scope/services.ts'
-import { recordVendor, type VendorRequest } from '../../scope/vendor-audit.ts'
-import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
-import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
-import { delegateIn } from '../tokens/claims.ts'
-import { trialApplication } from '../tokens/trial.ts'
+import { type ExternalStoreServices, recordVendor, type VendorRequest } from '../scope/scope.ts'
+import { delegateIn, trialApplication } from './claims.ts'
 import type { GoogleScope } from './scope.ts'
+import {
+  type Authentication,
+  type Authorization,
+  type Peer,
+  verifyAuthentication,
+  verifyAuthorization,
+  verifyPeer,
+} from './tokens.ts'
 
 type Context = AuthenticationContext<ExternalStoreServices>
 

@@ -2,9 +2,7 @@ import { hash } from 'node:crypto'
 import { afterCountingUse, type CipherPlan, type Encrypted, type Key } from '@warder/keys'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
-import { define, type ExternalStoreServices } from '../scope/services.ts'
-import { metadataFor } from './ciphertext-metadata.ts'
-import { xksFailure } from './errors.ts'
+import { define, type ExternalStoreServices } from '../scope/scope.ts'
 import {
   awsRight,
   gcmPlan,
@@ -13,8 +11,15 @@ import {
   requireXksUse,
   rethrowRefusal,
 } from './key.ts'
-import { decodeBase64, KeyPath, KeyRequestMetadata, requireAesGcm } from './request.ts'
-import type { XksRoute } from './route.ts'
+import {
+  decodeBase64,
+  KeyPath,
+  KeyRequestMetadata,
+  metadataFor,
+  requireAesGcm,
+  type XksRoute,
+  xksFailure,
+} from './request.ts'
 
 const EncryptRequest = Type.Object({
   requestMetadata: KeyRequestMetadata,
@@ -33,19 +38,19 @@ const EncryptReply = Type.Object({
 })
 
 /** The API requires 4300 and 8192 bytes; a proxy reports larger sizes as not supported. */
-export const maxPlaintextBytes = 8192
+const maxPlaintextBytes = 8192
 
-function read(body: Static<typeof EncryptRequest>) {
+function readEncrypt(body: Static<typeof EncryptRequest>) {
   requireAesGcm(body.encryptionAlgorithm)
   const cdiv = body.ciphertextDataIntegrityValueAlgorithm
   if (cdiv !== undefined && cdiv !== 'SHA_256')
     throw xksFailure('ValidationException', 'ciphertextDataIntegrityValueAlgorithm must be SHA_256.')
-  const plaintext = decode(body.plaintext, 'plaintext')
-  const aad = decode(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
+  const plaintext = decodeEncrypt(body.plaintext, 'plaintext')
+  const aad = decodeEncrypt(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
   return { plaintext, aad, cdiv: cdiv !== undefined }
 }
 
-function decode(text: string, member: string): Buffer {
+function decodeEncrypt(text: string, member: string): Buffer {
   const bytes = decodeBase64(text)
   if (bytes === undefined) throw xksFailure('ValidationException', `${member} must be Base64 with padding.`)
   if (bytes.length > maxPlaintextBytes)
@@ -68,7 +73,7 @@ export function encryptOperation(route: XksRoute) {
     reply: EncryptReply,
     async act({ path, body }, context) {
       const { services } = context
-      const { plaintext, aad, cdiv } = read(body)
+      const { plaintext, aad, cdiv } = readEncrypt(body)
       const key = requireResolvedKey(context)
       const metadata = metadataFor(path.externalKeyId, key.object.id)
       requireXksUse(key, 'encrypt', context)
@@ -143,4 +148,68 @@ interface CoveredParts {
 /** The ciphertext data integrity value in Base64 (XKS Proxy API, appendix C). */
 export function integrityValue({ aad, metadata, iv, ciphertext, tag }: CoveredParts): string {
   return hash('sha256', Buffer.concat([aad, metadata, iv, ciphertext, tag]), 'base64')
+}
+
+const Base64 = Type.Optional(Type.String({ description: 'Base64' }))
+const DecryptRequest = Type.Object({
+  requestMetadata: KeyRequestMetadata,
+  encryptionAlgorithm: Type.String({ description: 'AES_GCM' }),
+  ciphertext: Base64,
+  ciphertextMetadata: Base64,
+  additionalAuthenticatedData: Base64,
+  initializationVector: Base64,
+  authenticationTag: Base64,
+})
+
+/** A missing or malformed part of a ciphertext is reported as a ciphertext that does not open ("Error codes"). */
+function readDecrypt(body: Static<typeof DecryptRequest>) {
+  requireAesGcm(body.encryptionAlgorithm)
+  const { ciphertext, initializationVector, authenticationTag } = body
+  if (ciphertext === undefined || initializationVector === undefined || authenticationTag === undefined)
+    throw invalidCiphertext('ciphertext, initializationVector or authenticationTag is missing.')
+  const data = decodeDecrypt(ciphertext, 'ciphertext')
+  const aad = decodeDecrypt(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
+  if (data.length > maxPlaintextBytes || aad.length > maxPlaintextBytes)
+    throw xksFailure('UnsupportedOperationException', `Data must have at most ${maxPlaintextBytes} bytes.`)
+  const iv = decodeDecrypt(initializationVector, 'initializationVector')
+  const tag = decodeDecrypt(authenticationTag, 'authenticationTag')
+  const metadata = decodeDecrypt(body.ciphertextMetadata ?? '', 'ciphertextMetadata')
+  if (iv.length !== 12 && iv.length !== 16)
+    throw invalidCiphertext('initializationVector must have 12 or 16 bytes.')
+  if (tag.length !== 16) throw invalidCiphertext('authenticationTag must have 16 bytes.')
+  if (metadata.length > 20) throw invalidCiphertext('ciphertextMetadata must have at most 20 bytes.')
+  return { data, iv, tag, aad: joinAuthenticatedData(aad, metadata) }
+}
+
+function decodeDecrypt(text: string, member: string): Buffer {
+  const bytes = decodeBase64(text)
+  if (bytes === undefined) throw invalidCiphertext(`${member} must be Base64 with padding.`)
+  return bytes
+}
+
+function invalidCiphertext(sentence: string): Error {
+  // The kind has one fixed sentence: this one is for the log.
+  return xksFailure('InvalidCiphertextException', sentence)
+}
+
+/** XKS Proxy API, Decrypt. */
+export function decryptOperation(route: XksRoute) {
+  return define({
+    ...route.common('decrypt'),
+    route: post(route.path('/keys/{externalKeyId}/decrypt')),
+    summary: 'Decrypt with AES-GCM for AWS KMS',
+    access: awsRight(route, 'decrypt', 'of the ciphertext'),
+    pathParameters: KeyPath,
+    request: DecryptRequest,
+    reply: Type.Object({ plaintext: Type.String() }),
+    async act({ body }, context) {
+      const input = readDecrypt(body)
+      const key = requireResolvedKey(context)
+      requireXksUse(key, 'decrypt', context)
+      const opened = await key.held.decrypt(gcmPlan(context.services.policy), input)
+      const plaintext = opened.toString('base64')
+      opened.fill(0)
+      return { plaintext }
+    },
+  })
 }

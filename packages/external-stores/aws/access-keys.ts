@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, Secret } from '@warder/base'
+import {
+  anyObject,
+  type Blocks,
+  endedPrefix,
+  externalRight,
+  findRightsForEither,
+  type Roles,
+  wasRevoked,
+} from '@warder/keys'
 import { createRowCache, type Database, type Seal } from '@warder/storage'
+import type { KnownGrants } from '../scope/granted-key.ts'
 import { accessKeyTopic, accessKeyVersion, readAccessKey } from './access-key-store.ts'
 
 /** A credential of AWS KMS (XKS Proxy API, appendix A): its secret, region and path. */
@@ -20,7 +30,7 @@ export interface AccessKeys {
   get(id: string): Promise<AccessKey | undefined>
 }
 
-export interface AccessKeysOptions {
+interface AccessKeysOptions {
   readonly db: Database
   readonly seal: Seal
   readonly clock: Clock
@@ -77,4 +87,44 @@ export function uriPrefixProblem(prefix: string): string | undefined {
 export function regionProblem(region: string): string | undefined {
   if (/^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/.test(region)) return undefined
   return 'a region must be written like eu-west-1'
+}
+
+/** Why an access key is rejected: the state of the user who created it. */
+type AccessKeyEnd = 'maker_blocked' | 'maker_gone' | 'maker_without_right'
+
+interface Services {
+  readonly db: Database
+  readonly roles: Pick<Roles, 'officers'>
+  readonly defaultUsername: string
+  readonly blocks: Blocks
+  readonly external: { readonly grants: KnownGrants }
+}
+
+/**
+ * Why an access key is rejected: its creator is blocked, deleted, or may no longer manage external key stores.
+ * An officer whose activation expired still counts as an officer, as for votes, because AWS KMS signs at any time.
+ */
+export async function endOfAccessKey(
+  services: Services,
+  maker: string,
+  now: number,
+): Promise<AccessKeyEnd | undefined> {
+  if (maker.startsWith(endedPrefix)) return 'maker_gone'
+  if (await services.blocks.isBlocked(maker)) return 'maker_blocked'
+  return (await isManager(services, maker, now)) ? undefined : 'maker_without_right'
+}
+
+async function isManager(
+  { db, roles, defaultUsername, external }: Services,
+  maker: string,
+  now: number,
+): Promise<boolean> {
+  const { listed, requireCeremony } = roles.officers
+  if (maker === defaultUsername) return true
+  if (listed.size === 0) return false
+  if (listed.has(maker)) return !requireCeremony || !(await wasRevoked(db, maker, now))
+  const rights = await external.grants.get(`${anyObject}\n${maker}`, () =>
+    findRightsForEither(db, anyObject, maker, maker),
+  )
+  return rights?.has(externalRight) === true
 }

@@ -1,10 +1,12 @@
 import { failure } from '@warder/base'
-import type { Access, OperationInput } from '@warder/server'
+import { algorithmFor, createSignature, getChainId } from '@warder/keys'
+import type { Access, OperationContext, OperationInput } from '@warder/server'
 import Type from 'typebox'
-import type { ExternalStoreServices } from '../../scope/services.ts'
-import { requireAuthorization } from '../scope/callers.ts'
-import { googlePath } from '../scope/scope.ts'
-import type { Role } from '../tokens/issuers.ts'
+import type { ExternalStoreServices } from '../scope/scope.ts'
+import { ownAlgorithm as alg, ownSigningKey, toPublishedKid } from '../scope/token-keys.ts'
+import { requireAuthorization } from './callers.ts'
+import type { Role } from './claims.ts'
+import { googlePath } from './scope.ts'
 
 /** Two tokens of 16 KiB, a wrapped private key and what is around them. */
 const bodyLimit = 64 * 1024
@@ -89,4 +91,34 @@ export function requireShort(text: string, member: string, maxLength: number): s
 export function requirePerimeter(wrapped: string, allowed: string): void {
   if (wrapped !== '' && wrapped !== allowed)
     throw failure('forbidden', 'The key was wrapped in another perimeter.')
+}
+
+/** Signs claims as a compact JWT. */
+export async function signClaims(
+  { services, audit, principal }: OperationContext<ExternalStoreServices>,
+  kid: string,
+  claims: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const key = await ownSigningKey(services, 'google', kid)
+  audit({ object: kid, algorithm: alg })
+  services.uses.note(getChainId(key.object), principal?.name ?? 'google', services.clock.now())
+  const header = { alg, typ: 'JWT', kid: toPublishedKid(key) }
+  const input = `${encodeJson(header)}.${encodeJson(claims)}`
+  const algorithm = algorithmFor('signature', alg, services.policy)
+  const signature = await createSignature(algorithm, key.described, Buffer.from(input))
+  return `${input}.${signature.toString('base64url')}`
+}
+
+function encodeJson(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+/** The public half as a JWK, as other key services fetch it. */
+export async function publishKey(
+  services: ExternalStoreServices,
+  kid: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const key = await ownSigningKey(services, 'google', kid)
+  const { kty, n, e } = key.publicMaterial.key.export({ format: 'jwk' })
+  return { kty, n, e, use: 'sig', alg, kid: toPublishedKid(key) }
 }

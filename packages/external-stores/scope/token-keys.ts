@@ -1,8 +1,30 @@
 import { failure } from '@warder/base'
 import { type ExternalStoreName, everyPrincipal, type Key } from '@warder/keys'
-import type { KeySet, VerificationKey } from '@warder/server'
-import { granteeNamed, requireGrantedKey } from '../stores/granted-key.ts'
-import type { ExternalStoreServices } from './services.ts'
+import { createRemoteKeySet, type KeySet, type VerificationKey } from '@warder/server'
+import { granteeNamed, requireGrantedKey } from './granted-key.ts'
+import type { ExternalEnvironment, ExternalStoreServices } from './scope.ts'
+
+/** Age of a cached set from which callers wait for its refresh; before that they use it meanwhile. */
+const waitAfterSeconds = 86_400
+
+/**
+ * Key sets of issuers by their addresses, each fetched when it is first needed and kept. Addresses come from settings,
+ * never from a token, so that there are no more sets than the settings name.
+ */
+export function issuerKeys({
+  outbound,
+  clock,
+  log,
+}: Pick<ExternalEnvironment<never>, 'outbound' | 'clock' | 'log'>): (address: string) => KeySet {
+  const sets = new Map<string, KeySet>()
+  return (address) => {
+    const known = sets.get(address)
+    if (known !== undefined) return known
+    const set = createRemoteKeySet({ url: address, outbound, clock, log, waitAfterSeconds })
+    sets.set(address, set)
+    return set
+  }
+}
 
 /** Tokens that this service signs for a store are of this algorithm. */
 export const ownAlgorithm = 'RS256'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { blobAad, readBlob, type WrappedBlob, writeBlob } from './wrapped-blob.ts'
+import { blobAad, readBlob, type WrappedBlob, writeBlob } from './wrapping-key.ts'
 
 const blob = fc.record({
   kind: fc.constantFrom('data key' as const, 'private key' as const),
