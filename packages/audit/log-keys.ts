@@ -64,3 +64,35 @@ async function openLogKey(
     return undefined
   }
 }
+
+const indexKeyName = 'index.key'
+const indexContext: SealContext = { table: 'audit_log', row: 'index', column: 'key' }
+
+/** The key of the index of a log; undefined = there is none, or the seal does not open it. */
+export async function openIndexKey(folder: string, seal: Pick<Seal, 'open'>): Promise<KeyObject | undefined> {
+  const path = join(folder, indexKeyName)
+  if (!existsSync(path)) return undefined
+  try {
+    return toKey(await seal.open(indexContext, readFileSync(path)))
+  } catch {
+    return undefined
+  }
+}
+
+/** The same, generated when there is none that can be opened: the index is made again then. */
+export async function ensureIndexKey(folder: string, seal: Seal): Promise<KeyObject> {
+  const known = await openIndexKey(folder, seal)
+  if (known !== undefined) return known
+  const bytes = randomBytes(32)
+  replaceFile(join(folder, indexKeyName), seal.seal(indexContext, bytes))
+  return toKey(bytes)
+}
+
+/** Clears the bytes. */
+function toKey(opened: Uint8Array): KeyObject {
+  const bytes = Buffer.from(opened)
+  const key = createSecretKey(bytes)
+  bytes.fill(0)
+  opened.fill(0)
+  return key
+}

@@ -18,6 +18,7 @@ export const entryPoints = [
   'authority/crl/crl-thread.ts',
   'keys/bulk/bulk-thread.ts',
   'audit/examine-thread.ts',
+  'audit/search/thread.ts',
   'runtime/lifecycle/worker-thread.ts',
   'storage/sql/sqlite-writer-thread.ts',
 ] as const
