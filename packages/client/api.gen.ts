@@ -397,7 +397,7 @@ export interface Operations {
   /** Grant rights on a key */
   readonly 'access.grant': {
     readonly body: {
-      /** The key. Optional if only `create` or `external` is granted. */
+      /** The key. Optional if only `create`, `external` or `audit` is granted. */
       readonly unique_identifier?: string | null
       /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
@@ -541,7 +541,7 @@ export interface Operations {
   /** Revoke rights on a key */
   readonly 'access.revoke': {
     readonly body: {
-      /** The key. Optional if only `create` or `external` is granted. */
+      /** The key. Optional if only `create`, `external` or `audit` is granted. */
       readonly unique_identifier?: string | null
       /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
@@ -598,6 +598,69 @@ export interface Operations {
       readonly authority: string
     }
     readonly reply: undefined
+  }
+  /** Search the audit log, newest records first, in pages */
+  readonly 'audit.records': {
+    readonly query?: {
+      /** Only records from this time on (RFC 3339). */
+      readonly since?: string
+      /** Only records before this time (RFC 3339). */
+      readonly until?: string
+      /** The caller: a user name as in `GET /me`, `app:` and the entity for a machine. */
+      readonly principal?: string
+      /** Id of the key, certificate or other object. */
+      readonly object?: string
+      /** Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `kmip.*`. */
+      readonly operation?: string
+      readonly outcome?: 'success' | 'failure'
+      /** Address of the client. */
+      readonly address?: string
+      /** Id of the request. */
+      readonly request_id?: string
+      /** Part of a name or a value in the details; case is ignored. */
+      readonly text?: string
+      /** `X-Next-After` of the previous page. */
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+    }
+    readonly reply: {
+      readonly records: readonly {
+        /** Number in the log of the node. */
+        readonly seq: number
+        readonly time: string
+        readonly node: string
+        readonly service: string
+        readonly request_id: string
+        readonly operation: string
+        readonly principal: string
+        readonly auth_method: string
+        readonly realm?: string
+        readonly object?: string
+        readonly algorithm?: string
+        readonly client_ip: string
+        readonly outcome: string
+        readonly status: number
+        readonly reason?: string
+        readonly duration_ms: number
+        readonly details?: Readonly<Record<string, unknown>>
+        /** Hash of the record before. */
+        readonly prev: string
+        readonly hash: string
+      }[]
+      readonly nodes: readonly {
+        readonly node: string
+        readonly answered: boolean
+        /** Why it did not answer. */
+        readonly reason?: string
+        readonly head?: {
+          readonly seq: number
+          readonly hash: string
+        }
+        readonly problems: readonly string[]
+      }[]
+    }
+    readonly paged: true
   }
   /** Create an alias for a key */
   readonly 'crypto.aliases.create': {
@@ -2360,6 +2423,7 @@ export const routes = {
   'access.unblock': { method: 'DELETE', path: '/access/block' },
   'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
   'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
+  'audit.records': { method: 'GET', path: '/v1/audit/records' },
   'crypto.aliases.create': { method: 'POST', path: '/v1/crypto/aliases' },
   'crypto.aliases.delete': { method: 'DELETE', path: '/v1/crypto/aliases/{alias}' },
   'crypto.aliases.get': { method: 'GET', path: '/v1/crypto/aliases/{alias}' },

@@ -1,3 +1,5 @@
+export { type AuditReaderServices, auditOperations } from './lifecycle/audit-operations.ts'
+export { createAuditSearch } from './lifecycle/audit-search.ts'
 export {
   type CopiedSchema,
   type DatabaseRestore,

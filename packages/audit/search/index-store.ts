@@ -1,6 +1,6 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Change, change, type Database, insertInto, openSqlite, query } from '@warder/storage'
+import { type Change, change, type Database, openSqlite, query } from '@warder/storage'
 import type { PartContent, PartRange, SealedPart } from './part.ts'
 
 /** The index of a log, beside its files. */

@@ -50,7 +50,8 @@ export class AuditThread {
         failure('overloaded', 'too many searches of the audit log wait', { retryAfterSeconds: 1 }),
       )
     clearTimeout(this.#idle)
-    const thread = (this.#thread ??= this.#start())
+    this.#thread ??= this.#start()
+    const thread = this.#thread
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })

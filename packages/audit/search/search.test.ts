@@ -1,33 +1,20 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
-import { change, loadRootKeys, migrate, openSeal, openSqlite, query, sealMigrations } from '@warder/storage'
-import { archiveOld } from '../archive.ts'
-import { readCheckpointSigner } from '../checkpoint-key.ts'
+import { loadRootKeys, migrate, openSeal, openSqlite, sealMigrations } from '@warder/storage'
 import type { LogKeys } from '../encrypted-bytes.ts'
 import { type AuditLog, type AuditLogOptions, openAuditLog } from '../log.ts'
 import { openIndexKey, openLogKeys } from '../log-keys.ts'
 import { listSegments } from '../segments.ts'
 import type { AuditEvent } from '../types.ts'
 import { indexFileName } from './index-store.ts'
-import { extendIndex } from './indexer.ts'
 import { type FoundRecord, searchLog } from './search.ts'
-import { matchesSearch, parseLine, parseProperties, readProperties, type SearchFilter } from './terms.ts'
+import { matchesSearch, parseLine, type SearchFilter } from './terms.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-search-'))
 after(() => rmSync(room, { recursive: true, force: true }))

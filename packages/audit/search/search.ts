@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
 import { checkRecord } from '../check-record.ts'
 import { canRead, isCompressedName, isEncryptedName } from '../encrypted-bytes.ts'
+import { escapeHidden } from '../hidden-characters.ts'
 import { readLines } from '../lines.ts'
 import type { ChainHead } from '../record.ts'
 import { formatSegmentName, listSegmentNumbers, readSegment, type Segment } from '../segments.ts'
@@ -21,7 +22,7 @@ export interface SearchRequest extends IndexedLog {
 
 export interface FoundRecord {
   readonly seq: number
-  /** As it stands in the log, without its newline. */
+  /** As it stands in the log, without its newline; hidden characters are escaped. */
   readonly line: string
 }
 
@@ -127,7 +128,7 @@ class Search {
     if (isWhole) {
       if (isNewest && this.#request.before === undefined) this.#head = known.head
     } else if (this.#position > end + 1) {
-      const fits = await this.#scan(segment, path, known, isNewest)
+      const fits = await this.#scan(path, known, isNewest)
       if (!fits) return this.#searchWithoutIndex(segment, path, isNewest)
       if (this.#records.length >= this.#request.limit) return
       this.#position = Math.min(this.#position, Math.max(end + 1, firstSeq))
@@ -154,7 +155,7 @@ class Search {
     const last = this.#records.at(-1)?.seq
     this.#position = last ?? this.#request.before ?? Number.POSITIVE_INFINITY
     const start = await readStart(this.#request, segment)
-    await this.#scan(segment, path, start, isNewest)
+    await this.#scan(path, start, isNewest)
     if (this.#records.length < this.#request.limit) this.#position = segment.firstSeq
   }
 
@@ -176,7 +177,7 @@ class Search {
    * Reads the records behind the index, in their order, and keeps the newest ones that match.
    * @returns false when they do not follow what the index says of the records before
    */
-  async #scan(segment: Segment, path: string, known: KnownParts, isNewest: boolean): Promise<boolean> {
+  async #scan(path: string, known: KnownParts, isNewest: boolean): Promise<boolean> {
     const { filter, keys, limit } = this.#request
     const room = limit - this.#records.length
     const after = known.head?.seq ?? 0
@@ -201,7 +202,7 @@ class Search {
       }
       head = checked
       if (checked.seq >= this.#position) continue
-      const line = bytes.toString('utf8')
+      const line = escapeHidden(bytes.toString('utf8'))
       const record = mayMatch(text, filter) ? parseLine(line) : undefined
       if (record === undefined || !matchesSearch(record, filter)) continue
       found.push({ seq: checked.seq, line })
@@ -316,7 +317,7 @@ class Search {
     for (const [index, bytes] of lines.entries()) {
       const seq = block.first + index
       if (seq >= this.#position || !mayMatch(bytes.toString('latin1'), filter)) continue
-      const line = bytes.toString('utf8')
+      const line = escapeHidden(bytes.toString('utf8'))
       const record = parseLine(line)
       if (record === undefined) return false
       if (matchesSearch(record, filter)) found.push({ seq, line })

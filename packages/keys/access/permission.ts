@@ -7,7 +7,15 @@ import type { ApprovalPolicy } from './approval-policy.ts'
 import { findGrantedRights, findRightsForEither } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
-import { allUsers, anyObject, createRight, externalRight, officerRights, type Right } from './right.ts'
+import {
+  allUsers,
+  anyObject,
+  auditRight,
+  createRight,
+  externalRight,
+  officerRights,
+  type Right,
+} from './right.ts'
 
 /** Shortest and longest time that a destruction waits, in days, where it waits at all. */
 const minDays = 7
@@ -167,6 +175,22 @@ export async function hasExternalRight(
   return (
     user !== allUsers && (await findRightsForEither(db, anyObject, user, user))?.has(externalRight) === true
   )
+}
+
+/**
+ * Active crypto officers, and callers to whom they granted `audit`, read the audit log. If no officers are listed,
+ * `default_username` does.
+ */
+export async function hasAuditRight(
+  db: Database,
+  roles: Roles,
+  defaultUsername: string,
+  caller: Caller,
+): Promise<boolean> {
+  const { officers } = roles
+  if (officers.listed.size === 0) return caller.name === defaultUsername
+  if (await officers.isActive(caller.name)) return true
+  return (await findGrantedRights(db, anyObject, caller))?.has(auditRight) === true
 }
 
 /** Whether `user` may create an object now, by right and by quota. Call it once per creation, because it counts. */

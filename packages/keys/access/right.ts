@@ -57,9 +57,12 @@ function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
 export const createRight = 'create'
 /** The right to manage external key stores: to stop one, and to create its credentials. Not on an object either. */
 export const externalRight = 'external'
+/** The right to read the audit log of the service. Not on an object either. */
+export const auditRight = 'audit'
 /** Rights that are on no object. */
-export type GeneralRight = typeof createRight | typeof externalRight
-/** Object of grants of `create` and `external`, and grantee that means every authenticated user. */
+export const generalRights = [createRight, externalRight, auditRight] as const
+export type GeneralRight = (typeof generalRights)[number]
+/** Object of grants of general rights, and grantee that means every authenticated user. */
 export const anyObject = '*'
 export const allUsers = '*'
 
@@ -74,7 +77,8 @@ export function parseRights(name: string): readonly (Right | GeneralRight)[] {
   const group = rightGroups.get(name)
   if (group !== undefined) return group
   const plain = name.toLowerCase().replaceAll('_', '')
-  if (plain === createRight || plain === externalRight) return [plain]
+  const general = generalRights.find((known) => known === plain)
+  if (general !== undefined) return [general]
   const right = rights.find((known) => known === plain)
   if (right === undefined) throw failure('bad_request', 'operation_types contains an unknown right.')
   return [right]

@@ -2,6 +2,7 @@ import { failure } from '@warder/base'
 import {
   getChainId,
   grantsOn,
+  hasAuditRight,
   hasCreateRight,
   keyRight,
   listObtainedObjects,
@@ -11,7 +12,8 @@ import {
   signedIn,
   stateAt,
 } from '@warder/keys'
-import { get, type Operation, pageReply } from '@warder/server'
+import { auditOperations } from '@warder/runtime'
+import { type Access, get, type Operation, pageReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 
@@ -146,5 +148,17 @@ const privileged = define({
     return { has_privileged_access: await officers.isActive(requirePrincipal(context).name) }
   },
 })
+
+/** Requires a caller who reads the audit log; see `hasAuditRight`. */
+const auditAccess: Access<RestServices> = {
+  name: 'audit',
+  async check(_input, context) {
+    const { db, roles, defaultUsername } = context.services
+    if (!(await hasAuditRight(db, roles, defaultUsername, requirePrincipal(context))))
+      throw failure('forbidden')
+  },
+}
+
+export const auditReading = auditOperations(auditAccess)
 
 export const accessQueries: readonly Operation<RestServices>[] = [owned, obtained, list, create, privileged]

@@ -5,11 +5,11 @@ import {
   anyObject,
   approvalNeeded,
   createRight,
-  externalRight,
   findCeremony,
   findLinkTarget,
   findObject,
   type GeneralRight,
+  generalRights,
   grantChanges,
   hasRoomForGrantee,
   keyNotFound,
@@ -40,7 +40,7 @@ import { define, type RestServices } from './services.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
-    Type.String({ description: 'The key. Optional if only `create` or `external` is granted.' }),
+    Type.String({ description: 'The key. Optional if only `create`, `external` or `audit` is granted.' }),
   ),
   user_id: Type.String({
     description:
@@ -77,10 +77,8 @@ interface Direction {
 const giving: Direction = { gives: true, changes: grantChanges }
 const takingBack: Direction = { gives: false, changes: revokeChanges }
 
-const generalRights: readonly GeneralRight[] = [createRight, externalRight]
-
 function isGeneral(name: Right | GeneralRight): name is GeneralRight {
-  return name === createRight || name === externalRight
+  return generalRights.some((general) => general === name)
 }
 
 interface Wanted {
@@ -109,8 +107,12 @@ export function readWanted(
   if (user === caller) throw failure('bad_request', 'You cannot change your own rights.')
   const names = new Set(body.operation_types.flatMap(parseRights))
   const general = generalRights.filter((name) => names.has(name))
-  if (user === allUsers && general.includes(externalRight))
-    throw failure('bad_request', 'The right `external` can be granted only to named users, not to all users.')
+  const named = general.find((right) => right !== createRight)
+  if (user === allUsers && named !== undefined)
+    throw failure(
+      'bad_request',
+      `The right \`${named}\` can be granted only to named users, not to all users.`,
+    )
   if (storeOfName(user) !== undefined && general.length > 0)
     throw failure(
       'bad_request',
@@ -172,8 +174,8 @@ async function withKnownUser(
 }
 
 /**
- * Only officers decide who else may create and look after external key stores; without officers that is settled, and
- * there is nothing to change.
+ * Only officers decide who else may create, look after external key stores, and read the audit log; without officers
+ * that is settled, and there is nothing to change.
  */
 async function planGeneralChanges(
   { services }: OperationContext<RestServices>,

@@ -10,7 +10,7 @@ import {
 import { type Operation, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { getStructure } from './abe-structure.ts'
-import { accessQueries } from './access-queries.ts'
+import { accessQueries, auditReading } from './access-queries.ts'
 import { aliasOperations } from './aliases.ts'
 import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'
@@ -126,6 +126,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     ...blockOperations,
     ...transferOperations,
     ...accessQueries,
+    ...auditReading,
     ...externalStoreOperations,
     ...awsAccessKeyOperations,
     ...uiOperations,

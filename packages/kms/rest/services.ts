@@ -12,11 +12,12 @@ import type {
   Names,
   RotationPolicy,
 } from '@warder/keys'
+import type { AuditReaderServices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
 /** Services that the operations of the REST API need. */
-export interface RestServices extends AccessServices {
+export interface RestServices extends AccessServices, AuditReaderServices {
   readonly seal: Seal
   readonly clock: Clock
   /** Rotation by the settings, for keys without a schedule of their own. */

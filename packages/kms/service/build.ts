@@ -44,7 +44,12 @@ import {
   readShare,
   stageFreshCeremony,
 } from '@warder/kmip-server'
-import { readableDatabase, type ServiceEnvironment, type ServiceInstance } from '@warder/runtime'
+import {
+  createAuditSearch,
+  readableDatabase,
+  type ServiceEnvironment,
+  type ServiceInstance,
+} from '@warder/runtime'
 import type { HealthPart, Operation } from '@warder/server'
 import type { TransitServices } from '@warder/transit'
 import { deleteKey } from '../rest/delete-key.ts'
@@ -112,7 +117,10 @@ export async function build(
       external: environment,
       credentials: new Set(steps.map(({ credential }) => credential)),
     }),
-    close: () => services.uses.close(),
+    async close() {
+      await services.auditSearch.close()
+      await services.uses.close()
+    },
     socket: ({ tls, rateLimiter, clientRevocation }) =>
       createKmipSocket({
         engine: kmip,
@@ -186,6 +194,7 @@ function createKmsServices(
     clock,
     rotation: rotationPolicy(config),
     audit,
+    auditSearch: createAuditSearch(environment, 'kms'),
     keys,
     restoreGate,
     budgets: createGcmBudgets(db, maxBudgets),

@@ -167,6 +167,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
         rotateMs: config.audit_rotate_days * dayMs,
         seal,
         encrypt: config.audit_encryption,
+        index: true,
         timestamp: createAuditTimestamps(config, home),
         clock,
         log,
