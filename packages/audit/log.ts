@@ -22,23 +22,20 @@ import {
   syncFolder,
 } from './folder.ts'
 import { readLines } from './lines.ts'
-import { ensureIndexKey, ensureLogKey, openLogKeys } from './log-keys.ts'
+import { ensureLogKey, openLogKeys } from './log-keys.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { beginning, type ChainHead } from './record.ts'
-import { type IndexKeeper, startIndexKeeper } from './search/keeper.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
 import { type BrokenAt, type TornTail, verifyAudit } from './verify.ts'
 import { AuditWriter, createOwnEvent, type WriterOptions } from './writer.ts'
 
 export interface AuditLogOptions
-  extends Omit<WriterOptions, 'openFile' | 'onNewFile' | 'begunAt' | 'encrypted'>,
+  extends Omit<WriterOptions, 'openFile' | 'begunAt' | 'encrypted'>,
     Partial<Pick<WriterOptions, 'openFile'>> {
   /** Seals the key that signs closed files; absent = they are not signed, and a start reads all of them. */
   readonly seal?: Seal
   /** Encrypts new files; requires a seal. Existing files stay as they are. */
   readonly encrypt?: boolean
-  /** Keeps an index to search the log with; requires a seal. */
-  readonly index?: boolean
   /** undefined = time stamps are off. */
   readonly timestamp?: CloserOptions['timestamp'] | undefined
 }
@@ -61,7 +58,7 @@ export interface AuditLog {
   readonly waiting: number
   /** Whether the last operation on the file succeeded. */
   readonly writable: boolean
-  /** Resolves when all work on closed files is done, and the index has what it can have. */
+  /** Resolves when all work on closed files is done. */
   whenIdle(): Promise<void>
   /** Writes waiting records and releases the folder's lock. */
   close(): Promise<void>
@@ -80,10 +77,9 @@ export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog
   try {
     const key = seal && (await openCheckpointKey(requested.folder, seal, formatStamp(requested.clock.now())))
     let closer: SegmentCloser | undefined
-    let keeper: IndexKeeper | undefined
     const onNewFile = (): void => {
       closer?.tend()
-      keeper?.onNewFile()
+      requested.onNewFile?.()
     }
     const keys = seal === undefined ? noLogKeys : await openLogKeys(requested.folder, seal)
     const logKey = seal && requested.encrypt === true ? ensureLogKey(requested.folder, seal, keys) : undefined
@@ -117,12 +113,7 @@ export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog
       })
       closer.tend()
     }
-    if (seal !== undefined && requested.index === true) {
-      const { folder, log } = options
-      const indexKey = await ensureIndexKey(folder, seal)
-      keeper = startIndexKeeper({ folder, log, keys: logKeys, indexKey, seq: () => writer.head.seq })
-    }
-    return createAuditLog(options, writer, { closer, keeper }, unlock)
+    return createAuditLog(options, writer, closer, unlock)
   } catch (error) {
     unlock()
     if (!(error instanceof Error && 'code' in error)) throw error
@@ -264,10 +255,7 @@ async function replaceBrokenLog(options: WriterOptions, firstBroken: BrokenAt): 
 function createAuditLog(
   options: Opening,
   writer: AuditWriter,
-  {
-    closer,
-    keeper,
-  }: { readonly closer: SegmentCloser | undefined; readonly keeper: IndexKeeper | undefined },
+  closer: SegmentCloser | undefined,
   unlock: () => void,
 ): AuditLog {
   const ports = new Set<MessagePort>()
@@ -300,11 +288,9 @@ function createAuditLog(
     },
     async whenIdle() {
       await closer?.idle()
-      await keeper?.extend()
     },
     async close() {
       try {
-        await keeper?.stop()
         await closer?.stop()
         await writer.close()
       } finally {

@@ -610,7 +610,7 @@ export interface Operations {
       readonly principal?: string
       /** Id of the key, certificate or other object. */
       readonly object?: string
-      /** Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `kmip.*`. */
+      /** Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `crypto.*`. */
       readonly operation?: string
       readonly outcome?: 'success' | 'failure'
       /** Address of the client. */

@@ -1,8 +1,9 @@
-import type { KeyObject } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from '@warder/base'
+import type { Seal } from '@warder/storage'
 import type { LogKeys } from '../encrypted-bytes.ts'
+import { ensureIndexKey } from '../log-keys.ts'
 import { indexFileName } from './index-store.ts'
 import { AuditThread } from './jobs.ts'
 import { partRecords } from './part.ts'
@@ -20,15 +21,17 @@ export interface IndexKeeper {
 }
 
 /** Extends the index of a log whenever a part can be added, or when another program changed or removed the index. */
-export function startIndexKeeper(options: {
+export async function startIndexKeeper(options: {
   readonly folder: string
   readonly keys: LogKeys
-  readonly indexKey: KeyObject
+  /** Seals the key of the index. */
+  readonly seal: Seal
   readonly log: Logger
   /** The number of the last record. */
   seq(): number
-}): IndexKeeper {
-  const { folder, keys, indexKey, log } = options
+}): Promise<IndexKeeper> {
+  const { folder, keys, log } = options
+  const indexKey = await ensureIndexKey(folder, options.seal)
   const path = join(folder, indexFileName)
   const thread = new AuditThread()
   let running: Promise<void> | undefined

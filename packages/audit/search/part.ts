@@ -15,7 +15,7 @@ import {
  * with the position of the part in the chain as additional data: a part cannot be made without the key of the index,
  * moved, or taken for one of another chain.
  */
-export const blockRecords = 64
+const blockRecords = 64
 const blocksPerPart = 64
 export const partRecords = blockRecords * blocksPerPart
 

@@ -9,10 +9,11 @@ import { quietLog } from '@warder/base/testing'
 import { loadRootKeys, migrate, openSeal, openSqlite, sealMigrations } from '@warder/storage'
 import type { LogKeys } from '../encrypted-bytes.ts'
 import { type AuditLog, type AuditLogOptions, openAuditLog } from '../log.ts'
-import { openIndexKey, openLogKeys } from '../log-keys.ts'
+import { ensureIndexKey, openLogKeys } from '../log-keys.ts'
 import { listSegments } from '../segments.ts'
 import type { AuditEvent } from '../types.ts'
 import { indexFileName } from './index-store.ts'
+import { extendIndex } from './indexer.ts'
 import { type FoundRecord, searchLog } from './search.ts'
 import { matchesSearch, parseLine, type SearchFilter } from './terms.ts'
 
@@ -31,7 +32,7 @@ const firstTime = Date.parse('2026-01-01T00:00:00Z')
 
 const options = (folder: string, more: Partial<AuditLogOptions> = {}): AuditLogOptions => ({
   ...{ folder, service: 'kms', node: 'n1', mode: 'continue', rotateBytes: 1_500_000 },
-  ...{ clock: systemClock, log: quietLog, seal, index: true },
+  ...{ clock: systemClock, log: quietLog, seal },
   ...more,
 })
 
@@ -69,10 +70,14 @@ interface Indexed {
   readonly indexKey: KeyObject
 }
 
-async function openKeys(folder: string): Promise<Indexed> {
-  const indexKey = await openIndexKey(folder, seal)
-  assert.ok(indexKey !== undefined)
-  return { folder, keys: await openLogKeys(folder, seal), indexKey }
+async function openIndexed(folder: string): Promise<Indexed> {
+  const indexed = {
+    folder,
+    keys: await openLogKeys(folder, seal),
+    indexKey: await ensureIndexKey(folder, seal),
+  }
+  await extendIndex(indexed)
+  return indexed
 }
 
 /** A log of several closed files and one that is being written, with its index. */
@@ -82,7 +87,7 @@ async function fillLog(records: number, more: Partial<AuditLogOptions> = {}): Pr
   await write(log, 0, records)
   await log.whenIdle()
   await log.close()
-  return openKeys(folder)
+  return openIndexed(folder)
 }
 
 /** Every page of a search. */

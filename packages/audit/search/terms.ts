@@ -47,7 +47,7 @@ export function matchesSearch(record: ParsedRecord, filter: SearchFilter): boole
 }
 
 /** Whether a name is the wanted one, or begins as `wanted` does before its `*`. */
-export function isOperation(name: string, wanted: string): boolean {
+function isOperation(name: string, wanted: string): boolean {
   return wanted.endsWith('*') ? name.startsWith(wanted.slice(0, -1)) : name === wanted
 }
 

@@ -12,7 +12,7 @@ const path = '/v1/audit/records'
 async function writeLog(kms: Started, events: readonly Partial<AuditEvent>[]): Promise<void> {
   const log = await openAuditLog({
     ...{ folder: join(kms.home, 'audit', 'kms'), service: 'kms', node: 'test', mode: 'continue' },
-    ...{ rotateBytes: 1_000_000, clock: systemClock, log: quietLog, seal: kms.environment.seal, index: true },
+    ...{ rotateBytes: 1_000_000, clock: systemClock, log: quietLog, seal: kms.environment.seal },
   })
   for (const event of events) log.trail.record({ ...createOwnEvent(Date.now(), 'crypto.encrypt'), ...event })
   await log.trail.flush()

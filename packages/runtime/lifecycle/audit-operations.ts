@@ -15,7 +15,7 @@ const filterParameters = {
   until: Text('Only records before this time (RFC 3339).'),
   principal: Text('The caller: a user name as in `GET /me`, `app:` and the entity for a machine.'),
   object: Text('Id of the key, certificate or other object.'),
-  operation: Text('Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `kmip.*`.'),
+  operation: Text('Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `crypto.*`.'),
   outcome: Type.Optional(Type.Union([Type.Literal('success'), Type.Literal('failure')])),
   address: Text('Address of the client.'),
   request_id: Text('Id of the request.'),

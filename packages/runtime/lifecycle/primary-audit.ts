@@ -6,9 +6,11 @@ import {
   createOwnEvent,
   createSyslogTarget,
   type ForwardTarget,
+  type IndexKeeper,
   openAuditLog,
   resolvePreparedCommits,
   startForwarder,
+  startIndexKeeper,
 } from '@warder/audit'
 import { type Clock, inHome, type Logger } from '@warder/base'
 import { type Database, readCommitCount } from '@warder/storage'
@@ -157,6 +159,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   const { db, seal, auditFolder: folder, rollback } = storage
   const known = logName(storage.location, node, home)
   const lost = await requireWholeAudit(launch, definition.name, folder, storage)
+  let keeper: IndexKeeper | undefined
   const audit = config.audit_enabled
     ? await openAuditLog({
         folder,
@@ -167,7 +170,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
         rotateMs: config.audit_rotate_days * dayMs,
         seal,
         encrypt: config.audit_encryption,
-        index: true,
+        onNewFile: () => keeper?.onNewFile(),
         timestamp: createAuditTimestamps(config, home),
         clock,
         log,
@@ -188,6 +191,9 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   const records = await startCommitRecords({ db, audit, clock, log })
   opened.defer(() => records.stop())
   await rememberAudit(db, known, audit)
+  const { keys } = audit
+  keeper = await startIndexKeeper({ folder, keys, seal, log, seq: () => audit.head.seq })
+  opened.defer(() => keeper?.stop())
   return audit
 }
 
