@@ -118,7 +118,7 @@ test('full files are stamped by an authority of OpenSSL, one that was away is as
   assert.ok(first?.signed !== undefined && second?.signed !== undefined)
   const place = join(folder, 'audit-0000000000000001.checkpoint')
   writeFileSync(place, JSON.stringify({ ...first.signed, timestamp: second.signed.timestamp }))
-  assert.match(report().wrong[0]?.problem ?? '', /is for something else/)
+  assert.match(report().wrong[0]?.problem ?? '', /stamps other data/)
 })
 
 test('certificates that cannot be read are named', () => {

@@ -1,6 +1,6 @@
 import { CodedError } from '@warder/base'
 
-/** Codes of refusals. Callers map each code to their own errors. */
+/** Error codes. Callers map each code to their own errors. */
 export type PkiErrorCode =
   /** The bytes are not the expected structure. */
   | 'malformed'

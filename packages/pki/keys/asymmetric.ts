@@ -73,7 +73,7 @@ export function requireOwnPublicHalf(bytes: Uint8Array): void {
 }
 
 function unknownAlgorithm() {
-  return pkiError('unsupported_key', 'The algorithm of the key is not supported here.')
+  return pkiError('unsupported_key', 'The algorithm of the key is not supported.')
 }
 
 /** @throws PkiError when the bytes do not have the length of the family */

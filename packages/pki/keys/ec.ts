@@ -38,7 +38,7 @@ export function curveOfParameters(parameters: Uint8Array | undefined, policy: Ke
 /** @throws PkiError when the curve is not supported, or the policy excludes it */
 export function requireUsable(curve: Curve | undefined, policy: KeyPolicy): Curve {
   if (curve === undefined || (policy.fips && !curve.fips))
-    throw pkiError('unsupported_key', 'The elliptic curve is not supported here.')
+    throw pkiError('unsupported_key', 'The elliptic curve is not supported.')
   return curve
 }
 

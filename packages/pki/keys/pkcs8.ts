@@ -33,11 +33,11 @@ const publicKeyInfo = 'The SubjectPublicKeyInfo'
 export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
   const [version, algorithm, key, ...others] = derMembers(bytes, privateKeyInfo)
   if (algorithm?.tag === derTag.octetString || version?.tag === derTag.sequence)
-    throw pkiError('malformed', 'An encrypted PKCS#8 key is not supported here; send it wrapped instead.')
+    throw pkiError('malformed', 'An encrypted PKCS#8 key is not supported; send it wrapped instead.')
   if (derSmallNumber(version, privateKeyInfo) > 1)
     throw pkiError('malformed', 'The PKCS#8 key is of an unknown version.')
   if (others.some(({ tag }) => tag !== contextTag(0) && tag !== contextTag(1, false)))
-    throw pkiError('malformed', 'The PKCS#8 key has a member that is not known here.')
+    throw pkiError('malformed', 'The PKCS#8 key has an unknown member.')
   const half = others.find(({ tag }) => tag === contextTag(1, false))
   return {
     ...readAlgorithm(algorithm, privateKeyInfo),

@@ -32,7 +32,7 @@ export function checkRsaNumbers(
   minBits: number = minRsaBits,
 ): number {
   const bits = countBits(n)
-  if (bits < minBits || bits > maxBits) throw wrong('n', `an RSA key has ${minBits} to ${maxBits} bits`)
+  if (bits < minBits || bits > maxBits) throw wrong('n', `an RSA key must have ${minBits} to ${maxBits} bits`)
   if (e < 3n || e % 2n === 0n || e >= exponentBound)
     throw wrong('e', 'must be odd, at least 3 and below 2^64')
   if (p <= 1n || q <= 1n || p === q || p * q !== n) throw wrong('p', 'p times q must be n')

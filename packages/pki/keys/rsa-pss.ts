@@ -37,7 +37,7 @@ export function pssAlgorithm(parameters: PssParameters): string | undefined {
     return alg
   throw pkiError(
     'unsupported_key',
-    `The parameters of RSASSA-PSS (${hashAlgorithm}, MGF1 with ${mgf1HashAlgorithm}, salt of ${saltLength} bytes) match none of PS256, PS384 and PS512.`,
+    `The parameters of RSASSA-PSS (${hashAlgorithm}, MGF1 with ${mgf1HashAlgorithm}, salt of ${saltLength} bytes) do not match PS256, PS384 or PS512.`,
   )
 }
 
@@ -73,6 +73,6 @@ function requireAlgorithm(half: 'private' | 'public', bytes: Uint8Array): string
   if (alg !== undefined) return alg
   throw pkiError(
     'unsupported_key',
-    'The key is for RSASSA-PSS with any hash, and a key is bound to one: register it with the hash in its parameters (RFC 4055 §3.1).',
+    'The key permits RSASSA-PSS with any hash, but must be bound to one: register it with the hash in its parameters (RFC 4055 §3.1).',
   )
 }

@@ -120,7 +120,8 @@ function checkPublic(n: bigint, e: bigint, policy: KeyPolicy): number {
 }
 
 function toBoundedNumber(magnitude: Uint8Array): bigint {
-  if (magnitude.length > maxNumberBytes) throw pkiError('invalid_key', 'An RSA key has at most 8192 bits.')
+  if (magnitude.length > maxNumberBytes)
+    throw pkiError('invalid_key', 'An RSA key must have at most 8192 bits.')
   return toNumber(magnitude)
 }
 

@@ -9,7 +9,7 @@ export function withoutByteOrderMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
 
-/** Whether the bytes start with a SEQUENCE, as every X.509 structure and key does, and no text. */
+/** Whether the bytes start with a SEQUENCE, as every X.509 structure and key does; text never does. */
 export function isDer(bytes: Uint8Array): boolean {
   const [tag, length = 0] = bytes
   return tag === 0x30 && (length >= 0x80 || length === bytes.length - 2)

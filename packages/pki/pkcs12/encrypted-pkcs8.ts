@@ -18,8 +18,8 @@ export function isEncryptedPkcs8(bytes: Uint8Array): boolean {
 /**
  * Decrypts an EncryptedPrivateKeyInfo.
  * @returns unencrypted PKCS#8 DER; the caller must wipe it
- * @throws PkiError `wrong_password`, `unsupported_protection`, `malformed`: also when the file demands more work than
- *   the limit
+ * @throws PkiError `wrong_password`, `unsupported_protection`, `malformed`: also when the file requires more
+ *   work than the limit
  */
 export async function openPkcs8(bytes: Uint8Array, password: string): Promise<Uint8Array> {
   const [algorithm, encrypted] = derMembers(bytes, what)
@@ -29,7 +29,7 @@ export async function openPkcs8(bytes: Uint8Array, password: string): Promise<Ui
   } catch {
     // A wrong password yields a valid padding in one of 256 cases.
     opened.fill(0)
-    throw pkiError('wrong_password', 'The password does not open the file.')
+    throw pkiError('wrong_password', 'The password does not decrypt the file.')
   }
   return opened
 }

@@ -82,7 +82,7 @@ export async function unprotect(
   try {
     return Buffer.concat([decipher.update(encrypted), decipher.final()])
   } catch {
-    throw pkiError('wrong_password', 'The password does not open the file.')
+    throw pkiError('wrong_password', 'The password does not decrypt the file.')
   }
 }
 

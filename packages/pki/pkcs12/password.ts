@@ -75,5 +75,5 @@ function addOne(target: Buffer, adder: Buffer): void {
 
 function requireBounded(salt: Uint8Array, iterations: number): void {
   if (iterations < 1 || iterations > maxIterations || salt.length > maxSaltBytes)
-    throw pkiError('malformed', 'The file demands too much work to decrypt it.')
+    throw pkiError('malformed', 'The file requires too many iterations to decrypt it.')
 }

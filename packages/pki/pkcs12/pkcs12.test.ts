@@ -85,7 +85,7 @@ test('modified, truncated and forged files are refused with a reason', async () 
   })
 })
 
-test('a file that demands hours of work is refused at once', async () => {
+test('a file that requires hours of work is refused immediately', async () => {
   await assert.rejects(pkcs12Key('x', Buffer.alloc(8), 1 << 30, 20, purpose.mac, sha1), {
     code: 'malformed',
   })

@@ -84,7 +84,7 @@ async function requireMac(mac: DerElement, content: Uint8Array, password: string
   key.fill(0)
   const given = derContent(digest, derTag.octetString, what)
   if (given.length !== right.length || !timingSafeEqual(given, right))
-    throw pkiError('wrong_password', 'The password does not open the PKCS#12 file.')
+    throw pkiError('wrong_password', 'The password does not decrypt the PKCS#12 file.')
 }
 
 /** Decrypts the SafeContents of one part. */
@@ -149,7 +149,7 @@ async function readPrivateKey({ identifier, value }: Bag, password: string): Pro
 function readBagCertificate({ value, localKeyId, friendlyName }: Bag) {
   const [identifier, wrapped] = derMembers(value, what)
   if (derIdentifier(identifier, what) !== oid.x509Certificate)
-    throw pkiError('malformed', 'The PKCS#12 file holds a certificate that is not X.509.')
+    throw pkiError('malformed', 'The PKCS#12 file contains a certificate that is not X.509.')
   const [der] = derElements(derContent(wrapped, contextTag(0), what), what)
   return { der: derContent(der, derTag.octetString, what), localKeyId, friendlyName }
 }

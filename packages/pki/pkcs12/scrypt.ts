@@ -16,7 +16,7 @@ const maxSaltBytes = 1024
 /**
  * Derives a key from a password with scrypt (RFC 7914 §7.1), on the thread pool.
  * @param parameters SEQUENCE { salt, cost, blockSize, parallelization, keyLength? }
- * @throws PkiError `malformed`: also when it demands more work than the limit
+ * @throws PkiError `malformed`: also when the derivation requires more work than the limit
  */
 export async function scryptKey(
   password: string,
@@ -42,6 +42,6 @@ export async function scryptKey(
   )
     throw pkiError('malformed', `${what} are wrong.`)
   if (memory > maxMemoryBytes || memory * p > maxWork || salt.length > maxSaltBytes)
-    throw pkiError('malformed', `${what} demand too much work.`)
+    throw pkiError('malformed', `${what} require too much work.`)
   return derive(Buffer.from(password, 'utf8'), salt, keyBytes, { N, r, p, maxmem: 2 * maxMemoryBytes })
 }

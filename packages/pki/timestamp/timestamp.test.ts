@@ -45,23 +45,23 @@ test('tokens of OpenSSL with RSA and ECDSA are valid, also long after their cert
 
 test('a token for other data, for another request, or of an untrusted authority is refused', () => {
   const token = bytes(fixture.tokens.ec)
-  assert.match(catchProblem(token, { digest: Buffer.alloc(32) }), /is for something else/)
-  assert.match(catchProblem(token, { nonce: Buffer.from('01', 'hex') }), /does not answer this request/)
+  assert.match(catchProblem(token, { digest: Buffer.alloc(32) }), /stamps other data/)
+  assert.match(catchProblem(token, { nonce: Buffer.from('01', 'hex') }), /does not belong to this request/)
   assert.match(catchProblem(token, { anchors: [bytes(fixture.anotherRoot)] }), /not trusted/)
   assert.match(catchProblem(token, { anchors: [] }), /not trusted/)
 })
 
 test('a token is refused when its key has other purposes or is not the one in the signature', () => {
-  assert.match(catchProblem(bytes(fixture.tokens.webServer)), /not for time stamping alone/)
-  assert.match(catchProblem(bytes(fixture.tokens.manyPurposes)), /not for time stamping alone/)
-  assert.match(catchProblem(bytes(fixture.tokens.unnamed)), /does not bring the certificate/)
+  assert.match(catchProblem(bytes(fixture.tokens.webServer)), /not reserved for time stamping/)
+  assert.match(catchProblem(bytes(fixture.tokens.manyPurposes)), /not reserved for time stamping/)
+  assert.match(catchProblem(bytes(fixture.tokens.unnamed)), /does not contain the certificate of its signer/)
 })
 
-test('the refusal of an authority is quoted, and a malformed answer is refused', () => {
+test('the refusal of an authority is quoted, and a malformed response is refused', () => {
   for (const nothing of ['', '3000', '300506032a0304', '3005300302010000'])
     assert.throws(() => tokenInResponse(Buffer.from(nothing, 'hex')), PkiError)
   const busy = Buffer.from('300d300b02010230060c0462757379', 'hex')
-  assert.throws(() => tokenInResponse(busy), /gives no token \(status 2: busy\)/)
+  assert.throws(() => tokenInResponse(busy), /returned no token \(status 2: busy\)/)
   assert.throws(() => tokenInResponse(Buffer.alloc((1 << 18) + 1)), /too long/)
 })
 

@@ -35,7 +35,7 @@ const what = 'The time-stamp token'
  * authority
  */
 export function tokenInResponse(response: Uint8Array): Uint8Array {
-  const name = 'The answer of the time-stamping authority'
+  const name = 'The response of the time-stamping authority'
   if (response.length > maxTimestampResponseBytes) throw pkiError('malformed', `${name} is too long.`)
   const [status, token, another] = derMembers(response, name)
   const [number, texts] = derMembers(status?.whole ?? new Uint8Array(), name)
@@ -45,7 +45,7 @@ export function tokenInResponse(response: Uint8Array): Uint8Array {
     const said = text === undefined ? '' : `: ${Buffer.from(text).toString('utf8').slice(0, 200)}`
     throw pkiError(
       'invalid_request',
-      `The time-stamping authority gives no token (status ${granted}${said}).`,
+      `The time-stamping authority returned no token (status ${granted}${said}).`,
     )
   }
   if (token === undefined || another !== undefined) throw pkiError('malformed', `${name} has no token.`)
@@ -59,7 +59,7 @@ export function readTimestampToken(token: Uint8Array): TimestampToken {
   if (derSmallNumber(version, what) !== 1) throw decodeError('is of an unknown version')
   const [algorithm, digest] = derMembers(imprint?.whole ?? new Uint8Array(), what)
   const [hash] = derMembers(algorithm?.whole ?? new Uint8Array(), what)
-  if (derIdentifier(hash, what) !== sha256Identifier) throw decodeError('is over another digest than SHA-256')
+  if (derIdentifier(hash, what) !== sha256Identifier) throw decodeError('uses another digest than SHA-256')
   return {
     time: readTime(time),
     digest: derContent(digest, derTag.octetString, what),
@@ -89,7 +89,7 @@ function readNonce(optional: readonly DerElement[]): Uint8Array | undefined {
   ] as readonly number[]
   const places = optional.map(({ tag }) => known.indexOf(tag))
   if (places.some((place, index) => place < 0 || place <= (places[index - 1] ?? -1)))
-    throw decodeError('has members that are not known')
+    throw decodeError('has unknown members')
   const nonce = optional.find(({ tag }) => tag === derTag.integer)
   return nonce === undefined ? undefined : derMagnitude(nonce, what)
 }

@@ -43,11 +43,11 @@ const what = 'The time-stamp token'
 export function timestampVerdict(question: TimestampQuestion): TimestampVerdict {
   try {
     const { time, digest, nonce, signed } = readTimestampToken(question.token)
-    if (!same(digest, question.digest)) return problem('is for something else')
+    if (!same(digest, question.digest)) return problem('stamps other data')
     if (question.nonce !== undefined && (nonce === undefined || !same(nonce, shortest(question.nonce))))
-      return problem('does not answer this request')
+      return problem('does not belong to this request')
     const signer = findSigner(signed)
-    if (signer === undefined) return problem('does not bring the certificate of who signed it')
+    if (signer === undefined) return problem('does not contain the certificate of its signer')
     const reason = contentProblem(signed) ?? purposeProblem(signer)
     if (reason !== undefined) return problem(reason)
     const algorithm = x509Algorithm(signed)
@@ -98,13 +98,13 @@ function contentProblem({ attributes, content, digestAlgorithm }: SignedData): s
   const type = attributes.get(identifiers.contentType)
   const digest = attributes.get(identifiers.messageDigest)
   const hash = digests.get(digestAlgorithm)
-  if (hash === undefined) return 'is signed over a digest that is not supported'
+  if (hash === undefined) return 'is signed with an unsupported digest'
   const isWhole =
     type !== undefined &&
     derIdentifier(type, what) === identifiers.tstInfo &&
     digest !== undefined &&
     same(derContent(digest, derTag.octetString, what), createHash(hash).update(content).digest())
-  return isWhole ? undefined : 'is not what was signed'
+  return isWhole ? undefined : 'differs from the signed content'
 }
 
 /** RFC 3161 §2.3: time stamping is the only purpose of the key, in a critical extension. */
@@ -115,7 +115,7 @@ function purposeProblem({ extensions }: ParsedCertificate): string | undefined {
   )
   return critical && purposes?.length === 1 && purposes[0] === keyPurposes.timeStamping
     ? undefined
-    : 'was signed with a key that is not for time stamping alone'
+    : 'was signed with a key that is not reserved for time stamping'
 }
 
 /** Returns the algorithm as in certificates: RSA has a separate digest. */

@@ -11,7 +11,7 @@ export function generalName(text: string): Buffer {
   const [kind, value] = [text.slice(0, colon).trim(), text.slice(colon + 1).trim()]
   if (kind === 'IP') return der(contextTag(7, false), addressBytes(value))
   if (!Object.hasOwn(tags, kind) || value === '' || !/^[\u0020-\u007e]+$/.test(value))
-    throw pkiError('invalid_value', 'A subject alternative name is not one of DNS, IP, email and URI.')
+    throw pkiError('invalid_value', 'A subject alternative name must be of type DNS, IP, email or URI.')
   return der(contextTag(tags[kind as keyof typeof tags], false), Buffer.from(value, 'latin1'))
 }
 
@@ -28,7 +28,7 @@ export function constraintName(text: string): Buffer {
   const [, address, length] = /^IP:(.{1,45})\/(\d{1,3})$/.exec(text) ?? []
   if (address === undefined) {
     if (text.startsWith('IP:'))
-      throw pkiError('invalid_value', 'A network is written as an address and a length: 192.0.2.0/24.')
+      throw pkiError('invalid_value', 'A network must be written as an address and a length: 192.0.2.0/24.')
     return generalName(text)
   }
   const bytes = addressBytes(address)
@@ -115,6 +115,6 @@ function addressBytes(text: string): Uint8Array {
       return Uint8Array.from(whole.flatMap((word) => [word >> 8, word & 0xff]))
     }
     default:
-      throw pkiError('invalid_value', 'A subject alternative name is no IP address.')
+      throw pkiError('invalid_value', 'A subject alternative name of type IP is not an IP address.')
   }
 }

@@ -77,6 +77,6 @@ export function randomSerial(): Buffer {
 function positiveSerial(serial: Uint8Array): Uint8Array {
   const tooLong = serial.length > 20 || (serial.length === 20 && (serial[0] ?? 0) >= 0x80)
   if (tooLong || serial.every((byte) => byte === 0))
-    throw pkiError('invalid_value', 'A serial number is positive and has at most 20 bytes.')
+    throw pkiError('invalid_value', 'A serial number must be positive and have at most 20 bytes.')
   return serial
 }

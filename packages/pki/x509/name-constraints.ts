@@ -12,7 +12,7 @@ export interface NewNameConstraints {
 /** Name constraints of an authority (RFC 5280 §4.2.1.10): critical. @throws PkiError */
 export function nameConstraints({ permitted = [], excluded = [] }: NewNameConstraints): Extension {
   if (permitted.length + excluded.length === 0)
-    throw pkiError('invalid_value', 'Name constraints permit or exclude a name.')
+    throw pkiError('invalid_value', 'Name constraints must permit or exclude at least one name.')
   const subtrees = (number: number, bases: readonly Uint8Array[]) =>
     bases.length === 0 ? [] : [der(contextTag(number), ...bases.map((base) => derSequence(base)))]
   return {
@@ -35,7 +35,7 @@ export function readNameConstraints(extensions: readonly Extension[]): NameConst
   if (value === undefined) return undefined
   const members = derMembers(value, what)
   if (members.some(({ tag }) => tag !== contextTag(0) && tag !== contextTag(1)))
-    throw pkiError('malformed', `${what} has a member that is not known.`)
+    throw pkiError('malformed', `${what} has an unknown member.`)
   const subtrees = (number: number) =>
     members
       .filter(({ tag }) => tag === contextTag(number))

@@ -26,10 +26,10 @@ test('a name is parsed from text, the last part first', () => {
 
 test('invalid names are refused with a reason', () => {
   for (const [text, problem] of [
-    ['Root', /like CN=Root/],
+    ['Root', /of the form CN=Root/],
     ['CN=', /no value for CN/],
-    ['CN=a,,O=b', /like CN=Root/],
-    ['X=a', /like CN=Root/],
+    ['CN=a,,O=b', /of the form CN=Root/],
+    ['X=a', /of the form CN=Root/],
     ['CN=a+O=b', /several attributes/],
     ['CN=a\\', /within an escape/],
     ['CN=a\\00', /control/],

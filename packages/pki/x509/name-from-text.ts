@@ -21,14 +21,14 @@ const parts: ReadonlyMap<string, NamePart> = new Map([
 export function nameFromText(text: string): Buffer {
   if (text.length > maxTextLength) throw wrong('is too long')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) throw wrong('holds control characters')
+  if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) throw wrong('contains control characters')
   if (text.trim() === '') return nameFromParts([])
   return nameFromParts(
     split(text)
       .map((each): [NamePart, string] => {
         const equals = each.indexOf('=')
         const part = parts.get(each.slice(0, Math.max(equals, 0)).trim().toLowerCase())
-        if (part === undefined) throw wrong('has a part that is not like CN=Root')
+        if (part === undefined) throw wrong('has a part that is not of the form CN=Root')
         const value = unescapeValue(each.slice(equals + 1))
         if (value === '') throw wrong(`has no value for ${part}`)
         return [part, value]
@@ -64,7 +64,7 @@ function unescapeValue(given: string): string {
   const bytes = text.replaceAll(/(?:\\[0-9A-Fa-f]{2})+/g, (escaped) => {
     const decoded = Buffer.from(escaped.replaceAll('\\', ''), 'hex').toString('utf8')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-    if (/[\u0000-\u001f\u007f\ufffd]/.test(decoded)) throw wrong('holds control characters')
+    if (/[\u0000-\u001f\u007f\ufffd]/.test(decoded)) throw wrong('contains control characters')
     return decoded.replaceAll(/[\\,;+"<>=# ]/g, '\\$&')
   })
   if (/(?<!\\)(?:\\\\)*\\$/.test(bytes)) throw wrong('ends within an escape')

@@ -32,7 +32,7 @@ export function opensslExtensions(text: string): readonly Extension[] {
       section = line.slice(1, -1).trim()
       continue
     }
-    if (section !== 'v3_ca') throw pkiError('invalid_value', 'Extensions stand in the section v3_ca.')
+    if (section !== 'v3_ca') throw pkiError('invalid_value', 'Extensions must be in the section v3_ca.')
     const equals = line.indexOf('=')
     if (equals < 0) throw pkiError('invalid_value', 'A line of the extensions has no value.')
     const made = extension(line.slice(0, equals).trim(), line.slice(equals + 1))
@@ -62,7 +62,7 @@ function extension(name: string, value: string): Extension | undefined {
     case 'authorityKeyIdentifier':
       return undefined
     default:
-      throw pkiError('invalid_value', `The extension '${name.slice(0, 64)}' is not supported here.`)
+      throw pkiError('invalid_value', `The extension '${name.slice(0, 64)}' is not supported.`)
   }
 }
 
@@ -73,21 +73,22 @@ function constraints(values: readonly string[]): Extension {
     const [key = '', text = ''] = value.split(':').map((word) => word.trim())
     if (key === 'CA' && /^(true|false)$/i.test(text)) authority = text.toLowerCase() === 'true'
     else if (key === 'pathlen' && /^\d{1,3}$/.test(text)) pathLength = Number(text)
-    else throw pkiError('invalid_value', 'basicConstraints is not understood.')
+    else throw pkiError('invalid_value', 'basicConstraints is invalid.')
   }
   return basicConstraints(authority, pathLength)
 }
 
 function usageName(text: string): KeyUsageName {
   const known = keyUsages.find((name) => name === text)
-  if (known === undefined) throw pkiError('invalid_value', 'keyUsage names an unknown use.')
+  if (known === undefined) throw pkiError('invalid_value', 'keyUsage contains an unknown usage.')
   return known
 }
 
 function purpose(text: string): string {
   if (Object.hasOwn(keyPurposes, text)) return keyPurposes[text as keyof typeof keyPurposes]
   const identifier = /^[0-2](\.\d{1,9}){2,20}$/.test(text) ? text : undefined
-  if (identifier === undefined) throw pkiError('invalid_value', 'extendedKeyUsage names an unknown purpose.')
+  if (identifier === undefined)
+    throw pkiError('invalid_value', 'extendedKeyUsage contains an unknown purpose.')
   return identifier
 }
 

@@ -47,7 +47,7 @@ export function parseCertificateFields(der: Uint8Array): ParsedCertificate {
   if (version > 3) throw pkiError('malformed', `${what} is of an unknown version.`)
   // RFC 5280 §4.1.1.2
   if (algorithm === undefined || !Buffer.from(algorithm.whole).equals(signed.algorithm))
-    throw pkiError('malformed', `${what} names two algorithms.`)
+    throw pkiError('malformed', `${what} names two different algorithms.`)
   if (issuer?.tag !== derTag.sequence || subject?.tag !== derTag.sequence || spki?.tag !== derTag.sequence)
     throw pkiError('malformed', `${what} lacks a member.`)
   const [notBefore, notAfter] = derMembers(validity?.whole ?? new Uint8Array(), what)

@@ -139,7 +139,7 @@ export function profileExtensions(name: ProfileName, wish: ProfileWish): readonl
   const profile: Profile = profiles[name]
   const uses = profile.uses[keyCapability(wish.spki)]
   if (uses === undefined)
-    throw pkiError('unsupported_key', 'The key cannot sign, and the certificate is for one that does.')
+    throw pkiError('unsupported_key', 'The key cannot sign, but the profile requires a signing key.')
   requireNames(name, profile, wish)
   requireAuthority(profile, wish)
   const { names = [], permitted = [], excluded = [], policies = [] } = wish
@@ -204,7 +204,10 @@ export function isWithinProfile(
 function revocation(profile: Profile, wish: ProfileWish): readonly Extension[] {
   const { crlUrls = [], ocspUrls = [], issuerUrls = [], noRevocation = false } = wish
   if (noRevocation && (profile.authority || profile.noCheck || crlUrls.length + ocspUrls.length > 0))
-    throw pkiError('invalid_value', 'This certificate cannot say that there is no revocation.')
+    throw pkiError(
+      'invalid_value',
+      'noRevAvail is not allowed in a CA or responder certificate, or together with revocation addresses.',
+    )
   // Checking the responder's own certificate at the responder would never end.
   const [ocsp, crls] = profile.noCheck ? [[], []] : [ocspUrls, crlUrls]
   return [
@@ -226,13 +229,13 @@ function requireNames(
     (each) => derElements(each, 'An alternative name').map(readGeneralName)[0]?.kind ?? 'other',
   )
   if (kinds.some((kind) => !profile.names.includes(kind)))
-    throw pkiError('invalid_value', 'The profile does not have alternative names of this kind.')
+    throw pkiError('invalid_value', 'The profile does not permit alternative names of this kind.')
   if (names.length < profile.minNames || (names.length === 0 && subjectIsEmpty === true))
     throw pkiError('invalid_value', 'The certificate needs an alternative name.')
   if (name !== 'spiffe') return
   const [id, another] = names.map(generalNameText).filter((text) => text.startsWith('URI:'))
   if (id === undefined || another !== undefined)
-    throw pkiError('invalid_value', 'A certificate of SPIFFE has exactly one URI.')
+    throw pkiError('invalid_value', 'A SPIFFE certificate must have exactly one URI.')
   spiffeName(id.slice(4))
 }
 
@@ -241,9 +244,9 @@ function requireAuthority(
   { pathLength, permitted = [], excluded = [] }: ProfileWish,
 ): void {
   if (!authority && (pathLength !== undefined || permitted.length + excluded.length > 0))
-    throw pkiError('invalid_value', 'Only an authority has a path length and name constraints.')
+    throw pkiError('invalid_value', 'Only a CA certificate may have a path length and name constraints.')
   if (pathLength !== undefined && !(Number.isInteger(pathLength) && pathLength >= 0 && pathLength <= 32))
-    throw pkiError('invalid_value', 'A path length is a number from 0 to 32.')
+    throw pkiError('invalid_value', 'A path length must be a number from 0 to 32.')
 }
 
 /** Diffie-Hellman (RFC 3279 §2.3.3, PKCS#3), and keys of curves that are for agreement alone (RFC 5480 §2.1.2). */

@@ -20,7 +20,7 @@ function urlName(url: string): Buffer {
   if (url.length > maxUrlLength || !/^https?:\/\/[\u0021-\u007e]+$/.test(url))
     throw pkiError(
       'invalid_value',
-      'The address of a CRL, a responder or an issuer is a URL with http or https.',
+      'The address of a CRL, a responder or an issuer must be a URL with http or https.',
     )
   return der(uri, Buffer.from(url, 'latin1'))
 }

@@ -22,6 +22,6 @@ const byNumber: ReadonlyMap<number, RevocationReason> = new Map(
 /** @throws PkiError for a number that is no reason */
 export function revocationReason(number: number, what: string): RevocationReason {
   const name = byNumber.get(number)
-  if (name === undefined) throw pkiError('malformed', `${what} has an unknown reason of revocation.`)
+  if (name === undefined) throw pkiError('malformed', `${what} has an unknown revocation reason.`)
   return name
 }

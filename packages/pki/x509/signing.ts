@@ -172,7 +172,7 @@ export function signatureHolds(
 ): boolean {
   const scheme = findScheme(algorithm)
   if (scheme === undefined)
-    throw pkiError('invalid_request', 'The algorithm of the signature is not supported here.')
+    throw pkiError('invalid_request', 'The algorithm of the signature is not supported.')
   return verifies(scheme, key, data, signature)
 }
 

@@ -82,7 +82,7 @@ test('a root and an intermediate in two lines, a certificate, its list, its end'
     /^issuer +CN=Acme Issuing,O=Acme$/m,
   ])
     assert.match(shown, line)
-  assert.match(shown, /^warning: It does not say where one learns that it was revoked\. \(RFC 5280/m)
+  assert.match(shown, /^warning: It has no address of a CRL or an OCSP responder\. \(RFC 5280/m)
   assert.match(await ok('show', ca), /^authority +yes, path length 0\npermitted names +DNS:acme\.example$/m)
   assert.equal(new X509Certificate(await ok('show', ca, '--pem')).subject, 'O=Acme\nCN=Acme Issuing')
 

@@ -21,7 +21,7 @@ export interface CrlEntry {
   readonly revokedAt: number
   /** undefined is the same as `unspecified`: neither is encoded. */
   readonly reason?: RevocationReason | undefined
-  /** Since when the key may have been compromised (invalidity date). */
+  /** Date from which the key may have been compromised (invalidity date). */
   readonly invalidityDate?: number | undefined
 }
 
@@ -81,7 +81,7 @@ function requireSerial(serial: Uint8Array): void {
   const [first, second = 0] = serial
   const padded = serial.length > 1 && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80))
   if (first === undefined || serial.length > maxSerialBytes || padded)
-    throw pkiError('invalid_value', 'The serial number of a revoked certificate is not one.')
+    throw pkiError('invalid_value', 'The serial number of a revoked certificate is invalid.')
 }
 
 function reasonExtension(number: number): Buffer {
@@ -101,7 +101,7 @@ const reasonOnly = Object.fromEntries(
 function entryExtensions({ reason, invalidityDate }: CrlEntry, delta: boolean): Buffer | undefined {
   // RFC 5280 §5.3.1: only allowed in delta CRLs; a full CRL omits the certificate.
   if (reason === 'removeFromCRL' && !delta)
-    throw pkiError('invalid_value', 'Only a delta CRL says that a certificate is no longer revoked.')
+    throw pkiError('invalid_value', 'Only a delta CRL may contain removeFromCRL.')
   const said = reason === undefined || reason === 'unspecified' ? undefined : reason
   if (invalidityDate === undefined) return said === undefined ? undefined : reasonOnly[said]
   const value = derGeneralizedTime(invalidityDate)
@@ -115,13 +115,13 @@ const what = 'The CRL'
 
 /** Reads the mandatory parts of an entry, without its extensions. @throws PkiError */
 export function entryParts(entry: DerElement) {
-  if (entry.tag !== derTag.sequence) throw pkiError('malformed', `${what} has an entry that is none.`)
+  if (entry.tag !== derTag.sequence) throw pkiError('malformed', `${what} has an invalid entry.`)
   const serial = derElementAt(entry.content, 0, what)
   const time = derElementAt(entry.content, serial.whole.length, what)
   const behind = entry.content.subarray(serial.whole.length + time.whole.length)
   const content = derContent(serial, derTag.integer, what)
   if (content.length === 0 || content.length > maxSerialBytes)
-    throw pkiError('malformed', `${what} has a serial number that is none.`)
+    throw pkiError('malformed', `${what} has an invalid serial number.`)
   return { serial: content, time, extensions: behind.length === 0 ? undefined : behind }
 }
 
@@ -144,7 +144,7 @@ function details(said: readonly Extension[]) {
 
 function readEnumerated(value: Uint8Array): number {
   const [element] = derElements(value, what)
-  if (element?.tag !== derTag.enumerated) throw pkiError('malformed', `${what} has a reason that is none.`)
+  if (element?.tag !== derTag.enumerated) throw pkiError('malformed', `${what} has an invalid reason.`)
   return derSmallNumber({ ...element, tag: derTag.integer }, what)
 }
 
@@ -153,7 +153,8 @@ const understood: ReadonlySet<string> = new Set(Object.values(identifiers))
 /**
  * Checks that an entry can be read.
  * @throws PkiError
- * @returns true for a critical extension that is not understood here: the whole CRL is not used then (RFC 5280 §5.3)
+ * @returns true for an unknown critical extension, because of which the whole CRL must not be used (RFC 5280
+ *   §5.3)
  */
 export function checkEntry(entry: DerElement): boolean {
   const { time, extensions } = entryParts(entry)

@@ -59,7 +59,7 @@ export function readCrl(der: Uint8Array): Crl {
   if (version !== undefined && version[0] !== 1) throw decodeError('is of an unknown version')
   const [algorithm, issuer, thisUpdate, ...rest] = members
   if (algorithm === undefined || !Buffer.from(algorithm.whole).equals(signed.algorithm))
-    throw decodeError('names two algorithms')
+    throw decodeError('names two different algorithms')
   if (issuer?.tag !== derTag.sequence) throw decodeError('has no issuer')
   const nextUpdate = isTime(rest[0]) ? readTime(rest.shift(), what) : undefined
   const list = rest[0]?.tag === derTag.sequence ? rest.shift() : undefined
@@ -105,7 +105,7 @@ function isTime(element: DerElement | undefined): boolean {
 
 function extensionsIn(element: DerElement | undefined): readonly Extension[] {
   if (element === undefined) return []
-  if (element.tag !== contextTag(0)) throw decodeError('has a member that is not known')
+  if (element.tag !== contextTag(0)) throw decodeError('has an unknown member')
   return readExtensions(element.content, what)
 }
 

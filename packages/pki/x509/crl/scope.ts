@@ -27,7 +27,7 @@ const yes = Uint8Array.of(0xff)
 /** RFC 5280 §5.2.5: critical. @throws PkiError when it would be empty */
 export function issuingDistributionPoint({ urls, only }: CrlScope): Extension {
   if (urls.length === 0 && only === undefined)
-    throw pkiError('invalid_value', 'The scope of a CRL is a URL, or a kind of certificates.')
+    throw pkiError('invalid_value', 'The scope of a CRL must be a URL or a kind of certificates.')
   const names = urls.map((url) => der(contextTag(6, false), Buffer.from(url, 'latin1')))
   const point = names.length === 0 ? [] : [der(contextTag(0), der(contextTag(0), ...names))]
   const kind = only === undefined ? [] : [der(contextTag(only === 'users' ? 1 : 2, false), yes)]

@@ -36,7 +36,7 @@ export interface NewCrl {
  */
 export async function issueCrl(wanted: NewCrl, issuer: Issuer): Promise<Buffer> {
   if (!(wanted.nextUpdate >= wanted.thisUpdate))
-    throw pkiError('invalid_value', 'The next update of a CRL comes after this one.')
+    throw pkiError('invalid_value', 'nextUpdate of a CRL must be after thisUpdate.')
   const signer = selectSigner(issuer)
   const extensions = crlExtensions(wanted, issuer)
   const { entries } = wanted
@@ -63,7 +63,7 @@ function crlExtensions({ number, scope, baseNumber }: NewCrl, issuer: Issuer): r
   if (scope !== undefined) extensions.push(issuingDistributionPoint(scope))
   if (baseNumber === undefined) return extensions
   if (baseNumber >= number)
-    throw pkiError('invalid_value', 'The number of a delta CRL is higher than that of its base.')
+    throw pkiError('invalid_value', 'The number of a delta CRL must be higher than that of its base.')
   const value = crlNumber(baseNumber)
   return [...extensions, { identifier: extensionIdentifiers.deltaCrlIndicator, critical: true, value }]
 }
@@ -71,7 +71,7 @@ function crlExtensions({ number, scope, baseNumber }: NewCrl, issuer: Issuer): r
 function crlNumber(number: bigint): Buffer {
   // RFC 5280 §5.2.3: at most 20 bytes, and it is not negative.
   if (number < 0n || number >= 1n << 159n)
-    throw pkiError('invalid_value', 'The number of a CRL has at most 20 bytes.')
+    throw pkiError('invalid_value', 'The number of a CRL must have at most 20 bytes.')
   const hex = number.toString(16)
   return derInteger(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'))
 }

@@ -23,7 +23,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ authority, uses }) =>
       authority && uses?.includes('keyCertSign') !== true
-        ? 'The usages of the key of an authority do not include keyCertSign.'
+        ? 'keyUsage of a CA certificate does not include keyCertSign.'
         : undefined,
   },
   {
@@ -32,7 +32,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ authority, uses }) =>
       !authority && uses?.includes('keyCertSign') === true
-        ? 'The key may sign certificates, but it is not that of an authority.'
+        ? 'keyUsage includes keyCertSign, but it is not a CA certificate.'
         : undefined,
   },
   {
@@ -41,7 +41,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ authority, find }) =>
       authority && find(ids.basicConstraints)?.critical === false
-        ? 'basicConstraints of an authority is not critical.'
+        ? 'basicConstraints of a CA certificate is not critical.'
         : undefined,
   },
   {
@@ -50,7 +50,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ authority, pathLength }) =>
       pathLength !== undefined && !authority
-        ? 'It has a path length, but is not one of an authority.'
+        ? 'It has a path length, but is not a CA certificate.'
         : undefined,
   },
   {
@@ -73,7 +73,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ isSelfIssued, authorityKeyIdentifier }) =>
       !isSelfIssued && authorityKeyIdentifier === undefined
-        ? 'It does not identify the key of its issuer.'
+        ? 'It has no authority key identifier.'
         : undefined,
   },
   {
@@ -95,7 +95,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ authority, nameConstraints }) =>
       nameConstraints !== undefined && !authority
-        ? 'It constrains names, but is not one of an authority.'
+        ? 'It has name constraints, but is not a CA certificate.'
         : undefined,
   },
   {
@@ -114,7 +114,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ extensions }) => {
       const policies = readCertificatePolicies(extensions) ?? []
-      return new Set(policies).size < policies.length ? 'A policy is there twice.' : undefined
+      return new Set(policies).size < policies.length ? 'A policy appears twice.' : undefined
     },
   },
   {
@@ -142,7 +142,7 @@ export const authorityRules: readonly Rule[] = [
     severity: 'error',
     check: ({ authority, find }) =>
       authority && find(ids.noRevAvail) !== undefined
-        ? 'An authority says that there is no revocation information.'
+        ? 'A CA certificate states that there is no revocation information.'
         : undefined,
   },
   {
@@ -155,7 +155,7 @@ export const authorityRules: readonly Rule[] = [
         find(ids.freshestCrl) !== undefined ||
         readAuthorityInformationAccess(extensions).ocsp.length > 0
       return find(ids.noRevAvail) !== undefined && address
-        ? 'It says that there is no revocation information, and where it is.'
+        ? 'It states that there is no revocation information, but also gives its address.'
         : undefined
     },
   },
@@ -168,7 +168,7 @@ export const authorityRules: readonly Rule[] = [
         (id) => find(id) !== undefined,
       )
       if (isSelfIssued || says || readAuthorityInformationAccess(extensions).ocsp.length > 0) return undefined
-      return 'It does not say where one learns that it was revoked.'
+      return 'It has no address of a CRL or an OCSP responder.'
     },
   },
 ]

@@ -26,7 +26,7 @@ export const nameRules: readonly Rule[] = [
     name: 'subject_or_names',
     clause: 'RFC 5280 §4.1.2.6',
     severity: 'error',
-    check: (facts) => (isNameless(facts) && facts.names.length === 0 ? 'It names no subject.' : undefined),
+    check: (facts) => (isNameless(facts) && facts.names.length === 0 ? 'It has no subject.' : undefined),
   },
   {
     name: 'names_critical',
@@ -43,7 +43,7 @@ export const nameRules: readonly Rule[] = [
     severity: 'error',
     check: ({ find, names }) =>
       find(ids.subjectAltName) !== undefined && names.length === 0
-        ? 'subjectAltName holds no name.'
+        ? 'subjectAltName contains no name.'
         : undefined,
   },
   {
@@ -54,7 +54,7 @@ export const nameRules: readonly Rule[] = [
       const isServer = purposes?.includes(keyPurposes.serverAuth) === true && !authority
       const named = names.some(({ kind }) => kind === 'DNS' || kind === 'IP' || kind === 'URI')
       return isServer && !named
-        ? 'It is one of a server without an alternative name: clients refuse it.'
+        ? 'It is a server certificate without an alternative name: clients refuse it.'
         : undefined
     },
   },
@@ -69,7 +69,7 @@ export const nameRules: readonly Rule[] = [
       )
       const missing = commonNames(facts).find((name) => !names.includes(name.toLowerCase()))
       return isServer && names.length > 0 && missing !== undefined
-        ? 'The common name of a server is none of its alternative names.'
+        ? 'The common name of a server is not among its alternative names.'
         : undefined
     },
   },
@@ -97,7 +97,7 @@ export const nameRules: readonly Rule[] = [
     severity: 'error',
     check: (facts) =>
       listValues(facts, 'DNS').some((name) => name.includes('*') && !/^\*\.[^*]+\.[^*]+$/.test(name))
-        ? 'A wildcard is not the whole first label of a name with two more.'
+        ? 'A wildcard must be the complete first label of a name with at least two more labels.'
         : undefined,
   },
   {
@@ -136,7 +136,7 @@ export const nameRules: readonly Rule[] = [
     check: (facts) => {
       const uris = listValues(facts, 'URI')
       return uris.some((uri) => spiffe.test(uri)) && uris.length > 1
-        ? 'A certificate of SPIFFE has more than one URI.'
+        ? 'A SPIFFE certificate has more than one URI.'
         : undefined
     },
   },
@@ -148,7 +148,7 @@ export const nameRules: readonly Rule[] = [
       if (facts.authority || !listValues(facts, 'URI').some((uri) => spiffe.test(uri))) return undefined
       const { uses = [] } = facts
       return !uses.includes('digitalSignature') || uses.includes('keyCertSign') || uses.includes('cRLSign')
-        ? 'The key of a certificate of SPIFFE is for digital signatures, and not for certificates or CRLs.'
+        ? 'keyUsage of a SPIFFE certificate must include digitalSignature, and neither keyCertSign nor cRLSign.'
         : undefined
     },
   },
@@ -178,7 +178,7 @@ export const nameRules: readonly Rule[] = [
     severity: 'warning',
     check: (facts) =>
       parts(facts).some(([, value]) => value === '' || value.trim() !== value || hasControl(value))
-        ? 'A part of the subject is empty, begins or ends with a blank, or holds a control character.'
+        ? 'A part of the subject is empty, begins or ends with a blank, or contains a control character.'
         : undefined,
   },
 ]

@@ -69,7 +69,7 @@ export const structureRules: readonly Rule[] = [
     severity: 'warning',
     check: ({ certificate: { serial } }) =>
       serial.length < minSerialBytes
-        ? 'The serial number is too short to hold 64 random bits, so that it can be predicted.'
+        ? 'The serial number is too short for 64 random bits, so it can be predicted.'
         : undefined,
   },
   {
@@ -84,7 +84,7 @@ export const structureRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.1.2.5',
     severity: 'error',
     check: ({ certificate: { notBefore, notAfter } }) =>
-      notAfter < notBefore ? 'It ends before it begins.' : undefined,
+      notAfter < notBefore ? 'It expires before it becomes valid.' : undefined,
   },
   {
     name: 'dates_form',
@@ -94,7 +94,7 @@ export const structureRules: readonly Rule[] = [
       [notBefore, notAfter].some(
         (date, index) => hex(derTime(date)) !== hex(dates[index]?.whole ?? new Uint8Array()),
       )
-        ? 'A date is not in the form that its year has: UTCTime until 2049, then GeneralizedTime.'
+        ? 'A date has the wrong form for its year: UTCTime until 2049, then GeneralizedTime.'
         : undefined,
   },
   {
@@ -125,7 +125,7 @@ export const structureRules: readonly Rule[] = [
     check: ({ certificate: { key } }) => {
       const { publicExponent } = key.asymmetricKeyDetails ?? {}
       return publicExponent !== undefined && (publicExponent < 3n || publicExponent % 2n === 0n)
-        ? 'The exponent of the RSA key is not an odd number from 3 on.'
+        ? 'The exponent of the RSA key is not an odd number of at least 3.'
         : undefined
     },
   },
@@ -135,7 +135,7 @@ export const structureRules: readonly Rule[] = [
     severity: 'error',
     check: ({ extensions }) =>
       new Set(extensions.map(({ identifier }) => identifier)).size < extensions.length
-        ? 'An extension is there twice.'
+        ? 'An extension appears twice.'
         : undefined,
   },
   {

@@ -27,7 +27,7 @@ export const usageRules: readonly Rule[] = [
     name: 'key_usage_empty',
     clause: 'RFC 5280 §4.2.1.3',
     severity: 'error',
-    check: ({ uses }) => (uses?.length === 0 ? 'keyUsage names no usage.' : undefined),
+    check: ({ uses }) => (uses?.length === 0 ? 'keyUsage contains no usage.' : undefined),
   },
   {
     name: 'key_usage_critical',
@@ -41,7 +41,7 @@ export const usageRules: readonly Rule[] = [
     severity: 'error',
     check: ({ uses = [] }) =>
       (uses.includes('encipherOnly') || uses.includes('decipherOnly')) && !uses.includes('keyAgreement')
-        ? 'encipherOnly and decipherOnly mean nothing without keyAgreement.'
+        ? 'encipherOnly and decipherOnly have no meaning without keyAgreement.'
         : undefined,
   },
   ...limits.map(
@@ -52,7 +52,9 @@ export const usageRules: readonly Rule[] = [
       check: ({ keyAlgorithm, uses }) => {
         if (!keys.test(keyAlgorithm)) return undefined
         const wrong = uses?.find((use) => !allowed.includes(use))
-        return wrong === undefined ? undefined : `A key of ${keyAlgorithm} does not have the usage ${wrong}.`
+        return wrong === undefined
+          ? undefined
+          : `The usage ${wrong} is not allowed for a key of ${keyAlgorithm}.`
       },
     }),
   ),
@@ -63,14 +65,14 @@ export const usageRules: readonly Rule[] = [
     check: ({ purposes, uses }) => {
       if (uses === undefined) return undefined
       const wrong = inconsistentPurpose(purposes ?? [], uses)
-      return wrong && `No usage of the key is one that the purpose ${wrong} needs.`
+      return wrong && `keyUsage contains no usage that the purpose ${wrong} requires.`
     },
   },
   {
     name: 'purposes_empty',
     clause: 'RFC 5280 §4.2.1.12',
     severity: 'error',
-    check: ({ purposes }) => (purposes?.length === 0 ? 'extendedKeyUsage names no purpose.' : undefined),
+    check: ({ purposes }) => (purposes?.length === 0 ? 'extendedKeyUsage contains no purpose.' : undefined),
   },
   {
     name: 'any_purpose_critical',
@@ -87,7 +89,7 @@ export const usageRules: readonly Rule[] = [
     severity: 'error',
     check: (facts) =>
       facts.find(ids.ocspNoCheck) !== undefined && !isResponder(facts)
-        ? 'It has ocsp-nocheck, but is not one of a responder.'
+        ? 'It has ocsp-nocheck, but is not the certificate of an OCSP responder.'
         : undefined,
   },
   {
@@ -96,7 +98,7 @@ export const usageRules: readonly Rule[] = [
     severity: 'warning',
     check: (facts) =>
       isResponder(facts) && facts.find(ids.ocspNoCheck) === undefined
-        ? 'It is one of a responder without ocsp-nocheck, so that clients may ask whether it was revoked.'
+        ? 'It is the certificate of an OCSP responder without ocsp-nocheck, so clients may check its revocation.'
         : undefined,
   },
 ]

@@ -48,16 +48,16 @@ export interface CertIdIssuer {
 export function readCertId(element: DerElement | undefined, what: string): CertId {
   const whole = element?.whole ?? new Uint8Array()
   const [algorithm, nameHash, keyHash, serial, another] = derMembers(whole, what)
-  if (another !== undefined) throw pkiError('malformed', `${what} names a certificate with too many members.`)
+  if (another !== undefined) throw pkiError('malformed', `${what} has a CertID with too many members.`)
   const [identifier] = derMembers(algorithm?.whole ?? new Uint8Array(), what)
   const dotted = derIdentifier(identifier, what)
   const hash = certIdHashes.find((name) => identifiers[name] === dotted)
   const issuerNameHash = derContent(nameHash, derTag.octetString, what)
   const issuerKeyHash = derContent(keyHash, derTag.octetString, what)
   const content = derContent(serial, derTag.integer, what)
-  if (content.length === 0) throw pkiError('malformed', `${what} has a serial number that is none.`)
+  if (content.length === 0) throw pkiError('malformed', `${what} has an invalid serial number.`)
   if (hash !== undefined && [issuerNameHash, issuerKeyHash].some(({ length }) => length !== hashBytes[hash]))
-    throw pkiError('malformed', `${what} has a hash that is not as long as its algorithm says.`)
+    throw pkiError('malformed', `${what} has a hash with the wrong length for its algorithm.`)
   return { der: whole, hash, issuerNameHash, issuerKeyHash, serial: content }
 }
 

@@ -13,14 +13,14 @@ const maxNonceBytes = 32
 /** @param nonce 1 to 32 bytes @throws PkiError */
 export function nonceExtension(nonce: Uint8Array): Extension {
   if (nonce.length === 0 || nonce.length > maxNonceBytes)
-    throw pkiError('invalid_value', 'A nonce has 1 to 32 bytes.')
+    throw pkiError('invalid_value', 'A nonce must have 1 to 32 bytes.')
   return { identifier: ocspIdentifiers.nonce, critical: false, value: derOctets(nonce) }
 }
 
 /**
  * The nonce, if there is one.
- * @throws PkiError for one that is empty or longer than 32 bytes (RFC 8954 §2.1), and for critical extensions that are
- * not understood
+ * @throws PkiError for one that is empty or longer than 32 bytes (RFC 8954 §2.1), and for unknown critical
+ *   extensions
  */
 export function nonceIn(extensions: readonly Extension[], what: string): Uint8Array | undefined {
   requireKnown(extensions, what)
@@ -37,5 +37,5 @@ export function nonceIn(extensions: readonly Extension[], what: string): Uint8Ar
 /** RFC 6960 §4.4: a message with an unknown critical extension must not be used. @throws PkiError */
 export function requireKnown(extensions: readonly Extension[], what: string): void {
   if (extensions.some(({ critical, identifier }) => critical && identifier !== ocspIdentifiers.nonce))
-    throw pkiError('malformed', `${what} has a critical extension that is not understood.`)
+    throw pkiError('malformed', `${what} has an unknown critical extension.`)
 }

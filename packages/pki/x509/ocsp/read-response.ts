@@ -47,7 +47,7 @@ export function readOcspResponse(bytes: Uint8Array): OcspResponse | { readonly e
     if (error === undefined) throw decodeError('has an unknown status')
     return { error: error as OcspError }
   }
-  if (body?.tag !== contextTag(0)) throw decodeError('has no answer')
+  if (body?.tag !== contextTag(0)) throw decodeError('has no responseBytes')
   const [type, basic] = derMembers(derElements(body.content, what)[0]?.whole ?? new Uint8Array(), what)
   if (derIdentifier(type, what) !== ocspIdentifiers.basic) throw decodeError('is of an unknown type')
   return readBasic(derContent(basic, derTag.octetString, what))
@@ -67,7 +67,7 @@ function readBasic(bytes: Uint8Array): OcspResponse {
   if (more !== undefined || (extensions !== undefined && extensions.tag !== contextTag(1)))
     throw decodeError('has too many members')
   const answers = derElements(derContent(list, derTag.sequence, what), what)
-  if (answers.length === 0) throw decodeError('has no answer')
+  if (answers.length === 0) throw decodeError('has no single response')
   return {
     error: undefined,
     signed,
@@ -97,7 +97,7 @@ function single(element: DerElement): OcspAnswer {
   const [certId, status, thisUpdate, ...rest] = derMembers(element.whole, what)
   const nextUpdate = rest[0]?.tag === contextTag(0) ? rest.shift() : undefined
   const extensions = rest[0]?.tag === contextTag(1) ? rest.shift() : undefined
-  if (rest.length > 0) throw decodeError('has an answer with too many members')
+  if (rest.length > 0) throw decodeError('has a single response with too many members')
   if (extensions !== undefined) requireKnown(readExtensions(extensions.content, what), what)
   return {
     certId: readCertId(certId, what),
@@ -125,18 +125,18 @@ function statusIn(element: DerElement | undefined): OcspStatus {
       }
     }
     default:
-      throw decodeError('has an answer without status')
+      throw decodeError('has a single response without status')
   }
 }
 
 function reasonIn(element: DerElement) {
-  if (element.tag !== contextTag(0)) throw decodeError('has an answer with too many members')
+  if (element.tag !== contextTag(0)) throw decodeError('has a single response with too many members')
   return revocationReason(readEnumerated(derElements(element.content, what)[0]), what)
 }
 
 function readEnumerated(element: DerElement | undefined): number {
   const content = derContent(element, derTag.enumerated, what)
-  if (content.length !== 1) throw decodeError('has a number that is none')
+  if (content.length !== 1) throw decodeError('has an invalid number')
   return content[0] ?? 0
 }
 

@@ -24,13 +24,13 @@ export interface OcspRequest {
   readonly certIds: readonly CertId[]
   /** 1 to 32 bytes (RFC 8954). */
   readonly nonce: Uint8Array | undefined
-  /** Whether it is signed. The signature is ignored: all clients get the same answers. */
+  /** Whether it is signed. The signature is ignored: all clients get the same responses. */
   readonly signed: boolean
 }
 
 const what = 'The OCSP request'
 
-/** Reads a request, DER. @throws PkiError; the answer is then `malformedRequest` */
+/** Reads a request, DER. @throws PkiError; the response is then `malformedRequest` */
 export function readOcspRequest(bytes: Uint8Array): OcspRequest {
   if (bytes.length > maxOcspRequestBytes) throw decodeError('is too long')
   const [request, signature, another] = derMembers(bytes, what)
@@ -46,7 +46,7 @@ export function readOcspRequest(bytes: Uint8Array): OcspRequest {
   const extensions = members[0]?.tag === contextTag(2) ? members.shift() : undefined
   if (members.length > 0) throw decodeError('has too many members')
   if (list.length === 0 || list.length > maxCertIds)
-    throw decodeError(`asks about no certificate, or more than ${maxCertIds}`)
+    throw decodeError(`contains no CertID, or more than ${maxCertIds}`)
   return {
     certIds: list.map(single),
     nonce: extensions === undefined ? undefined : nonceIn(readExtensions(extensions.content, what), what),
@@ -57,7 +57,7 @@ export function readOcspRequest(bytes: Uint8Array): OcspRequest {
 function single(element: DerElement): CertId {
   const [certId, extensions, another] = derMembers(element.whole, what)
   if (another !== undefined || (extensions !== undefined && extensions.tag !== contextTag(0)))
-    throw decodeError('has a question with too many members')
+    throw decodeError('has a CertID with too many members')
   if (extensions !== undefined) requireKnown(readExtensions(extensions.content, what), what)
   return readCertId(certId, what)
 }

@@ -80,7 +80,8 @@ export async function issueOcspResponse(
   { answers, producedAt, nonce }: NewOcspResponse,
   { signer, encoded: [id, ...certificates] }: OcspResponder,
 ): Promise<Buffer> {
-  if (answers.length === 0) throw pkiError('invalid_value', 'A response of OCSP has an answer.')
+  if (answers.length === 0)
+    throw pkiError('invalid_value', 'An OCSP response must contain at least one single response.')
   const data = derSequence(
     id,
     derGeneralizedTime(producedAt),

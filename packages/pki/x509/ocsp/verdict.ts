@@ -47,7 +47,7 @@ function verdict(response: OcspResponse, question: OcspQuestion): OcspVerdict {
   const answer = response.answers.find(
     ({ certId }) => equal(certId.serial, certificate.serial) && isFromIssuer(certId, named),
   )
-  if (answer === undefined) return no('The OCSP response is about other certificates.')
+  if (answer === undefined) return no('The OCSP response is for other certificates.')
   if (answer.thisUpdate > at + toleranceMs || response.producedAt > at + toleranceMs)
     return no('The OCSP response is from the future.')
   if (at > (answer.nextUpdate ?? answer.thisUpdate) + toleranceMs)
@@ -81,7 +81,7 @@ function signatureProblem(
       ? undefined
       : 'The signature of the OCSP response is wrong.'
   }
-  return 'The signer of the OCSP response may not answer for the issuer.'
+  return 'The signer of the OCSP response is not authorized by the issuer.'
 }
 
 function isNamed({ responder }: OcspResponse, { subject, spki }: ParsedCertificate): boolean {

@@ -140,7 +140,7 @@ test('an authority can check names against all constraints before it issues', as
   )
   assert.equal(problem([], 'DNS:a.example.com', 'IP:192.0.2.1'), undefined)
   const outside = (name: string) =>
-    `The name ${name} is outside of what the authority, or one above it, may certify.`
+    `The name ${name} violates the name constraints of the authority, or of one above it.`
   assert.equal(
     problem([['O', 'Acme']], 'DNS:a.example.com', 'DNS:a.example.org'),
     outside('DNS:a.example.org'),

@@ -28,7 +28,7 @@ const maxComparisons = 100_000
 export function nameProblem(
   path: readonly NamedNode[],
   sentence = ({ who }: NamedNode, _name: ComparedName): string =>
-    `A name of the certificate of ${who} is outside of what an authority above it may certify.`,
+    `A name of the certificate of ${who} violates the name constraints of an authority above it.`,
 ): string | undefined {
   const above: NameConstraints[] = []
   let left = maxComparisons
@@ -38,7 +38,7 @@ export function nameProblem(
     if (above.length > 0 && (isEnd || !node.isSelfIssued))
       for (const name of listConstrainedNames(node, isEnd)) {
         left -= above.reduce((sum, { permitted, excluded }) => sum + permitted.length + excluded.length, 0)
-        if (left < 0) return 'The path has more name constraints than are checked here.'
+        if (left < 0) return 'The path has too many name constraints to check.'
         if (!above.every((constraints) => isAllowed(name, constraints))) return sentence(node, name)
       }
     if (node.nameConstraints !== undefined) above.push(node.nameConstraints)
@@ -87,7 +87,7 @@ export function findNameProblem(
   return nameProblem(
     [...authorities.map(authorityNode), end],
     (_node, name) =>
-      `The name ${formatName(name)} is outside of what the authority, or one above it, may certify.`,
+      `The name ${formatName(name)} violates the name constraints of the authority, or of one above it.`,
   )
 }
 

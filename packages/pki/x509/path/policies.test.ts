@@ -47,7 +47,7 @@ test('RFC 5280 §6.1: a policy is valid when every certificate names it', async 
   assert.deepEqual(judged(none, {}).policies, [])
   assert.match(
     judged(none, { requireExplicit: true }).reason ?? '',
-    /^No policy holds at the certificate of CN=two/,
+    /^No policy is valid at the certificate of CN=two/,
   )
   const demanding = await chain([...has(a), policyConstraints({ requireExplicit: 0 })], [], has(a))
   assert.equal(judged(demanding, {}).validity, 'Invalid')

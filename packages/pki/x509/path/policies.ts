@@ -35,7 +35,7 @@ export function pathPolicies(
     held = narrowPolicies(held, node, any > 0 || (!isEnd && node.isSelfIssued))
     const { requireExplicit, inhibitMapping } = node.policyConstraints
     if (explicit === 0 && isEmpty(held))
-      return { problem: `No policy holds at the certificate of ${node.who}.` }
+      return { problem: `No policy is valid at the certificate of ${node.who}.` }
     if (isEnd) {
       // RFC 5280 §6.1.5 a and b: also when the last certificate is issued to its own issuer.
       explicit = less(explicit)
@@ -51,8 +51,7 @@ export function pathPolicies(
     any = Math.min(any, node.inhibitAnyPolicy ?? any)
   }
   const policies = acceptPolicies(held, wish.acceptable)
-  if (explicit === 0 && policies.length === 0)
-    return { problem: 'No policy of the path is one that is accepted.' }
+  if (explicit === 0 && policies.length === 0) return { problem: 'No policy of the path is accepted.' }
   return { policies }
 }
 

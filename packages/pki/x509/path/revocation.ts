@@ -101,11 +101,11 @@ function byCrl(
   const coverage = readCoverage(crl, node)
   if (coverage === undefined) return undefined
   const of = `The CRL of ${issuer.who}`
-  if (crl.unknownCritical) return `${of} has a critical extension that is not understood.`
+  if (crl.unknownCritical) return `${of} has an unknown critical extension.`
   if (crl.thisUpdate > at + toleranceMs) return `${of} is from the future.`
   if (crl.nextUpdate === undefined || crl.nextUpdate < at) return `${of} is out of date.`
   if (issuer.uses !== undefined && !issuer.uses.includes('cRLSign'))
-    return `${issuer.who} may not sign a CRL.`
+    return `${issuer.who} is not permitted to sign CRLs.`
   const holds = budget.once(crl, issuer, () => crlIsSignedWith(crl, issuer.certificate.key))
   if (holds === undefined) return `${of} was not checked: too many signatures.`
   if (!holds) return `The signature of the CRL of ${issuer.who} is wrong.`

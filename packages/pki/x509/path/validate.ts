@@ -128,7 +128,7 @@ function search(
   extend([end])
   if (best !== undefined) return best
   if (budget.isSpent || steps >= maxSteps)
-    return without('Unknown', 'No path to a trusted certificate was found within the work that is allowed.')
+    return without('Unknown', 'No path to a trusted certificate was found within the work limit.')
   return firstProblem === undefined
     ? without('Unknown', `No path leads from the certificate of ${end.who} to a trusted certificate.`)
     : without('Invalid', firstProblem)
@@ -201,11 +201,11 @@ function worst(
 ): Pick<PathResult, 'validity' | 'reason'> {
   const who = (index: number) => (path.at(-1 - index) as PathNode).who
   const revoked = statuses.findIndex(({ kind }) => kind === 'revoked')
-  if (revoked >= 0) return { validity: 'Invalid', reason: `The certificate of ${who(revoked)} was revoked.` }
+  if (revoked >= 0) return { validity: 'Invalid', reason: `The certificate of ${who(revoked)} is revoked.` }
   const open = statuses.findIndex(({ kind }) => kind === 'undetermined')
   if (open < 0 || revocation?.required !== true) return { validity: 'Valid', reason: undefined }
   const status = statuses[open] as RevocationStatus & { readonly kind: 'undetermined' }
-  const reason = status.problem ?? `Nothing says whether the certificate of ${who(open)} was revoked.`
+  const reason = status.problem ?? `The revocation status of the certificate of ${who(open)} is unknown.`
   return { validity: 'Unknown', reason }
 }
 
@@ -227,7 +227,7 @@ function certificateProblem(node: PathNode, at: number): string | undefined {
   if (at < notBefore) return `The certificate of ${node.who} is not valid yet.`
   if (at > notAfter + 999) return `The certificate of ${node.who} has expired.`
   return node.unknownCritical
-    ? `The certificate of ${node.who} has a critical extension that is not understood.`
+    ? `The certificate of ${node.who} has an unknown critical extension.`
     : undefined
 }
 
@@ -235,7 +235,7 @@ function certificateProblem(node: PathNode, at: number): string | undefined {
 function issuerProblem(node: PathNode, isAnchor: boolean): string | undefined {
   // A version 1 anchor cannot contain the extension; trusting it implies that it is a CA.
   const isOld = isAnchor && node.certificate.version === 1
-  if (!node.authority && !isOld) return `The certificate of ${node.who} is not one of an authority.`
+  if (!node.authority && !isOld) return `The certificate of ${node.who} is not a CA certificate.`
   if (node.uses !== undefined && !node.uses.includes('keyCertSign'))
     return `The key of ${node.who} may not sign certificates.`
   return undefined
@@ -247,7 +247,7 @@ function lengthProblem(path: readonly PathNode[]): string | undefined {
   for (const [index, node] of path.slice(0, -1).entries()) {
     if (index > 0 && !node.isSelfIssued) {
       if (maxLength <= 0)
-        return `The certificate of ${node.who} makes the path longer than an authority above it allows.`
+        return `The certificate of ${node.who} exceeds the path length of an authority above it.`
       maxLength -= 1
     }
     maxLength = Math.min(maxLength, node.pathLength ?? maxLength)
@@ -274,5 +274,5 @@ function usageProblem(
   const isFit =
     wanted.every((use) => uses.includes(use)) &&
     inconsistentPurpose(purpose === undefined ? [] : [purpose], uses) === undefined
-  return isFit ? undefined : `The key of ${who} is not for this use.`
+  return isFit ? undefined : `The key of ${who} does not permit this use.`
 }
