@@ -2373,6 +2373,8 @@ export interface Operations {
   readonly 'server.me': {
     readonly reply: {
       readonly user: string
+      /** Roles of the credential, as grants name them. */
+      readonly roles?: readonly string[]
     }
   }
   /** Log in for the web page */

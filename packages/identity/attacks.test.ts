@@ -76,7 +76,7 @@ test('a session cookie is for every node and every start of one installation, an
   const config = { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' }
   const user = { name: 'alice', realm: 'people' }
   await using first = await startKms({ rootKey, config, clock })
-  const cookie = sessionCookie(first.services.seal, clock, user).split(';')[0] ?? ''
+  const cookie = sessionCookie(first.environment, user).split(';')[0] ?? ''
   assert.deepEqual((await first.with({ cookie }).get('/me')).json, { user: 'alice' })
   // It opens the seal of the database anew, as another node does, and the same one after a restart.
   await using second = await startKms({ db: first.environment.db, rootKey, config, clock })

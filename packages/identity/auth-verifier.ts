@@ -11,6 +11,7 @@ import {
 import { type Extractor, looksLikeJwt } from './cascade.ts'
 import { trustSeconds } from './jwt-provider.ts'
 import type { Ended } from './revocations/ended.ts'
+import type { RoleReader } from './roles.ts'
 import { isRealmId, userName } from './user-name.ts'
 
 export interface AuthVerifierOptions {
@@ -21,6 +22,7 @@ export interface AuthVerifierOptions {
   readonly realm: string | undefined
   /** The realm that tokens without `aud` count as; undefined = they are refused. */
   readonly realmWithoutAudience: string | undefined
+  readonly roles: RoleReader
   readonly clock: Clock
   /** Ends at the authentication service; undefined = no feed: a session that ends before its token is not noticed here. */
   readonly ended?: Ended | undefined
@@ -44,7 +46,7 @@ interface Vouched {
  * checks whether the session was ended or its user deleted.
  */
 export function authVerifier(options: AuthVerifierOptions): Extractor {
-  const { keys, isIssuer, realm, clock, ended, names } = options
+  const { keys, isIssuer, realm, roles, clock, ended, names } = options
   const cache = createTokenCache<Vouched>({ capacity: maxTokens, clock })
 
   async function verify(token: string): Promise<Principal> {
@@ -63,10 +65,11 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
       // Checked after the signature, so that only clients with a signed token cause a fetch of the issuers.
       if ((await isIssuer?.(claims.iss)) === false) throw new JwtRejected('another issuer')
       const tokenRealm = readRealm(options, claims)
-      const principal = principalNamed(
-        userName(tokenRealm, String(claims.sub), realm),
-        'auth_verifier',
-        tokenRealm,
+      const name = userName(tokenRealm, String(claims.sub), realm)
+      const principal = roles.fromClaims(
+        principalNamed(name, 'auth_verifier', tokenRealm),
+        { kind: 'session', issuer: tokenRealm },
+        claims,
       )
       if (typeof claims.as_sid === 'string') await names?.claim(principal.name, claims.as_sid)
       const vouched = { principal, sessionId: claims.jti, subjectId: claims.as_sid, generation: -1 }

@@ -10,8 +10,8 @@ import { sessionCookie } from './session-cookie.ts'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const people = { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' }
 const realm = { aud: ['people'], as_rid: 'people' }
-const sessionOf = ({ services, environment }: Started, name: string): string => {
-  const [cookie = ''] = sessionCookie(services.seal, environment.clock, { name, realm: 'people' }).split(';')
+const sessionOf = ({ environment }: Started, name: string): string => {
+  const [cookie = ''] = sessionCookie(environment, { name, realm: 'people' }).split(';')
   return cookie
 }
 

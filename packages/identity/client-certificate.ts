@@ -4,6 +4,7 @@ import { principalNamed, unauthorized } from '@warder/keys'
 import { type Principal, readPeerCommonName } from '@warder/server'
 import type { Extractor } from './cascade.ts'
 import type { Ended } from './revocations/ended.ts'
+import type { RoleReader } from './roles.ts'
 
 interface Holder {
   readonly principal: Principal
@@ -21,14 +22,14 @@ interface Holder {
  * the named user was deleted: certificates issued before the deletion are refused, even if another user gets the name.
  * @param ended revocations of the authentication service; where they are unknown, certificates remain accepted
  */
-export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
+export function clientCertificates(clock: Clock, ended?: Ended, roles?: RoleReader): Extractor {
   const holders = new WeakMap<X509Certificate, Holder>()
   return (request) => {
     const certificate = request.peerCertificate()
     if (certificate === undefined) return undefined
     let holder = holders.get(certificate)
     if (holder === undefined) {
-      holder = readHolder(certificate)
+      holder = readHolder(certificate, roles)
       holders.set(certificate, holder)
     }
     if (clock.now() > holder.validUntil) throw unauthorized('the client certificate has expired')
@@ -42,12 +43,13 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
   }
 }
 
-function readHolder(certificate: X509Certificate): Holder {
+function readHolder(certificate: X509Certificate, roles: RoleReader | undefined): Holder {
   const name = readPeerCommonName(certificate)
   if (name === undefined)
     throw unauthorized('the client certificate has no common name that is a valid user name')
+  const principal = principalNamed(name, 'tls_auth')
   return {
-    principal: principalNamed(name, 'tls_auth'),
+    principal: roles?.fromCertificate(principal, certificate) ?? principal,
     validUntil: certificate.validToDate.getTime(),
     validFrom: Math.floor(certificate.validFromDate.getTime() / 1000),
     generation: -1,

@@ -18,20 +18,16 @@ import { type PasswordLogin, passwordLogin } from './password-login.ts'
 import { publishedIssuer, publishedIssuers } from './published-issuers.ts'
 import type { Ended } from './revocations/ended.ts'
 import type { FeedSource } from './revocations/feed-page.ts'
+import { configuredRoles, type RoleConfig } from './roles.ts'
 import { type SamlLogin, samlLogin } from './saml-login.ts'
 import { type LoginProvider, sessionExtractor } from './session-cookie.ts'
 import { isRealmId } from './user-name.ts'
 
 /** The settings of authentication. */
-export interface IdentityConfig {
+export interface IdentityConfig extends RoleConfig {
   readonly default_username: string
-  readonly clients_ca_cert_file: string | undefined
-  readonly jwt_auth_provider: readonly string[]
-  readonly auth_verifier_url: string | undefined
-  readonly auth_verifier_jwks: string | undefined
   readonly auth_verifier_ca_cert: string | undefined
   readonly auth_verifier_issuer: string | undefined
-  readonly auth_verifier_realm: string | undefined
   readonly auth_verifier_realm_without_aud: string | undefined
   readonly api_token_id: string | undefined
   readonly vault_auth_verifier_url: string | undefined
@@ -40,7 +36,6 @@ export interface IdentityConfig {
   readonly vault_token_cache_ttl_secs: number
   readonly vault_api_enabled: boolean
   readonly kms_public_url: string | undefined
-  readonly 'ui_config.ui_oidc_auth.ui_oidc_issuer_url': string | undefined
   readonly 'ui_config.ui_oidc_auth.ui_oidc_client_id': string | undefined
   readonly 'ui_config.ui_oidc_auth.ui_oidc_client_secret': string | undefined
 }
@@ -72,6 +67,7 @@ export interface IdentityEnvironment {
 export function configuredSteps(environment: IdentityEnvironment): readonly CascadeStep[] {
   const { config, home, clock, log, keyDigest, ended } = environment
   const steps: CascadeStep[] = []
+  const roles = configuredRoles(config, log)
   const outbound = outboundToAuth(config, home)
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
@@ -84,13 +80,13 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
     steps.push({ credential: 'app token', extract, failsClosed: config.app_tokens_by_default !== true })
   }
   if (config.clients_ca_cert_file !== undefined)
-    steps.push({ credential: 'client certificate', extract: clientCertificates(clock, ended) })
+    steps.push({ credential: 'client certificate', extract: clientCertificates(clock, ended, roles) })
   if (config.jwt_auth_provider.length > 0) {
     const providers = [...new Set(config.jwt_auth_provider)].map((text) => {
       refuseOwnAddress(text, environment)
       return readProvider(text, environment)
     })
-    steps.push({ credential: 'bearer token', extract: jwtProviders(providers, clock) })
+    steps.push({ credential: 'bearer token', extract: jwtProviders(providers, clock, roles) })
   }
   const keySet = verifierKeySet(config)
   if (keySet !== undefined) {
@@ -100,6 +96,7 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
       isIssuer: verifierIssuer(config, { outbound, clock, log }),
       realm: config.auth_verifier_realm,
       realmWithoutAudience: config.auth_verifier_realm_without_aud,
+      roles,
       clock,
       ended,
       names: environment.names,
@@ -111,7 +108,11 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
     steps.push({ credential: 'bearer token', extract })
   }
   if (hasLogins(config)) {
-    const extract = sessionExtractor(environment, (realm) => selectLoginProvider(config, realm), ended)
+    const extract = sessionExtractor(
+      { ...environment, roles },
+      (realm) => selectLoginProvider(config, realm),
+      ended,
+    )
     steps.push({ credential: 'session cookie', extract })
   }
   return steps
@@ -139,7 +140,7 @@ export function checkIdentity(
   configuredProxy(checked)
   configuredOidc(config, checked)
   configuredSaml(checked, peerSecret)
-  configuredLogin(config, home, peerSecret)
+  configuredLogin(checked, peerSecret)
   configuredFeed(checked, peerSecret)
 }
 
@@ -152,13 +153,13 @@ function withAuthorityToBeMade(config: IdentityConfig, home: string): IdentityCo
 
 /** Logins with a password: of the realm that is named in the settings, else of every realm. */
 export function configuredLogin(
-  config: IdentityConfig,
-  home: string,
+  { config, home, log }: Pick<IdentityEnvironment, 'config' | 'home' | 'log'>,
   peerSecret: Secret | undefined,
 ): PasswordLogin | undefined {
   const url = authAddress(config)
   if (url === undefined) return undefined
-  return passwordLogin(url, config.auth_verifier_realm, outboundToAuth(config, home), peerSecret)
+  const { auth_verifier_realm: only } = config
+  return passwordLogin(url, only, outboundToAuth(config, home), configuredRoles(config, log), peerSecret)
 }
 
 /** Directory for names; undefined: no authentication service is configured, or no secret is shared with it. */
@@ -175,14 +176,15 @@ export function configuredDirectory(
 
 /** Logins for the web page at the identity providers of realms; undefined: no authentication service is configured. */
 export function configuredSaml(
-  environment: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'seal' | 'clock'>,
+  environment: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'seal' | 'clock' | 'log'>,
   peerSecret: Secret | undefined,
 ): SamlLogin | undefined {
-  const { config, home, baseUrl, seal, clock } = environment
+  const { config, home, baseUrl, seal, clock, log } = environment
   const url = authAddress(config)
   if (url === undefined) return undefined
   const { kms_public_url: publicUrl = baseUrl, auth_verifier_realm: only } = config
-  return samlLogin({ url, only, publicUrl, outbound: outboundToAuth(config, home), seal, clock, peerSecret })
+  const [outbound, roles] = [outboundToAuth(config, home), configuredRoles(config, log)]
+  return samlLogin({ url, only, publicUrl, outbound, roles, seal, clock, peerSecret })
 }
 
 /** Address to which requests of machines are forwarded; undefined: none. @throws StartupError when that is this service */
@@ -213,7 +215,8 @@ export function configuredOidc(
     outbound,
     seal,
     clock,
-  }: Pick<IdentityEnvironment, 'outbound' | 'seal' | 'clock'> & {
+    log,
+  }: Pick<IdentityEnvironment, 'outbound' | 'seal' | 'clock' | 'log'> & {
     readonly baseUrl: string
   },
 ): OidcLogin | undefined {
@@ -222,7 +225,8 @@ export function configuredOidc(
   const clientSecret = config['ui_config.ui_oidc_auth.ui_oidc_client_secret']
   const { kms_public_url: publicUrl = baseUrl } = config
   const redirectUri = `${httpsAddress('kms_public_url', publicUrl)}/ui/callback`
-  return oidcLogin({ ...client, clientSecret, redirectUri, outbound, seal, clock })
+  const roles = configuredRoles(config, log)
+  return oidcLogin({ ...client, clientSecret, redirectUri, outbound, seal, clock, roles })
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   verifyToken,
 } from '@warder/server'
 import { type Extractor, looksLikeJwt } from './cascade.ts'
+import type { RoleReader } from './roles.ts'
 
 /** An issuer whose tokens are accepted. */
 export interface JwtProvider {
@@ -73,7 +74,7 @@ const leewaySeconds = 60
  * Bearer tokens of the configured issuers. A token that names one of them is verified by the keys of that issuer and
  * no other; when anything is wrong with it no other extractor sees it. Tokens of other issuers are left to the next.
  */
-export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): Extractor {
+export function jwtProviders(providers: readonly JwtProvider[], clock: Clock, roles: RoleReader): Extractor {
   const cache = createTokenCache<Principal>({ capacity: maxTokens, clock })
   return (request) => {
     const token = bearerToken(request)
@@ -124,7 +125,8 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
       },
       clock,
     )
-    const principal = principalNamed(nameIn(claims, workload), workload ? 'spiffe' : 'jwt_auth')
+    const named = principalNamed(nameIn(claims, workload), workload ? 'spiffe' : 'jwt_auth')
+    const principal = roles.fromClaims(named, { kind: 'jwt', issuer: provider.issuer }, claims)
     cache.put(token, principal, Math.min(Number(claims.exp), clock.now() / 1000 + trustSeconds))
     return principal
   }

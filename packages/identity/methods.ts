@@ -61,10 +61,7 @@ function halfSet(given: string, required: string): StartupError {
 }
 
 /** Logs warnings if the settings admit callers that the operator may not intend to admit. */
-export function warnOfMethods(
-  config: IdentityConfig & { readonly force_default_username: boolean },
-  log: Logger,
-): void {
+export function warnOfMethods(config: IdentityConfig, log: Logger): void {
   if (!hasMethod(config) && config.force_default_username) {
     log.warn(
       {},

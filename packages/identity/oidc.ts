@@ -6,6 +6,7 @@ import type { Configuration, CustomFetchOptions } from 'openid-client'
 import { BegunLogins, clearCookie, type LoginCookie } from './begun-logins.ts'
 import { nameIn } from './jwt-provider.ts'
 import { ClientLimiter } from './places.ts'
+import type { RoleReader, StoredRoleClaims } from './roles.ts'
 
 /** Logins of the web page at an OpenID provider: the authorization code flow with PKCE. */
 export interface OidcLogin {
@@ -15,10 +16,14 @@ export interface OidcLogin {
   /**
    * @param query what the provider sent the browser back with
    * @param cookies values of the cookie of `begin`
-   * @returns the user
+   * @returns the user, for a session
    * @throws failure('unauthorized' | 'overloaded')
    */
-  finish(query: URLSearchParams, cookies: readonly string[], clientAddress: string): Promise<string>
+  finish(
+    query: URLSearchParams,
+    cookies: readonly string[],
+    clientAddress: string,
+  ): Promise<{ readonly name: string; readonly roleClaims?: StoredRoleClaims }>
 }
 
 export interface OidcOptions {
@@ -31,6 +36,7 @@ export interface OidcOptions {
   readonly outbound: Outbound
   readonly seal: Seal
   readonly clock: Clock
+  readonly roles: RoleReader
 }
 
 export const loginCookieName = 'auth_login'
@@ -56,7 +62,7 @@ type Client = typeof import('openid-client')
  * when the service starts; while it is unreachable, logins fail.
  */
 export function oidcLogin(options: OidcOptions): OidcLogin {
-  const { issuer, redirectUri } = options
+  const { issuer, redirectUri, roles } = options
   const discovered = discovery(options)
   const begun = new BegunLogins<Started>(cookie, options)
   const places = new ClientLimiter(maxWaiting, 'too many logins are waiting')
@@ -88,8 +94,9 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
         const url = new URL(redirectUri)
         url.search = query.toString()
         const claims = await exchangeCode(client, config, url, started)
-        const name = nameIn(claims, false)
-        return principalNamed(name, 'session').name
+        const { name } = principalNamed(nameIn(claims, false), 'session')
+        const roleClaims = roles.select(name, { kind: 'jwt', issuer }, claims)
+        return { name, ...(roleClaims !== undefined && { roleClaims }) }
       })
     },
   }

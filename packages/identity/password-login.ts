@@ -1,8 +1,9 @@
 import { failure, type Secret } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
 import type { Outbound, OutboundResponse } from '@warder/outbound'
-import { peerSecretHeader } from '@warder/server'
+import { type Principal, peerSecretHeader } from '@warder/server'
 import { ClientLimiter } from './places.ts'
+import type { RoleReader, StoredRoleClaims } from './roles.ts'
 import { sessionIn, textClaim } from './session-answer.ts'
 import { parseTypedUser, userName } from './user-name.ts'
 
@@ -20,6 +21,8 @@ export interface LoginAnswer {
   readonly nextStep: string
   /** The id of the user who has the name now, if the authentication service returns it. */
   readonly subjectId: string | undefined
+  /** For a session of the web page. */
+  readonly roleClaims: StoredRoleClaims | undefined
 }
 
 export interface PasswordLogin {
@@ -37,6 +40,8 @@ export interface PasswordLogin {
     totpCode: string | undefined,
     clientAddress: string,
   ): Promise<LoginAnswer>
+  /** The principal of a request that a login authenticates, with its roles. */
+  withRoles(principal: Principal, user: LoginUser, answer: LoginAnswer): Principal
 }
 
 /** Logins that may wait for the authentication service at one time. */
@@ -51,13 +56,14 @@ export function passwordLogin(
   url: string,
   only: string | undefined,
   outbound: Outbound,
+  roles: RoleReader,
   peerSecret?: Secret,
 ): PasswordLogin {
   const base = url.replace(/\/+$/, '')
   const places = new ClientLimiter(maxWaiting, 'too many logins are waiting')
 
   async function ask(
-    { realm, username }: LoginUser,
+    { realm, username, name }: LoginUser,
     password: string,
     totpCode: string | undefined,
     clientAddress: string,
@@ -77,7 +83,8 @@ export function passwordLogin(
       const step = nextStep(answer)
       const session = sessionIn(answer)
       await endSession(answer, session?.cookie, query)
-      return { nextStep: step, subjectId: textClaim(session, 'as_sid') }
+      const roleClaims = roles.select(name, { kind: 'session', issuer: realm }, session?.claims ?? {})
+      return { nextStep: step, subjectId: textClaim(session, 'as_sid'), roleClaims }
     } catch (cause) {
       if (cause instanceof Error && cause.name === 'Failure') throw cause
       throw failure('overloaded', 'the authentication service does not respond', {
@@ -116,6 +123,8 @@ export function passwordLogin(
     },
     check: (user, password, totpCode, clientAddress) =>
       places.hold(clientAddress, () => ask(user, password, totpCode, clientAddress)),
+    withRoles: (principal, { realm }, { roleClaims }) =>
+      roles.fromStored(principal, { kind: 'session', issuer: realm }, roleClaims),
   }
 }
 

@@ -16,6 +16,8 @@ export interface Offer {
 export interface HandedSession {
   readonly username: string
   readonly subjectId: string | undefined
+  /** Claims of the session. */
+  readonly claims: Readonly<Record<string, unknown>>
   readonly sessionId: string
   /** Handle that ends it there. */
   readonly logoutHandle: string
@@ -88,7 +90,8 @@ export class SamlAtAuth {
     const session = sessionIn(answer)
     const [username, sessionId] = [textClaim(session, 'sub'), textClaim(session, 'jti')]
     const logoutHandle = handleIn(answer)
-    const end = session?.claims.exp
+    const claims = session?.claims ?? {}
+    const end = claims.exp
     if (
       username === undefined ||
       sessionId === undefined ||
@@ -97,7 +100,8 @@ export class SamlAtAuth {
     )
       throw unreachable(new Error('the response to the redemption of the code has no session'))
     if (textClaim(session, 'as_rid') !== realm) throw unauthorized('the session belongs to another realm')
-    return { username, sessionId, logoutHandle, subjectId: textClaim(session, 'as_sid'), until: end * 1000 }
+    const subjectId = textClaim(session, 'as_sid')
+    return { username, claims, sessionId, logoutHandle, subjectId, until: end * 1000 }
   }
 
   /**

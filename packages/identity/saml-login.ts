@@ -4,14 +4,16 @@ import { principalNamed, unauthorized } from '@warder/keys'
 import type { Seal } from '@warder/storage'
 import { BegunLogins, clearCookie, type LoginCookie } from './begun-logins.ts'
 import { ClientLimiter } from './places.ts'
+import type { RoleReader, StoredRoleClaims } from './roles.ts'
 import { type HandedSession, SamlAtAuth, type SamlAtAuthOptions } from './saml-at-auth.ts'
 import { isRealmId, userName } from './user-name.ts'
 
 /** A user logged in at the identity provider of a realm. When the session at the authentication service ends, so does this. */
-export interface SamlUser extends HandedSession {
+export interface SamlUser extends Omit<HandedSession, 'claims'> {
   readonly realm: string
   /** Name of the user at this service; `username` is the name in the realm. */
   readonly name: string
+  readonly roleClaims: StoredRoleClaims | undefined
 }
 
 /** Logins for the web page at the identity provider of a realm, through the authentication service. */
@@ -45,6 +47,7 @@ export interface SamlLoginOptions extends SamlAtAuthOptions {
   /** Public address of this service. */
   readonly publicUrl: string
   readonly seal: Seal
+  readonly roles: RoleReader
 }
 
 export const samlCookieName = 'auth_saml'
@@ -69,7 +72,7 @@ interface Started {
  * no URL and is not stored.
  */
 export function samlLogin(options: SamlLoginOptions): SamlLogin {
-  const { only, publicUrl } = options
+  const { only, publicUrl, roles } = options
   const callback = `${publicUrl.replace(/\/+$/, '')}${samlCallbackPath}`
   const auth = new SamlAtAuth(options)
   const begun = new BegunLogins<Started>(cookie, options)
@@ -114,11 +117,16 @@ export function samlLogin(options: SamlLoginOptions): SamlLogin {
         throw unauthorized('this browser has started another login')
       if (code === undefined || secondCode !== undefined || !/^[A-Za-z0-9_-]{16,128}$/.test(code))
         throw unauthorized('the login returned without a code')
-      const session = await places.hold(clientAddress, () =>
+      const { claims, ...session } = await places.hold(clientAddress, () =>
         auth.redeem(realm, { code, verifier }, clientAddress),
       )
       const { name } = principalNamed(userName(realm, session.username, only), 'session')
-      return { ...session, realm, name }
+      return {
+        ...session,
+        realm,
+        name,
+        roleClaims: roles.select(name, { kind: 'session', issuer: realm }, claims),
+      }
     },
     end: ({ realm, logoutHandle }, clientAddress) =>
       places.hold(clientAddress, () => auth.end(realm, logoutHandle, clientAddress)),

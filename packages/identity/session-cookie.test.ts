@@ -96,10 +96,7 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
     )
     assert.match(page.text, /You are <strong>alice<\/strong>/)
     assert.equal((await kms.with({}).get('/ui')).status, 401)
-    const { seal } = kms.services
-    const marked = sessionCookie(seal, kms.environment.clock, { name: `<b>"&'`, realm: 'people' }).split(
-      ';',
-    )[0]
+    const marked = sessionCookie(kms.environment, { name: `<b>"&'`, realm: 'people' }).split(';')[0]
     const escaped = await kms.with({ cookie: marked ?? '' }).get('/ui')
     assert.match(escaped.text, /<strong>&lt;b&gt;&quot;&amp;&#39;<\/strong>/)
 
@@ -158,9 +155,8 @@ test('a logout ends the session here although the authentication service does no
   await using kms = await startKms({
     config: { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' },
   })
-  const { seal, clock } = kms.environment
   const user = { name: 'alice', realm: 'people', sessionId: 'there', logoutHandle: 'handle' }
-  const cookie = sessionCookie(seal, clock, user).split(';')[0] ?? ''
+  const cookie = sessionCookie(kms.environment, user).split(';')[0] ?? ''
   const browser = kms.with({ cookie })
   assert.equal((await browser.get('/me')).status, 200)
   for (const _ of [1, 2]) {
@@ -177,9 +173,11 @@ test('a session lasts as long as logins of its realm, or at its provider, are co
     'ui_config.ui_oidc_auth.ui_oidc_client_id': 'warder',
   })
   await using kms = await startKms({ config: people })
-  const { db, seal, clock } = kms.environment
+  const { db, seal } = kms.environment
   const realms = ['people', 'https://one.test']
-  const cookies = realms.map((realm) => sessionCookie(seal, clock, { name: 'alice', realm }).split(';')[0])
+  const cookies = realms.map(
+    (realm) => sessionCookie(kms.environment, { name: 'alice', realm }).split(';')[0],
+  )
   for (const [config, ...statuses] of [
     [people, 200, 401],
     [{ ...people, auth_verifier_realm: 'staff' }, 401, 401],

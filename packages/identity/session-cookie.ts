@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '@warder/base'
+import type { Clock, Logger } from '@warder/base'
 import { principalNamed, unauthorized } from '@warder/keys'
 import type { Change, Database, Seal, SealContext } from '@warder/storage'
 import type { Extractor } from './cascade.ts'
 import { endSession, findEndedSession } from './ended-session-store.ts'
 import type { Ended } from './revocations/ended.ts'
+import type { RoleReader, StoredRoleClaims } from './roles.ts'
 
 export const sessionCookieName = 'auth_session'
 /** 24 hours (§8). */
 const sessionSeconds = 86_400
 
 const place: SealContext = { table: 'auth_session', row: 'cookie', column: 'value' }
+/** Of name, value and attributes: browsers drop larger ones without a word (RFC 6265 §6.1). */
 const maxCookieLength = 4096
 /** Max cookies of the name that one logout processes. */
 const maxEnded = 4
@@ -34,6 +36,8 @@ interface Content {
   readonly sessionId?: string
   /** Handle that ends that session there. */
   readonly logoutHandle?: string
+  /** Claims of the login from which the roles are read. */
+  readonly roleClaims?: StoredRoleClaims
 }
 
 /** User of the session. */
@@ -43,15 +47,26 @@ export type SessionUser = Omit<Content, 'id' | 'until'>
 export type LoginProvider = 'auth' | 'oidc'
 
 /**
- * `Set-Cookie` of a new session: sealed by the service's data key, so that every node and every restart reads it.
+ * `Set-Cookie` of a new session: sealed by the service's data key, so that every node and every restart reads it. Roles
+ * with which it would be too large for browsers are all omitted.
  * @param latest Unix milliseconds at which it ends although it could last longer
  */
 export function sessionCookie(
-  seal: Seal,
-  clock: Clock,
+  { seal, clock, log }: { readonly seal: Seal; readonly clock: Clock; readonly log: Logger },
   user: SessionUser,
   latest = Number.POSITIVE_INFINITY,
-) {
+): string {
+  const whole = formatCookie(seal, clock, user, latest)
+  const { roleClaims, ...others } = user
+  if (roleClaims === undefined || whole.length <= maxCookieLength) return whole
+  log.warn(
+    { principal: user.name, cookie_bytes: whole.length, max_cookie_bytes: maxCookieLength },
+    'the roles of a login do not fit into the session cookie, so none of them counts: a prefix in role_sources selects the ones for this service',
+  )
+  return formatCookie(seal, clock, others, latest)
+}
+
+function formatCookie(seal: Seal, clock: Clock, user: SessionUser, latest: number): string {
   const seconds = Math.max(0, Math.min(sessionSeconds, Math.floor((latest - clock.now()) / 1000)))
   const content: Content = { id: randomUUID(), ...user, until: clock.now() + seconds * 1000 }
   const value = Buffer.from(seal.seal(place, Buffer.from(JSON.stringify(content)))).toString('base64url')
@@ -68,7 +83,12 @@ export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secu
  * @param ended revocations of the authentication service
  */
 export function sessionExtractor(
-  { seal, db, clock }: { readonly seal: Seal; readonly db: Database; readonly clock: Clock },
+  {
+    seal,
+    db,
+    clock,
+    roles,
+  }: { readonly seal: Seal; readonly db: Database; readonly clock: Clock; readonly roles: RoleReader },
   placeOf: (realm: string) => LoginProvider | undefined,
   ended?: Ended,
 ): Extractor {
@@ -78,13 +98,14 @@ export function sessionExtractor(
     if (second !== undefined || value.length > maxCookieLength)
       throw unauthorized('the session cookie is malformed')
     const content = await open(seal, value)
-    const { id, name, realm, until } = content
+    const { id, name, realm, until, roleClaims } = content
     const place = placeOf(realm)
     if (place === undefined) throw unauthorized('logins of the realm of the session are not configured')
     if (clock.now() >= until) throw unauthorized('the session has expired')
     if ((await findEndedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
     if (place === 'auth' && ended !== undefined) await requireLive(ended, content)
-    return principalNamed(name, 'session', realm)
+    const kind = place === 'auth' ? 'session' : 'jwt'
+    return roles.fromStored(principalNamed(name, 'session', realm), { kind, issuer: realm }, roleClaims)
   }
 }
 

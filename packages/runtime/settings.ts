@@ -10,6 +10,12 @@ export {
   spiffe,
 } from './config/provider-addresses.ts'
 export {
+  type RoleSource,
+  type RoleSourceKind,
+  readRoleSources,
+  roleSourcesProblem,
+} from './config/role-sources.ts'
+export {
   boolean,
   choice,
   integer,

@@ -27,8 +27,10 @@ function services(more: Partial<KmipServices> = {}): KmipServices {
     async check(_user, secret, _code, clientAddress) {
       assert.equal(clientAddress, '192.0.2.7')
       if (secret !== 'right' && secret !== 'expired') throw failure('unauthorized')
-      return { nextStep: secret === 'right' ? 'Authenticated' : 'ChangePassword', subjectId: undefined }
+      const nextStep = secret === 'right' ? 'Authenticated' : 'ChangePassword'
+      return { nextStep, subjectId: undefined, roleClaims: undefined }
     },
+    withRoles: (principal) => principal,
   }
   const blocks: KmipServices['blocks'] = { require: (principal) => principal, isBlocked: async () => false }
   const names: KmipServices['names'] = { claim: async () => undefined }

@@ -78,9 +78,11 @@ async function checkPassword(
   if (passwordLogin === undefined) throw unauthorized('no authentication service is configured for passwords')
   const user = passwordLogin.user(username)
   const principal = principalNamed(user.name, 'kmip_credential', user.realm)
-  const { nextStep, subjectId } = await passwordLogin.check(user, password, undefined, clientAddress)
+  const answer = await passwordLogin.check(user, password, undefined, clientAddress)
+  const { nextStep, subjectId } = answer
   if (nextStep !== 'Authenticated') throw unauthorized(`the login wants something more: ${nextStep}`)
   if (subjectId !== undefined) await services.names.claim(user.name, subjectId)
   await services.blocks.require(principal)
-  return services.forceDefaultUsername ? { ...principal, name: services.defaultUsername } : principal
+  if (services.forceDefaultUsername) return { ...principal, name: services.defaultUsername }
+  return passwordLogin.withRoles(principal, user, answer)
 }

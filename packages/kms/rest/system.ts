@@ -65,8 +65,16 @@ const whoAmI = define({
   summary: 'Identity of the caller',
   tag: 'Diagnostics',
   access: signedIn,
-  reply: Type.Object({ user: Type.String() }),
-  act: (_input, context) => ({ user: requirePrincipal(context).name }),
+  reply: Type.Object({
+    user: Type.String(),
+    roles: Type.Optional(
+      Type.Array(Type.String(), { description: 'Roles of the credential, as grants name them.' }),
+    ),
+  }),
+  act(_input, context) {
+    const { name: user, roles } = requirePrincipal(context)
+    return { user, ...(roles !== undefined && { roles }) }
+  },
 })
 
 export const systemOperations: readonly Operation<RestServices>[] = [versionOperation, serverInfo, whoAmI]

@@ -52,13 +52,13 @@ const callback = define({
   },
   async act(_input, context) {
     const { services, request } = context
-    const { seal, clock, ended, names } = services
+    const { ended, names } = services
     const saml = requireSaml(services)
     // Before the session is fetched: what ends from now on ends the one here, too.
     const position = ended?.position()
     const cookies = request.cookies(samlCookieName)
     const user = await saml.finish(request.query, cookies, request.clientAddress)
-    const { name, realm, username, subjectId, sessionId, logoutHandle, until } = user
+    const { name, realm, username, subjectId, sessionId, logoutHandle, roleClaims, until } = user
     context.audit({ principal: name, auth_method: 'session', realm, details: { session: sessionId } })
     if (subjectId !== undefined) await names.claim(name, subjectId)
     const known = {
@@ -66,8 +66,13 @@ const callback = define({
       logoutHandle,
       ...(subjectId !== undefined && { subjectId }),
       ...(position !== undefined && { position }),
+      ...(roleClaims !== undefined && { roleClaims }),
     }
-    const cookie = sessionCookie(seal, clock, { name, realm, username, ...known }, until)
+    const cookie = sessionCookie(
+      { ...services, log: context.log },
+      { name, realm, username, ...known },
+      until,
+    )
     return rawReply({
       status: 302,
       headers: { Location: pagePath, 'Set-Cookie': [cookie, endedSamlCookie] },

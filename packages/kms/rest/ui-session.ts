@@ -88,14 +88,14 @@ const login = define({
     503: 'The credentials cannot be checked at present.',
   },
   async act({ body }, context) {
-    const { passwordLogin, seal, clock, ended } = context.services
+    const { passwordLogin, ended } = context.services
     if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
     // The authentication service knows names in this form only: another spelling must not become another user here.
     const user = passwordLogin.user(body.username.normalize('NFC'))
     // Before the login: what ends from now on ends its session, too.
     const position = ended?.position()
     const { clientAddress } = context.request
-    const { nextStep, subjectId } = await passwordLogin.check(
+    const { nextStep, subjectId, roleClaims } = await passwordLogin.check(
       user,
       body.password,
       body.totp_code,
@@ -108,8 +108,9 @@ const login = define({
     const known = {
       ...(subjectId !== undefined && { subjectId }),
       ...(position !== undefined && { position }),
+      ...(roleClaims !== undefined && { roleClaims }),
     }
-    const cookie = sessionCookie(seal, clock, { ...user, ...known })
+    const cookie = sessionCookie({ ...context.services, log: context.log }, { ...user, ...known })
     return rawReply({ json: { next_step: nextStep }, headers: { 'Set-Cookie': cookie } })
   },
 })
@@ -178,9 +179,9 @@ const callback = define({
   async act(_input, context) {
     const { services, request } = context
     const oidc = requireOidc(services)
-    const name = await oidc.finish(request.query, request.cookies(loginCookieName), request.clientAddress)
-    context.audit({ principal: name, auth_method: 'session', realm: oidc.issuer })
-    const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })
+    const user = await oidc.finish(request.query, request.cookies(loginCookieName), request.clientAddress)
+    context.audit({ principal: user.name, auth_method: 'session', realm: oidc.issuer })
+    const cookie = sessionCookie({ ...services, log: context.log }, { ...user, realm: oidc.issuer })
     return rawReply({
       status: 302,
       headers: { Location: pagePath, 'Set-Cookie': [cookie, endedLoginCookie] },

@@ -215,8 +215,8 @@ function createKmsServices(
     namedKeys: createNamedKeys({ db, commit: db.commit, now: () => clock.now() }),
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms, normalize: normalizeName }),
     directory: configuredDirectory(config, home, peerSecret),
-    passwordLogin: configuredLogin(config, home, peerSecret),
-    oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
+    passwordLogin: configuredLogin(environment, peerSecret),
+    oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock, log }),
     samlLogin: configuredSaml(environment, peerSecret),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     external: {

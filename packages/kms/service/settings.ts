@@ -19,6 +19,7 @@ import {
   optionalInteger,
   optionalText,
   providersProblem,
+  roleSourcesProblem,
   type ServiceDefaults,
   type Setting,
   type SettingValues,
@@ -172,6 +173,12 @@ export const kmsSettings = {
     separator: /[;\n]/,
     docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and requires an audience. In the variable and the flag, separate issuers by semicolons or line breaks.',
     check: providersProblem,
+  }),
+  role_sources: list({
+    default: [],
+    separator: /[;\n]/,
+    docs: 'Roles that arrive with credentials, for grants to `role:NAME/ROLE`. `NAME,jwt,ISSUER,CLAIM[,PREFIX]`: a claim of tokens of an issuer (`groups`, `realm_access.roles`; a JSON Pointer such as `/https:~1~1idp.example~1roles` for names with dots); `NAME,session,REALM[,PREFIX]`: the roles of sessions of a realm; `NAME,certificate,ou|san-uri|san-dns|san-email[,PREFIX]`: client certificates. With a prefix only values that begin with it count, without it. In the variable and the flag, separate sources by semicolons or line breaks.',
+    check: roleSourcesProblem,
   }),
   api_token_id: optionalText({
     env: 'KMS_API_TOKEN',
