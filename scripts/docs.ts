@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { authOperations } from '@warder/auth/testing'
 import { systemClock } from '@warder/base'
+import { getReach, rights } from '@warder/keys/testing'
 import { type KmipVersion, kmipVersions, operationIn, Tag, tagText } from '@warder/kmip-codec'
 import { tagIntroduced } from '@warder/kmip-codec/testing'
 import { kmipOperations } from '@warder/kmip-server'
@@ -10,7 +11,13 @@ import type { Field, Fields } from '@warder/kmip-server/testing'
 import { kmsOperations } from '@warder/kms/testing'
 import { formatForeignReference, formatSettingsReference } from '@warder/runtime/testing'
 import type { Operation } from '@warder/server'
-import { type AccessRow, accessTable, type ToleranceRow, toleranceTable } from '@warder/server/testing'
+import {
+  type AccessRow,
+  accessTable,
+  effects,
+  type ToleranceRow,
+  toleranceTable,
+} from '@warder/server/testing'
 import { openSqlite } from '@warder/storage'
 import { getForeignSettings, getSettings } from 'warder/testing'
 import { generateClientTypes } from './client-types.ts'
@@ -46,18 +53,21 @@ ${formatForeignReference('kms', getForeignSettings('kms'))}
 `
 }
 
-function authorization(): string {
-  const db = openSqlite({ path: ':memory:' })
-  // Operations behind a setting are described, too.
+/** Operations of the kms, those behind a setting included. */
+function describeKms(): readonly Operation<never>[] {
   const authProxy = async () => assert.fail('only described')
-  const kms = kmsOperations({
-    db,
+  return kmsOperations({
+    db: openSqlite({ path: ':memory:' }),
     clock: systemClock,
     baseUrl: 'https://localhost',
     authProxy,
     transit: true,
     external: 'described',
-  })
+  }) as readonly Operation<never>[]
+}
+
+function authorization(): string {
+  const kms = describeKms()
   const table = (operations: readonly Operation<never>[]): string =>
     [
       '| method | path | who may | operation |',
@@ -68,7 +78,7 @@ function authorization(): string {
       ),
     ].join('\n')
   const tolerances = (kind: 'foreignMembers' | 'foreignParameters'): string =>
-    toleranceTable([...authOperations, ...kms] as readonly Operation<never>[], kind)
+    toleranceTable([...(authOperations as readonly Operation<never>[]), ...kms], kind)
       .map(
         ({ paths, members, because }: ToleranceRow) =>
           `| ${paths.map((path) => `\`${path}\``).join(', ')} | ${members} | ${because} |`,
@@ -87,7 +97,7 @@ ${table(authOperations as readonly Operation<never>[])}
 
 ## kms
 
-${table(kms as readonly Operation<never>[])}
+${table(kms)}
 
 ## Members of other products
 
@@ -107,6 +117,89 @@ and \`/metrics\` ignores all:
 | routes | parameters | why |
 |---|---|---|
 ${tolerances('foreignParameters')}
+`
+}
+
+const verbs = ['reveal', 'make', 'change', 'end'] as const
+
+/** The cells of a row of effects, one for each verb. */
+function effectCells(reach: Iterable<string>): string {
+  const all = [...reach]
+  const cells = verbs.map((verb) =>
+    all
+      .filter((effect) => effect.startsWith(`${verb} `))
+      .map((effect) => effect.slice(verb.length + 1))
+      .join(', '),
+  )
+  return cells.join(' | ')
+}
+
+interface ReachRow {
+  readonly name: string
+  readonly access: string
+  readonly reach: readonly string[]
+  readonly asks?: readonly string[] | undefined
+}
+
+/** Operations with the same access and effects share a row. */
+function reachTable(operations: Iterable<ReachRow>): string {
+  const cells = ({ access, asks = [], reach }: ReachRow) =>
+    `${access} | ${asks.join(', ')} | ${effectCells(reach)}`
+  const rows = [...Map.groupBy(operations, cells)].map(
+    ([row, same]) => `| ${[...new Set(same.map(({ name }) => `\`${name}\``))].sort().join(', ')} | ${row} |`,
+  )
+  const head = '| operation | who may | also asks for | reveals | makes | changes | ends |'
+  return [head, '|---|---|---|---|---|---|---|', ...rows.sort()].join('\n')
+}
+
+function reach(): string {
+  const rest = (operations: readonly Operation<never>[]) =>
+    reachTable(operations.map((operation) => ({ ...operation, access: operation.access.name })))
+  const kmip = [...kmipOperations.values()].map(({ access, ...row }): ReachRow => {
+    const create = access.kind === 'create' || (access.kind === 'object' && access.creates)
+    const right = access.kind === 'object' ? [`key right: ${access.right}`] : []
+    return { ...row, access: [...right, ...(create ? ['create objects'] : [])].join(', and ') || 'signed in' }
+  })
+  const byRight = rights.map((right) => `| \`${right}\` | ${effectCells(getReach(right))} |`)
+  const vocabulary = Object.entries(effects).map(([effect, text]) => `| ${effect} | ${text} |`)
+  return `# What rights and operations reach
+
+${generated}
+
+What the holder of a right can reveal, make, change and end, and what each operation can do with all the rights that it
+asks for. A test plays random principals with random rights over all interfaces and finds nothing beyond these tables
+([rights and reach](../adr/rights-and-reach.md)).
+
+## By right
+
+On the object of the grant. Each right also reveals that the object exists, its owner and its state; the owner has all
+effects. With several rights on one object, a holder has the effects of each of them, and those that
+[combinations](../adr/rights-and-reach.md#a-use-requires-the-rights-of-every-operation-whose-effect-it-has) have.
+
+| right | reveals | makes | changes | ends |
+|---|---|---|---|---|
+${byRight.join('\n')}
+
+## By operation: auth
+
+${rest(authOperations as readonly Operation<never>[])}
+
+## By operation: kms
+
+The routes of KMIP and the batch have the effects of the operations in their messages. Cloud key stores act as the
+principal to whom the key was granted.
+
+${rest(describeKms())}
+
+## By operation: KMIP
+
+${reachTable(kmip)}
+
+## The words
+
+| effect | meaning |
+|---|---|
+${vocabulary.join('\n')}
 `
 }
 
@@ -184,6 +277,7 @@ ${sections.join('\n\n')}
 const documents: Readonly<Record<string, string>> = {
   'docs/reference/settings.md': settings(),
   'docs/reference/authorization.md': authorization(),
+  'docs/reference/reach.md': reach(),
   'docs/reference/kmip-members.md': kmipMembers(),
   ...generateClientTypes(),
   'packages/warder/kms/declared.gen.ts': generateDeclaredTables(),

@@ -54,6 +54,7 @@ function selectClaims(
 export const certifyOperations: readonly Operation<CertifyServices>[] = [
   define({
     name: 'certify',
+    reach: ['make certificate'],
     route: post('/certify'),
     summary: 'Certify a public key under the identity of the session',
     description: 'Signed with a separate key, so that a certificate is never accepted as a session token.',

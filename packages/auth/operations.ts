@@ -63,6 +63,7 @@ const cacheControl = 'public, max-age=3600'
 const publicOperations: readonly Operation<AuthServices>[] = [
   define({
     name: 'version',
+    reach: ['reveal public'],
     route: get('/public/version'),
     summary: 'The version of the service',
     tag,
@@ -75,6 +76,7 @@ const publicOperations: readonly Operation<AuthServices>[] = [
   }),
   define({
     name: 'jwks.session',
+    reach: ['reveal public'],
     route: get('/.well-known/jwks.json'),
     summary: 'Public keys of session tokens',
     tag,
@@ -92,6 +94,7 @@ const publicOperations: readonly Operation<AuthServices>[] = [
   }),
   define({
     name: 'issuers.session',
+    reach: ['reveal public'],
     route: get('/.well-known/session-issuers'),
     summary: 'Issuers of session tokens: of every node that shares the signing keys',
     tag,
@@ -107,6 +110,7 @@ const publicOperations: readonly Operation<AuthServices>[] = [
   }),
   define({
     name: 'jwks.certificate',
+    reach: ['reveal public'],
     route: get('/.well-known/certificate-jwks.json'),
     summary: 'Public keys of certificates',
     tag,

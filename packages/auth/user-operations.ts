@@ -31,6 +31,7 @@ const access = realmAdmin
 const personOperations = [
   define({
     name: 'persons.get',
+    reach: ['reveal attributes'],
     route: get('/realms/{realm_id}/persons/{username}'),
     summary: 'Use of a user name',
     tag,
@@ -54,6 +55,7 @@ const personOperations = [
   }),
   define({
     name: 'persons.end',
+    reach: ['end session', 'end credential'],
     route: del('/realms/{realm_id}/persons/{username}'),
     summary: 'Remove the person of an unregistered name, and end their sessions',
     description:
@@ -100,6 +102,7 @@ const Question = Type.Object({
 const knownOperations: readonly Operation<KnownServices>[] = [
   defineForServices({
     name: 'names.known',
+    reach: ['reveal existence'],
     route: get('/known'),
     summary: 'Whether a user and a machine of this name are known',
     description:

@@ -43,6 +43,7 @@ export { type SweptConnection, startIdleSweep } from './net/idle-sweep.ts'
 export { RequestBatcher } from './net/request-batcher.ts'
 export { defineOperation, fromProbes } from './operations/define.ts'
 export { type DocumentedCredentials, openApiDocument, type SecurityScheme } from './operations/openapi.ts'
+export type { Effect } from './operations/reach.ts'
 export { del, get, list, methods, patch, post, put } from './operations/route.ts'
 export type {
   Access,

@@ -137,6 +137,7 @@ const encryptAccess = transitRight('encrypt')
 const encrypt = define({
   ...commonByUse,
   name: 'transit.encrypt',
+  reach: ['make ciphertext'],
   route: methods(writing, '/v1/transit/encrypt/{name}'),
   summary: 'Encrypt with a key, in the forms of Vault’s transit engine',
   access: encryptAccess,
@@ -175,6 +176,7 @@ const decryptAccess = transitRight('decrypt')
 const decrypt = define({
   ...commonByUse,
   name: 'transit.decrypt',
+  reach: ['reveal plaintext'],
   route: methods(writing, '/v1/transit/decrypt/{name}'),
   summary: 'Decrypt `vault:vN:…` with version N of a key',
   access: decryptAccess,
@@ -206,6 +208,8 @@ const rewrapAccess = transitRight('encrypt')
 const rewrap = define({
   ...commonByUse,
   name: 'transit.rewrap',
+  reach: ['make ciphertext'],
+  asks: ['decrypt'],
   route: methods(writing, '/v1/transit/rewrap/{name}'),
   summary: 'Re-encrypt data of an older version with the newest one',
   access: rewrapAccess,
@@ -237,6 +241,7 @@ const dataKeyAccess = transitRight('encrypt')
 const dataKey = define({
   ...commonByUse,
   name: 'transit.datakey',
+  reach: ['make ciphertext'],
   route: methods(writing, '/v1/transit/datakey/{form}/{name}'),
   summary: 'Create a data key: `plaintext` and wrapped, or only `wrapped`',
   access: dataKeyAccess,

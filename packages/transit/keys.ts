@@ -64,6 +64,7 @@ function requireServed(body: Readonly<Record<string, unknown>>): void {
 const create = define({
   ...common,
   name: 'transit.keys.create',
+  reach: ['make object'],
   route: methods(writing, '/v1/transit/keys/{name}'),
   summary: 'Create a key under a name of the caller',
   description: 'The key is the caller’s, with the alias `alias/transit/NAME`. An existing key is unchanged.',
@@ -216,6 +217,7 @@ const readAccess = transitRight('getattributes')
 const read = define({
   ...common,
   name: 'transit.keys.read',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/transit/keys/{name}'),
   summary: 'Properties of a key and its versions',
   access: readAccess,
@@ -228,6 +230,7 @@ const read = define({
 const listKeys = define({
   ...common,
   name: 'transit.keys.list',
+  reach: ['reveal existence', 'reveal attributes'],
   route: list('/v1/transit/keys'),
   summary: 'Names of the caller’s keys; clients send LIST, or GET with `?list=true`',
   access: signedIn,
@@ -252,6 +255,7 @@ const removeAccess = transitRight('destroy')
 const remove = define({
   ...common,
   name: 'transit.keys.delete',
+  reach: ['change state', 'end object'],
   route: del('/v1/transit/keys/{name}'),
   summary: 'Remove a key for which `deletion_allowed` is set, with all of its versions',
   access: removeAccess,
@@ -269,6 +273,7 @@ const configAccess = transitRight('setattribute')
 const config = define({
   ...common,
   name: 'transit.keys.config',
+  reach: ['change attributes', 'change versions'],
   route: methods(writing, '/v1/transit/keys/{name}/config'),
   summary: 'Set the usable versions, and whether the key may be deleted',
   access: configAccess,
@@ -316,6 +321,8 @@ const config = define({
 const rotate = define({
   ...common,
   name: 'transit.keys.rotate',
+  reach: ['change versions'],
+  asks: ['rekey'],
   route: methods(writing, '/v1/transit/keys/{name}/rotate'),
   summary: 'Rotate a key to a new version',
   access: { ...signedIn, name: transitRight('rekey').name },
@@ -345,6 +352,7 @@ const unsupportedOperations = (
     name: `transit.refused.${name}`,
     route: methods(['GET', 'POST', 'PUT'], path),
     summary: `Not supported: ${sentence}`,
+    reach: [],
     rawBody: true,
     access: signedIn,
     act() {

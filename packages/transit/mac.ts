@@ -98,6 +98,7 @@ const rows = (
     name: `transit.hmac${suffix}`,
     route: methods(writing, `/v1/transit/hmac/{name}${more}`),
     summary: 'Compute an HMAC',
+    reach: ['make mac'],
     access,
     pathParameters,
     request,

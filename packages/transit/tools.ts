@@ -28,6 +28,7 @@ const randomRows = (
     name: `transit.random${suffix}`,
     route: methods(writing, `/v1/transit/random${more}`),
     summary: 'Random bytes',
+    reach: [],
     access: signedIn,
     pathParameters,
     bodyOptional: true,
@@ -52,6 +53,7 @@ const hashRows = (
     name: `transit.hash${suffix}`,
     route: methods(writing, `/v1/transit/hash${more}`),
     summary: 'Hash data',
+    reach: [],
     access: signedIn,
     pathParameters,
     request: Type.Object({ input: Type.String(), algorithm: Text, format: Text }),
@@ -76,6 +78,7 @@ export const health = (baseUrl: string): Operation<TransitServices> =>
   define({
     ...common,
     name: 'transit.health',
+    reach: ['reveal public'],
     route: get('/v1/sys/health'),
     summary: 'Health of the service, with Vault’s statuses',
     access: publicAccess,

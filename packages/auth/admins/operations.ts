@@ -168,6 +168,7 @@ const requireAddedRealms = (before: Admin, after: Pick<Admin, 'realms'>) =>
 export const adminOperations: readonly Operation<AdminServices>[] = [
   define({
     name: 'admins.create',
+    reach: ['make credential'],
     route: post('/admins'),
     summary: 'Create an administrator',
     tag,
@@ -202,6 +203,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
   define({
     name: 'admins.list',
+    reach: ['reveal attributes'],
     route: get('/admins'),
     summary: 'Every administrator',
     tag,
@@ -218,6 +220,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
   define({
     name: 'admins.get',
+    reach: ['reveal attributes'],
     route: get('/admins/{admin_id}'),
     summary: 'An administrator',
     tag,
@@ -229,6 +232,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
   define({
     name: 'admins.replace',
+    reach: ['change settings', 'make credential', 'end session'],
     route: put('/admins/{admin_id}'),
     summary: 'Replace an administrator',
     description: 'The id in the path applies; `totp_…` members are ignored.',
@@ -249,6 +253,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
   define({
     name: 'admins.delete',
+    reach: ['end credential', 'end session'],
     route: del('/admins/{admin_id}'),
     summary: 'Delete an administrator; the credential stays',
     tag,
@@ -270,6 +275,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
   define({
     name: 'admins.add_realm',
+    reach: ['change grants'],
     route: put('/admins/{admin_id}/realms/{realm_id}'),
     summary: 'Add a realm to an administrator',
     tag,
@@ -291,6 +297,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
   define({
     name: 'admins.remove_realm',
+    reach: ['change grants'],
     route: del('/admins/{admin_id}/realms/{realm_id}'),
     summary: 'Remove a realm from an administrator',
     tag,

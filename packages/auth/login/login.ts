@@ -138,6 +138,7 @@ export function loginOperations<Services extends LoginServices>(
   return [
     define({
       name: 'login',
+      reach: ['make session'],
       route: post('/login'),
       summary: 'Log in to a realm',
       description:
@@ -173,6 +174,7 @@ export function loginOperations<Services extends LoginServices>(
     }),
     define({
       name: 'whoami',
+      reach: ['reveal attributes'],
       route: get('/whoami'),
       summary: 'The claims of the session',
       tag,

@@ -235,6 +235,7 @@ export const appRoleOperations = withAliases([
     ...bodies,
     bodyOptional: false,
     name: 'approle.login',
+    reach: ['make session'],
     route: methods(['POST', 'PUT'], '/auth/approle/login'),
     summary: 'Exchange a RoleID and a SecretID for a token',
     access: anyCaller,
@@ -250,6 +251,7 @@ export const appRoleOperations = withAliases([
     ...ofRole,
     ...bodies,
     name: 'approle.role.save',
+    reach: ['make object', 'change settings'],
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}'),
     summary: 'Create a role or update its settings',
     description:
@@ -263,6 +265,7 @@ export const appRoleOperations = withAliases([
   define({
     ...ofRole,
     name: 'approle.role.get',
+    reach: ['reveal attributes'],
     route: get('/auth/approle/role/{name}'),
     summary: 'The settings of a role',
     reply: Type.Object({
@@ -295,6 +298,7 @@ export const appRoleOperations = withAliases([
   define({
     ...ofRole,
     name: 'approle.role.role_id',
+    reach: ['reveal attributes'],
     route: get('/auth/approle/role/{name}/role-id'),
     summary: 'The RoleID of a role',
     reply: Type.Object({ data: Type.Object({ role_id: Text }) }),
@@ -305,6 +309,7 @@ export const appRoleOperations = withAliases([
   define({
     ...ofRole,
     name: 'approle.role.delete',
+    reach: ['end object', 'end credential', 'end session'],
     route: del('/auth/approle/role/{name}'),
     summary: 'Delete a role, its secret ids and its tokens',
     status: 204,
@@ -331,6 +336,7 @@ export const appRoleOperations = withAliases([
     access: roleAdmin,
     queryParameters: RoleQuery,
     name: 'approle.role.list',
+    reach: ['reveal existence'],
     route: list('/auth/approle/role'),
     summary: 'Names of the roles that the caller administers',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),

@@ -277,6 +277,7 @@ export const orchestratorOperations = withAliases([
     ...common,
     anyContentType: true,
     name: 'orchestrator.login',
+    reach: ['make session'],
     route: methods(['POST', 'PUT'], '/auth/orchestrator/login'),
     summary: 'Exchange a service-account token for a machine token',
     access: anyCaller,
@@ -292,6 +293,7 @@ export const orchestratorOperations = withAliases([
     ...common,
     anyContentType: true,
     name: 'orchestrator.role.save',
+    reach: ['make object', 'change settings'],
     route: methods(['POST', 'PUT'], '/auth/orchestrator/role/{name}'),
     summary: 'Create a role or update its settings',
     description:
@@ -308,6 +310,7 @@ export const orchestratorOperations = withAliases([
   define({
     ...common,
     name: 'orchestrator.role.get',
+    reach: ['reveal attributes'],
     route: get('/auth/orchestrator/role/{name}'),
     summary: 'The settings of a role',
     access: roleAdmin,
@@ -324,6 +327,7 @@ export const orchestratorOperations = withAliases([
   define({
     ...common,
     name: 'orchestrator.role.delete',
+    reach: ['end object', 'end credential', 'end session'],
     route: del('/auth/orchestrator/role/{name}'),
     summary: 'Delete a role and its tokens',
     access: roleAdmin,
@@ -348,6 +352,7 @@ export const orchestratorOperations = withAliases([
   define({
     ...common,
     name: 'orchestrator.role.list',
+    reach: ['reveal existence'],
     route: list('/auth/orchestrator/role'),
     summary: 'Names of the roles that the caller administers',
     access: roleAdmin,

@@ -172,6 +172,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     bodyOptional: true,
     name: 'approle.secret_id.create',
+    reach: ['make credential'],
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id'),
     summary: 'Create a secret id; its value is returned once',
     request: SecretIdFields,
@@ -182,6 +183,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     name: 'approle.secret_id.list',
+    reach: ['reveal existence'],
     route: list('/auth/approle/role/{name}/secret-id'),
     summary: 'Accessors of the usable SecretIDs of a role, at most a thousand',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
@@ -195,6 +197,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     name: 'approle.secret_id.lookup',
+    reach: ['reveal attributes'],
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/lookup'),
     summary: 'Properties of a SecretID',
     request: Type.Object({ secret_id: Type.String({ maxLength: 256 }) }),
@@ -212,6 +215,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     name: 'approle.secret_id.destroy',
+    reach: ['end credential'],
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/destroy'),
     summary: 'Destroy a SecretID of this role, by its accessor or its value',
     request: ByAccessorOrValue,
@@ -222,6 +226,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     name: 'approle.secret_id_accessor.lookup',
+    reach: ['reveal attributes'],
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/lookup'),
     summary: 'Properties of a SecretID, by its accessor',
     request: ByAccessor,
@@ -236,6 +241,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     name: 'approle.secret_id_accessor.destroy',
+    reach: ['end credential'],
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/destroy'),
     summary: 'Destroy a SecretID of this role, by its accessor',
     request: ByAccessor,

@@ -62,6 +62,7 @@ export const tokenOperations = withAliases([
   define({
     ...common,
     name: 'token.lookup_self',
+    reach: ['reveal attributes'],
     route: get('/auth/token/lookup-self'),
     summary: 'Properties of the token',
     access: machineToken,
@@ -109,6 +110,7 @@ export const tokenOperations = withAliases([
   define({
     ...common,
     name: 'token.renew_self',
+    reach: ['change state'],
     route: methods(['POST', 'PUT'], '/auth/token/renew-self'),
     summary: 'Renew the lease of the token',
     access: machineToken,
@@ -142,6 +144,7 @@ export const tokenOperations = withAliases([
   define({
     ...common,
     name: 'token.revoke_self',
+    reach: ['end session'],
     route: methods(['POST', 'PUT'], '/auth/token/revoke-self'),
     summary: 'Revoke the token',
     access: machineToken,

@@ -70,6 +70,7 @@ function createOperation<Services extends RealmServices>(rules: RealmRules<Servi
   const NewRealm = Type.Intersect([RealmInput, Type.Object({ id: RealmId })])
   return defineOperation<Services>()({
     name: 'realms.create',
+    reach: ['make object'],
     route: post('/admins/realms'),
     summary: 'Create a realm',
     tag,
@@ -90,6 +91,7 @@ function createOperation<Services extends RealmServices>(rules: RealmRules<Servi
 function listOperation<Services extends RealmServices>(): Operation<Services> {
   return defineOperation<Services>()({
     name: 'realms.list',
+    reach: ['reveal attributes'],
     route: get('/admins/realms'),
     summary: 'Realms that the caller administers',
     tag,
@@ -113,6 +115,7 @@ function listOperation<Services extends RealmServices>(): Operation<Services> {
 function getOperation<Services extends RealmServices>(): Operation<Services> {
   return defineOperation<Services>()({
     name: 'realms.get',
+    reach: ['reveal attributes'],
     route: get('/admins/realms/{realm_id}'),
     summary: 'A realm',
     tag,
@@ -131,6 +134,7 @@ function getOperation<Services extends RealmServices>(): Operation<Services> {
 function replaceOperation<Services extends RealmServices>(rules: RealmRules<Services>): Operation<Services> {
   return defineOperation<Services>()({
     name: 'realms.replace',
+    reach: ['change settings'],
     route: put('/admins/realms/{realm_id}'),
     summary: 'Replace the configuration of a realm',
     description:
@@ -163,6 +167,7 @@ function replaceOperation<Services extends RealmServices>(rules: RealmRules<Serv
 function deleteOperation<Services extends RealmServices>(rules: RealmRules<Services>): Operation<Services> {
   return defineOperation<Services>()({
     name: 'realms.delete',
+    reach: ['end object', 'end credential', 'end session'],
     route: del('/admins/realms/{realm_id}'),
     summary: 'Delete a realm with everything that belongs to it',
     tag,

@@ -62,6 +62,7 @@ const statementHeader = 'X-Warder-Statement'
 export const revocationOperations: readonly Operation<RevocationServices>[] = [
   define({
     name: 'ended.follow',
+    reach: ['reveal existence'],
     route: get('/ended'),
     summary: 'Feed of revocations: sessions, users, machines',
     description:

@@ -147,6 +147,7 @@ function readCursor(text: string): SessionCursor {
  */
 export const sessionListing = defineOperation<SessionServices>()({
   name: 'sessions.of_realm',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/sessions/realms/{realm_id}'),
   summary: 'Live sessions of a realm, or of one of its users, without their cookies',
   description: 'Ordered by username. `next`, if present, is the `after` of the next page.',

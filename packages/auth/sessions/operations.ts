@@ -99,6 +99,7 @@ async function logOut(
 export const sessionOperations: readonly Operation<SessionServices>[] = [
   define({
     name: 'sessions.get',
+    reach: ['reveal attributes'],
     route: get('/sessions/{session_id}'),
     summary: 'A session, or null if it does not exist, has ended or is not visible to the caller',
     tag,
@@ -113,6 +114,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
   }),
   define({
     name: 'sessions.act',
+    reach: ['end session'],
     route: post('/sessions/{session_id}'),
     summary: 'A session, and log out sessions of its clients',
     tag,
@@ -145,6 +147,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
   }),
   define({
     name: 'sessions.list',
+    reach: ['reveal existence', 'reveal attributes'],
     route: post('/sessions/realms/{realm_id}/clients'),
     summary: 'Ids of the live sessions of clients of a realm',
     tag,
@@ -170,6 +173,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
   sessionListing,
   define({
     name: 'sessions.end',
+    reach: ['end session'],
     route: del('/sessions'),
     summary: 'End sessions by id',
     tag,
@@ -195,6 +199,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
   }),
   define({
     name: 'sessions.sweep',
+    reach: ['end session'],
     route: del('/sessions/expired'),
     summary: 'Delete sessions that have ended',
     tag,
@@ -211,6 +216,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
   }),
   define({
     name: 'sessions.end_realm',
+    reach: ['end session'],
     route: del('/sessions/realms/{realm_id}'),
     summary: 'End every session of a realm',
     tag,

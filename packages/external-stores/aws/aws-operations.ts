@@ -66,6 +66,7 @@ function healthOperation(route: XksRoute) {
     ...route.common('health'),
     route: post(route.path('/health')),
     summary: 'Check that keys can be used, for AWS KMS',
+    reach: ['reveal public'],
     access: signedIn,
     request: Type.Object({ requestMetadata: HealthMetadata }),
     reply: Type.Object({
@@ -121,6 +122,7 @@ function metadataOperation(route: XksRoute) {
     ...route.common('metadata'),
     route: post(route.path('/keys/{externalKeyId}/metadata')),
     summary: 'Metadata of a key, for AWS KMS',
+    reach: ['reveal attributes'],
     access: awsRight(route, 'getattributes', 'newest'),
     pathParameters: KeyPath,
     request: Type.Object({ requestMetadata: RequestMetadata }),

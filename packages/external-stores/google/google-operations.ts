@@ -36,6 +36,7 @@ const operationsSupported = [
 const status = (scope: GoogleScope) =>
   define({
     name: 'google_cse.status',
+    reach: ['reveal public'],
     route: get(path('status')),
     summary: 'Status of the key service and its keys',
     tag: common.tag,
@@ -76,6 +77,7 @@ async function requireUsable(
 const certs = (scope: GoogleScope) =>
   define({
     name: 'google_cse.certs',
+    reach: ['reveal public'],
     route: get(path('certs')),
     summary: 'Public keys of the tokens that this key service signs',
     tag: common.tag,
@@ -93,6 +95,7 @@ const delegate = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.delegate',
+    reach: ['make credential'],
     route: post(path('delegate')),
     summary: 'Delegate access to one resource to another user',
     authenticate: byBothTokens(scope),

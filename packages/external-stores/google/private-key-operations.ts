@@ -34,6 +34,8 @@ export const wrapPrivateKey = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.wrapprivatekey',
+    reach: ['make ciphertext'],
+    asks: ['encrypt'],
     route: post(path('wrapprivatekey')),
     summary: "Wrap a user's private key as an administrator",
     authenticate: byAdministrator(scope),
@@ -149,6 +151,8 @@ export const privateKeySign = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.privatekeysign',
+    reach: ['make signature'],
+    asks: ['decrypt'],
     route: post(path('privatekeysign')),
     summary: 'Sign a digest with a wrapped private key',
     authenticate: byBothTokens(scope),
@@ -188,6 +192,8 @@ export const privateKeyDecrypt = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.privatekeydecrypt',
+    reach: ['reveal plaintext'],
+    asks: ['decrypt'],
     route: post(path('privatekeydecrypt')),
     summary: 'Decrypt a content key with a wrapped private key',
     authenticate: byBothTokens(scope),
@@ -213,6 +219,8 @@ export const privilegedPrivateKeyDecrypt = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.privilegedprivatekeydecrypt',
+    reach: ['reveal plaintext'],
+    asks: ['decrypt'],
     route: post(path('privilegedprivatekeydecrypt')),
     summary: 'Decrypt a content key of exported mail as an administrator',
     authenticate: byAdministrator(scope),

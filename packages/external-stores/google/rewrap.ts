@@ -15,6 +15,8 @@ export const rewrap = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.rewrap',
+    reach: ['make ciphertext'],
+    asks: ['encrypt'],
     route: post(path('rewrap')),
     summary: 'Migrate a data key from another key service',
     authenticate: byAuthorization(scope),

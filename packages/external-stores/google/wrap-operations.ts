@@ -57,6 +57,8 @@ export const wrap = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.wrap',
+    reach: ['make ciphertext'],
+    asks: ['encrypt'],
     route: post(path('wrap')),
     summary: 'Wrap a data key for a resource',
     authenticate: byBothTokens(scope),
@@ -85,6 +87,8 @@ export const unwrap = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.unwrap',
+    reach: ['reveal plaintext'],
+    asks: ['decrypt'],
     route: post(path('unwrap')),
     summary: 'Unwrap a data key for a resource',
     authenticate: byBothTokens(scope),
@@ -112,6 +116,8 @@ export const digest = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.digest',
+    reach: ['reveal validity'],
+    asks: ['decrypt'],
     route: post(path('digest')),
     summary: 'The resource key hash of a wrapped data key',
     authenticate: byAuthorization(scope),
@@ -152,6 +158,8 @@ export const privilegedWrap = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.privilegedwrap',
+    reach: ['make ciphertext'],
+    asks: ['encrypt'],
     route: post(path('privilegedwrap')),
     summary: 'Wrap a data key as an administrator',
     authenticate: byAdministrator(scope),
@@ -183,6 +191,8 @@ export const privilegedUnwrap = (scope: GoogleScope) =>
   define({
     ...common,
     name: 'google_cse.privilegedunwrap',
+    reach: ['reveal plaintext'],
+    asks: ['decrypt'],
     route: post(path('privilegedunwrap')),
     summary: 'Unwrap a data key of exported data, or for the key service to which it is migrated',
     authenticate: byAdministratorOrPeer(scope),

@@ -44,6 +44,7 @@ function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>):
 const decrypt = (scope: MicrosoftScope) =>
   define({
     name: 'ms_dke.decrypt',
+    reach: ['reveal plaintext'],
     route: post(`${dkePath}/{key_name}/{key_id}/{action}`),
     summary: 'Decrypt the key of a document with a version of a key',
     tag: 'Microsoft DKE',
@@ -89,6 +90,7 @@ const dayMs = 86_400_000
 const publicKey = (scope: MicrosoftScope) =>
   define({
     name: 'ms_dke.key',
+    reach: ['reveal public'],
     route: get(`${dkePath}/{key_name}`),
     summary: 'The public key of the current version of a key',
     tag: 'Microsoft DKE',
@@ -137,6 +139,7 @@ const versionName = 'version'
 /** `GET /ms_dke/version`: Microsoft's sample has none. */
 const versionOperation = define({
   name: 'ms_dke.version',
+  reach: ['reveal public'],
   route: get(`${dkePath}/${versionName}`),
   summary: 'The version of the key service',
   tag: 'Microsoft DKE',

@@ -129,6 +129,7 @@ export function authProxyRoutes(forward: Forward): readonly Operation<unknown>[]
       name: `auth_proxy.${name}`,
       route: { methods: name === 'token.lookup_self' ? ['GET'] : writing, path },
       summary,
+      reach: name.endsWith('.login') ? ['make session'] : [],
       act: (_input, { request }) => forward(request),
     }),
   )
@@ -141,6 +142,7 @@ const refusesOthers = define({
   name: 'auth_proxy.others',
   route: { methods: ['GET', 'LIST', 'POST', 'PUT', 'DELETE', 'PATCH'], path: '/v1/auth/{path*}' },
   summary: 'Paths that are not forwarded',
+  reach: [],
   errors: { 404: 'Not a path for machines.' },
   pathParameters: Type.Object({ path: Type.String() }),
   act({ path }) {

@@ -1,4 +1,5 @@
 import { failure } from '@warder/base'
+import type { Effect } from '@warder/server'
 
 interface RightRow {
   /** The name of several rights that it is one of. */
@@ -10,6 +11,11 @@ interface RightRow {
   readonly officer?: true
   /** Its use needs the material, which an archived object does not give (KMIP 2.1 §6.1.4). */
   readonly material?: true
+  /**
+   * The effects that it permits on its object, for each holder, in whatever combination of requests. Besides, each
+   * right reveals that the object exists, its owner and its state.
+   */
+  readonly reach: readonly Effect[]
 }
 
 /**
@@ -18,29 +24,45 @@ interface RightRow {
  * several operations requires the rights of all of them (docs/adr/rights-and-reach.md).
  */
 const table = {
-  encrypt: { group: 'UseKey', material: true },
-  decrypt: { group: 'UseKey', material: true },
-  sign: { group: 'UseKey', material: true },
-  signatureverify: { group: 'UseKey', material: true },
-  mac: { group: 'UseKey', material: true },
-  hash: {},
-  derivekey: { group: 'UseKey', material: true },
-  get: { group: 'Read', material: true },
-  getattributes: { group: 'Read', officer: true },
-  export: { group: 'Read', material: true },
-  import: {},
-  locate: { group: 'Read', officer: true },
-  certify: { group: 'UseKey', material: true },
-  validate: { group: 'Read', officer: true },
-  rekey: { group: 'Modify', material: true },
-  activate: { group: 'Modify', officer: true },
-  revoke: { group: 'Destroy', officer: true },
-  destroy: { group: 'Destroy', officer: true },
-  addattribute: { group: 'Modify', officer: true },
-  modifyattribute: { group: 'Modify', officer: true },
-  setattribute: { group: 'Modify', officer: true },
-  deleteattribute: { group: 'Modify', officer: true },
-  authorize: { group: 'Authorize', officer: true },
+  encrypt: { group: 'UseKey', material: true, reach: ['make ciphertext', 'change limits'] },
+  decrypt: { group: 'UseKey', material: true, reach: ['reveal plaintext'] },
+  sign: { group: 'UseKey', material: true, reach: ['make signature', 'change limits'] },
+  signatureverify: { group: 'UseKey', material: true, reach: ['reveal validity'] },
+  mac: { group: 'UseKey', material: true, reach: ['make mac', 'reveal validity', 'change limits'] },
+  hash: { reach: [] },
+  derivekey: { group: 'UseKey', material: true, reach: ['make derivation'] },
+  get: { group: 'Read', material: true, reach: ['reveal material', 'reveal attributes', 'change limits'] },
+  getattributes: { group: 'Read', officer: true, reach: ['reveal attributes', 'reveal public'] },
+  export: { group: 'Read', material: true, reach: ['reveal material', 'reveal attributes'] },
+  import: { reach: [] },
+  locate: { group: 'Read', officer: true, reach: ['reveal existence', 'reveal attributes'] },
+  certify: { group: 'UseKey', material: true, reach: ['make certificate'] },
+  validate: { group: 'Read', officer: true, reach: ['reveal validity'] },
+  rekey: { group: 'Modify', material: true, reach: ['change versions', 'make certificate'] },
+  activate: { group: 'Modify', officer: true, reach: ['change state'] },
+  revoke: { group: 'Destroy', officer: true, reach: ['change state', 'end object', 'end certificate'] },
+  destroy: { group: 'Destroy', officer: true, reach: ['change state', 'end object'] },
+  addattribute: {
+    group: 'Modify',
+    officer: true,
+    reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
+  },
+  modifyattribute: {
+    group: 'Modify',
+    officer: true,
+    reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
+  },
+  setattribute: {
+    group: 'Modify',
+    officer: true,
+    reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
+  },
+  deleteattribute: { group: 'Modify', officer: true, reach: ['change attributes', 'change tags'] },
+  authorize: {
+    group: 'Authorize',
+    officer: true,
+    reach: ['change grants', 'reveal grants', 'reveal attributes'],
+  },
 } as const satisfies Readonly<Record<string, RightRow>>
 export type Right = keyof typeof table
 
@@ -48,6 +70,11 @@ const getRow = (right: Right): RightRow => table[right]
 export const rights = Object.keys(table) as readonly Right[]
 export const officerRights = rightsWith(({ officer }) => officer === true)
 export const materialRights = rightsWith(({ material }) => material === true)
+
+/** The effects that a right permits on its object. */
+export function getReach(right: Right): ReadonlySet<Effect> {
+  return new Set<Effect>(getRow(right).reach)
+}
 
 function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
   return new Set(rights.filter((right) => holds(getRow(right))))

@@ -1,5 +1,5 @@
 export { formerOwnerName } from '../access/names.ts'
-export { rightGroups, rights } from '../access/right.ts'
+export { getReach, rightGroups, rights } from '../access/right.ts'
 export { toDescribedKey } from '../backend/described-key.ts'
 export type { Algorithm } from '../crypto/algorithms/algorithms.ts'
 export type { CryptoFailureCode } from '../crypto/algorithms/failure.ts'

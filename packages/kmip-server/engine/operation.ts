@@ -13,6 +13,8 @@ import { type KmipAccess, type KmipContext, type KmipOperation, WholeAnswer } fr
 export interface Declaration<Request extends Fields, Reply extends Fields> {
   readonly name: OperationName
   readonly access: KmipAccess
+  readonly reach: KmipOperation['reach']
+  readonly asks?: KmipOperation['asks']
   /** Members of the RequestPayload in the form of 2.x, in the order of the standard. */
   readonly request: Payload<Request>
   /** Members of the ResponsePayload in the form of 2.x, in the order of the standard. */

@@ -7,7 +7,7 @@ import type {
   StructureNode,
   TtlvNode,
 } from '@warder/kmip-codec'
-import type { AuditFields, Principal } from '@warder/server'
+import type { AuditFields, Effect, Principal } from '@warder/server'
 import type { Fields } from '../payloads/payload.ts'
 import type { Jobs } from './jobs.ts'
 import type { KmipServices } from './services.ts'
@@ -16,6 +16,10 @@ import type { KmipServices } from './services.ts'
 export interface KmipOperation {
   readonly name: OperationName
   readonly access: KmipAccess
+  /** What it can do to objects with all the rights that it asks for; empty: nothing. */
+  readonly reach: readonly Effect[]
+  /** Rights on objects that it asks for besides that of `access`, at least for some requests. */
+  readonly asks?: readonly Right[] | undefined
   /** The members of the RequestPayload in the form of 2.x. */
   readonly request: { readonly fields: Fields }
   /** The members of the ResponsePayload in the form of 2.x. */

@@ -12,6 +12,7 @@ export {
   parameters,
   startCryptoWorld,
 } from '../operations/fixtures/crypto-world.ts'
+export { kmipOperations } from '../operations/kmip-operations.ts'
 export { link } from '../operations/objects/replacement.ts'
 export type { Field, Fields } from '../payloads/payload.ts'
 export { AbeClient } from './abe.ts'

@@ -35,6 +35,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
       name: `kmip.http.${version.replace('.', '_')}`,
       route: post(path),
       summary: `KMIP ${version} in JSON`,
+      reach: [],
       description:
         'JSON TTLV: a RequestMessage, which is always answered 200 with a ResponseMessage, or one bare operation such as `{"tag":"Create","value":[…]}`, answered with `CreateResponse` or with an error whose `result_reason` is that of KMIP.',
       tag: 'KMIP',
@@ -53,6 +54,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
     })
   const any = define({
     name: 'kmip.http',
+    reach: [],
     route: post('/kmip'),
     summary: 'KMIP 1.0 to 2.1 in any encoding',
     description:

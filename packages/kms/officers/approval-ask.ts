@@ -78,6 +78,7 @@ type Ask = Static<typeof AskRequest>
 /** `POST /access/approvals`: asks the officers for one operation on one key, or on the installation. */
 export const ask = define({
   name: 'access.approvals.ask',
+  reach: ['change settings'],
   route: post('/access/approvals'),
   summary: 'Request the approval of the crypto officers for an operation',
   tag,

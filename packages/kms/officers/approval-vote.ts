@@ -43,6 +43,7 @@ const voteErrors = {
 
 export const approve = define({
   name: 'access.approvals.approve',
+  reach: ['change settings'],
   route: post('/access/approvals/{id}/approve'),
   summary: 'Approve a request; the last required approval executes it',
   tag,
@@ -56,6 +57,7 @@ export const approve = define({
 
 export const refuse = define({
   name: 'access.approvals.refuse',
+  reach: ['change settings'],
   route: post('/access/approvals/{id}/refuse'),
   summary: 'Refuse a request',
   tag,

@@ -15,6 +15,7 @@ const Page = Type.Object({
 
 const list = define({
   name: 'access.approvals.list',
+  reach: ['reveal attributes'],
   route: get('/access/approvals'),
   summary: 'Requests for approval: officers see all, other users their own',
   tag,
@@ -35,6 +36,7 @@ const list = define({
 
 const show = define({
   name: 'access.approvals.get',
+  reach: ['reveal attributes'],
   route: get('/access/approvals/{id}'),
   summary: 'One request for approval',
   tag,
@@ -47,6 +49,7 @@ const show = define({
 
 const withdraw = define({
   name: 'access.approvals.withdraw',
+  reach: ['change settings'],
   route: post('/access/approvals/{id}/withdraw'),
   summary: 'Withdraw an own request',
   tag,

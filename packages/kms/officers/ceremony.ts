@@ -42,6 +42,7 @@ function requireListed(context: Context): string {
 /** `GET /access/crypto_officer/status`: who is an officer. A user who is not listed learns nothing about the others. */
 export const status = define({
   name: 'access.officers.status',
+  reach: ['reveal attributes'],
   route: get('/access/crypto_officer/status'),
   summary: 'List the crypto officers',
   tag,
@@ -76,6 +77,7 @@ export const status = define({
 /** `GET /access/crypto_officer/ceremony`: the latest ceremony, for officers: whose shares it takes, and the caller's own. */
 export const latest = define({
   name: 'access.officers.ceremony',
+  reach: ['reveal attributes'],
   route: get('/access/crypto_officer/ceremony'),
   summary: 'The latest ceremony of the crypto officers',
   tag,
@@ -113,6 +115,7 @@ export const latest = define({
 /** `POST /access/crypto_officer/ceremony`: creates a key and splits it among the officers who are listed now. */
 export const begin = define({
   name: 'access.officers.begin',
+  reach: ['make object'],
   route: post('/access/crypto_officer/ceremony'),
   summary: 'Begin a ceremony: a new key, split among the crypto officers',
   tag,
@@ -152,6 +155,8 @@ export const begin = define({
 /** `POST /access/crypto_officer/ceremony/activate`: activates the caller by the shares that others granted. */
 export const activate = define({
   name: 'access.officers.activate',
+  reach: ['change grants'],
+  asks: ['get'],
   route: post('/access/crypto_officer/ceremony/activate'),
   summary: 'Become an active crypto officer with the shares of other officers',
   tag,
@@ -223,6 +228,8 @@ async function requirePermittedShare(
 /** `POST /access/crypto_officer/disable`: an officer steps down, or an officer ends the activation of another. */
 export const disable = define({
   name: 'access.officers.disable',
+  reach: ['change grants'],
+  asks: ['get'],
   route: post('/access/crypto_officer/disable'),
   summary: 'End the activation of a crypto officer',
   tag,

@@ -54,6 +54,7 @@ const maxListed = 100
 /** `GET /v1/pki/authorities`. */
 export const listAuthorities = define({
   name: 'pki.authorities.list',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/v1/pki/authorities'),
   summary: 'Authorities that the caller owns or has a right on, in pages',
   tag: 'PKI',
@@ -82,6 +83,7 @@ const access = authorityRight('getattributes')
 /** `GET /v1/pki/authorities/{id}`. */
 export const getAuthority = define({
   name: 'pki.authorities.get',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/pki/authorities/{id}'),
   summary: 'One authority',
   tag: 'PKI',

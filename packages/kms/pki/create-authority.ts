@@ -104,6 +104,7 @@ const attempts = 3
 /** `POST /v1/pki/authorities`: creates a root or a subordinate authority, or imports one whose key is here. */
 export const createAuthority = define({
   name: 'pki.authorities.create',
+  reach: ['make object'],
   route: post('/v1/pki/authorities'),
   summary: 'Create or import a certificate authority',
   description:

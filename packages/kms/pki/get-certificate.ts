@@ -45,6 +45,7 @@ function parseWeight(parameters: readonly string[]): number {
 /** `GET /v1/pki/certificates/{id}`. */
 export const getCertificate = define({
   name: 'pki.certificates.get',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/pki/certificates/{id}'),
   summary: 'Get a certificate as JSON, PEM, DER or with its chain, by the header Accept',
   description:

@@ -66,6 +66,7 @@ const attempts = 3
 /** `POST /v1/pki/authorities/{id}/certificates`. */
 export const issueCertificate = define({
   name: 'pki.certificates.issue',
+  reach: ['make certificate', 'make object'],
   route: post('/v1/pki/authorities/{id}/certificates'),
   summary: 'Issue a certificate for a request, a public key, an existing key, or a new one',
   description:

@@ -31,6 +31,7 @@ type Query = Static<typeof Query>
 /** `GET /v1/pki/authorities/{id}/certificates`. */
 export const listCertificates = define({
   name: 'pki.certificates.list',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/pki/authorities/{id}/certificates'),
   summary: 'Certificates of an authority, ordered by expiry, in pages',
   description: 'A page with a filter may have fewer entries than its limit, or none.',

@@ -9,6 +9,7 @@ const contentType = 'application/ocsp-response'
 const common = {
   tag: 'PKI',
   access: publicAccess,
+  reach: ['reveal public'],
   audited: false,
   cors: 'any-origin',
   foreignParameters: fromVerifiers,

@@ -20,6 +20,7 @@ const marginMs = 60_000
  */
 export const crl = define({
   name: 'pki.crl',
+  reach: ['reveal public'],
   route: get('/public/certificates/{issuer_id}/crl'),
   summary: 'Certificate revocation list of an authority, DER',
   description: 'RFC 5280 §5. The list is signed in advance: after a revocation, and before its nextUpdate.',
@@ -62,6 +63,7 @@ const certificateType = 'application/pkix-cert'
 /** Address of an authority's own certificate, as the certificates that it issued name it (RFC 5280 §4.2.2.1). */
 export const issuerCertificate = define({
   name: 'pki.issuer',
+  reach: ['reveal public'],
   route: get('/public/certificates/{issuer_id}/certificate'),
   summary: 'Certificate of an authority, DER',
   tag: 'PKI',

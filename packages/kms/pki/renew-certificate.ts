@@ -28,6 +28,8 @@ const access = certificateRight('rekey', 'certificate')
 /** `POST /v1/pki/certificates/{id}/renew`. */
 export const renewCertificate = define({
   name: 'pki.certificates.renew',
+  reach: ['make certificate', 'change versions'],
+  asks: ['certify'],
   route: post('/v1/pki/certificates/{id}/renew'),
   summary: 'Renew a certificate: same authority, same key, same content',
   description:

@@ -83,6 +83,7 @@ const readAccess = certificateRight('getattributes')
 
 const getRenewal = define({
   name: 'pki.certificates.renewal.get',
+  reach: ['reveal attributes', 'reveal public'],
   route: get(path),
   summary: 'Get the automatic renewal of a certificate',
   tag: 'PKI',
@@ -106,6 +107,7 @@ const setAccess = certificateRight('setattribute', 'certificate')
 /** `PUT /v1/pki/certificates/{id}/renewal`: replaces the whole setting. */
 const setRenewal = define({
   name: 'pki.certificates.renewal.set',
+  reach: ['change attributes', 'change versions'],
   route: put(path),
   summary: 'Set the automatic renewal of a certificate',
   description:

@@ -21,6 +21,7 @@ const CertificateRequest = Type.Object({
 /** `POST /v1/pki/requests`: creates a CSR with which an external authority certifies a local one. */
 export const createRequest = define({
   name: 'pki.requests.create',
+  reach: ['make object'],
   route: post('/v1/pki/requests'),
   summary: 'Create a request (PKCS#10) for a certificate of an authority, signed by an external one',
   description: 'Import the issued certificate with POST /v1/pki/authorities and the returned kid.',

@@ -42,6 +42,7 @@ const RevokeBody = Type.Object({
 export const revokeCertificate = define({
   ...common,
   name: 'pki.certificates.revoke',
+  reach: ['end certificate'],
   route: post('/v1/pki/certificates/{id}/revoke'),
   summary: 'Revoke a certificate',
   description: 'OCSP shows it at once, the revocation list within seconds.',
@@ -64,6 +65,7 @@ export const revokeCertificate = define({
 export const releaseCertificate = define({
   ...common,
   name: 'pki.certificates.release',
+  reach: ['change state'],
   route: post('/v1/pki/certificates/{id}/release'),
   summary: 'Release a certificate from hold',
   description:

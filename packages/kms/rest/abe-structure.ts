@@ -18,6 +18,7 @@ const reading = keyRight<RestServices, { readonly kid: string; readonly policy: 
 /** `GET /v1/crypto/keys/{kid}/structure`: the attributes of a master key, and who has which policy. Nothing secret. */
 export const getStructure = define({
   name: 'crypto.keys.structure',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/crypto/keys/{kid}/structure'),
   summary: 'The access structure of an attribute-based master key, and its user keys',
   tag: 'Keys',

@@ -50,6 +50,7 @@ function formatAttributes(object: ManagedObject): Static<typeof Attributes> {
 
 const owned = define({
   name: 'access.owned',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/access/owned'),
   summary: 'Objects that the caller owns, in pages',
   tag: 'Access',
@@ -73,6 +74,7 @@ const owned = define({
 
 const obtained = define({
   name: 'access.obtained',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/access/obtained'),
   summary: 'Objects of others on which the caller has rights, in pages',
   tag: 'Access',
@@ -109,6 +111,7 @@ const listAccess = keyRight<RestServices, string>('authorize', {
 })
 const list = define({
   name: 'access.list',
+  reach: ['reveal grants'],
   route: get('/access/list/{object_id}'),
   summary: 'Grants on an object',
   tag: 'Access',
@@ -125,6 +128,7 @@ const list = define({
 
 const create = define({
   name: 'access.create',
+  reach: ['reveal public'],
   route: get('/access/create'),
   summary: 'Whether the caller may create objects',
   tag: 'Access',
@@ -138,6 +142,7 @@ const create = define({
 
 const privileged = define({
   name: 'access.privileged',
+  reach: ['reveal public'],
   route: get('/access/privileged'),
   summary: 'Whether the caller is a crypto officer',
   tag: 'Access',

@@ -80,6 +80,7 @@ async function ownAlias({ services }: Context, wanted: AliasName): Promise<Alias
 
 const create = define({
   name: 'crypto.aliases.create',
+  reach: ['change names'],
   route: post(path),
   summary: 'Create an alias for a key',
   description:
@@ -122,6 +123,7 @@ const create = define({
 
 const list = define({
   name: 'crypto.aliases.list',
+  reach: ['reveal existence'],
   route: get(path),
   summary: 'The aliases of the caller, by name, in pages',
   tag,
@@ -149,6 +151,7 @@ const list = define({
 
 const read = define({
   name: 'crypto.aliases.get',
+  reach: ['reveal existence'],
   route: get(`${path}/{alias}`),
   summary: 'Get an alias of the caller, or of a key on which the caller has a right',
   tag,
@@ -176,6 +179,7 @@ const read = define({
 
 const move = define({
   name: 'crypto.aliases.move',
+  reach: ['change names'],
   route: put(`${path}/{alias}`),
   summary: 'Move an alias to another key, atomically',
   tag,
@@ -209,6 +213,7 @@ const move = define({
 
 const remove = define({
   name: 'crypto.aliases.delete',
+  reach: ['change names'],
   route: del(`${path}/{alias}`),
   summary: 'Delete an alias; the key stays',
   tag,

@@ -43,6 +43,7 @@ const forbidden = 'The caller does not manage external key stores.'
 const list = define({
   ...common,
   name: 'external.aws.keys.list',
+  reach: ['reveal attributes'],
   route: get(path),
   summary: 'Access keys of AWS KMS, without their secrets',
   reply: Type.Array(Type.Object(members)),
@@ -99,6 +100,7 @@ async function requireMayMake(
 const create = define({
   ...common,
   name: 'external.aws.keys.create',
+  reach: ['make credential'],
   route: post(path),
   summary: 'Create an access key for AWS KMS',
   description:
@@ -135,6 +137,7 @@ const create = define({
 const remove = define({
   ...common,
   name: 'external.aws.keys.delete',
+  reach: ['end credential'],
   route: del(`${path}/{id}`),
   summary: 'Delete an access key: its requests are rejected from then on',
   pathParameters: Type.Object({ id: Type.String({ maxLength: 64 }) }),

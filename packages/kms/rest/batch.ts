@@ -97,6 +97,8 @@ export function batchOperation(
 
   return define({
     name: 'crypto.batch',
+    reach: ['make ciphertext', 'reveal plaintext', 'make signature', 'make mac', 'reveal validity'],
+    asks: ['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'],
     route: post('/v1/crypto/batch'),
     summary: 'Many crypto operations in one request',
     tag: 'Crypto',

@@ -38,6 +38,7 @@ function readUser(text: string): string {
 
 const block = define({
   name: 'access.block',
+  reach: ['change settings'],
   route: post('/access/block'),
   summary: 'Block a user: all requests are rejected, with any credential',
   tag: 'Access',
@@ -68,6 +69,7 @@ const block = define({
 
 const unblock = define({
   name: 'access.unblock',
+  reach: ['change settings'],
   route: del('/access/block'),
   summary: 'Unblock a user',
   tag: 'Access',
@@ -88,6 +90,7 @@ const unblock = define({
 
 const blocked = define({
   name: 'access.blocked',
+  reach: ['reveal existence'],
   route: get('/access/block'),
   summary: 'Blocked users, in pages',
   tag: 'Access',

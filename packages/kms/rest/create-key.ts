@@ -165,6 +165,7 @@ export async function stageKey(
 /** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
 export const createKey = define({
   name: 'crypto.keys.create',
+  reach: ['make object'],
   route: post('/v1/crypto/keys'),
   summary: 'Generate a key, or import one',
   description:

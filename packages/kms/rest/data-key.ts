@@ -48,6 +48,7 @@ function make(input: OperationInput): Made {
  */
 export const dataKey = define({
   name: 'crypto.datakey',
+  reach: ['make ciphertext'],
   route: post('/v1/crypto/datakey'),
   summary: 'Create a data key: in clear and wrapped, or only wrapped',
   description: 'Requires the right to encrypt. Decrypting the wrapped form returns the data key.',

@@ -117,6 +117,7 @@ function decodeSized(text: string, member: string, bytes: number): Buffer {
 /** `POST /v1/crypto/decrypt`. All failed decryptions have the same error, whichever part was wrong. */
 export const decrypt = define({
   name: 'crypto.decrypt',
+  reach: ['reveal plaintext'],
   route: post('/v1/crypto/decrypt'),
   summary: 'Decrypt a flattened JWE, or data that was encrypted for a policy',
   tag: 'Crypto',

@@ -36,6 +36,8 @@ const access = keyRight<RestServices, string>('destroy', {
  */
 export const deleteKey = define({
   name: 'crypto.keys.destroy',
+  reach: ['change state', 'end object'],
+  asks: ['revoke'],
   route: del('/v1/crypto/keys/{kid}'),
   summary: 'Revoke and remove a key, with the other half of a pair',
   description:

@@ -99,6 +99,7 @@ async function stillProtecting(id: ObjectId, context: OperationContext<RestServi
 /** `POST /v1/crypto/encrypt`: a flattened JWE whose header names the key that will decrypt it. */
 export const encrypt = define({
   name: 'crypto.encrypt',
+  reach: ['make ciphertext'],
   route: post('/v1/crypto/encrypt'),
   summary: 'Encrypt with a symmetric key, a public key, or for a policy',
   description:

@@ -51,6 +51,7 @@ async function formatStore(
 
 const list = define({
   name: 'external.list',
+  reach: ['reveal attributes'],
   route: get('/v1/external-stores'),
   summary: 'The external key stores, and which of them are stopped',
   tag: 'External key stores',
@@ -103,6 +104,7 @@ const common = {
 const stop = define({
   ...common,
   name: 'external.stop',
+  reach: ['change settings'],
   route: post('/v1/external-stores/{name}/stop'),
   summary: 'Stop an external key store: all requests of the cloud are rejected on every node',
   act: ({ path }, context) => setStopped(context, path.name, true),
@@ -111,6 +113,7 @@ const stop = define({
 const start = define({
   ...common,
   name: 'external.start',
+  reach: ['change settings'],
   route: post('/v1/external-stores/{name}/start'),
   summary: 'Start a stopped external key store again',
   act: ({ path }, context) => setStopped(context, path.name, false),

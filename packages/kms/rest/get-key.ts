@@ -69,6 +69,7 @@ function formatAbe({ form }: ManagedObject) {
 /** `GET /v1/crypto/keys/{kid}`: what is known about a key, and its public half. Never anything secret. */
 export const getKey = define({
   name: 'crypto.keys.get',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/crypto/keys/{kid}'),
   summary: 'Attributes of a key, with its public key',
   tag: 'Keys',

@@ -313,6 +313,8 @@ const errors = {
 
 const grant = define({
   name: 'access.grant',
+  reach: ['change grants'],
+  asks: ['authorize'],
   route: post('/access/grant'),
   summary: 'Grant rights on a key',
   tag: 'Access',
@@ -333,6 +335,8 @@ const grant = define({
 
 const revoke = define({
   name: 'access.revoke',
+  reach: ['change grants'],
+  asks: ['authorize'],
   route: post('/access/revoke'),
   summary: 'Revoke rights on a key',
   tag: 'Access',

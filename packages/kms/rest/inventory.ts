@@ -88,6 +88,7 @@ const ListedKey = Type.Object({
 /** `GET /v1/crypto/keys`: which keys there are, by what they are, how old they are, and when they were used. */
 export const listKeys = define({
   name: 'crypto.keys.list',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/v1/crypto/keys'),
   summary: 'Keys of the caller, or for crypto officers of other users, by filters and in pages',
   description:

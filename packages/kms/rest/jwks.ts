@@ -92,6 +92,7 @@ function standsForItself({ type, linkedId }: ManagedObject): boolean {
 /** `GET /.well-known/jwks.json`. */
 export const jwks = define({
   name: 'jwks',
+  reach: ['reveal public'],
   route: get('/.well-known/jwks.json'),
   summary: 'Public keys that are Active and tagged jwks',
   tag: 'Public keys',

@@ -63,6 +63,7 @@ function readDates(body: Static<typeof DatesRequest>): WantedDates {
  */
 export const setDates = define({
   name: 'crypto.keys.dates',
+  reach: ['change attributes', 'change state', 'end object'],
   route: patch('/v1/crypto/keys/{kid}'),
   summary: 'Set dates of the life cycle of a key',
   tag: 'Keys',

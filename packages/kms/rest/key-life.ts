@@ -100,6 +100,7 @@ function lifeOperation({ verb, summary, description, right, errors, decide, tell
     description,
     tag: 'Keys',
     access,
+    reach: ['change state'],
     pathParameters: KidPath,
     reply: LifeReply,
     errors: {

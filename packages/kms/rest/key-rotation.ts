@@ -129,6 +129,7 @@ const readAccess = keyRight<RestServices, string>('getattributes', {
 
 const getRotation = define({
   name: 'crypto.keys.rotation.get',
+  reach: ['reveal attributes', 'reveal public'],
   route: get(path),
   summary: 'Rotation of a key, and the versions that it still uses',
   tag: 'Keys',
@@ -151,6 +152,7 @@ const setAccess = keyRight<RestServices, string>('setattribute', {
 /** `PUT /v1/crypto/keys/{kid}/rotation`: absent members stay unchanged. For a pair it applies to both halves. */
 export const setRotation = define({
   name: 'crypto.keys.rotation.set',
+  reach: ['change attributes', 'change versions'],
   route: put(path),
   summary: 'Set the rotation of a key, and the versions that it still uses',
   tag: 'Keys',

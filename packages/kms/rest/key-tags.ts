@@ -81,6 +81,7 @@ export async function formatTags(services: RestServices, id: string): Promise<re
 const readAccess = keyInPath('getattributes')
 const listTags = define({
   name: 'key.tags.list',
+  reach: ['reveal attributes', 'reveal public'],
   route: get(path),
   summary: 'Tags of a key',
   tag: 'Keys',
@@ -97,6 +98,7 @@ const listTags = define({
 const addAccess = keyInPath('addattribute')
 const addTags = define({
   name: 'key.tags.add',
+  reach: ['change tags'],
   route: post(path),
   summary: 'Add tags to a key',
   tag: 'Keys',
@@ -125,6 +127,7 @@ const addTags = define({
 const removeAccess = keyInPath('deleteattribute')
 const removeTags = define({
   name: 'key.tags.remove',
+  reach: ['change tags'],
   route: del(path),
   summary: 'Remove tags from a key',
   tag: 'Keys',

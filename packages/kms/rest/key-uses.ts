@@ -12,6 +12,7 @@ const access = keyRight<RestServices, string>('authorize', {
 /** `GET /v1/crypto/keys/{kid}/uses`: who used a key last, by day; of all of its versions. */
 export const keyUses = define({
   name: 'crypto.keys.uses',
+  reach: ['reveal attributes'],
   route: get('/v1/crypto/keys/{kid}/uses'),
   summary: 'Users of a key, with the day of their last use',
   description:

@@ -93,6 +93,7 @@ const listAccess = keyRight<RestServices, string>('getattributes', {
 /** `GET /v1/crypto/keys/{kid}/versions`: the newest first. Of a version that is named: itself. */
 const listVersions = define({
   name: 'crypto.keys.versions',
+  reach: ['reveal attributes', 'reveal public'],
   route: get('/v1/crypto/keys/{kid}/versions'),
   summary: 'Versions of a key, the newest first, in pages',
   tag: 'Keys',
@@ -148,6 +149,8 @@ function versionOperation(name: VersionVerb): Operation<RestServices> {
     description: 'For a pair: both halves. The other versions of the key are unchanged.',
     tag: 'Keys',
     access,
+    reach: event.reach,
+    asks: event.more,
     pathParameters: Type.Object({ kid: Type.String(), version: Type.String() }),
     request: requestSchema(name),
     reply: Version,

@@ -45,6 +45,7 @@ function read({ kid, alg, data, mac }: Static<typeof MacRequest>, services: Rest
 /** `POST /v1/crypto/mac`: computes, or verifies when a MAC comes along. */
 export const mac = define({
   name: 'crypto.mac',
+  reach: ['make mac', 'reveal validity'],
   route: post('/v1/crypto/mac'),
   summary: 'Compute or verify a MAC',
   tag: 'Crypto',

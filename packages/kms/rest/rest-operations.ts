@@ -63,6 +63,7 @@ function read({ kid, alg, data }: Static<typeof SignRequest>, services: RestServ
 /** `POST /v1/crypto/sign`: a detached JWS whose header names the key that verifies it. */
 const sign = define({
   name: 'crypto.sign',
+  reach: ['make signature'],
   route: post('/v1/crypto/sign'),
   summary: 'Sign with a private key',
   tag: 'Crypto',

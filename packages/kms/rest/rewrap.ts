@@ -45,6 +45,8 @@ function read(body: Static<typeof RewrapRequest>, { policy }: RestServices) {
  */
 export const rewrap = define({
   name: 'crypto.rewrap',
+  reach: ['make ciphertext'],
+  asks: ['decrypt'],
   route: post('/v1/crypto/rewrap'),
   summary: 'Re-encrypt a flattened JWE with the newest version of its key',
   description:

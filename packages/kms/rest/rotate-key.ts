@@ -33,6 +33,7 @@ const VersionReply = Type.Object({
 /** `POST /v1/crypto/keys/{kid}/rotate`: a new version of a key, or a change of an attribute-based master key. */
 export const rotateKey = define({
   name: 'crypto.keys.rotate',
+  reach: ['change versions'],
   route: post('/v1/crypto/keys/{kid}/rotate'),
   summary: 'Rotate a key to a new version, or change an attribute-based master key',
   description:

@@ -9,6 +9,7 @@ import { define, type RestServices } from './services.ts'
 /** `GET /version`: one JSON string, as clients of the reference read it. */
 const versionOperation = define({
   name: 'version',
+  reach: ['reveal public'],
   route: get('/version'),
   summary: 'Version of the service and of its cryptographic library',
   tag: 'Diagnostics',
@@ -36,6 +37,7 @@ const ServerInfo = Type.Object({
 
 const serverInfo = define({
   name: 'server.info',
+  reach: ['reveal public'],
   route: get('/server-info'),
   summary: 'Version and capabilities of this server',
   tag: 'Diagnostics',
@@ -61,6 +63,7 @@ async function withState(
 
 const whoAmI = define({
   name: 'server.me',
+  reach: ['reveal attributes'],
   route: get('/me'),
   summary: 'Identity of the caller',
   tag: 'Diagnostics',

@@ -73,6 +73,7 @@ async function requireFreeGrants({ db, roles }: RestServices, user: string): Pro
 
 const transferOperation = define({
   name: 'access.transfer',
+  reach: ['change owner'],
   route: post('/access/transfer'),
   summary: 'Transfer the objects and grants of a user to another user',
   tag: 'Access',
@@ -105,6 +106,7 @@ const transferOperation = define({
 
 const holdings = define({
   name: 'access.holdings',
+  reach: ['reveal grants'],
   route: get('/access/holdings'),
   summary: 'Number of objects of a user, and of objects with grants to the user',
   tag: 'Access',

@@ -12,6 +12,7 @@ export const pagePath = '/ui'
 /** `GET /ui`: the page after a login. It shows the user's name and the next steps. */
 export const uiPage = define({
   name: 'ui.page',
+  reach: ['reveal public'],
   route: get(pagePath),
   summary: 'Page after a login, with the name of the user',
   tag: 'Web page',

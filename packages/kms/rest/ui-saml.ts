@@ -17,6 +17,7 @@ function requireSaml({ samlLogin }: RestServices) {
 /** `GET /ui/login_saml`: to the identity provider of a realm, by way of the authentication service. */
 const begin = define({
   name: 'ui.login_saml',
+  reach: ['reveal public'],
   route: get('/ui/login_saml'),
   summary: 'Log in for the web page at the identity provider of a realm',
   description:
@@ -39,6 +40,7 @@ const begin = define({
 /** `GET /ui/saml_callback`: only the browser that began the login can finish it. */
 const callback = define({
   name: 'ui.saml_callback',
+  reach: ['make session'],
   route: get(samlCallbackPath),
   summary: 'Complete a login at the identity provider of a realm',
   tag,

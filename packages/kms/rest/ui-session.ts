@@ -20,6 +20,7 @@ const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-a
 /** `GET /ui/login`: the login page for browsers. */
 const loginPage = define({
   name: 'ui.login_page',
+  reach: ['reveal public'],
   route: get('/ui/login'),
   summary: 'Page with the configured logins',
   description:
@@ -75,6 +76,7 @@ const LoginRequest = Type.Object({
 /** `POST /ui/login`: the credentials are checked at the authentication service; the session is a sealed cookie. */
 const login = define({
   name: 'ui.login',
+  reach: ['make session'],
   route: post('/ui/login'),
   summary: 'Log in for the web page',
   tag: 'Web page',
@@ -117,6 +119,7 @@ const login = define({
 
 const logout = define({
   name: 'ui.logout',
+  reach: ['end session'],
   route: post('/ui/logout'),
   summary: 'End the session of the web page',
   description:
@@ -146,6 +149,7 @@ function requireOidc({ oidcLogin }: RestServices) {
 /** `GET /ui/login_flow`: to the OpenID provider, with PKCE S256, state and nonce. */
 const loginFlow = define({
   name: 'ui.login_flow',
+  reach: ['reveal public'],
   route: get('/ui/login_flow'),
   summary: 'Log in for the web page at the OpenID provider',
   tag: 'Web page',
@@ -161,6 +165,7 @@ const loginFlow = define({
 /** `GET /ui/callback`: the provider sends the browser back; only the one that began the login can finish it. */
 const callback = define({
   name: 'ui.callback',
+  reach: ['make session'],
   route: get('/ui/callback'),
   summary: 'Complete a login at the OpenID provider',
   foreignParameters: {

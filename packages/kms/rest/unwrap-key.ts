@@ -55,6 +55,7 @@ function read(body: Static<typeof UnwrapRequest>, services: RestServices) {
  */
 export const unwrapKey = define({
   name: 'crypto.keys.unwrap',
+  reach: ['reveal plaintext', 'make object'],
   route: post('/v1/crypto/keys/unwrap'),
   summary: 'Import the wrapped key of a JWE',
   tag: 'Keys',

@@ -34,6 +34,7 @@ function read(body: Static<typeof VerifyRequest>, services: RestServices) {
 /** `POST /v1/crypto/verify`: any wrong signature, of any length, is `valid: false`. */
 export const verify = define({
   name: 'crypto.verify',
+  reach: ['reveal validity'],
   route: post('/v1/crypto/verify'),
   summary: 'Verify a detached JWS',
   tag: 'Crypto',

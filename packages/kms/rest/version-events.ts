@@ -13,7 +13,7 @@ import {
   type UnitOfWork,
   waiting,
 } from '@warder/keys'
-import type { OperationContext } from '@warder/server'
+import type { Effect, OperationContext } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { requireThere } from './key-life.ts'
 import type { RestServices } from './services.ts'
@@ -45,6 +45,7 @@ export interface VersionEventSpec {
 export interface VersionEvent {
   readonly right: Right
   readonly more: readonly Right[]
+  readonly reach: readonly Effect[]
   readonly summary: string
   /** Stages it for the version, and for the other half of it. @throws failure('crypto_failure') */
   stage(half: ManagedObject, about: VersionEventSpec): Promise<void>
@@ -57,12 +58,14 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   activate: {
     right: 'activate',
     more: [],
+    reach: ['change state'],
     summary: 'Activate one version of a key before its date',
     stage: async (half, { objects, now }) => stageEvents(objects, half, ['activate'], now),
   },
   revoke: {
     right: 'revoke',
     more: [],
+    reach: ['change state', 'end object'],
     summary: 'Deactivate one version of a key, or report it as compromised',
     async stage(half, { objects, now, body: { compromised = false } }) {
       if (compromised) await stageCompromisedKey(objects, half, now)
@@ -72,6 +75,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   destroy: {
     right: 'destroy',
     more: ['revoke'],
+    reach: ['change state', 'end object'],
     summary:
       'Destroy one version of a key, now or after the delay of the settings: data that it protects is lost',
     stage: stageDestruction,
@@ -79,6 +83,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   restore: {
     right: 'activate',
     more: [],
+    reach: ['change state'],
     summary: 'Cancel the pending destruction of one version of a key',
     async stage(half, { objects, key }) {
       if (half.destruction === undefined)
@@ -92,6 +97,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   disable: {
     right: 'revoke',
     more: [],
+    reach: ['change state'],
     summary: 'Disable one version of a key until it is enabled',
     async stage(half, { objects, now }) {
       requireThere(half, now)
@@ -101,6 +107,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   enable: {
     right: 'activate',
     more: [],
+    reach: ['change state'],
     summary: 'Enable a disabled version of a key',
     async stage(half, { objects, now }) {
       requireThere(half, now)

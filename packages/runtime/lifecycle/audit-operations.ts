@@ -107,6 +107,7 @@ export function auditOperations<Services extends AuditReaderServices>(
   }
   const records = define({
     name: 'audit.records',
+    reach: ['reveal records'],
     route: get('/v1/audit/records'),
     summary: 'Search the audit log, newest records first, in pages',
     description:

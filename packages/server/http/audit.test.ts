@@ -23,6 +23,7 @@ const write = define({
   summary: 'Writes twice',
   tag: 'test',
   access: { name: 'signed in' },
+  reach: [],
   async act(_input, { commit, audit }) {
     audit({ object: 'k1', details: { a: 1 } })
     await commit([])
@@ -41,6 +42,7 @@ const read = define({
       if (principal?.name !== 'alice') throw failure('forbidden')
     },
   },
+  reach: [],
   act: () => ({ ok: true }),
 })
 const late = define({
@@ -49,6 +51,7 @@ const late = define({
   summary: 'Fails after its commit',
   tag: 'test',
   access: { name: 'signed in' },
+  reach: [],
   async act(_input, { commit }) {
     await commit([])
     return rawReply({ status: 202, json: {} })

@@ -24,6 +24,7 @@ const open = define({
   summary: 'Public',
   tag: 'test',
   access: { name: 'public', public: true },
+  reach: [],
   act: () => ({ ok: true }),
 })
 const client = { purpose: 'client', hostnames: [], addresses: [] } as const

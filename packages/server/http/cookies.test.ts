@@ -10,6 +10,7 @@ const cookies = defineOperation<undefined>()({
   summary: 'Tells its cookies',
   tag: 'test',
   access: { name: 'public', public: true },
+  reach: [],
   act: (_input, { request }) => ({ session: request.cookies('session') }),
 })
 const options = { services: undefined, operations: [cookies] }

@@ -12,6 +12,7 @@ const act = define({
   summary: 'Acts',
   tag: 'test',
   access: { name: 'signed in' },
+  reach: [],
   act: () => ({ ok: true }),
 })
 const open = define({
@@ -20,6 +21,7 @@ const open = define({
   summary: 'Open',
   tag: 'test',
   access: { name: 'public', public: true },
+  reach: [],
   cors: 'any-origin',
   act: () => ({ ok: true }),
 })
@@ -29,6 +31,7 @@ const leave = define({
   summary: 'Ends the session of a cookie',
   tag: 'test',
   access: { name: 'public', public: true },
+  reach: [],
   act: () => ({ ok: true }),
 })
 const base = {

@@ -46,6 +46,7 @@ export function documentationOperations<Services>(options: {
       summary,
       tag: 'Documentation',
       access: { name: 'public', public: true },
+      reach: ['reveal public'],
       replyContentType: contentType,
       audited: false,
       cors: 'any-origin',

@@ -73,6 +73,7 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
 
   return defineOperation<Services>()({
     name: 'health',
+    reach: ['reveal public'],
     route: get('/health'),
     summary: 'State of the service and of its parts',
     tag: 'Diagnostics',

@@ -15,6 +15,7 @@ const upload = define({
   tag: 'test',
   rawBody: true,
   access: anyone,
+  reach: [],
   bodyLimit: 1000,
   act: (_input, { request }) => ({ bytes: request.body.length }),
 })
@@ -25,6 +26,7 @@ const hello = define({
   tag: 'test',
   rawBody: true,
   access: anyone,
+  reach: [],
   act: () => ({ hello: true }),
 })
 const base = { services: undefined, operations: [upload, hello] }

@@ -49,6 +49,7 @@ const put = define({
   route: post('/toy/v1/items/{id}'),
   summary: 'Put',
   access,
+  reach: [],
   request: Type.Object({ fail: Type.Optional(Type.Boolean()) }),
   act({ body }, { principal }) {
     if (body.fail === true) throw failure('conflict', 'Taken.', { detail: 'row 7' })
@@ -61,6 +62,7 @@ const usual = define({
   summary: 'Usual',
   tag: 'usual',
   access,
+  reach: [],
   act: (_input, { principal }) => ({ name: principal?.name }),
 })
 const bob = { name: 'bob', method: 'session' }

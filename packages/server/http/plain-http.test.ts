@@ -12,6 +12,7 @@ const act = define({
   summary: 'Acts',
   tag: 'test',
   access: { name: 'signed in' },
+  reach: [],
   act: (_input, { request, principal }) => ({ by: principal?.name, from: request.clientAddress }),
 })
 const hello = define({
@@ -20,6 +21,7 @@ const hello = define({
   summary: 'Hello',
   tag: 'test',
   access: { name: 'public', public: true },
+  reach: [],
   act: (_input, { request }) => ({ from: request.clientAddress, peer: request.peerAddress }),
 })
 const base = {

@@ -15,6 +15,7 @@ const upload = define({
   summary: 'Counts bytes',
   tag: 'test',
   access: anyone,
+  reach: [],
   act: (_input, { request }) => ({ bytes: request.body.length }),
 })
 const slow = (until: Promise<void>) =>
@@ -24,6 +25,7 @@ const slow = (until: Promise<void>) =>
     summary: 'Waits',
     tag: 'test',
     access: anyone,
+    reach: [],
     act: () => until.then(() => ({ slow: true })),
   })
 const base = { services: undefined, operations: [upload] }

@@ -16,6 +16,7 @@ const operation = (name: string, route: ReturnType<typeof get>) =>
     rawBody: true,
     foreignParameters: { names: 'any', because: 'The test looks at the query.' },
     access: anyone,
+    reach: [],
     act: (_input, { request }) => ({
       path: request.path,
       query: String(request.query),

@@ -19,6 +19,7 @@ const echo = define({
   summary: 'Says it again',
   tag: 'test',
   access: signedIn,
+  reach: [],
   request: Type.Object({ kid: Type.String() }),
   act: ({ body }, { services, principal }) => ({ said: body.kid, by: principal?.name, ...services }),
 })
@@ -29,6 +30,7 @@ const item = define({
   summary: 'One item',
   tag: 'test',
   access: anyone,
+  reach: [],
   pathParameters: Type.Object({ id: Type.String() }),
   act: ({ path }) => ({ id: path.id }),
 })
@@ -159,6 +161,7 @@ test('what a handler throws is told by its kind; anything else is one fixed sent
       summary: name,
       tag: 'test',
       access: anyone,
+      reach: [],
       ...(errorShape && { errorShape }),
       act() {
         throw thrown
@@ -196,7 +199,15 @@ test('what a handler throws is told by its kind; anything else is one fixed sent
 
 test('a raw reply has its own status, headers and bytes; a look-alike object is only JSON', async () => {
   const answerWith = (name: string, result: unknown) =>
-    define({ name, route: get(`/${name}`), summary: name, tag: 'test', access: anyone, act: () => result })
+    define({
+      reach: [],
+      name,
+      route: get(`/${name}`),
+      summary: name,
+      tag: 'test',
+      access: anyone,
+      act: () => result,
+    })
   await using server = await live({
     services,
     operations: [

@@ -18,6 +18,7 @@ const createWatchedServer = () => {
       summary: name,
       tag: 'test',
       access: anyone,
+      reach: [],
       act(_input, { request }) {
         reached.push(`${request.method} ${request.path} ${request.body.length}`)
         return { ok: true }
@@ -188,6 +189,7 @@ test('trailers do not become headers', async () => {
     summary: 'Looks at its headers',
     tag: 'test',
     access: anyone,
+    reach: [],
     act: (_input, { request }) => void seen.push(request.headers.authorization, request.headers.host),
   })
   await using server = await live({ services: undefined, operations: [operation] })

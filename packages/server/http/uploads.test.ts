@@ -16,6 +16,7 @@ const guarded = define({
   name: 'test.guarded',
   route: post('/guarded'),
   access: { name: 'signed in' },
+  reach: [],
   act,
 })
 const authenticateTest = ({ headers }: IncomingRequest) =>

@@ -19,6 +19,7 @@ const operations = [
     summary: 'One key',
     tag: 'Keys',
     access: { name: 'key right: get' },
+    reach: [],
     pathParameters: Kid,
     queryParameters: Type.Object({ full: Type.Optional(Type.String()), as: Type.String() }),
     reply: Kid,
@@ -31,6 +32,7 @@ const operations = [
     summary: 'Creates',
     tag: 'Keys',
     access: { name: 'anyone', public: true },
+    reach: [],
     request: Type.Object({ alg: Type.Union([Type.Literal('a'), Type.Null()]) }),
     status: 204,
     act: ({ body }) => body,
@@ -41,6 +43,7 @@ const operations = [
     summary: 'Tail',
     tag: 'Files',
     access: { name: 'signed in' },
+    reach: [],
     act: () => undefined,
   }),
 ]
@@ -103,6 +106,7 @@ test('a row with its own credentials and error shape is documented with them', (
     summary: 'Another interface',
     tag: 'Files',
     access: { name: 'signed in' },
+    reach: [],
     authenticate: () => undefined,
     security: ['signature'],
     errorShape: {

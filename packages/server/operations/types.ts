@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { Failure, Logger, MaybePromise } from '@warder/base'
 import type { Commit } from '@warder/storage'
 import type { Static, TSchema } from 'typebox'
+import type { Effect } from './reach.ts'
 
 /** LIST is that of Vault's clients: a GET that asks for the names below a path. */
 export type HttpMethod = 'GET' | 'LIST' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
@@ -172,6 +173,10 @@ export interface Operation<Services = never> {
   readonly description?: string
   readonly tag: string
   readonly access: Access<Services>
+  /** What it can do to objects with all the rights that it asks for; empty: nothing. */
+  readonly reach: readonly Effect[]
+  /** Rights on objects that `act` asks for besides that of `access`, at least for some requests. */
+  readonly asks?: readonly string[]
   readonly pathParameters?: TSchema
   readonly queryParameters?: TSchema
   /** JSON body schema; undefined = the body is not read as JSON. */

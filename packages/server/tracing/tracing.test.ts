@@ -86,6 +86,7 @@ test('a request and the call that it makes are spans of the trace of its caller'
         tag: 'x',
         route: get('/other'),
         access: { name: 'anyone', public: true },
+        reach: [],
         act: (_, { request }) => ({ traceparent: request.headers.traceparent }),
       }),
     ],
@@ -100,6 +101,7 @@ test('a request and the call that it makes are spans of the trace of its caller'
         tag: 'x',
         route: get('/call/{name}'),
         access: { name: 'anyone', public: true },
+        reach: [],
         async act() {
           // Not at once: the trace is found after something was awaited.
           await new Promise((resolve) => setImmediate(resolve))

@@ -77,6 +77,7 @@ const describeOrNull = (subject: JwtSubject | undefined): Static<typeof SubjectR
 const subjectOperations: readonly Operation<JwtServices>[] = [
   define({
     name: 'jwt_subjects.list',
+    reach: ['reveal attributes'],
     route: get('/realms/{realm_id}/jwt-subjects'),
     summary: 'Names of a realm that are bound to its identity providers',
     description: 'Ordered by name; `after` is a name.',
@@ -95,6 +96,7 @@ const subjectOperations: readonly Operation<JwtServices>[] = [
   }),
   define({
     name: 'jwt_subjects.assign',
+    reach: ['change names'],
     route: put('/realms/{realm_id}/jwt-subjects/{subject}'),
     summary: 'Assign a name to one of the identity providers of a realm',
     description: 'Ends the sessions of the name if it was bound to another provider before.',
@@ -142,6 +144,7 @@ const subjectOperations: readonly Operation<JwtServices>[] = [
   }),
   define({
     name: 'jwt_subjects.release',
+    reach: ['change names'],
     route: del('/realms/{realm_id}/jwt-subjects/{subject}'),
     summary: 'Release a name from its identity provider and end its sessions',
     description: 'The next login with this name binds it to the provider of that login.',

@@ -90,6 +90,7 @@ export function credentialOperations(
 
 const createCredential = define({
   name: 'credentials.create',
+  reach: ['make credential'],
   route: post('/realms/{realm_id}/userpass'),
   summary: 'Create a username and password',
   tag,
@@ -136,6 +137,7 @@ const createCredential = define({
 
 const listInRealm = define({
   name: 'credentials.list',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/realms/{realm_id}/userpass'),
   summary: 'Credentials of a realm',
   tag,
@@ -154,6 +156,7 @@ const listInRealm = define({
 
 const getCredential = define({
   name: 'credentials.get',
+  reach: ['reveal attributes'],
   route: get('/realms/{realm_id}/userpass/{username}'),
   summary: 'A credential',
   tag,
@@ -167,6 +170,7 @@ const getCredential = define({
 
 const replaceCredential = define({
   name: 'credentials.replace',
+  reach: ['make credential', 'end session'],
   route: put('/realms/{realm_id}/userpass/{username}'),
   summary: 'Replace a credential; without password_input the password is unchanged',
   description:
@@ -209,6 +213,7 @@ const replaceCredential = define({
 function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordServices> {
   return define({
     name: 'credentials.delete',
+    reach: ['end credential', 'end session'],
     route: del('/realms/{realm_id}/userpass/{username}'),
     summary: 'Delete a credential, its TOTP enrollment and its sessions',
     tag,
@@ -238,6 +243,7 @@ function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordSe
 
 const listEverywhere = define({
   name: 'credentials.list_all',
+  reach: ['reveal existence', 'reveal attributes'],
   route: get('/admins/userpass'),
   summary: 'Credentials of every realm',
   description: 'Ordered by realm and name; `after` is `realm/username`.',

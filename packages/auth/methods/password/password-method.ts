@@ -77,6 +77,7 @@ async function changePassword(
 const passwordChangeOperation = (methods: readonly MethodFacts[]): Operation<PasswordServices> =>
   define({
     name: 'password.change',
+    reach: ['make credential', 'end session'],
     route: post('/password'),
     summary: 'Change the password of the caller',
     description:

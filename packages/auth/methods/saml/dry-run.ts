@@ -12,6 +12,7 @@ const define = defineOperation<SamlServices>()
 export const dryRunOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.test',
+    reach: ['reveal attributes'],
     route: post('/realms/{realm_id}/saml/test'),
     summary: 'Check a captured SAML response against the settings of a realm',
     description:

@@ -115,6 +115,7 @@ const Redemption = Type.Object({
 export const handoverOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.redeem',
+    reach: ['make session'],
     route: post('/saml/{realm_id}/session'),
     summary: 'Redeem the session of a login that was started with a code challenge',
     description:
@@ -145,6 +146,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.end',
+    reach: ['end session'],
     route: post('/saml/{realm_id}/session/end'),
     summary: 'End a session that was handed over',
     description:
@@ -162,6 +164,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.realms',
+    reach: ['reveal existence'],
     route: get('/saml/realms'),
     summary: 'Realms with SAML that allow an address as the return URL',
     description:

@@ -294,6 +294,7 @@ export const fromIdentityProvider = {
 export const logoutOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.logout',
+    reach: ['end session'],
     route: get('/saml/{realm_id}/logout'),
     summary: 'End the session, here and at the identity provider',
     description:
@@ -319,6 +320,7 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.slo',
+    reach: ['end session'],
     route: get('/saml/{realm_id}/slo'),
     summary: 'Receive a logout message of the identity provider',
     description: 'HTTP-Redirect: a signed LogoutRequest, which ends the named sessions, or a LogoutResponse.',

@@ -46,6 +46,7 @@ const errors = { 409: 'The keys come from files, or the key is in use.' }
 export const renewalOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.keys.list',
+    reach: ['reveal public'],
     route: get('/admins/saml/keys'),
     summary: 'Keys of the SAML service provider, the newest first',
     tag,
@@ -61,6 +62,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.keys.renew',
+    reach: ['make object'],
     route: post('/admins/saml/keys'),
     summary: 'Generate the next key of the SAML service provider',
     description:
@@ -101,6 +103,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.keys.delete',
+    reach: ['end object'],
     route: del('/admins/saml/keys/{generation}'),
     summary: 'Remove a key of the SAML service provider from the metadata',
     description: 'Removes a previous key, once identity providers no longer encrypt for it, or the next key.',

@@ -41,6 +41,7 @@ const formLimit = 262_144
 const samlOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.login',
+    reach: [],
     route: get('/saml/{realm_id}/login'),
     summary: 'Log in at the identity provider of a realm',
     description: 'For browsers: redirects to the identity provider with a signed AuthnRequest.',
@@ -102,6 +103,7 @@ const samlOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.acs',
+    reach: ['make session'],
     route: post('/saml/{realm_id}/acs'),
     summary: 'Receive the response of an identity provider and create a session',
     description:
@@ -132,6 +134,7 @@ const samlOperations: readonly Operation<SamlServices>[] = [
   }),
   define({
     name: 'saml.metadata',
+    reach: ['reveal public'],
     route: get('/saml/{realm_id}/metadata'),
     summary: 'Service provider metadata of a realm, for its identity provider',
     tag,

@@ -79,6 +79,7 @@ function totpOperations(methods: readonly MethodFacts[]): readonly Operation<Log
 function generateSecret(methods: readonly MethodFacts[]): Operation<LoginServices> {
   return define({
     name: 'totp.generate',
+    reach: ['make credential'],
     route: post('/realms/{realm_id}/totp/generate'),
     summary: 'Generate a TOTP secret for a user; nothing is stored',
     tag,
@@ -104,6 +105,7 @@ function generateSecret(methods: readonly MethodFacts[]): Operation<LoginService
 function enrollUser(methods: readonly MethodFacts[]): Operation<LoginServices> {
   return define({
     name: 'totp.verify',
+    reach: ['make credential'],
     route: post('/realms/{realm_id}/totp/verify'),
     summary: 'Enroll a user after proof of possession of the secret',
     tag,
@@ -146,6 +148,7 @@ function enrollUser(methods: readonly MethodFacts[]): Operation<LoginServices> {
 
 const removeEnrollment = define({
   name: 'totp.disable',
+  reach: ['end credential'],
   route: del('/realms/{realm_id}/totp/{username}'),
   summary: 'Remove the TOTP enrollment of a user',
   tag,

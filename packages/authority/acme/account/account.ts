@@ -45,6 +45,7 @@ export function accountOperation(environment: AcmeEnvironment): Operation<AcmeSe
   return define({
     ...resourceRow(environment),
     name: 'acme.account',
+    reach: ['change settings', 'end credential'],
     route: post('/acme/{authority}/account/{account}'),
     summary: 'Read, change or deactivate the account',
     access: signedByAcme,
@@ -81,6 +82,7 @@ export function accountOrdersOperation(environment: AcmeEnvironment): Operation<
   return define({
     ...resourceRow(environment),
     name: 'acme.account.orders',
+    reach: ['reveal public'],
     route: post('/acme/{authority}/account/{account}/orders'),
     summary: 'The orders of the account',
     access: signedByAcme,

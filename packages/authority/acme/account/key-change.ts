@@ -16,6 +16,7 @@ export function keyChangeOperation(environment: AcmeEnvironment): Operation<Acme
   return define({
     ...resourceRow(environment),
     name: 'acme.key_change',
+    reach: ['change settings'],
     route: post('/acme/{authority}/key-change'),
     summary: 'Change the key of the account',
     access: signedByAcme,

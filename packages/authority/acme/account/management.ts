@@ -62,6 +62,8 @@ function createCredential(environment: AcmeEnvironment): Operation<AcmeServices>
   return define({
     ...managementRow,
     name: 'pki.acme.credentials.create',
+    reach: ['make credential'],
+    asks: ['certify'],
     route: post('/v1/pki/authorities/{id}/acme/credentials'),
     summary: 'Create a credential that binds one ACME account to the caller',
     description:
@@ -99,6 +101,8 @@ function createCredential(environment: AcmeEnvironment): Operation<AcmeServices>
 const credentialList = define({
   ...managementRow,
   name: 'pki.acme.credentials.list',
+  reach: ['reveal attributes'],
+  asks: ['getattributes'],
   route: get('/v1/pki/authorities/{id}/acme/credentials'),
   summary: 'The credentials of an authority, without their keys',
   pathParameters: path,
@@ -127,6 +131,8 @@ const credentialList = define({
 const deleteCredential = define({
   ...managementRow,
   name: 'pki.acme.credentials.delete',
+  reach: ['end credential'],
+  asks: ['certify'],
   route: del('/v1/pki/authorities/{id}/acme/credentials/{kid}'),
   summary: 'Delete a credential; an account that was bound with it stays',
   pathParameters: Type.Object({ id: Type.String(), kid: Type.String() }),
@@ -141,6 +147,8 @@ const deleteCredential = define({
 const accountList = define({
   ...managementRow,
   name: 'pki.acme.accounts.list',
+  reach: ['reveal attributes'],
+  asks: ['getattributes'],
   route: get('/v1/pki/authorities/{id}/acme/accounts'),
   summary: 'The ACME accounts of an authority',
   pathParameters: path,
@@ -169,6 +177,8 @@ const accountList = define({
 const revokeAccount = define({
   ...managementRow,
   name: 'pki.acme.accounts.revoke',
+  reach: ['end credential'],
+  asks: ['certify'],
   route: del('/v1/pki/authorities/{id}/acme/accounts/{account}'),
   summary: 'Revoke the access of an account; its certificates stay valid',
   pathParameters: Type.Object({ id: Type.String(), account: Type.String() }),

@@ -66,6 +66,7 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
   return define({
     ...resourceRow(environment),
     name: 'acme.new_account',
+    reach: ['make credential'],
     route: post('/acme/{authority}/new-account'),
     summary: 'Create an account, or find the account of a key',
     access: signedByAcme,

@@ -26,6 +26,7 @@ export function certificateOperation(environment: AcmeEnvironment): Operation<Ac
   return define({
     ...row(environment),
     name: 'acme.certificate',
+    reach: ['reveal public'],
     route: post('/acme/{authority}/certificate/{certificate}'),
     summary: 'Download a certificate with its chain',
     pathParameters: Type.Object({ authority: Type.String(), certificate: Type.String() }),
@@ -38,6 +39,7 @@ export function alternateOperation(environment: AcmeEnvironment): Operation<Acme
   return define({
     ...row(environment),
     name: 'acme.certificate.alternate',
+    reach: ['reveal public'],
     route: post('/acme/{authority}/certificate/{certificate}/{chain}'),
     summary: 'Download a certificate with another chain',
     pathParameters: Type.Object({

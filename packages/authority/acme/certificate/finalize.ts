@@ -91,6 +91,7 @@ export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeS
   return define({
     ...resourceRow(environment),
     name: 'acme.finalize',
+    reach: ['make certificate'],
     route: post('/acme/{authority}/order/{order}/finalize'),
     summary: 'Issue the certificate of an order',
     access: signedByAcme,

@@ -38,6 +38,7 @@ export function renewalInfoOperation(environment: AcmeEnvironment): Operation<Ac
     ...resourceRow(environment),
     security: [],
     name: 'acme.renewal_info',
+    reach: ['reveal public'],
     route: get('/acme/{authority}/renewal-info/{certificate}'),
     summary: 'Suggested time to renew a certificate',
     access: publicAccess,

@@ -48,6 +48,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
   return define({
     ...resourceRow(environment),
     name: 'acme.revoke_cert',
+    reach: ['end certificate'],
     route: post('/acme/{authority}/revoke-cert'),
     summary: 'Revoke a certificate',
     access: signedByAcme,

@@ -28,6 +28,7 @@ export function challengeOperation(environment: AcmeEnvironment): Operation<Acme
   return define({
     ...resourceRow(environment),
     name: 'acme.challenge',
+    reach: [],
     route: post('/acme/{authority}/challenge/{authorization}/{type}'),
     summary: 'Validate a challenge',
     access: signedByAcme,

@@ -95,6 +95,8 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
   const open = define({
     ...managementRow,
     name: 'pki.acme.open',
+    reach: ['change settings'],
+    asks: ['certify'],
     route: put('/v1/pki/authorities/{id}/acme'),
     summary: 'Open an authority for ACME, or change its ACME settings',
     description:
@@ -118,6 +120,8 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
   const show = define({
     ...managementRow,
     name: 'pki.acme.show',
+    reach: ['reveal attributes'],
+    asks: ['getattributes'],
     route: get('/v1/pki/authorities/{id}/acme'),
     summary: 'ACME settings of an authority',
     pathParameters: path,
@@ -131,6 +135,8 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
   const close = define({
     ...managementRow,
     name: 'pki.acme.close',
+    reach: ['change settings'],
+    asks: ['certify'],
     route: del('/v1/pki/authorities/{id}/acme'),
     summary: 'Close an authority for ACME',
     description: 'Requests of its accounts are refused until it is opened again. Certificates stay valid.',

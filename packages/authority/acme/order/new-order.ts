@@ -29,6 +29,7 @@ export function newOrderOperation(environment: AcmeEnvironment): Operation<AcmeS
   return define({
     ...resourceRow(environment),
     name: 'acme.new_order',
+    reach: [],
     route: post('/acme/{authority}/new-order'),
     summary: 'Order a certificate',
     access: signedByAcme,

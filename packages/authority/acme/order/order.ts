@@ -15,6 +15,7 @@ export function orderOperation(environment: AcmeEnvironment): Operation<AcmeServ
   return define({
     ...resourceRow(environment),
     name: 'acme.order',
+    reach: [],
     route: post('/acme/{authority}/order/{order}'),
     summary: 'Read an order',
     access: signedByAcme,
@@ -42,6 +43,7 @@ export function authorizationOperation(environment: AcmeEnvironment): Operation<
   return define({
     ...resourceRow(environment),
     name: 'acme.authorization',
+    reach: [],
     route: post('/acme/{authority}/authorization/{authorization}'),
     summary: 'Read or deactivate an authorization',
     access: signedByAcme,

@@ -9,6 +9,7 @@ import { attributeState, readAttribute, stageEdit } from './attribute-request.ts
 /** KMIP 2.1 §6.1.2: one more attribute, or one more instance of it. */
 export const addAttribute = defineOperation({
   name: 'AddAttribute',
+  reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
   access: objectRight('addattribute'),
   request: definePayload({
     uniqueIdentifier: namedObject,

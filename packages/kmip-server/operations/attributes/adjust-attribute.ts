@@ -11,6 +11,7 @@ import { attributeState, stageEdit } from './attribute-request.ts'
 /** KMIP 2.1 §6.1.3: increments, decrements or negates a value that the client need not know. */
 export const adjustAttribute = defineOperation({
   name: 'AdjustAttribute',
+  reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
   access: objectRight('modifyattribute'),
   request: definePayload({
     uniqueIdentifier: namedObject,

@@ -10,6 +10,7 @@ import { definePayload, field, noMembers, required } from '../../payloads/payloa
  */
 export const setDefaults = defineOperation({
   name: 'SetDefaults',
+  reach: ['change settings'],
   access: creates,
   request: definePayload({ defaultsInformation: field.structure(Tag.DefaultsInformation) }),
   reply: noMembers,
@@ -23,6 +24,7 @@ export const setDefaults = defineOperation({
 /** SetConstraints (KMIP 2.1 §6.1.52): attributes that new objects of the user who sets the constraints must have. */
 export const setConstraints = defineOperation({
   name: 'SetConstraints',
+  reach: ['change settings'],
   access: creates,
   request: definePayload({ constraints: required(field.structure(Tag.Constraints)) }),
   reply: noMembers,
@@ -35,6 +37,7 @@ export const setConstraints = defineOperation({
 /** GetConstraints (KMIP 2.1 §6.1.22): the constraints on new objects of the caller. */
 export const getConstraints = defineOperation({
   name: 'GetConstraints',
+  reach: ['reveal attributes'],
   access: signedIn,
   request: noMembers,
   reply: definePayload({ constraints: required(field.structure(Tag.Constraints)) }),

@@ -23,6 +23,7 @@ const request = definePayload({
  */
 export const deleteAttribute = defineOperation({
   name: 'DeleteAttribute',
+  reach: ['change attributes', 'change tags'],
   access: objectRight('deleteattribute'),
   request,
   reply: definePayload({

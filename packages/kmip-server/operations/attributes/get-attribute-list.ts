@@ -14,6 +14,8 @@ import { attributeState, withoutDigest } from './attribute-request.ts'
  */
 export const getAttributeList = defineOperation({
   name: 'GetAttributeList',
+  reach: ['reveal attributes'],
+  asks: ['get', 'export'],
   access: objectRight('getattributes'),
   request: objectRequest,
   reply: definePayload({

@@ -17,6 +17,8 @@ const maxReferences = 1000
 /** KMIP 2.1 §6.1.20: the named attributes that the object has; all attributes if none is named. */
 export const getAttributes = defineOperation({
   name: 'GetAttributes',
+  reach: ['reveal attributes'],
+  asks: ['get', 'export'],
   access: objectRight('getattributes'),
   request: definePayload({
     uniqueIdentifier: namedObject,

@@ -12,6 +12,7 @@ import { attributeState, checkIndex, readAttribute, stageEdit } from './attribut
  */
 export const modifyAttribute = defineOperation({
   name: 'ModifyAttribute',
+  reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
   access: objectRight('modifyattribute'),
   request: definePayload({
     uniqueIdentifier: namedObject,

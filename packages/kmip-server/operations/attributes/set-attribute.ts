@@ -9,6 +9,7 @@ import { attributeState, readAttribute, stageEdit } from './attribute-request.ts
 /** KMIP 2.1 §6.1.51: sets the value of an attribute, whether or not it had one. */
 export const setAttribute = defineOperation({
   name: 'SetAttribute',
+  reach: ['change attributes', 'change tags', 'change state', 'change versions', 'end object'],
   access: objectRight('setattribute'),
   request: definePayload({
     uniqueIdentifier: namedObject,

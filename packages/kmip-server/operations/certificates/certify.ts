@@ -29,6 +29,8 @@ const request = definePayload({
  */
 export const certify = defineOperation({
   name: 'Certify',
+  reach: ['make certificate', 'make object'],
+  asks: ['certify'],
   access: creates,
   request,
   reply: objectReply,

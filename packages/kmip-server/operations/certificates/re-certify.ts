@@ -26,6 +26,8 @@ import { type CertificateWish, readCertificateWish } from './certificate-wish.ts
  */
 export const reCertify = defineOperation({
   name: 'ReCertify',
+  reach: ['make certificate', 'change versions'],
+  asks: ['certify'],
   access: objectRight('rekey', { creates: true }),
   request: definePayload({
     uniqueIdentifier: namedObject,

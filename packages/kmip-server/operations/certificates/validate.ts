@@ -18,6 +18,8 @@ import { chainValidity, isEnded } from './certification-path.ts'
  */
 export const validate = defineOperation({
   name: 'Validate',
+  reach: ['reveal validity'],
+  asks: ['validate'],
   access: signedIn,
   request: definePayload({
     certificates: repeated(field.node(Tag.Certificate, 'Structure')),

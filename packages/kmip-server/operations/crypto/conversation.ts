@@ -7,6 +7,7 @@ import { definePayload, field, noMembers, required } from '../../payloads/payloa
 /** Ping (KMIP 2.1 §6.1.36): the server is available, and has authenticated the caller. */
 export const ping = defineOperation({
   name: 'Ping',
+  reach: [],
   access: signedIn,
   request: noMembers,
   reply: noMembers,
@@ -18,6 +19,7 @@ const maxTextBytes = 4096
 /** Log (KMIP 2.1 §6.1.29): the audit record of this item contains the client's message. */
 export const log = defineOperation({
   name: 'Log',
+  reach: [],
   access: signedIn,
   request: definePayload({ message: required(field.text(Tag.LogMessage)) }),
   reply: noMembers,
@@ -35,6 +37,7 @@ export const log = defineOperation({
  */
 export const interop = defineOperation({
   name: 'Interop',
+  reach: [],
   access: signedIn,
   request: definePayload({
     step: required(field.named('InteropFunction')),

@@ -51,6 +51,8 @@ async function decryptPart(request: CryptographicRequest, context: KmipContext):
 /** Decrypt (KMIP 2.1 §6.1.11). Every failed decryption is reported as CryptographicFailure, CRYPTO. */
 export const decrypt = defineOperation({
   name: 'Decrypt',
+  reach: ['reveal plaintext', 'make ciphertext'],
+  asks: ['encrypt'],
   access: keyUse('decrypt'),
   request: cryptographicRequest,
   reply: definePayload({

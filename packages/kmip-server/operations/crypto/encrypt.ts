@@ -90,6 +90,8 @@ async function continueEncryption(
  */
 export const encrypt = defineOperation({
   name: 'Encrypt',
+  reach: ['make ciphertext', 'reveal plaintext', 'change limits'],
+  asks: ['decrypt'],
   access: keyUse('encrypt'),
   request: cryptographicRequest,
   reply: definePayload({

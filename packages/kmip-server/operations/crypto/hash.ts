@@ -10,6 +10,7 @@ import { collectParts } from './collected-parts.ts'
 /** Hash (KMIP 2.1 §6.1.24): no key is involved, so every authenticated caller may hash. */
 export const hash = defineOperation({
   name: 'Hash',
+  reach: [],
   access: signedIn,
   request: cryptographicRequest,
   reply: definePayload({

@@ -28,6 +28,7 @@ import { validityReply } from './signature-verify.ts'
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
 export const mac = defineOperation({
   name: 'MAC',
+  reach: ['make mac', 'change limits'],
   access: keyUse('mac'),
   request: cryptographicRequest,
   reply: definePayload({
@@ -47,6 +48,7 @@ export const mac = defineOperation({
 /** MACVerify (KMIP 2.1 §6.1.33), in constant time. */
 export const macVerify = defineOperation({
   name: 'MACVerify',
+  reach: ['reveal validity'],
   access: keyUse('mac'),
   request: cryptographicRequest,
   reply: validityReply,

@@ -18,6 +18,7 @@ const notInitialized = 0x190
  */
 export const pkcs11 = defineOperation({
   name: 'PKCS_11',
+  reach: [],
   access: signedIn,
   request: definePayload({
     called: required(field.code(Tag.PKCS_11Function)),

@@ -15,6 +15,7 @@ const maxSeedBytes = 65_536
 /** RNGRetrieve (KMIP 2.1 §6.1.49): bytes of OpenSSL's generator. */
 export const rngRetrieve = defineOperation({
   name: 'RNGRetrieve',
+  reach: [],
   access: signedIn,
   request: length,
   reply: bytes,
@@ -31,6 +32,7 @@ export const rngRetrieve = defineOperation({
  */
 export const rngSeed = defineOperation({
   name: 'RNGSeed',
+  reach: [],
   access: signedIn,
   request: bytes,
   reply: length,

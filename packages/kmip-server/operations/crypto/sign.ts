@@ -14,6 +14,7 @@ import { algorithmInUse, findBackendKey, resolveParameters } from './key-use.ts'
 /** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
 export const sign = defineOperation({
   name: 'Sign',
+  reach: ['make signature', 'change limits'],
   access: keyUse('sign'),
   request: cryptographicRequest,
   reply: definePayload({

@@ -21,6 +21,7 @@ export const validityReply = definePayload({
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
 export const signatureVerify = defineOperation({
   name: 'SignatureVerify',
+  reach: ['reveal validity'],
   access: keyUse('signatureverify'),
   request: cryptographicRequest,
   reply: validityReply,

@@ -10,6 +10,7 @@ const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateR
 /** Activate (KMIP 2.1 §6.1.1): from now on the key may be used. */
 export const activate = defineOperation({
   name: 'Activate',
+  reach: ['change state'],
   access: objectRight('activate'),
   request: objectRequest,
   reply: objectReply,

@@ -10,6 +10,7 @@ import { kmipFailure } from '../../failure/failure.ts'
  */
 export const archive = defineOperation({
   name: 'Archive',
+  reach: ['change state'],
   access: objectRight('modifyattribute'),
   request: objectRequest,
   reply: objectReply,
@@ -26,6 +27,7 @@ export const archive = defineOperation({
 /** Recover (KMIP 2.1 §6.1.42): restores an archived object at once. Other objects stay as they are. */
 export const recover = defineOperation({
   name: 'Recover',
+  reach: ['change state'],
   access: objectRight('modifyattribute'),
   request: objectRequest,
   reply: objectReply,

@@ -22,6 +22,7 @@ import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
  */
 export const destroy = defineOperation({
   name: 'Destroy',
+  reach: ['change state', 'end object'],
   access: objectRight('destroy'),
   request: objectRequest,
   reply: objectReply,

@@ -14,6 +14,7 @@ function leaseSeconds(object: ManagedObject): number {
 /** ObtainLease (KMIP 2.1 §6.1.35). There is no lease for an object that must not be used any more. */
 export const obtainLease = defineOperation({
   name: 'ObtainLease',
+  reach: ['reveal attributes'],
   access: objectRight('get'),
   request: objectRequest,
   reply: definePayload({
@@ -40,6 +41,7 @@ export const obtainLease = defineOperation({
  */
 export const getUsageAllocation = defineOperation({
   name: 'GetUsageAllocation',
+  reach: ['change limits'],
   access: objectRight('get'),
   request: definePayload({
     uniqueIdentifier: namedObject,
@@ -64,6 +66,7 @@ export const getUsageAllocation = defineOperation({
  */
 export const check = defineOperation({
   name: 'Check',
+  reach: ['reveal attributes'],
   access: objectRight('getattributes'),
   request: definePayload({
     uniqueIdentifier: namedObject,

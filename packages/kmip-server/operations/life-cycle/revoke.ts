@@ -18,6 +18,7 @@ const maxMessageBytes = 1024
  */
 export const revoke = defineOperation({
   name: 'Revoke',
+  reach: ['change state', 'end object', 'end certificate'],
   access: objectRight('revoke'),
   request: definePayload({
     uniqueIdentifier: namedObject,

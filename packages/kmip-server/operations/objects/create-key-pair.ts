@@ -46,6 +46,8 @@ import { createMaster } from '../abe/create-master.ts'
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
 export const createKeyPair = defineOperation({
   name: 'CreateKeyPair',
+  reach: ['make object'],
+  asks: ['get'],
   access: creates,
   request: definePayload({ ...pairAttributes, storageMasks: pairStorageMasks }),
   reply: pairReply,

@@ -28,6 +28,8 @@ import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.
  */
 export const createSplitKey = defineOperation({
   name: 'CreateSplitKey',
+  reach: ['reveal material', 'make object'],
+  asks: ['get'],
   access: creates,
   request: definePayload({
     objectType: required(field.named('ObjectType')),

@@ -31,6 +31,8 @@ import { minFipsHmacBits, symmetricKinds } from './symmetric-kinds.ts'
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
 export const create = defineOperation({
   name: 'Create',
+  reach: ['make object', 'make derivation'],
+  asks: ['derivekey', 'get'],
   access: creates,
   request: definePayload({
     objectType: required(field.named('ObjectType')),

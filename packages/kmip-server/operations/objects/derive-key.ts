@@ -52,6 +52,8 @@ type Request = DecodedPayload<typeof request>
  */
 export const deriveKey = defineOperation({
   name: 'DeriveKey',
+  reach: ['make derivation', 'make object'],
+  asks: ['derivekey', 'encrypt', 'decrypt', 'mac', 'get'],
   access: objectRight('derivekey', { creates: true }),
   request,
   reply: objectReply,

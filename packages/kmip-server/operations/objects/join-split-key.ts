@@ -24,6 +24,8 @@ import { symmetricKinds } from './symmetric-kinds.ts'
 /** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
 export const joinSplitKey = defineOperation({
   name: 'JoinSplitKey',
+  reach: ['make object', 'reveal material'],
+  asks: ['get'],
   access: creates,
   request: definePayload({
     objectType: required(field.named('ObjectType')),

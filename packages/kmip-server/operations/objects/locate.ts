@@ -17,6 +17,8 @@ import { withIdentifier } from '../attributes/attribute-request.ts'
  */
 export const locate = defineOperation({
   name: 'Locate',
+  reach: ['reveal existence', 'reveal attributes'],
+  asks: ['locate'],
   access: signedIn,
   request: locateRequest,
   reply: definePayload({

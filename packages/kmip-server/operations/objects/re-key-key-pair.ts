@@ -21,6 +21,8 @@ import { copyAttributes, offset, readOffset } from './replacement.ts'
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair replaces an existing one, half by half. */
 export const reKeyKeyPair = defineOperation({
   name: 'ReKeyKeyPair',
+  reach: ['change versions'],
+  asks: ['modifyattribute', 'setattribute'],
   access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),
   request: definePayload({
     privateKeyUniqueIdentifier: field.identifier(Tag.PrivateKeyUniqueIdentifier),

@@ -29,6 +29,8 @@ import { wrappingKeys } from './wrapping-keys.ts'
 /** ReKey (KMIP 2.1 §6.1.46): a new symmetric key replaces an existing one, with its name and dates. */
 export const reKey = defineOperation({
   name: 'ReKey',
+  reach: ['change versions', 'reveal material', 'make ciphertext'],
+  asks: ['modifyattribute', 'setattribute', 'encrypt', 'decrypt', 'mac', 'sign', 'get'],
   access: objectRight('rekey', { creates: true }),
   request: definePayload({
     uniqueIdentifier: namedObject,

@@ -15,6 +15,7 @@ const versions = definePayload({
 /** DiscoverVersions (KMIP 2.1 §6.1.16): the supported versions of the client's list, in the client's order. */
 export const discoverVersions = defineOperation({
   name: 'DiscoverVersions',
+  reach: ['reveal public'],
   access: signedIn,
   request: versions,
   reply: versions,

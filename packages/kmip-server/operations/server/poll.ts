@@ -18,6 +18,7 @@ export const pendingRequest = definePayload({ correlation })
  */
 export const poll = defineOperation({
   name: 'Poll',
+  reach: [],
   access: signedIn,
   request: pendingRequest,
   // That of the deferred operation.
@@ -36,6 +37,7 @@ export const poll = defineOperation({
 /** Cancel (KMIP 2.1 §6.1.5): a request that is not done yet is not executed. */
 export const cancel = defineOperation({
   name: 'Cancel',
+  reach: [],
   access: signedIn,
   request: pendingRequest,
   reply: definePayload({ correlation, result: required(field.named('CancellationResult')) }),

@@ -20,6 +20,7 @@ const roundMilliseconds = 25
  */
 export const process = defineOperation({
   name: 'Process',
+  reach: [],
   access: signedIn,
   request: pendingRequest,
   reply: noMembers,
@@ -48,6 +49,7 @@ async function executeElsewhere(id: string, { services, principal }: KmipContext
 /** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): the deferred requests of the caller, and their states. */
 export const queryAsynchronousRequests = defineOperation({
   name: 'QueryAsynchronousRequests',
+  reach: [],
   access: signedIn,
   request: definePayload({
     correlations: field.group(Tag.AsynchronousCorrelationValues, {

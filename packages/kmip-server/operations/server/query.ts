@@ -46,6 +46,7 @@ type Reply = GivenPayload<typeof reply>
 export function queryOperation(names: () => Iterable<OperationName>) {
   return defineOperation({
     name: 'Query',
+    reach: ['reveal public'],
     access: signedIn,
     request: definePayload({ functions: repeated(field.code(Tag.QueryFunction)) }),
     reply,

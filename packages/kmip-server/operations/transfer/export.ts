@@ -11,6 +11,8 @@ import { objectInForm, readWanted, wantedRequest } from './object-in-form.ts'
 /** Export (KMIP 2.1 §6.1.18): as Get, with every attribute, so that another server can import it. */
 export const exportObject = defineOperation({
   name: 'Export',
+  reach: ['reveal material', 'reveal attributes', 'make ciphertext', 'reveal plaintext'],
+  asks: ['encrypt', 'decrypt', 'mac', 'sign', 'signatureverify', 'get'],
   access: objectRight('export'),
   request: wantedRequest,
   reply: definePayload({

@@ -11,6 +11,8 @@ import { objectInForm, readWanted, wantedRequest } from './object-in-form.ts'
 /** Get (KMIP 2.1 §6.1.19): the object itself, in the requested format, wrapped on request. */
 export const get = defineOperation({
   name: 'Get',
+  reach: ['reveal material', 'reveal attributes', 'make ciphertext', 'reveal plaintext'],
+  asks: ['encrypt', 'decrypt', 'mac', 'sign', 'signatureverify', 'get'],
   access: objectRight('get'),
   request: wantedRequest,
   reply: definePayload({

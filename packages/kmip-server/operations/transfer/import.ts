@@ -23,6 +23,8 @@ import { asImported, type SortedAttributes, sortImported } from './imported-attr
  */
 export const importObject = defineOperation({
   name: 'Import',
+  reach: ['make object', 'reveal plaintext'],
+  asks: ['decrypt', 'encrypt', 'mac', 'signatureverify'],
   access: creates,
   request: definePayload({
     uniqueIdentifier: namedObject,

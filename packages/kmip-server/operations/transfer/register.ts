@@ -16,6 +16,8 @@ import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-fi
 /** Register (KMIP 2.1 §6.1.43): stores an existing object of the client as received. */
 export const register = defineOperation({
   name: 'Register',
+  reach: ['make object', 'reveal plaintext'],
+  asks: ['decrypt', 'encrypt', 'mac', 'signatureverify'],
   access: creates,
   request: definePayload({
     objectType: required(field.named('ObjectType')),

@@ -14,6 +14,7 @@ const said = define({
   summary: 'Says something that is not ASCII',
   tag: 'test',
   access: anyone,
+  reach: [],
   act: () => ({ said: 'größer als 日本' }),
 })
 const cached = define({
@@ -22,6 +23,7 @@ const cached = define({
   summary: 'May be kept',
   tag: 'test',
   access: anyone,
+  reach: [],
   cacheControl: 'public, max-age=60',
   act: () => ({ kept: true }),
 })
