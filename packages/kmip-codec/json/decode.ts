@@ -9,9 +9,10 @@ import { type JsonNode, unwrapMembers } from './dialect.ts'
 import { scalarNode } from './scalars.ts'
 
 /**
- * Reads JSON TTLV (KMIP Profiles 2.1 §5.5). Tolerant: the order of the members tag, type and value does not matter,
- * `type` may be left out of structures, names are read in any spelling and as `0x…`, hex digits in either case, masks
- * as numbers, hex or names, and the wrappings of older clients are undone (see `dialect.ts`).
+ * Reads JSON TTLV (KMIP Profiles 2.1 §5.5). Tolerant: the order of the members tag, type and value does not
+ * matter, `type` may be left out of structures, names are read in any spelling and as `0x…`, hex digits in
+ * either case, masks as numbers, hex or names, and extra structures of older clients are unwrapped (see
+ * `dialect.ts`).
  * @param text JSON, or its UTF-8 bytes
  * @throws KmipDecodeError for everything else
  */
@@ -19,11 +20,14 @@ export function decodeJson(text: string | Uint8Array, limits: DecodeLimits = {})
   return new JsonReader(limits).node(parseRoot(text), 1)
 }
 
-/** Name and contents of the root of a JSON body, before any of it is a node: bare requests name an operation. */
+/**
+ * Name and contents of the root of a JSON body, before it is parsed into nodes: in a bare request the name is
+ * an operation.
+ */
 export function parseRoot(text: string | Uint8Array): JsonNode {
   const source = typeof text === 'string' ? text : utf8Text(text)
   if (hasEscapedName(source))
-    throw new KmipDecodeError('malformed_json', 'A member name is written with an escape.')
+    throw new KmipDecodeError('malformed_json', 'A member name must not contain an escape.')
   let parsed: unknown
   try {
     parsed = JSON.parse(source)
@@ -34,10 +38,10 @@ export function parseRoot(text: string | Uint8Array): JsonNode {
   return shape(parsed)
 }
 
-/** The members of a bare request as a structure with this tag. */
+/** Reads the members of a bare request as a structure with this tag. */
 export function decodeMembers(tag: number, members: unknown, limits: DecodeLimits = {}): StructureNode {
   const node = new JsonReader(limits).node({ name: '', tag, type: 'Structure', value: members }, 1)
-  if (node.type !== 'Structure') throw new KmipDecodeError('wrong_member', 'A request is a structure.')
+  if (node.type !== 'Structure') throw new KmipDecodeError('wrong_member', 'A request must be a structure.')
   return node
 }
 
@@ -47,8 +51,8 @@ function utf8Text(bytes: Uint8Array): string {
 }
 
 /**
- * Whether a member name holds an escape. No name of this encoding needs one, and JSON.parse can read such a name wrongly
- * after other texts, which this one must not become for others either (docs/adr/http-requests.md).
+ * Whether a member name contains an escape. No name of this encoding needs one, and JSON.parse can return
+ * another name for it after some earlier texts (docs/adr/http-requests.md).
  */
 function hasEscapedName(text: string): boolean {
   if (!text.includes('\\')) return false
@@ -74,14 +78,17 @@ function closingQuote(text: string, start: number): number {
   return -1
 }
 
-/** The three members that make a node; others are ignored. */
+/** The three members of a node; others are ignored. */
 function shape(value: unknown): JsonNode {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || !('tag' in value))
-    throw new KmipDecodeError('malformed_json', 'A node is an object with the members tag, type and value.')
+    throw new KmipDecodeError(
+      'malformed_json',
+      'A node must be an object with the members tag, type and value.',
+    )
   const { tag } = value
   const type = 'type' in value ? value.type : undefined
   if (typeof tag !== 'string' || (type !== undefined && typeof type !== 'string'))
-    throw new KmipDecodeError('malformed_json', 'The members tag and type of a node are strings.')
+    throw new KmipDecodeError('malformed_json', 'The members tag and type of a node must be strings.')
   return { name: tag, tag: tagByName(tag), type, value: 'value' in value ? value.value : undefined }
 }
 
@@ -109,8 +116,7 @@ const typeByName: ReadonlyMap<string, ItemType> = new Map(
 
 function itemType(name: string): ItemType {
   const type = typeByName.get(name) ?? (name.length <= 20 ? typeByName.get(name.toLowerCase()) : undefined)
-  if (type === undefined)
-    throw new KmipDecodeError('unknown_type', 'A node has a type that TTLV does not have.')
+  if (type === undefined) throw new KmipDecodeError('unknown_type', 'A node has an unknown type.')
   return type
 }
 
@@ -124,8 +130,7 @@ class JsonReader {
   node(json: JsonNode, depth: number, attributeName?: string): TtlvNode {
     this.#budget.take(depth)
     const { tag } = json
-    if (tag === undefined)
-      throw new KmipDecodeError('unknown_tag', 'A node has a tag that is not known here.')
+    if (tag === undefined) throw new KmipDecodeError('unknown_tag', 'A node has an unknown tag.')
     const type = json.type === undefined ? 'Structure' : itemType(json.type)
     if (type !== 'Structure') return scalarNode(tag, type, json.value, attributeName)
     return { tag, type, value: this.#members(json.value, depth + 1) }
@@ -134,7 +139,7 @@ class JsonReader {
   #members(value: unknown, depth: number): TtlvNode[] {
     if (value === undefined || value === null) return []
     if (!Array.isArray(value))
-      throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
+      throw new KmipDecodeError('malformed_json', 'The value of a structure must be an array of nodes.')
     this.#budget.refuseBeyond(value.length)
     const members = unwrapMembers(value.map(shape), shape)
     const attributeName = findAttributeName(members)
@@ -142,7 +147,7 @@ class JsonReader {
   }
 }
 
-/** The text of AttributeName, wherever it stands among its siblings. */
+/** The text of AttributeName, at any position among its siblings. */
 function findAttributeName(members: readonly JsonNode[]): string | undefined {
   for (const { tag, value } of members)
     if (tag === Tag.AttributeName && typeof value === 'string') return value

@@ -4,10 +4,10 @@ import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 
-/** A node as JSON spells it. */
+/** A node as written in JSON. */
 export interface JsonNode {
   readonly name: string
-  /** The tag of that name; undefined when there is none. */
+  /** The tag with that name, if any. */
   readonly tag: number | undefined
   readonly type: string | undefined
   readonly value: unknown
@@ -16,14 +16,15 @@ export interface JsonNode {
 type Shape = (value: unknown) => JsonNode
 
 /**
- * Undoes what some clients wrap around the standard's members, one level each:
- * - `VendorAttributes` around vendor attributes, themselves called `VendorAttributes` or `Attribute`: `Attribute`
+ * Removes structures that some clients wrap around the standard's members, one level each:
+ * - `VendorAttributes` around vendor attributes, themselves called `VendorAttributes` or `Attribute`:
+ *   `Attribute`
  * - `CertificateAttributes` around the parts of a certificate's names: the parts
- * - a list around repeated members that bears their name (`Link` of `Link`): the members
- * - `Object` instead of the object's own tag: the tag that the `ObjectType` beside it names
+ * - a list around repeated members, with the same tag (`Link` of `Link`): the members
+ * - `Object` instead of the object's own tag: the tag given by the `ObjectType` beside it
  * - `KeyMaterial` as a structure of one `ByteString`: the bytes
  *
- * Which client needs each: `tolerances.ts`.
+ * `tolerances.ts` lists the clients that need each.
  */
 export function unwrapMembers(members: readonly JsonNode[], shape: Shape): readonly JsonNode[] {
   if (!members.some((member) => isWrapped(member, shape))) return members
@@ -52,7 +53,7 @@ function unwrap(member: JsonNode, siblings: readonly JsonNode[], shape: Shape): 
   }
 }
 
-/** KeyMaterial with the bytes that a structure around them holds; undefined for other members. */
+/** KeyMaterial with the bytes of the structure in it; undefined for other members. */
 function bytesOfMaterial(member: JsonNode, shape: Shape): JsonNode | undefined {
   if (member.tag !== Tag.KeyMaterial || !Array.isArray(member.value) || member.value.length !== 1)
     return undefined
@@ -61,7 +62,10 @@ function bytesOfMaterial(member: JsonNode, shape: Shape): JsonNode | undefined {
   return isBytes ? { name: member.name, tag: member.tag, type, value } : undefined
 }
 
-/** The members of a structure that all bear its own name; no structure of the standard holds itself. */
+/**
+ * The members of a structure if all have the same tag as the structure: in the standard no structure contains
+ * itself.
+ */
 function listOfItself(member: JsonNode, shape: Shape): readonly JsonNode[] | undefined {
   if (!Array.isArray(member.value) || member.tag === undefined || member.value.length === 0) return undefined
   if (readTag(member.value[0]) !== member.tag) return undefined
@@ -86,14 +90,13 @@ function vendorAttributes(member: JsonNode, shape: Shape): readonly JsonNode[] {
 
 function requireArray(member: JsonNode): readonly unknown[] {
   if (Array.isArray(member.value)) return member.value
-  throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
+  throw new KmipDecodeError('malformed_json', 'The value of a structure must be an array of nodes.')
 }
 
 function objectName(siblings: readonly JsonNode[]): string {
   const type = siblings.find(({ tag }) => tag === Tag.ObjectType)?.value
   const value = typeof type === 'string' ? (valueByName('ObjectType', type) ?? Number(type)) : type
   const name = typeof value === 'number' ? valueName('ObjectType', value) : undefined
-  if (name === undefined)
-    throw new KmipDecodeError('wrong_member', 'Object stands without an ObjectType that says what it is.')
+  if (name === undefined) throw new KmipDecodeError('wrong_member', 'Object requires an ObjectType.')
   return name
 }

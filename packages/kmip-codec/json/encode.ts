@@ -12,21 +12,26 @@ import { KmipEncodeError } from '../ttlv/error.ts'
 import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/node.ts'
 
 /**
- * Writes a tree as JSON TTLV (KMIP Profiles 2.1 §5.5): members in the order tag, type, value; enumerations by name
- * (`0x` and 8 digits where a value has none), masks as numbers, 64-bit numbers as `0x` and 16 digits, bytes in upper
- * case, dates as RFC 3339 in UTC.
- * @throws KmipEncodeError for values that their type cannot hold, or a tree deeper than 64
+ * Writes a tree as JSON TTLV (KMIP Profiles 2.1 §5.5): members in the order tag, type, value; enumerations by
+ * name (`0x` and 8 digits where a value has none), masks as numbers, 64-bit numbers as `0x` and 16 digits,
+ * bytes in upper-case hex, dates as RFC 3339 in UTC.
+ * @throws KmipEncodeError for values outside their type, or a tree deeper than 64 levels
  */
 export function encodeJson(node: TtlvNode): string {
   return nodeText(node, tagText(node.tag), node.tag, 1)
 }
 
-/** As `encodeJson` with another name for the root: bare replies are called `CreateResponse`, which is no tag. */
+/**
+ * Like `encodeJson`, with another name for the root: bare replies are called `CreateResponse`, which is not a
+ * tag.
+ */
 export function encodeJsonAs(rootName: string, node: StructureNode): string {
   return nodeText(node, rootName, node.tag, 1)
 }
 
-/** The value that JSON.parse would read from the text of `encodeJson`: for nodes that become part of another JSON text. */
+/**
+ * The value that JSON.parse would return for the text of `encodeJson`, for nodes inside another JSON text.
+ */
 export function jsonValue(node: TtlvNode): JsonForm {
   return nodeValue(node, node.tag, 1)
 }
@@ -58,7 +63,7 @@ function valueText(node: TtlvNode, meaning: number, depth: number): string {
   if (node.type === 'Structure') return membersText(node, depth)
   const value = scalarValue(node, meaning)
   if (typeof value !== 'string') return String(value)
-  // Nothing else holds what JSON would have to escape.
+  // No other text contains characters that JSON must escape.
   return node.type === 'TextString' ? JSON.stringify(value) : `"${value}"`
 }
 
@@ -84,7 +89,7 @@ function scalarValue(node: Exclude<TtlvNode, StructureNode>, meaning: number): s
 }
 
 function requireFits(node: TtlvNode): void {
-  if (!fits(node)) throw new KmipEncodeError(`A ${node.type} holds a value that it cannot hold.`)
+  if (!fits(node)) throw new KmipEncodeError(`The value is not valid for the type ${node.type}.`)
 }
 
 function requireDepth(node: StructureNode, depth: number): void {

@@ -2,9 +2,10 @@ import type { StructureNode } from '../ttlv/node.ts'
 import { type JsonForm, jsonValue } from './encode.ts'
 
 /**
- * Answers of bare operations as cloudproof_kms_js reads them (`tolerances.ts`). It differs from the standard in four
- * things: an object is called `Object`; the UniqueIdentifiers that Locate found are a list of that name; KeyValue holds
- * Attributes, of a wrapped key too; and some tags and values of enumerations are spelled otherwise.
+ * Replies to bare operations in the form that cloudproof_kms_js expects (`tolerances.ts`). It differs from
+ * the standard in four ways: an object is called `Object`; the UniqueIdentifiers that Locate found are in a
+ * list of that name; KeyValue contains Attributes, also for a wrapped key; and some tags and enumeration
+ * values are spelled differently.
  */
 export function encodeJsonForFetch(rootName: string, payload: StructureNode): string {
   const { value } = jsonValue(payload)
@@ -17,7 +18,10 @@ export function encodeJsonForFetch(rootName: string, payload: StructureNode): st
   return JSON.stringify({ tag: rootName, type: 'Structure', value: listed })
 }
 
-/** Whether a bare request comes from a client of this form: a Fetch client that names a charset, which JSON has not. */
+/**
+ * Whether a bare request comes from a client of this form: a Fetch client that sends a charset, which JSON
+ * does not define.
+ */
 export function asksForFetchForm(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): boolean {
@@ -33,7 +37,7 @@ function identifiersListed(members: readonly JsonForm[]): readonly JsonForm[] {
   return [...members.filter((member) => !isFound(member)), list]
 }
 
-/** The object with Attributes in its KeyValue: what its KeyBlock says. */
+/** Copies the fields of the KeyBlock into Attributes in the KeyValue. */
 function withAttributes(object: JsonForm, objectType: string): JsonForm {
   return withMembers(object, (member) => {
     if (member.tag !== 'KeyBlock') return member
@@ -49,7 +53,7 @@ const described: ReadonlySet<string> = new Set([
   'KeyFormatType',
 ])
 
-/** The bytes of a wrapped key are its KeyMaterial. */
+/** The bytes of a wrapped key become its KeyMaterial. */
 function keyValue(node: JsonForm, attributes: readonly JsonForm[]): JsonForm {
   const material =
     node.type === 'Structure'
@@ -67,7 +71,7 @@ function respell({ tag: name, type, value }: JsonForm): JsonForm {
   return { tag, type, value: valueSpellings[plain] ?? plain }
 }
 
-/** The client reads a tag as a member name whose first letter alone is in lower case. */
+/** The client converts a tag to a member name by lowering its first letter only. */
 const tagSpellings: Readonly<Record<string, string>> = {
   IVCounterNonce: 'IvCounterNonce',
   IVLength: 'IvLength',

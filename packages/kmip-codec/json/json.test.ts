@@ -45,7 +45,7 @@ test('Every tree survives JSON', () => {
 const item = (tag: string, type: string, value: unknown): TtlvNode =>
   decodeJson(JSON.stringify({ tag, type, value }))
 
-test('Output is strict: order of members, names, hex digits, dates', () => {
+test('JSON output has a fixed order of members, names, hex digits and dates', () => {
   const written: readonly (readonly [TtlvNode, string])[] = [
     [integer(Tag.CryptographicUsageMask, 12), '{"tag":"CryptographicUsageMask","type":"Integer","value":12}'],
     [enumeration(Tag.KeyFormatType, 4), '{"tag":"KeyFormatType","type":"Enumeration","value":"PKCS_8"}'],
@@ -124,7 +124,7 @@ function refused(text: string | Uint8Array, reason: KmipDecodeCode): void {
 
 const one = (tag: string, type: string, value: unknown): string => JSON.stringify({ tag, type, value })
 
-test('What is no message is refused with its reason', () => {
+test('JSON that is not a message is refused with a reason', () => {
   refused('', 'malformed_json')
   refused('{', 'malformed_json')
   refused('[]', 'malformed_json')
@@ -183,7 +183,7 @@ function nest(levels: number): StructureNode {
   return structure(Tag.Attributes, levels === 1 ? [] : [nest(levels - 1)])
 }
 
-test('In 1.x the attribute name gives the value its enumeration and its mask, whatever comes first', () => {
+test('In 1.x the attribute name determines the enumeration or mask of the value, in any order', () => {
   const attribute = (name: string, type: string, value: unknown, nameFirst: boolean): TtlvNode => {
     const members = [one('AttributeName', 'TextString', name), one('AttributeValue', type, value)]
     const text = `{"tag":"Attribute","value":[${(nameFirst ? members : members.reverse()).join(',')}]}`
@@ -201,7 +201,7 @@ test('In 1.x the attribute name gives the value its enumeration and its mask, wh
   assert.throws(() => attribute('x-Mine', 'Enumeration', 'AES', true), KmipDecodeError)
 })
 
-test('What older clients wrap is unwrapped', () => {
+test('Extra structures of older clients are unwrapped', () => {
   const tags = (text: string): readonly number[] => {
     const node = decodeJson(text)
     return node.type === 'Structure' ? node.value.map(({ tag }) => tag) : []
@@ -237,7 +237,7 @@ test('What older clients wrap is unwrapped', () => {
   refused(`{"tag":"RequestPayload","value":[${object}]}`, 'wrong_member')
 })
 
-test('Names of the same spelling are told apart by their tag', () => {
+test('Names with the same spelling are distinguished by their tag', () => {
   assert.equal(
     item('HashingAlgorithm', 'Enumeration', 'SHA3256').value,
     Enumeration.HashingAlgorithm.SHA3_256,
@@ -254,7 +254,7 @@ test('A member name with an escape is refused, an escape in a value is not', () 
   const escaped = {
     name: 'KmipDecodeError',
     code: 'malformed_json',
-    message: /name is written with an escape/,
+    message: /name must not contain an escape/,
   }
   for (const text of [
     sound.replace('"tag"', '"t\\u0061g"'),
@@ -265,7 +265,7 @@ test('A member name with an escape is refused, an escape in a value is not', () 
     assert.throws(() => decodeJson(text), escaped, text)
 })
 
-test('What a refused text names does not change how a later text is read', () => {
+test('A refused text does not change how a later text is read', () => {
   const text = (name: string): string => `{"kmip":0,"${name}":0}`
   for (let times = 0; times < 5; times++) assert.throws(() => decodeJson(text('\\\\u0')))
   assert.deepEqual(JSON.parse(text('\\u0061bc')), { kmip: 0, abc: 0 })

@@ -12,7 +12,7 @@ import { KmipDecodeError } from '../ttlv/error.ts'
 import { fits, type TtlvNode } from '../ttlv/node.ts'
 
 /**
- * The node of a JSON value that is no structure, in every form that is read.
+ * Reads a JSON value other than a structure, in every accepted form.
  * @throws KmipDecodeError `invalid_value` or `unknown_enumeration`
  */
 export function scalarNode(
@@ -23,7 +23,7 @@ export function scalarNode(
 ): TtlvNode {
   const node = scalar(tag, type, value, attributeName)
   if (node === undefined || !fits(node))
-    throw new KmipDecodeError('invalid_value', `A ${type} has a value that it cannot have.`)
+    throw new KmipDecodeError('invalid_value', `The value is not valid for the type ${type}.`)
   return node
 }
 
@@ -48,7 +48,7 @@ function scalar(
       return number === undefined ? undefined : { tag, type, value: number }
     }
     case 'Enumeration': {
-      // A mask is an Integer; `tolerances.ts` names the client that calls it an Enumeration.
+      // A mask is an Integer; `tolerances.ts` names the client that sends an Enumeration.
       if (findMask(valueTag(tag, attributeName)) !== undefined)
         return scalar(tag, 'Integer', value, attributeName)
       if (typeof value === 'number') return { tag, type, value }
@@ -80,11 +80,11 @@ function readInteger(value: unknown, meaning: number): number | undefined {
   if (typeof value !== 'string') return undefined
   const hex = parsePrefixed64(value)
   if (hex === undefined) return parseMask(meaning, value)
-  // 8 digits are the 32 bits themselves; 16 digits carry the sign on (KMIP Profiles 2.1 §5.5).
+  // 8 digits are the 32 bits; 16 digits are sign-extended (KMIP Profiles 2.1 §5.5).
   return value.length <= 10 ? Number(BigInt.asIntN(32, hex)) : Number(hex)
 }
 
-/** A whole number that JSON carried without loss, or `0x…`. */
+/** A whole number that JSON represents without loss, or `0x…`. */
 function wholeNumber(value: unknown): bigint | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined
   return typeof value === 'string' ? parsePrefixed64(value) : undefined

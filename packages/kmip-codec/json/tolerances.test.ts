@@ -10,13 +10,13 @@ import { tolerances } from './tolerances.ts'
 
 for (const { what, client, example } of tolerances) {
   if (example === undefined) continue
-  test(`Read as the standard means it: ${what} (${client})`, () => {
+  test(`Converted to the form of the standard: ${what} (${client})`, () => {
     const [sent, meant] = example.map((json) => plain(decodeJson(JSON.stringify(json))))
     assert.deepEqual(sent, meant)
   })
 }
 
-test('What a mask or key material cannot be is refused in this form, too', () => {
+test('Invalid masks and key material are refused in this form, too', () => {
   for (const node of [
     { tag: 'CryptographicUsageMask', type: 'Enumeration', value: 'Fly' },
     { tag: 'CryptographicUsageMask', type: 'Enumeration', value: 2 ** 40 },
@@ -45,7 +45,7 @@ const block = (value: Parameters<typeof structure>[1][number]) =>
     ]),
   ])
 
-test('An answer in the form of cloudproof_kms_js calls the object Object, with Attributes in its KeyValue', () => {
+test('A response in the form of cloudproof_kms_js names the object Object, with Attributes in its KeyValue', () => {
   const beside = {
     tag: 'Attributes',
     type: 'Structure',
@@ -69,7 +69,7 @@ test('An answer in the form of cloudproof_kms_js calls the object Object, with A
   }
 })
 
-test('What Locate found is a list in that form, also when it is nothing', () => {
+test('In this form the result of Locate is a list, even if it is empty', () => {
   for (const ids of [[], ['one'], ['one', 'two']]) {
     const nodes = ids.map((id) => textString(Tag.UniqueIdentifier, id))
     const { value } = JSON.parse(encodeJsonForFetch('LocateResponse', structure(Tag.ResponsePayload, nodes)))
@@ -83,7 +83,7 @@ test('What Locate found is a list in that form, also when it is nothing', () => 
   }
 })
 
-test('Only a Fetch client with that very content type is answered so', () => {
+test('Only a Fetch client with exactly this content type gets this form', () => {
   const type = 'application/json; charset=utf-8'
   assert.equal(asksForFetchForm({ 'content-type': type, 'sec-fetch-mode': 'cors' }), true)
   assert.equal(asksForFetchForm({ 'content-type': type }), false)

@@ -1,11 +1,14 @@
-/** A difference from the standard that a client needs. */
+/** A deviation from the standard that a client needs. */
 export interface Tolerance {
   readonly what: string
   readonly where: string
   readonly client: string
   /** Why the server may do it. */
   readonly safe: string
-  /** JSON of a node as the client sends it, and as the standard has it; absent for answers and for rules of operations. */
+  /**
+   * JSON of a node as the client sends it, and as in the standard; absent for replies and for rules of
+   * operations.
+   */
   readonly example?: readonly [sent: unknown, meant: unknown]
 }
 
@@ -25,15 +28,15 @@ const block = structure('KeyBlock', enumeration('KeyFormatType', 'Raw'))
 const bytes = (tag: string) => ({ tag, type: 'ByteString', value: '0102' })
 
 /**
- * Everything that is done otherwise than the standard says because a client needs it: the one list, also printed in
- * `docs/reference/clients.md`. Each example is a test.
+ * All deviations from the standard that a client needs, also published in `docs/reference/clients.md`. Each
+ * example is a test.
  */
 export const tolerances: readonly Tolerance[] = [
   {
     what: 'A mask of type Enumeration',
     where: 'JSON in',
     client: cloudproof,
-    safe: 'No mask of the standard is an Enumeration, so it can mean nothing else.',
+    safe: 'No mask of the standard is an Enumeration, so it has no other meaning.',
     example: [
       structure('Attributes', { tag: 'CryptographicUsageMask', type: 'Enumeration', value: 12 }),
       structure('Attributes', { tag: 'CryptographicUsageMask', type: 'Integer', value: 12 }),
@@ -43,7 +46,7 @@ export const tolerances: readonly Tolerance[] = [
     what: '`VendorAttributes`, a list of `VendorAttributes` or `Attribute`',
     where: 'JSON in',
     client: cloudproof,
-    safe: 'The name is no tag of the standard.',
+    safe: 'The name is not a tag of the standard.',
     example: [
       structure('Attributes', structure('VendorAttributes', structure('VendorAttributes', ...attribute))),
       structure('Attributes', structure('Attribute', ...attribute)),
@@ -53,7 +56,7 @@ export const tolerances: readonly Tolerance[] = [
     what: 'A list around members, with their own tag (`Link` of `Link`)',
     where: 'JSON in',
     client: cloudproof,
-    safe: 'No structure of the standard holds itself.',
+    safe: 'No structure of the standard contains itself.',
     example: [
       structure('Attributes', structure('Link', structure('Link', ...link))),
       structure('Attributes', structure('Link', ...link)),
@@ -63,7 +66,7 @@ export const tolerances: readonly Tolerance[] = [
     what: '`Object` for the tag of the object',
     where: 'JSON in',
     client: cloudproof,
-    safe: 'Clients of the bare JSON form send it so; ObjectType beside it names the object.',
+    safe: 'Clients of the bare JSON form send it; ObjectType beside it identifies the object.',
     example: [
       structure('RequestPayload', enumeration('ObjectType', 'SymmetricKey'), structure('Object', block)),
       structure(
@@ -77,7 +80,7 @@ export const tolerances: readonly Tolerance[] = [
     what: 'KeyMaterial as a structure of one `ByteString`',
     where: 'JSON in',
     client: cloudproof,
-    safe: '`ByteString` is a type and no tag; the bytes are read as any KeyMaterial.',
+    safe: '`ByteString` is a type, not a tag; the bytes are read like any KeyMaterial.',
     example: [
       structure('KeyValue', structure('KeyMaterial', bytes('ByteString'))),
       structure('KeyValue', bytes('KeyMaterial')),
@@ -87,7 +90,7 @@ export const tolerances: readonly Tolerance[] = [
     what: '`CertificateAttributes` around the parts of a name',
     where: 'JSON in',
     client: peerCommand,
-    safe: 'The name is no tag of the standard.',
+    safe: 'The name is not a tag of the standard.',
     example: [
       structure('Attributes', structure('CertificateAttributes', text('CertificateSubjectCN', 'a'))),
       structure('Attributes', text('CertificateSubjectCN', 'a')),
@@ -97,22 +100,22 @@ export const tolerances: readonly Tolerance[] = [
     what: 'CryptographicLength of a private key that is the length of its DER encoding',
     where: 'Import (`encoded-length.ts`)',
     client: cloudproof,
-    safe: 'It is dropped only where it is exactly that length, which no key has; the true length is stored.',
+    safe: 'It is ignored only if it is exactly that length, which no key has; the actual length is stored.',
   },
   {
     what: 'CryptographicLength of a Covercrypt key in bytes',
     where: 'Register, Import (`abe-keys.ts`)',
     client: cloudproof,
-    safe: 'The length is that of the material in bits: no key has an eighth of it. The true length is stored.',
+    safe: 'It must be an eighth of the length in bits, which no key has. The actual length is stored.',
   },
   {
     what: '`RemoveAttribute` for `DeleteAttribute`; a new attribute without its third member',
     where: 'ReKeyKeyPair of a Covercrypt key (`actions.ts`)',
     client: cloudproof,
-    safe: 'There is no other action of this name, and an absent member is the null that stands for it.',
+    safe: 'There is no other action of this name, and an absent member means null.',
   },
   {
-    what: 'RevocationReason as a text or a number; a PreActive key is activated and deactivated at once',
+    what: 'RevocationReason as a string or a number; a PreActive key is activated and deactivated at once',
     where: 'Revoke (`revoke.ts`)',
     client: cloudproof,
     safe: 'The caller needs the rights to revoke and to activate; both steps are transitions of the standard.',
@@ -121,23 +124,23 @@ export const tolerances: readonly Tolerance[] = [
     what: 'The bytes of a wrapped key in a KeyMaterial, beside attributes that describe it',
     where: 'Register, Import (`key-block.ts`)',
     client: cloudproof,
-    safe: 'An encrypted KeyValue is bytes and nothing else; any further attribute beside it is refused.',
+    safe: 'An encrypted KeyValue consists only of bytes; any further attribute beside it is refused.',
   },
   {
     what: 'An empty TemplateAttribute in 2.0',
     where: 'every operation (`engine/item.ts`)',
     client: 'PyKMIP 0.10.0, 0.11.0',
-    safe: 'It holds no attribute. One that does is refused, not half ignored; in 2.1 any is.',
+    safe: 'It contains no attribute. One with attributes is refused, not partly ignored; in 2.1 any TemplateAttribute is refused.',
   },
   {
     what: 'Create without CryptographicUsageMask: all that the key is good for',
     where: 'Create (`create.ts`)',
     client: cloudproof,
-    safe: 'Who creates a key may set any mask; Register and Import have the same default.',
+    safe: 'The creator of a key may set any mask; Register and Import have the same default.',
   },
   {
     what: '`Object`, a list of UniqueIdentifiers, Attributes in KeyValue, other spellings',
-    where: 'answers to bare operations in JSON (`fetch-form.ts`)',
+    where: 'replies to bare operations in JSON (`fetch-form.ts`)',
     client: cloudproof,
     safe: 'The same values under other names, to callers whose request has `Content-Type: application/json; charset=utf-8` and `Sec-Fetch-Mode`; they contain no further values.',
   },

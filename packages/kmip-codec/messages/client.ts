@@ -21,7 +21,7 @@ import { versionNode } from './response.ts'
 import type { RequestItem, RequestMessage, ResponseItem, ResponseMessage } from './types.ts'
 import { payloadFor } from './versioned.ts'
 
-/** A request as a RequestMessage node in its version; for clients and tests. */
+/** Encodes a request as a RequestMessage node in its version; for clients and tests. */
 export function writeRequest(request: RequestMessage): StructureNode {
   const { header, version } = request
   const option = header.batchErrorContinuation
@@ -69,12 +69,12 @@ function requestItemNode({ version }: RequestMessage, item: RequestItem): Struct
 }
 
 /**
- * A ResponseMessage node as what it says; for clients and tests.
- * @throws KmipDecodeError when it is no response or of a version that is not spoken
+ * Decodes a ResponseMessage node; for clients and tests. @throws KmipDecodeError when it is not a response,
+ * or has an unsupported version
  */
 export function readResponse(node: TtlvNode): ResponseMessage {
   if (node.tag !== Tag.ResponseMessage || node.type !== 'Structure')
-    throw new KmipDecodeError('wrong_member', 'This is no ResponseMessage.')
+    throw new KmipDecodeError('wrong_member', 'The message is not a ResponseMessage.')
   const header = requireStructure(node, Tag.ResponseHeader)
   const seen = seenVersion(header)
   const version = kmipVersion(seen.major, seen.minor)
@@ -82,7 +82,7 @@ export function readResponse(node: TtlvNode): ResponseMessage {
     throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
   const items = findMembers(node, Tag.BatchItem)
   if (requireMember(header, Tag.BatchCount, 'Integer') !== items.length)
-    throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')
+    throw new KmipDecodeError('wrong_member', 'BatchCount differs from the number of batch items.')
   return {
     version,
     bare: false,

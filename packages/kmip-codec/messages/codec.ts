@@ -15,15 +15,16 @@ import { bareOperation, bareRequest, readRequest } from './request.ts'
 import { payloadNode, writeResponse } from './response.ts'
 import type { Encoding, MessageLimits, RequestMessage, ResponseMessage } from './types.ts'
 
-/** Bytes at the beginning of a binary message that hold its version: three structures, two Integers. */
+/** Length of the beginning of a binary message that contains its version: three structures, two Integers. */
 export const sniffedBytes = 56
 
 const structure = 0x01
 const integer = 0x02
 
 /**
- * The version of a binary message that cannot be read as a whole: `RequestMessage{RequestHeader{ProtocolVersion{Major,
- * Minor` must stand at its beginning, as the standard orders them (KMIP 2.1 §8.2). Undefined where it does not.
+ * Reads the version of a binary message that cannot be decoded completely:
+ * `RequestMessage{RequestHeader{ProtocolVersion{Major, Minor` must be at its beginning, in the order of the
+ * standard (KMIP 2.1 §8.2). Undefined otherwise.
  */
 export function sniffVersion(bytes: Buffer): SeenVersion | undefined {
   if (bytes.length < sniffedBytes) return undefined
@@ -39,8 +40,9 @@ export function sniffVersion(bytes: Buffer): SeenVersion | undefined {
 }
 
 /**
- * What is wrong with a message that cannot be read. One of a version that is not spoken is not judged by the rules of another
- * one: item types of KMIP 3.0 are no mistake of a client that asks which version the server has (KMIP 2.1 §9.18).
+ * The error for a message that cannot be decoded. A message of an unsupported version is reported as such,
+ * not by the rules of another version: item types of KMIP 3.0 are not an error of a client that asks for the
+ * server's versions (KMIP 2.1 §9.18).
  */
 function asUnspoken(error: KmipDecodeError, bytes: Uint8Array, encoding: Encoding): KmipDecodeError {
   if (error.version !== undefined || error.code === 'unsupported_version') return error
@@ -68,7 +70,7 @@ function jsonVersion(bytes: Buffer): SeenVersion | undefined {
   }
 }
 
-/** The member with this tag of a structure in JSON. */
+/** Finds the member with this tag in a JSON structure. */
 function findMember(node: unknown, tag: string): unknown {
   const value = valueIn(node)
   return Array.isArray(value) ? value.find((member) => member?.tag === tag) : undefined
@@ -78,7 +80,7 @@ function valueIn(node: unknown): unknown {
   return typeof node === 'object' && node !== null && 'value' in node ? node.value : undefined
 }
 
-/** The header stands at the beginning of a message in XML, behind its declaration. */
+/** In XML the header is at the beginning of the message, after the declaration. */
 const xmlHeaderBytes = 4096
 const xmlNumber = (name: string) => new RegExp(`<${name}\\s[^<>]*?\\bvalue\\s*=\\s*["']([^"'<>]{1,10})["']`)
 const [xmlMajor, xmlMinor] = [xmlNumber('ProtocolVersionMajor'), xmlNumber('ProtocolVersionMinor')]
@@ -88,7 +90,7 @@ function xmlVersion(bytes: Buffer): SeenVersion | undefined {
   return seen(xmlMajor.exec(text)?.[1], xmlMinor.exec(text)?.[1])
 }
 
-/** Numbers as JSON and XML write an Integer: decimal, or hexadecimal digits behind 0x. */
+/** Integers in JSON and XML: decimal, or hexadecimal digits after 0x. */
 function seen(major: unknown, minor: unknown): SeenVersion | undefined {
   const numbers = [major, minor].map((value) =>
     typeof value === 'number' || (typeof value === 'string' && /^(-?\d+|0x[\da-f]+)$/i.test(value))
@@ -125,14 +127,17 @@ export const contentTypes: Readonly<Record<Encoding, string>> = {
 }
 
 export interface RequestOptions extends MessageLimits {
-  /** The version of bare operations, which name none: `1.4` at `/kmip/1_4`, `2.1` at `/kmip/2_1`. Absent: none is read. */
+  /**
+   * The version of bare operations, which do not contain one: `1.4` at `/kmip/1_4`, `2.1` at `/kmip/2_1`.
+   * Absent: bare operations are refused.
+   */
   readonly bareVersion?: KmipVersion
 }
 
 /**
- * Reads a request of any version in any encoding. JSON may also be one bare operation (`{"tag":"Create",…}`) when
- * `bareVersion` says of which version.
- * @throws KmipDecodeError with `version` where it could be read; `toErrorResponse` makes the answer of it
+ * Reads a request of any version in any encoding. JSON may also be one bare operation (`{"tag":"Create",…}`)
+ * when `bareVersion` gives its version.
+ * @throws KmipDecodeError with `version` if it could be read; `toErrorResponse` converts it to the response
  */
 export function decodeRequest(
   bytes: Uint8Array,
@@ -160,13 +165,13 @@ function decodeMessage(bytes: Uint8Array, encoding: Encoding, options: RequestOp
 }
 
 export interface ResponseOptions {
-  /** A bare answer is for a client that reads `encodeJsonForFetch`. */
+  /** The client expects the form of `encodeJsonForFetch` for a bare response. */
   readonly fetchForm?: boolean | undefined
 }
 
 /**
- * Writes an answer in its version. A bare one is JSON whose root is `<Operation>Response`.
- * @throws KmipEncodeError for a bare answer that is no success or not JSON, and for values that have no encoding
+ * Encodes a response in its version. A bare response is JSON with the root `<Operation>Response`. @throws
+ * KmipEncodeError for a bare response that is not a success or not JSON, and for values that have no encoding
  */
 export function encodeResponse(
   response: ResponseMessage,
@@ -176,7 +181,7 @@ export function encodeResponse(
   if (!response.bare) return encodeNode(writeResponse(response), encoding)
   const [item] = response.items
   if (encoding !== 'json' || item?.operation === undefined || item.status !== 'Success')
-    throw new KmipEncodeError('A bare answer is a success in JSON.')
+    throw new KmipEncodeError('A bare response must be a success in JSON.')
   const encodeBare = fetchForm ? encodeJsonForFetch : encodeJsonAs
   return Buffer.from(encodeBare(`${item.operation}Response`, payloadNode(response.version, item)))
 }
@@ -194,8 +199,8 @@ export function decodeNode(bytes: Uint8Array, encoding: Encoding, limits: Messag
 }
 
 /**
- * The answer to a request that could not be read: one failed item without operation (KMIP 2.1 §8.6), in the client's
- * version where it is spoken, else in 1.0, which every client can read.
+ * The response to a request that could not be decoded: one failed item without operation (KMIP 2.1 §8.6), in
+ * the client's version if it is supported, else in 1.0, which every client can read.
  * @param now seconds since 1970
  */
 export function toErrorResponse(error: KmipDecodeError, now: number): ResponseMessage {

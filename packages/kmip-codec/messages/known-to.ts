@@ -6,12 +6,13 @@ import { enumeration, structure } from '../ttlv/build.ts'
 import { findMember } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 
-/** Operations whose answers name formats and algorithms of keys. */
+/** Operations whose responses contain formats and algorithms of keys. */
 const namesKeys: ReadonlySet<OperationName> = new Set(['Get', 'Export', 'GetAttributes'])
 
 /**
- * An answer, in the form of 2.x, as a client of this version knows keys: EC keys by the names of the version. 1.0, whose
- * Digest does not name a format (KMIP 1.0 §3.12, 1.1 §3.17), is told the first digest alone, that of the registered format.
+ * Converts a response in the form of 2.x to the key names of this version: EC keys have other names before
+ * 1.4. In 1.0, whose Digest has no format (KMIP 1.0 §3.12, 1.1 §3.17), only the first digest is returned,
+ * that of the registered format.
  */
 export function asKnownTo(
   version: KmipVersion,
@@ -23,7 +24,7 @@ export function asKnownTo(
     : payload
 }
 
-/** @param around CryptographicAlgorithm of the structure around this one */
+/** @param around CryptographicAlgorithm of the enclosing structure */
 function renameAlgorithms(version: KmipVersion, node: StructureNode, around?: number): StructureNode {
   const algorithm = findMember(node, Tag.CryptographicAlgorithm)
   const use = algorithm?.type === 'Enumeration' ? algorithm.value : around

@@ -7,19 +7,19 @@ import { findMember, findMembers, optional, requireMember } from '../ttlv/member
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { ItemRefusal } from './refusal.ts'
 
-/** The vendor under which attributes that only 1.x has are kept, so that 1.x clients get them back. */
+/** Vendor of stored attributes that exist only in 1.x, so that 1.x clients get them back. */
 export const legacyVendor = 'KMIP1'
 
-/** A 1.x Attribute as a 2.x attribute node, and which instance of it is meant. */
+/** A 1.x Attribute as a 2.x attribute node, with the index of its instance. */
 export interface LegacyAttribute {
   readonly node: TtlvNode
   readonly index: number | undefined
 }
 
 /**
- * 1.x `Attribute {AttributeName, AttributeIndex?, AttributeValue}` -> 2.x node: the typed tag, or a vendor attribute
- * for names that begin `x-` (the client's) or `y-` (the server's) and for what clients say that 2.x no longer has.
- * @throws ItemRefusal InvalidField for a name that is no attribute or a missing value
+ * 1.x `Attribute {AttributeName, AttributeIndex?, AttributeValue}` -> 2.x node: the typed tag, or a vendor
+ * attribute for names that begin with `x-` (the client's) or `y-` (the server's) and for client attributes
+ * that 2.x no longer has. @throws ItemRefusal InvalidField for an unknown name or a missing value
  */
 export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
   const name = requireMember(attribute, Tag.AttributeName, 'TextString')
@@ -31,8 +31,7 @@ export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
   const vendor = vendorName(name)
   if (vendor !== undefined) return { node: vendorAttribute(vendor, value), index }
   const row = attributeByLegacyName(name)
-  if (row === undefined)
-    throw new ItemRefusal('InvalidField', 'An attribute has a name that is not known here.')
+  if (row === undefined) throw new ItemRefusal('InvalidField', 'An attribute has an unknown name.')
   if (isKeptFor1x(row))
     return { node: vendorAttribute({ vendor: legacyVendor, name: row.legacyName ?? row.name }, value), index }
   if (value.type !== row.type)
@@ -42,7 +41,7 @@ export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
 
 /**
  * 1.x `AttributeName` text -> 2.x AttributeReference: an Enumeration of the tag, or the vendor's structure.
- * Unknown names become references to nothing rather than errors: asking for an absent attribute answers nothing.
+ * An unknown name is not an error: it becomes a reference that matches no attribute.
  */
 export function fromLegacyName(name: string): TtlvNode {
   const vendor = vendorName(name)
@@ -59,9 +58,10 @@ export function fromLegacyName(name: string): TtlvNode {
 }
 
 /**
- * The attributes of a 2.x `Attributes` structure as 1.x Attribute structures, in order, with an index from the second
- * instance on: its place, or what an AttributeIndex behind it says. Attributes that the client's version lacks, those of
- * other vendors and links of a type that came later are left out; the indexes of others stay.
+ * The attributes of a 2.x `Attributes` structure as 1.x Attribute structures, in order, with an index from
+ * the second instance on: its position, or the value of an AttributeIndex that follows it. Attributes that
+ * the client's version lacks, those of other vendors, and links of a later type are omitted; the indexes of
+ * the others do not change.
  */
 export function toLegacyAttributes(
   version: KmipVersion,
@@ -80,14 +80,14 @@ export function toLegacyAttributes(
   })
 }
 
-/** Clients of 1.x do not read types of links that they do not know, nor the attributes beside them. */
+/** Clients of 1.x reject unknown link types, together with the other attributes. */
 function isLaterLink(version: KmipVersion, node: TtlvNode): boolean {
   if (node.tag !== Tag.Link || node.type !== 'Structure') return false
   const type = optional(node, Tag.LinkType, 'Enumeration')
   return type !== undefined && !linkTypeIn(version, type)
 }
 
-/** One 2.x attribute node as a 1.x Attribute with this index; undefined when the version lacks it. */
+/** One 2.x attribute node as a 1.x Attribute with this index; undefined if the version does not have it. */
 export function toLegacyAttribute(
   version: KmipVersion,
   node: TtlvNode,
@@ -97,7 +97,7 @@ export function toLegacyAttribute(
   return named && legacyAttribute(named, index)
 }
 
-/** A 2.x AttributeReference as the 1.x text; undefined when the version lacks it. */
+/** A 2.x AttributeReference as the 1.x text; undefined if the version does not have it. */
 export function toLegacyName(version: KmipVersion, reference: TtlvNode): string | undefined {
   if (reference.type === 'Enumeration') {
     const row = findAttribute(reference.value)
@@ -139,7 +139,10 @@ function legacyNamed(version: KmipVersion, node: TtlvNode): Named | undefined {
     : undefined
 }
 
-/** Attributes that 2.x dropped are the vendor's, unless the server derives them from those of 2.x (the names of a certificate). */
+/**
+ * Attributes that 2.x dropped become vendor attributes, unless the server derives them from those of 2.x (the
+ * names of a certificate).
+ */
 function isKeptFor1x({ until, readOnly }: AttributeRow): boolean {
   return until !== undefined && !readOnly
 }

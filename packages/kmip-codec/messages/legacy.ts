@@ -1,5 +1,5 @@
 /**
- * The payloads of KMIP 1.x in the form of 2.x and back. What changes (KMIP 2.0 §1.6):
+ * Converts payloads between KMIP 1.x and 2.x. Differences (KMIP 2.0 §1.6):
  *
  * | 1.x | 2.x, used inside |
  * |---|---|
@@ -40,7 +40,7 @@ const templateTags: ReadonlyMap<number, number> = new Map(
   [...templates].map(([legacy, tag]) => [tag, legacy]),
 )
 
-/** Operations whose 1.x payload holds single attributes instead of a template. */
+/** Operations whose 1.x payload contains single attributes instead of a template. */
 const looseAttributes: ReadonlySet<OperationName> = new Set([
   'Locate',
   'Import',
@@ -50,7 +50,7 @@ const looseAttributes: ReadonlySet<OperationName> = new Set([
   'GetAttributes',
 ])
 
-/** Operations whose 1.x payload names attributes by text. */
+/** Operations whose 1.x payload refers to attributes by name. */
 const namesAttributes: ReadonlySet<OperationName> = new Set([
   'GetAttributes',
   'GetAttributeList',
@@ -58,8 +58,8 @@ const namesAttributes: ReadonlySet<OperationName> = new Set([
 ])
 
 /**
- * A 1.x payload in the form of 2.x.
- * @throws ItemRefusal for what cannot be understood; KmipDecodeError for members of the wrong type
+ * Converts a 1.x payload to the form of 2.x. @throws ItemRefusal for unsupported contents; KmipDecodeError
+ * for members of the wrong type
  */
 export function fromLegacy(operation: OperationName, payload: StructureNode): StructureNode {
   const members: TtlvNode[] = []
@@ -70,7 +70,7 @@ export function fromLegacy(operation: OperationName, payload: StructureNode): St
       const attributes = fromTemplate(attributesTag, requireType(member, 'Structure'))
       if (!looseAttributes.has(operation)) members.push(attributes)
       else if (findMember(attributes, Tag.Template) === undefined) loose.push(...attributes.value)
-      else throw new ItemRefusal('FeatureNotSupported', `${operation} takes no templates.`)
+      else throw new ItemRefusal('FeatureNotSupported', `${operation} does not accept templates.`)
     } else if (member.tag === Tag.Template) {
       const kept = fromTemplate(Tag.Attributes, requireType(member, 'Structure'))
       members.push(structure(Tag.Template, [kept]))
@@ -91,14 +91,17 @@ export function fromLegacy(operation: OperationName, payload: StructureNode): St
   return structure(payload.tag, members)
 }
 
-/** A payload in the form of 2.x in that of a 1.x version, without what that version lacks. */
+/**
+ * Converts a payload from the form of 2.x to a 1.x version, without members that this version does not have.
+ */
 export function toLegacy(
   version: KmipVersion,
   operation: OperationName,
   payload: StructureNode,
 ): StructureNode {
   const index = optional(payload, Tag.AttributeIndex, 'Integer')
-  // Beside a name the index stays (a DeleteAttribute request); beside an attribute it moves into it.
+  // Next to a name the index stays (a DeleteAttribute request); next to an attribute it moves into the
+  // attribute.
   const isNamed = findMember(payload, Tag.AttributeReference) !== undefined
   const members = payload.value.flatMap((member): readonly TtlvNode[] => {
     if (member.type === 'Structure') {
@@ -138,8 +141,8 @@ function fromTemplate(tag: number, template: StructureNode): StructureNode {
 }
 
 /**
- * Changes the KeyValue of an object's KeyBlock; everything else stays as it is, and so does a KeyValue with
- * KeyWrappingData: a MAC or a signature is over its bytes (KMIP 1.4 §2.1.5).
+ * Changes the KeyValue of an object's KeyBlock, unless it has KeyWrappingData: a MAC or a signature covers
+ * its bytes (KMIP 1.4 §2.1.5).
  */
 function withKeyValue(object: TtlvNode, change: (keyValue: StructureNode) => StructureNode): TtlvNode {
   if (object.type !== 'Structure' || findMember(object, Tag.KeyBlock) === undefined) return object
@@ -162,7 +165,7 @@ function fromKeyValue(keyValue: StructureNode): StructureNode {
   ])
 }
 
-/** A Get answers the material alone: 1.x clients refuse keys with attributes inside (KMIP 1.4 §4.11). */
+/** Get returns only the material: 1.x clients refuse keys with attributes inside (KMIP 1.4 §4.11). */
 function toKeyValue(version: KmipVersion, operation: OperationName, keyValue: StructureNode): StructureNode {
   return structure(
     keyValue.tag,
@@ -174,8 +177,8 @@ function toKeyValue(version: KmipVersion, operation: OperationName, keyValue: St
 }
 
 /**
- * AuthenticatedEncryptionTag came with 1.4: older clients find the tag at the end of Data. (The other way round is the
- * operation's business: a Decrypt from below 1.4 without that member carries the tag at the end of Data.)
+ * AuthenticatedEncryptionTag exists since 1.4: for older clients the tag is appended to Data. (The operation
+ * handles the reverse: a Decrypt from before 1.4 without that member has the tag at the end of Data.)
  */
 function withAppendedTag(
   version: KmipVersion,

@@ -102,7 +102,7 @@ const vendorAttribute = (vendor: string, name: string, value: string): Structure
     textString(Tag.AttributeValue, value),
   ])
 
-test('The header says what it says, in 1.x and 2.x', () => {
+test('Header fields are decoded in 1.x and 2.x', () => {
   const message = (version: KmipVersion, more: readonly TtlvNode[]): RequestMessage =>
     decodeRequest(
       encodeTtlv(
@@ -151,7 +151,7 @@ function refusedRequest(node: TtlvNode): KmipDecodeError {
   throw new Error('the request was read')
 }
 
-test('A message that is no request is refused, with its version where it has one', () => {
+test('A message that is not a request is refused, with its version if it has one', () => {
   const two = { major: 2, minor: 1 }
   const query = item('Query', [])
   const outcome = (node: TtlvNode): unknown[] => {
@@ -181,7 +181,7 @@ test('A message that is no request is refused, with its version where it has one
   )
 })
 
-test('The answer to an unreadable request is one failed item in a version that the client reads', () => {
+test('The response to an unreadable request is one failed item in a version that the client reads', () => {
   const answer = (error: KmipDecodeError) =>
     readResponse(decodeTtlv(encodeResponse(toErrorResponse(error, 77), 'ttlv')))
   const future = answer(new KmipDecodeError('unsupported_version', 'No.', { major: 3, minor: 0 }))
@@ -242,7 +242,7 @@ test('Templates of 1.x become attributes', () => {
   )
 })
 
-test('Single attributes of 1.x become NewAttribute, references and one list, with the index beside', () => {
+test('Single attributes of 1.x become NewAttribute, references or a list, with the index next to them', () => {
   const modify = read('1.4', 'ModifyAttribute', [
     textString(Tag.UniqueIdentifier, 'u'),
     legacy('Name', named('c'), 2),
@@ -279,11 +279,7 @@ test('Single attributes of 1.x become NewAttribute, references and one list, wit
     ['Cryptographic Length', 'Nonsense'].map((name) => textString(Tag.AttributeName, name)),
   )
   assert.equal(get.payload.value[0]?.value, Tag.CryptographicLength)
-  assert.equal(
-    get.payload.value[1]?.type,
-    'Structure',
-    'an unknown name refers to nothing rather than to everything',
-  )
+  assert.equal(get.payload.value[1]?.type, 'Structure', 'an unknown name matches no attribute, not all')
   const locate = read('1.0', 'Locate', [
     legacy('Name', named('a')),
     integer(Tag.MaximumItems, 5),
@@ -308,10 +304,10 @@ test('Attributes inside the key of a 1.x Register become attributes', () => {
   const modern = key([structure(Tag.Attributes, [aes(Tag.CryptographicAlgorithm)])])
   assert.deepEqual(plain(payload.value[0] ?? payload), plain(modern))
   const got = payloadOf(written('1.1', { operation: 'Get', status: 'Success', payload: [modern] }))
-  assert.deepEqual(plain(got.value[0] ?? got), plain(key([])), 'a 1.x Get answers the material alone')
+  assert.deepEqual(plain(got.value[0] ?? got), plain(key([])), 'a 1.x Get returns only the material')
 })
 
-test('What is wrong in one item refuses that item only', () => {
+test('An invalid item is refused without the others', () => {
   const refusal = (
     version: KmipVersion,
     operation: 'Create' | 'AddAttribute' | 'Import' | 'Locate' | 'Ping',
@@ -402,7 +398,7 @@ test('Several instances get an index from the second on', () => {
   )
 })
 
-test('Links of a type that came later are left out, and others keep their index', () => {
+test('Links of a later type are omitted, and others keep their index', () => {
   const link = (type: keyof typeof Enumeration.LinkType) =>
     structure(Tag.Link, [
       enumeration(Tag.LinkType, Enumeration.LinkType[type]),
@@ -420,7 +416,7 @@ test('Links of a type that came later are left out, and others keep their index'
   )
 })
 
-test('An AttributeIndex behind an attribute is its index in 1.x', () => {
+test('An AttributeIndex after an attribute is its index in 1.x', () => {
   const attributes = structure(Tag.Attributes, [
     named('b')(Tag.Name),
     integer(Tag.AttributeIndex, 1),
@@ -437,7 +433,7 @@ test('An AttributeIndex behind an attribute is its index in 1.x', () => {
   )
 })
 
-test('A 1.x client is told the attribute it changed, a 2.x client is not', () => {
+test('The response contains the changed attribute for a 1.x client, not for a 2.x client', () => {
   const reply: ResponseItem = {
     operation: 'ModifyAttribute',
     status: 'Success',
@@ -463,7 +459,7 @@ test('A 1.x client is told the attribute it changed, a 2.x client is not', () =>
   )
 })
 
-test('Every attribute that a 1.x version has comes back from it as it was, in order; others do not come', () => {
+test('Every attribute of a 1.x version survives the conversion, in order; others are omitted', () => {
   const exampleOf = (row: AttributeRow): TtlvNode => {
     switch (row.type) {
       case 'Structure':
@@ -531,7 +527,7 @@ test('References become names for 1.x', () => {
   )
 })
 
-test('Below 1.4 the tag of an authenticated encryption is the end of the data', () => {
+test('Before 1.4 the authentication tag is at the end of the data', () => {
   const reply: ResponseItem = {
     operation: 'Encrypt',
     status: 'Success',
@@ -613,7 +609,7 @@ test('A bare operation in JSON is read and answered without an envelope', () => 
   )
 })
 
-test('A bare operation of 1.4 is in the form of 1.4, and an envelope is read at the same place', () => {
+test('A bare operation of 1.4 has the form of 1.4, and the same path accepts an envelope', () => {
   const create = {
     tag: 'Create',
     type: 'Structure',
@@ -676,7 +672,7 @@ test('Content types name encodings', () => {
   for (const [encoding, type] of Object.entries(contentTypes)) assert.equal(findEncoding(type), encoding)
 })
 
-test('A message of a version that is not spoken is answered so, whatever its bytes are in that version', () => {
+test('A message of an unsupported version gets this error, even if its body is invalid in every supported version', () => {
   const ttlv = encodeTtlv(
     structure(Tag.RequestMessage, [
       structure(Tag.RequestHeader, [

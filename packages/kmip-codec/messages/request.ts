@@ -34,20 +34,20 @@ const reasons: Readonly<Partial<Record<KmipDecodeCode, ResultReason>>> = {
   unknown_enumeration: 'InvalidField',
 }
 
-/** The result reason of an item whose payload could not be read: InvalidMessage where the form itself is wrong. */
+/** The result reason of an item whose payload could not be decoded: InvalidMessage for a wrong structure. */
 export function toResultReason(error: KmipDecodeError): ResultReason {
   return reasons[error.code] ?? 'InvalidMessage'
 }
 
 /**
- * A RequestMessage node as what it asks (KMIP 2.1 §8). The header must be right as a whole; what is wrong inside one
- * batch item is that item's `refusal`.
- * @throws KmipDecodeError when it is no request, is of another version (`unsupported_version`), or BatchCount is not
- * the number of items; with `version` as soon as that could be read
+ * Decodes a RequestMessage node (KMIP 2.1 §8). The whole header must be valid; an error inside a batch item
+ * becomes the `refusal` of that item. @throws KmipDecodeError when it is not a request, has another version
+ * (`unsupported_version`), or BatchCount differs from the number of items; with `version` if that could be
+ * read
  */
 export function readRequest(node: TtlvNode, limits: MessageLimits = {}): RequestMessage {
   if (node.tag !== Tag.RequestMessage || node.type !== 'Structure')
-    throw new KmipDecodeError('wrong_member', 'This is no RequestMessage.')
+    throw new KmipDecodeError('wrong_member', 'The message is not a RequestMessage.')
   const headerNode = requireStructure(node, Tag.RequestHeader)
   const seen = seenVersion(headerNode)
   const version = kmipVersion(seen.major, seen.minor)
@@ -58,9 +58,9 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
     const header = readHeader(headerNode)
     const count = requireMember(headerNode, Tag.BatchCount, 'Integer')
     if (count !== items.length || count === 0)
-      throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')
+      throw new KmipDecodeError('wrong_member', 'BatchCount differs from the number of batch items.')
     if (count > (limits.batchItems ?? defaultBatchItems))
-      throw new KmipDecodeError('too_many_items', 'The batch holds too many items.')
+      throw new KmipDecodeError('too_many_items', 'The batch contains too many items.')
     return {
       version,
       bare: false,
@@ -73,7 +73,7 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
   }
 }
 
-/** A bare operation: its payload without an envelope, always one item. */
+/** A bare operation is a payload without an envelope, always one item. */
 export function bareRequest(
   version: KmipVersion,
   operation: OperationName,
@@ -82,7 +82,7 @@ export function bareRequest(
   return { version, bare: true, header: emptyHeader, items: [toBatchItem(version, operation, payload, {})] }
 }
 
-/** A header that says nothing but its version. */
+/** A header that contains only its version. */
 export const emptyHeader: RequestHeader = {
   maximumResponseSize: undefined,
   clientCorrelationValue: undefined,
@@ -94,7 +94,7 @@ export const emptyHeader: RequestHeader = {
   authentication: undefined,
 }
 
-/** The two numbers of a header's ProtocolVersion. */
+/** The two numbers in the ProtocolVersion of a header. */
 export function seenVersion(header: StructureNode): SeenVersion {
   const version = requireStructure(header, Tag.ProtocolVersion)
   return {
@@ -144,7 +144,7 @@ function readItem(version: KmipVersion, item: StructureNode): RequestItem {
   }
   const operation = valueName('Operation', code)
   if (operation === undefined)
-    throw new KmipDecodeError('unknown_operation', 'An operation is not one of the standard.')
+    throw new KmipDecodeError('unknown_operation', 'An operation is not in the standard.')
   return toBatchItem(version, operation, optionalStructure(item, Tag.RequestPayload) ?? noPayload, frame)
 }
 
@@ -163,7 +163,7 @@ function toBatchItem(
     : { ...item, payload: noPayload, refusal: outcome }
 }
 
-/** The payload in the form of 2.x, or why it is none. */
+/** The payload in the form of 2.x, or the reason why it is invalid. */
 function understood(
   version: KmipVersion,
   operation: OperationName,
@@ -181,7 +181,7 @@ function understood(
   }
 }
 
-/** The operation that a bare request's root names, or undefined. */
+/** The operation named by the root of a bare request, if any. */
 export function bareOperation(rootName: string): OperationName | undefined {
   return rootName.length > 64 ? undefined : operationByName(rootName)
 }

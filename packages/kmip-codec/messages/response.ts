@@ -9,7 +9,7 @@ import type { StructureNode } from '../ttlv/node.ts'
 import type { ResponseItem, ResponseMessage } from './types.ts'
 import { payloadFor } from './versioned.ts'
 
-/** An answer as a ResponseMessage node in the client's version (KMIP 2.1 §8). */
+/** Encodes a response as a ResponseMessage node in the client's version (KMIP 2.1 §8). */
 export function writeResponse(response: ResponseMessage): StructureNode {
   const { version } = response
   return structure(Tag.ResponseMessage, [
@@ -24,7 +24,7 @@ export function writeResponse(response: ResponseMessage): StructureNode {
   ])
 }
 
-/** The payload of an answer as a ResponsePayload node in the client's version. */
+/** Encodes the payload of a response as a ResponsePayload node in the client's version. */
 export function payloadNode(version: KmipVersion, item: ResponseItem): StructureNode {
   const payload = structure(Tag.ResponsePayload, item.payload ?? [])
   return item.operation === undefined ? payload : payloadFor(version, item.operation, payload, 'response')

@@ -3,28 +3,28 @@ import type { ResultReason } from '../tables/reasons.ts'
 import type { KmipVersion } from '../tables/versions.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 
-/** The forms in which a message travels. */
+/** Encodings of a message. */
 export type Encoding = 'ttlv' | 'json' | 'xml'
 
-/** How a batch goes on after one item failed (KMIP 2.1 §9.6). Stop when absent. */
+/** Whether a batch continues after an item failed (KMIP 2.1 §9.6). Default: Stop. */
 export type BatchErrorContinuation = 'Continue' | 'Stop' | 'Undo'
 
 /** A request, in one form for all versions and encodings. */
 export interface RequestMessage {
-  /** Version of the request; the answer has the same. */
+  /** Version of the request, also used for the response. */
   readonly version: KmipVersion
   /**
-   * true: a single operation without envelope, JSON only (`{"tag":"Create",…}`); the answer is one too.
-   * Then `items` holds exactly one item and `header` nothing.
+   * true: a single operation without envelope, JSON only (`{"tag":"Create",…}`); the response has the same
+   * form. `items` then contains exactly one item and `header` is empty.
    */
   readonly bare: boolean
   readonly header: RequestHeader
   readonly items: readonly RequestItem[]
 }
 
-/** Members of the header that a server acts on; absent ones are undefined. */
+/** Header members that a server uses; absent ones are undefined. */
 export interface RequestHeader {
-  /** Bytes; an answer that would be larger must be ResponseTooLarge instead. */
+  /** Bytes; a larger response must be replaced by ResponseTooLarge. */
   readonly maximumResponseSize: number | undefined
   readonly clientCorrelationValue: string | undefined
   readonly serverCorrelationValue: string | undefined
@@ -35,20 +35,20 @@ export interface RequestHeader {
   readonly batchOrder: boolean | undefined
   /** Seconds since 1970. */
   readonly timeStamp: number | undefined
-  /** The Authentication structure with its Credentials, as it came. */
+  /** The Authentication structure with its Credentials, as received. */
   readonly authentication: StructureNode | undefined
 }
 
 export interface RequestItem {
   readonly operation: OperationName
-  /** To be echoed. */
+  /** Returned in the response. */
   readonly uniqueBatchItemId: Uint8Array | undefined
   readonly ephemeral: boolean | undefined
-  /** A RequestPayload in the form of 2.x (see `legacy.ts` for what becomes of 1.x). */
+  /** A RequestPayload in the form of 2.x (`legacy.ts` converts 1.x). */
   readonly payload: StructureNode
-  /** MessageExtension structures, as they came. A critical one that is not understood must fail the item. */
+  /** MessageExtension structures, as received. An unknown critical extension must fail the item. */
   readonly extensions: readonly StructureNode[]
-  /** Set when this item cannot be understood though the message can: answer it with this and do not look at `payload`. */
+  /** Set when this item is invalid although the message is not: return this reason and ignore `payload`. */
   readonly refusal: ItemFailure | undefined
 }
 
@@ -76,7 +76,7 @@ export interface ResponseItem {
   readonly operation: OperationName | undefined
   readonly uniqueBatchItemId?: Uint8Array | undefined
   readonly status: 'Success' | 'OperationFailed' | 'OperationPending' | 'OperationUndone'
-  /** In the names of 2.1; a 1.x client is told the nearest reason of its version. */
+  /** In the names of 2.1; a 1.x client gets the nearest reason of its version. */
   readonly reason?: ResultReason | undefined
   readonly message?: string | undefined
   readonly asynchronousCorrelationValue?: Uint8Array | undefined

@@ -17,9 +17,9 @@ const attributeHolders: ReadonlySet<number> = new Set([
 ])
 
 /**
- * A payload in the form of 2.x as a client of this version may see it: 1.x form where it speaks 1.x, and nowhere a
- * tag, attribute, operation or object type that is newer than its version. NewAttribute, CurrentAttribute and
- * AttributeIndex in a reply are for 1.x clients, who are told the attribute: 2.x clients do not get them.
+ * Converts a payload in the form of 2.x to the client's version: to the 1.x form for 1.x, and without tags,
+ * attributes, operations or object types that are newer than this version. NewAttribute, CurrentAttribute and
+ * AttributeIndex in a reply are only for 1.x clients, whose replies contain the changed attribute.
  */
 export function payloadFor(
   version: KmipVersion,

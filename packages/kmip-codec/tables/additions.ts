@@ -1,10 +1,10 @@
 /**
- * Additions of the generator to the standard's tables: values later than KMIP 2.1 that are in use, extension values
- * (>= 0x80000000), the spelling that is sent where the source differs from the XML profile, and the other spellings
- * that are read. Data for `generate.ts` only; nothing else imports it.
+ * Additions to the tables of the standard: values in use that are later than KMIP 2.1, extension values (>=
+ * 0x80000000), spellings of the XML profile where the source differs from it, and other accepted spellings.
+ * Imported only by `generate.ts`.
  */
 
-/** Tags that the source tables lack: those of 1.x that 2.x no longer has, and extensions. */
+/** Tags missing in the source tables: those of 1.x that 2.x no longer has, and extensions. */
 export const addedTags: Readonly<Record<string, number>> = {
   CertificateIdentifier: 0x420014,
   CertificateIssuer: 0x420015,
@@ -16,13 +16,16 @@ export const addedTags: Readonly<Record<string, number>> = {
   Issuer: 0x42003b,
   OperationPolicyName: 0x42005d,
   SerialNumber: 0x420087,
-  // Members of Destroy and Revoke that clients of other servers send; extensions (KMIP 2.1 §10.1.1), numbers are ours.
+  // Members of Destroy and Revoke that clients of other servers send; extensions (KMIP 2.1 §10.1.1) with
+  // numbers of this server.
   Remove: 0x540001,
   Cascade: 0x540002,
   ExpectedObjectType: 0x540003,
 }
 
-/** Values that the source tables lack, by enumeration. KMIP 3.0 draft numbers for ML-KEM, ML-DSA and SLH-DSA. */
+/**
+ * Values missing in the source tables, by enumeration. KMIP 3.0 draft numbers for ML-KEM, ML-DSA and SLH-DSA.
+ */
 export const addedValues: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   BlockCipherMode: { GCM_SIV: 0x80000002, LegacyNISTKeyWrap: 0x8000000d },
   CertificateType: { PKCS_7: 0x80000001 },
@@ -53,7 +56,7 @@ export const addedValues: Readonly<Record<string, Readonly<Record<string, number
     X448MLKEM1024: 0x88800007,
   },
   KeyFormatType: {
-    // Forms of EC keys by their use, up to KMIP 1.4 (KMIP 1.2 §9.1.3.2.3); 2.0 has TransparentEC… alone.
+    // Forms of EC keys by their use, up to KMIP 1.4 (KMIP 1.2 §9.1.3.2.3); 2.0 has only TransparentEC….
     TransparentECDSAPrivateKey: 0x0e,
     TransparentECDSAPublicKey: 0x0f,
     TransparentECDHPrivateKey: 0x10,
@@ -72,7 +75,7 @@ export const addedValues: Readonly<Record<string, Readonly<Record<string, number
   PKCS_11ReturnCode: { OK: 0 },
 }
 
-/** Other spellings that are read, by enumeration: other spelling -> name in the table. */
+/** Other accepted spellings, by enumeration: other spelling -> name in the table. */
 export const aliases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   BlockCipherMode: { GCMSIV: 'GCM_SIV' },
   CryptographicAlgorithm: {
@@ -129,7 +132,7 @@ export const aliases: Readonly<Record<string, Readonly<Record<string, string>>>>
   },
 }
 
-/** Tags whose enumeration bears another name. */
+/** Tags whose enumeration has another name. */
 export const enumerationOfTag: Readonly<Record<string, string>> = {
   CertificateRequestUniqueIdentifier: 'UniqueIdentifier',
   ExpectedObjectType: 'ObjectType',
@@ -141,7 +144,7 @@ export const enumerationOfTag: Readonly<Record<string, string>> = {
   ReplacedUniqueIdentifier: 'UniqueIdentifier',
 }
 
-/** Spellings of tags that are read besides the table's. */
+/** Other accepted spellings of tags. */
 export const tagAliases: Readonly<Record<string, string>> = {
   AttributeReferences: 'AttributeReference',
   ApplicationNamespaces: 'ApplicationNamespace',

@@ -8,19 +8,19 @@ import { atLeast, type KmipVersion } from './versions.ts'
 export interface AttributeRow {
   readonly name: TagName
   readonly tag: number
-  /** The text that 1.x calls it by, `Cryptographic Algorithm`; undefined for attributes that 1.x lacks. */
+  /** Its name in 1.x, such as `Cryptographic Algorithm`; undefined for attributes that 1.x does not have. */
   readonly legacyName: string | undefined
   readonly type: ItemType
   /** An object may have several instances of it. */
   readonly multiple: boolean
-  /** Only the server gives it a value: a client may neither set, add, modify nor delete it. */
+  /** Only the server sets it: a client may not set, add, modify or delete it. */
   readonly readOnly: boolean
-  /** A client may change its value (perhaps in some states only). */
+  /** A client may change its value (some attributes only in certain states). */
   readonly modifiable: boolean
   /** A client may delete it. */
   readonly deletable: boolean
   readonly since: KmipVersion
-  /** The last version that has it; undefined when 2.1 does. */
+  /** The last version that has it; undefined if 2.1 has it. */
   readonly until: KmipVersion | undefined
 }
 
@@ -113,7 +113,7 @@ const nameParts = [
   'DNQualifier',
 ] as const
 
-/** The parts of a certificate's names are attributes of their own since 2.0 (KMIP 2.1 §4.6). */
+/** Since 2.0 each part of a certificate's names is a separate attribute (KMIP 2.1 §4.6). */
 export type CertificateNamePart = `Certificate${'Subject' | 'Issuer'}${(typeof nameParts)[number]}`
 
 const certificateNameParts: readonly Row[] = (['Subject', 'Issuer'] as const).flatMap((of) =>
@@ -146,17 +146,17 @@ const byLegacyName = new Map<string, AttributeRow>()
 for (const row of attributes)
   if (row.legacyName !== undefined) byLegacyName.set(normaliseName(row.legacyName), row)
 
-/** The attribute of a tag, or undefined when the tag is no attribute. */
+/** The attribute of a tag; undefined for other tags. */
 export function findAttribute(tag: number): AttributeRow | undefined {
   return byTag.get(tag)
 }
 
-/** The attribute that 1.x calls by this text (`Cryptographic Algorithm`, in any spelling), or undefined. */
+/** The attribute with this 1.x name (`Cryptographic Algorithm`, in any spelling), or undefined. */
 export function attributeByLegacyName(name: string): AttributeRow | undefined {
   return name.length > 128 ? undefined : byLegacyName.get(normaliseName(name))
 }
 
-/** Does a version have this attribute? */
+/** Whether a version has this attribute. */
 export function attributeIn(version: KmipVersion, row: AttributeRow): boolean {
   return atLeast(version, row.since) && (row.until === undefined || atLeast(row.until, version))
 }

@@ -2,9 +2,10 @@ import { Enumeration } from './enumerations.gen.ts'
 import { atLeast, type KmipVersion } from './versions.ts'
 
 /**
- * The names of EC keys by version. In 1.0 and 1.1 a key is one of a use: ECDSA, ECDH or ECMQV, as algorithm and as
- * transparent form. 1.2 adds the algorithm EC, 1.3 the forms TransparentEC…, and 2.0 has the forms TransparentEC… alone
- * (KMIP 1.2 §9.1.3.2.3 and §9.1.3.2.13, 1.3 §9.1.3.2.3, 2.1 §11.25). The members of all these forms are the same.
+ * Names of EC keys by version. In 1.0 and 1.1 the algorithm and the transparent form name the use of a key:
+ * ECDSA, ECDH or ECMQV. 1.2 adds the algorithm EC, 1.3 the forms TransparentEC…, and 2.0 has only the forms
+ * TransparentEC… (KMIP 1.2 §9.1.3.2.3 and §9.1.3.2.13, 1.3 §9.1.3.2.3, 2.1 §11.25). All these forms have the
+ * same members.
  */
 const { CryptographicAlgorithm: Algorithm, KeyFormatType: Format } = Enumeration
 
@@ -19,14 +20,14 @@ const publicForms: ReadonlySet<number> = new Set([
   Format.TransparentECMQVPublicKey,
 ])
 
-/** May a client of this version not know one of the names? Those of 1.3 and 1.4 know all. */
+/** Whether this version lacks one of the names. 1.3 and 1.4 have all. */
 export function renamesEllipticKeys(version: KmipVersion): boolean {
   return atLeast(version, '2.0') || !atLeast(version, '1.3')
 }
 
 /**
- * A KeyFormatType in the names of a version.
- * @param algorithm CryptographicAlgorithm of the key, where it is known: the use that 1.0 to 1.2 have to be told
+ * Converts a KeyFormatType to the names of a version. @param algorithm CryptographicAlgorithm of the key, if
+ * known: 1.0 to 1.2 require its use
  */
 export function keyFormatIn(version: KmipVersion, format: number, algorithm: number | undefined): number {
   if (atLeast(version, '2.0')) {
@@ -46,7 +47,10 @@ export function keyFormatIn(version: KmipVersion, format: number, algorithm: num
   }
 }
 
-/** A CryptographicAlgorithm in the names of a version: before EC came with 1.2, keys are for ECDSA unless they say else. */
+/**
+ * Converts a CryptographicAlgorithm to the names of a version: before 1.2, which added EC, a key without a
+ * specific use is an ECDSA key.
+ */
 export function algorithmIn(version: KmipVersion, algorithm: number): number {
   return algorithm === Algorithm.EC && !atLeast(version, '1.2') ? Algorithm.ECDSA : algorithm
 }

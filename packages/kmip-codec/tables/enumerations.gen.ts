@@ -1109,7 +1109,7 @@ export const enumerationAliases: Readonly<Record<string, Readonly<Record<string,
   },
 }
 
-/** Tags whose enumeration bears another name. */
+/** Tags whose enumeration has another name. */
 export const enumerationOfTag: Readonly<Record<string, string>> = {
   CertificateRequestUniqueIdentifier: 'UniqueIdentifier',
   ExpectedObjectType: 'ObjectType',

@@ -10,7 +10,7 @@ export type ValueName<E extends EnumerationName> = Extract<keyof (typeof Enumera
 /** The item types of TTLV (KMIP 2.1 §10.1.2). */
 export type ItemType = ValueName<'ItemType'>
 
-/** The integers that are bit masks (KMIP 2.1 §12). */
+/** Integers that are bit masks (KMIP 2.1 §12). */
 const maskNames = new Set<string>(['CryptographicUsageMask', 'ProtectionStorageMask', 'StorageStatusMask'])
 
 interface Table {
@@ -28,7 +28,7 @@ for (const [enumeration, members] of Object.entries(Enumeration)) {
     names.set(value, name)
     values.set(normaliseName(name), value)
   }
-  // As it stands, too: the spelling that most send needs no normalising.
+  // Also under the unchanged name: the most common spelling needs no normalization.
   for (const [name, value] of Object.entries(members)) values.set(name, value)
   tables.set(enumeration, { names, values })
 }
@@ -48,7 +48,9 @@ export function valueByName(enumeration: EnumerationName, name: string): number 
   return values?.get(name) ?? values?.get(normaliseName(name))
 }
 
-/** The enumeration (or mask) whose values a tag carries, e.g. MaskGeneratorHashingAlgorithm: HashingAlgorithm. */
+/**
+ * The enumeration (or mask) of the values of a tag, e.g. HashingAlgorithm for MaskGeneratorHashingAlgorithm.
+ */
 export function findEnumeration(tag: number): EnumerationName | undefined {
   const name = tagName(tag)
   if (name === undefined) return undefined
@@ -56,7 +58,7 @@ export function findEnumeration(tag: number): EnumerationName | undefined {
   return tables.has(enumeration) ? (enumeration as EnumerationName) : undefined
 }
 
-/** The mask whose bits an Integer of this tag carries; undefined when it is a plain number. */
+/** The mask of an Integer with this tag; undefined for a plain number. */
 export function findMask(tag: number): EnumerationName | undefined {
   const name = tagName(tag)
   return name !== undefined && maskNames.has(name) ? (name as EnumerationName) : undefined

@@ -24,7 +24,7 @@ const file = process.argv[2]
 if (file === undefined) throw new Error('usage: node generate.ts <kmip-tables.json>')
 const source: Source = JSON.parse(readFileSync(file, 'utf8'))
 
-/** `Re_Key` -> `ReKey`: an underscore stands only before a digit (KMIP Profiles 2.1 §5.4.1.1). */
+/** `Re_Key` -> `ReKey`: an underscore occurs only before a digit (KMIP Profiles 2.1 §5.4.1.1). */
 function spelling(name: string): string {
   return keepsUnderscores.test(name) ? name : name.replace(/_(?=[A-Za-z])/g, '')
 }
@@ -115,7 +115,7 @@ writeFileSync(
     '\n',
   )}\n} as const\n\n/** Other spellings that are read. */\nexport const enumerationAliases: Readonly<Record<string, Readonly<Record<string, number>>>> = {\n${aliasParts.join(
     '\n',
-  )}\n}\n\n/** Tags whose enumeration bears another name. */\nexport const enumerationOfTag: Readonly<Record<string, string>> = {\n${Object.entries(
+  )}\n}\n\n/** Tags whose enumeration has another name. */\nexport const enumerationOfTag: Readonly<Record<string, string>> = {\n${Object.entries(
     enumerationOfTag,
   )
     .map(([tag, name]) => `  ${key(tag)}: '${name}',`)

@@ -2,10 +2,16 @@ import type { OperationName } from './operations.ts'
 import type { ResultReason } from './reasons.ts'
 import { isLegacy, type KmipVersion } from './versions.ts'
 
-/** All that the public test cases say for a refusal. 2.x has a reason for each; 1.x has PermissionDenied for most. */
+/**
+ * The only message of refusals in the public test cases. 2.x has a reason for each; 1.x has PermissionDenied
+ * for most.
+ */
 const denied = 'DENIED'
 
-/** Refusals that public test cases of 1.x have word for word (AKLC-M-2, -3, SKLC-M-2, -3, CS-AC-M-8, CS-BC-M-7, -14). */
+/**
+ * Refusals with exactly this message in the public test cases of 1.x (AKLC-M-2, -3, SKLC-M-2, -3, CS-AC-M-8,
+ * CS-BC-M-7, -14).
+ */
 const published: ReadonlySet<string> = new Set<`${OperationName} ${ResultReason}`>([
   'Destroy WrongKeyLifecycleState',
   'ModifyAttribute WrongKeyLifecycleState',
@@ -18,25 +24,25 @@ const published: ReadonlySet<string> = new Set<`${OperationName} ${ResultReason}
 
 /** Message for a 1.x client in place of a reason that its version does not have. */
 const sentences: Readonly<Partial<Record<ResultReason, string>>> = {
-  AttributeReadOnly: 'Clients do not set or change this attribute.',
-  AttributeSingleValued: 'The attribute has one value only.',
+  AttributeReadOnly: 'Clients cannot set or change this attribute.',
+  AttributeSingleValued: 'The attribute can have only one value.',
   NonUniqueNameAttribute: 'An object with this name exists already.',
   NotExtractable: 'The object is not Extractable: it is not returned to any client.',
   ObjectDestroyed: 'The object is destroyed.',
-  // The same for what is not there and for what the caller has no right on.
+  // The same for objects that do not exist and objects to which the caller has no right.
   ObjectNotFound: 'There is no such object for this caller.',
   PermissionDenied: 'The usage limits of the object do not allow this.',
-  ReadOnlyAttribute: 'Clients do not set or change this attribute.',
-  Sensitive: 'The object is Sensitive: it is given wrapped only.',
+  ReadOnlyAttribute: 'Clients cannot set or change this attribute.',
+  Sensitive: 'The object is Sensitive: it is returned only in wrapped form.',
   WrappingObjectDestroyed: 'The wrapping key is destroyed.',
   WrappingObjectNotFound: 'There is no such wrapping key for this caller.',
   WrongKeyLifecycleState: 'The state or the dates of the object do not allow this.',
 }
 
-/** Messages that are precise in 2.1 and general before it, in the words of the public test cases (AKLC-M-3, SKLC-M-3). */
+/** Messages of the public test cases that are specific in 2.1 and general before it (AKLC-M-3, SKLC-M-3). */
 const precise: ReadonlySet<string> = new Set(['ACTIVATION_DATE:!PRE_ACTIVE'])
 
-/** The message of a failure as a client of this version is told it. */
+/** The message of a failure for a client of this version. */
 export function messageIn(
   version: KmipVersion,
   message: string,

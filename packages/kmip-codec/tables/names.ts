@@ -1,7 +1,7 @@
 /**
- * The form in which names are compared: letters and digits only, in lower case. `PKCS#8`, `PKCS_8`, `PKCS8` and
- * `pkcs-8` are one name, as are `Cryptographic Length` (KMIP 1.x) and `CryptographicLength` (2.x).
- * No two names of one table collide under it (the generator refuses such a table).
+ * Normalizes a name for comparison: only letters and digits, in lower case. `PKCS#8`, `PKCS_8`, `PKCS8` and
+ * `pkcs-8` are the same name, as are `Cryptographic Length` (KMIP 1.x) and `CryptographicLength` (2.x). The
+ * names of a table do not collide (the generator refuses such a table).
  */
 export function normaliseName(name: string): string {
   let plain = ''

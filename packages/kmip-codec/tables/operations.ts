@@ -5,7 +5,7 @@ import { atLeast, isLegacy, type KmipVersion } from './versions.ts'
 /** The name of an operation as the XML profile spells it: `Create`, `ReKeyKeyPair`, `PKCS_11` … */
 export type OperationName = ValueName<'Operation'>
 
-/** The first operation of each version; codes were only ever appended (KMIP 2.1 §11.36). */
+/** The first operation code of each version; new versions only appended codes (KMIP 2.1 §11.36). */
 const firstOperations: readonly (readonly [KmipVersion, number])[] = [
   ['2.1', Enumeration.Operation.SetDefaults],
   ['2.0', Enumeration.Operation.Log],
@@ -21,14 +21,14 @@ export function operationByName(name: string): OperationName | undefined {
   return code === undefined ? undefined : valueName('Operation', code)
 }
 
-/** Does an operation exist in a version? */
+/** Whether an operation exists in a version. */
 export function operationIn(version: KmipVersion, operation: OperationName): boolean {
   const code = Enumeration.Operation[operation]
   for (const [introduced, first] of firstOperations) if (code >= first) return atLeast(version, introduced)
   return false
 }
 
-/** Types of links that came after 1.0 (Link Type Enumeration of KMIP 1.2, 1.4 and 2.0). */
+/** Link types added after 1.0 (Link Type Enumeration of KMIP 1.2, 1.4 and 2.0). */
 const linkTypesSince: ReadonlyMap<number, KmipVersion> = new Map([
   [Enumeration.LinkType.ParentLink, '1.2'],
   [Enumeration.LinkType.ChildLink, '1.2'],
@@ -39,12 +39,15 @@ const linkTypesSince: ReadonlyMap<number, KmipVersion> = new Map([
   [Enumeration.LinkType.WrappingKeyLink, '2.0'],
 ])
 
-/** Does a type of links exist in a version? */
+/** Whether a link type exists in a version. */
 export function linkTypeIn(version: KmipVersion, linkType: number): boolean {
   return atLeast(version, linkTypesSince.get(linkType) ?? '1.0')
 }
 
-/** Does an object type exist in a version? Template ended with 1.4, PGPKey came with 1.2, CertificateRequest with 2.0. */
+/**
+ * Whether an object type exists in a version. Template exists until 1.4, PGPKey since 1.2, CertificateRequest
+ * since 2.0.
+ */
 export function objectTypeIn(version: KmipVersion, objectType: ValueName<'ObjectType'>): boolean {
   if (objectType === 'Template') return isLegacy(version)
   if (objectType === 'PGPKey') return atLeast(version, '1.2')

@@ -64,12 +64,15 @@ const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
   WrongKeyLifecycleState: 'PermissionDenied',
 }
 
-/** The public test cases of 2.0 still have the reason of 1.4 here, though its specification has the one of 2.1. */
+/**
+ * The public test cases of 2.0 expect the reason of 1.4 here, although the specification of 2.0 has that of
+ * 2.1.
+ */
 const reasonsSince21: ReadonlySet<ResultReason> = new Set<ResultReason>(['WrongKeyLifecycleState'])
 
 /**
- * The reason that a client of this version knows: the same where the version has it, else the nearest of 1.x
- * (e.g. Sensitive is PermissionDenied up to 1.4). Version 2.1 knows all, and 2.0 all but `reasonsSince21`.
+ * The reason for a client of this version: the same if the version has it, else the nearest of 1.x (e.g.
+ * PermissionDenied for Sensitive up to 1.4). Version 2.1 has all, and 2.0 all except `reasonsSince21`.
  */
 export function reasonIn(
   version: KmipVersion,
@@ -78,7 +81,7 @@ export function reasonIn(
 ): ResultReason {
   if (atLeast(version, '2.1') || reason === 'GeneralFailure') return reason
   if (atLeast(version, '2.0')) return reasonsSince21.has(reason) ? (legacyReason[reason] ?? reason) : reason
-  // As the public test cases of 1.x have it: of a destroyed object there is nothing to get.
+  // The public test cases of 1.x expect this for Get of a destroyed object.
   if (reason === 'ObjectDestroyed' && operation === 'Get') return 'ItemNotFound'
   let last = 0
   for (const [introduced, number] of lastReasons) if (atLeast(version, introduced)) last = number

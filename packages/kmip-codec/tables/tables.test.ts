@@ -37,7 +37,7 @@ test('Tags are read in other spellings and as numbers, and written by name where
   assert.equal(tagText(Tag.Name), 'Name')
 })
 
-test('What is no tag is not found', () => {
+test('Unknown tags are not found', () => {
   for (const name of [
     '',
     'Nonsense',
@@ -59,7 +59,7 @@ test('Every value of every enumeration is found by its name and its number', () 
     }
 })
 
-test('Both spellings of the field and those of older clients are read', () => {
+test('Both common spellings and those of older clients are read', () => {
   const spellings: readonly (readonly [EnumerationName, string, number])[] = [
     ['HashingAlgorithm', 'SHA256', 6],
     ['HashingAlgorithm', 'SHA_256', 6],
@@ -99,7 +99,7 @@ test('A tag knows the enumeration or mask of its values', () => {
   assert.equal(maskValueNames('CryptographicUsageMask', 0x4000000c), undefined)
 })
 
-test('Versions are compared and taken apart', () => {
+test('Versions are compared and split into numbers', () => {
   assert.equal(kmipVersion(1, 4), '1.4')
   assert.equal(kmipVersion(3, 0), undefined)
   assert.equal(kmipVersion(1, 40), undefined)
@@ -135,7 +135,7 @@ test('Operations, object types and tags belong to versions', () => {
   assert.equal(tagIntroduced(0x540001), '1.0')
 })
 
-test('EC keys are called as the version calls them', () => {
+test('EC keys have the names of the version', () => {
   const { KeyFormatType: format, CryptographicAlgorithm: algorithm } = Enumeration
   for (const [name, number] of [
     ['TransparentECDSAPrivateKey', 0x0e],
@@ -163,7 +163,7 @@ test('EC keys are called as the version calls them', () => {
   }
 })
 
-test('What 2.1 tells precisely is DENIED before', () => {
+test('A specific message of 2.1 is DENIED in earlier versions', () => {
   for (const version of kmipVersions) {
     const precise = 'ACTIVATION_DATE:!PRE_ACTIVE'
     assert.equal(messageIn(version, precise), version === '2.1' ? precise : 'DENIED')
@@ -171,12 +171,15 @@ test('What 2.1 tells precisely is DENIED before', () => {
   }
 })
 
-test('1.x is told why it is refused, but where a public test case has DENIED word for word', () => {
+test('A 1.x client gets the reason of a refusal, except where a public test case expects DENIED', () => {
   const told = (version: '1.0' | '1.4' | '2.0' | '2.1', ...why: readonly [ResultReason, OperationName]) =>
     messageIn(version, 'DENIED', ...why)
   for (const version of ['1.0', '1.4'] as const) {
     assert.equal(told(version, 'ObjectDestroyed', 'Get'), 'The object is destroyed.')
-    assert.equal(told(version, 'Sensitive', 'Get'), 'The object is Sensitive: it is given wrapped only.')
+    assert.equal(
+      told(version, 'Sensitive', 'Get'),
+      'The object is Sensitive: it is returned only in wrapped form.',
+    )
     assert.notEqual(told(version, 'WrongKeyLifecycleState', 'MAC'), 'DENIED')
     assert.equal(told(version, 'WrongKeyLifecycleState', 'Destroy'), 'DENIED')
     assert.equal(told(version, 'PermissionDenied', 'Encrypt'), 'DENIED')
@@ -187,7 +190,7 @@ test('1.x is told why it is refused, but where a public test case has DENIED wor
     assert.equal(told(version, 'ObjectDestroyed', 'Get'), 'DENIED')
 })
 
-test('An old client is told a reason that its version has', () => {
+test('An old client gets a reason of its version', () => {
   assert.equal(reasonIn('2.1', 'WrongKeyLifecycleState'), 'WrongKeyLifecycleState')
   // As the public test cases of each version have it (AKLC-M-2, CS-BC-M-14).
   for (const version of ['2.0', '1.4'] as const)
@@ -221,7 +224,7 @@ test('Attributes are found by tag and by the text of 1.x, and belong to versions
   assert.equal(findAttribute(Tag.NameValue), undefined)
 })
 
-test('What only the server sets can neither be changed nor deleted', () => {
+test('Attributes that only the server sets cannot be changed or deleted', () => {
   for (const row of attributes) if (row.readOnly) assert.ok(!row.modifiable && !row.deletable, row.name)
   for (const name of ['State', 'UniqueIdentifier', 'Digest', 'RotateGeneration'] as const)
     assert.equal(findAttribute(Tag[name])?.readOnly, true, name)

@@ -19,7 +19,7 @@ export function tagName(tag: number): TagName | undefined {
   return nameByNumber.get(tag)
 }
 
-/** How a tag is written in JSON and XML: its name, or `0x54....` where it has none. */
+/** Formats a tag for JSON and XML: its name, or `0x54....` if it has none. */
 export function tagText(tag: number): string {
   return nameByNumber.get(tag) ?? `0x${tag.toString(16).toUpperCase().padStart(6, '0')}`
 }
@@ -33,13 +33,13 @@ export function tagByName(name: string): number | undefined {
   return numberByPlainName.get(normaliseName(name))
 }
 
-/** Is this a tag that TTLV may carry: of the standard (0x42....) or an extension (0x54....)? (KMIP 2.1 §10.1.1) */
+/** Whether this is a tag of the standard (0x42....) or an extension (0x54....) (KMIP 2.1 §10.1.1). */
 export function isTag(tag: number): boolean {
   const space = tag >>> 16
   return space === 0x42 || space === 0x54
 }
 
-/** The numbers up to which each version's tags go; tags were only ever appended. */
+/** The last tag of each version; new versions only appended tags. */
 const lastTags: readonly (readonly [KmipVersion, number])[] = [
   ['1.0', 0x4200a1],
   ['1.1', 0x4200b7],
@@ -49,7 +49,7 @@ const lastTags: readonly (readonly [KmipVersion, number])[] = [
   ['2.0', 0x420165],
 ]
 
-/** The version that introduced a tag. Extension tags are as old as the protocol. */
+/** The version that introduced a tag. Extension tags exist since 1.0. */
 export function tagIntroduced(tag: number): KmipVersion {
   if (tag >>> 16 !== 0x42) return '1.0'
   for (const [version, last] of lastTags) if (tag <= last) return version

@@ -13,7 +13,7 @@ import { tagByName, tagName } from '../tables/tags.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import { maximumDateTime, type TtlvNode } from '../ttlv/node.ts'
 
-// The text of values, as the JSON and the XML encoding share it: names, numbers, bytes, dates.
+// Text forms of values in JSON and XML: names, numbers, bytes, dates.
 
 /** Tags whose enumeration values are tags themselves (KMIP 2.1 §5.5, §10.1.1). */
 function holdsTags(tag: number): boolean {
@@ -21,8 +21,8 @@ function holdsTags(tag: number): boolean {
 }
 
 /**
- * The tag that gives the values under `AttributeValue` their meaning: in 1.x it is named by the AttributeName beside
- * it (`Cryptographic Algorithm`); vendor attributes have none.
+ * The tag that determines the type of values in `AttributeValue`: in 1.x it is given by the AttributeName
+ * beside it (`Cryptographic Algorithm`); vendor attributes have none.
  */
 export function valueTag(tag: number, attributeName: string | undefined): number {
   if (tag !== Tag.AttributeValue || attributeName === undefined) return tag
@@ -52,10 +52,7 @@ export function parseEnumeration(tag: number, text: string): number {
   if (hex !== undefined) return hex
   const value = holdsTags(tag) ? findReferencedTag(text) : findValue(findEnumeration(tag), text)
   if (value === undefined)
-    throw new KmipDecodeError(
-      'unknown_enumeration',
-      'An enumeration value has a name that is not known here.',
-    )
+    throw new KmipDecodeError('unknown_enumeration', 'An enumeration value has an unknown name.')
   return value
 }
 
@@ -67,7 +64,7 @@ function findValue(enumeration: EnumerationName | undefined, text: string): numb
   return enumeration && valueByName(enumeration, text)
 }
 
-/** The names of a mask's bits in a row; undefined when the Integer is no mask or a bit has no name. */
+/** The names of the bits of a mask, joined; undefined if the Integer is not a mask or a bit has no name. */
 export function maskText(tag: number, value: number, separator: string): string | undefined {
   const mask = findMask(tag)
   if (mask === undefined || value === 0) return undefined
@@ -75,8 +72,8 @@ export function maskText(tag: number, value: number, separator: string): string 
 }
 
 /**
- * The bits of names separated by spaces or `|`, each in any spelling, or a number (`0x…` too) among them.
- * undefined when the Integer is no mask or a name is not known.
+ * Parses names of bits, separated by spaces or `|`, each in any spelling or as a number (also `0x…`).
+ * Undefined if the Integer is not a mask or a name is unknown.
  */
 export function parseMask(tag: number, text: string): number | undefined {
   const mask = findMask(tag)
@@ -91,12 +88,12 @@ export function parseMask(tag: number, text: string): number | undefined {
   return bits
 }
 
-/** Bytes of hex digits in either case. @throws KmipDecodeError `invalid_value` */
+/** Decodes hex digits in either case. @throws KmipDecodeError `invalid_value` */
 export function parseHex(text: string): Uint8Array {
-  // Buffer.from stops silently at the first wrong digit, so a short result is the test.
+  // Buffer.from stops silently at the first wrong digit: the result is then too short.
   const bytes = text.length % 2 === 0 ? Buffer.from(text, 'hex') : undefined
   if (bytes === undefined || bytes.length * 2 !== text.length)
-    throw new KmipDecodeError('invalid_value', 'A value is not made of pairs of hex digits.')
+    throw new KmipDecodeError('invalid_value', 'A value must consist of pairs of hex digits.')
   return bytes
 }
 
@@ -129,7 +126,7 @@ export function parsePrefixed64(text: string): bigint | undefined {
   return /^0x[0-9a-f]{1,16}$/i.test(text) ? BigInt.asIntN(64, BigInt(text)) : undefined
 }
 
-/** The bytes of a BigInteger with its sign extended to a multiple of 8, as the text forms carry it. */
+/** The bytes of a BigInteger, sign-extended to a multiple of 8 as in the text encodings. */
 export function wholeWords(value: Uint8Array): Uint8Array {
   const size = Math.ceil(value.length / 8) * 8
   const words = new Uint8Array(size).fill((value[0] ?? 0) >= 0x80 ? 0xff : 0)
@@ -162,7 +159,7 @@ export function parseDate(text: string): number {
     const date = new Date(0)
     date.setUTCFullYear(y, mo - 1, d)
     date.setUTCHours(h, mi, s)
-    // A date that does not exist (February 30th) comes back as another one.
+    // A date that does not exist (February 30th) is parsed as another one.
     const real = date.getUTCMonth() === mo - 1 && date.getUTCDate() === d && h < 24 && mi < 60 && s < 60
     const offset = zoneSeconds(zone)
     if (real && offset !== undefined) return date.getTime() / 1000 - offset
@@ -170,10 +167,7 @@ export function parseDate(text: string): number {
   const hex = parsePrefixed64(text)
   if (hex !== undefined && hex <= BigInt(maximumDateTime) && hex >= -BigInt(maximumDateTime))
     return Number(hex)
-  throw new KmipDecodeError(
-    'invalid_value',
-    'A date is neither ISO 8601 with an offset nor 0x and hex digits.',
-  )
+  throw new KmipDecodeError('invalid_value', 'A date must be ISO 8601 with an offset, or 0x and hex digits.')
 }
 
 function zoneSeconds(zone: string): number | undefined {

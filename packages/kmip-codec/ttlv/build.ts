@@ -13,7 +13,7 @@ import type {
   TtlvNode,
 } from './node.ts'
 
-/** A structure of these members; `undefined` members are left out, so optional ones can be written in line. */
+/** A structure of these members; `undefined` members are omitted, so optional ones can be written in line. */
 export function structure(tag: number, members: readonly (TtlvNode | undefined)[]): StructureNode {
   return { tag, type: 'Structure', value: members.filter((member) => member !== undefined) }
 }

@@ -6,16 +6,16 @@ import { type DecodeLimits, maximumDateTime, maximumDepth, maximumItems, type Tt
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads one binary TTLV item that fills `bytes` exactly (KMIP 2.1 §10.1). Nothing is allocated by a length that the
- * message claims: a length that goes past the end is refused before it is used. ByteStrings and BigIntegers are views
- * of `bytes`, so `bytes` must not be written to afterwards.
- * @throws KmipDecodeError for everything that is not exactly one well-formed item
+ * Reads one binary TTLV item that fills `bytes` exactly (KMIP 2.1 §10.1). No memory is allocated by a length
+ * in the message: a length beyond the end is refused before it is used. ByteStrings and BigIntegers are views
+ * of `bytes`, so `bytes` must not change afterwards. @throws KmipDecodeError unless the bytes are exactly one
+ * well-formed item
  */
 export function decodeTtlv(bytes: Uint8Array, limits: DecodeLimits = {}): TtlvNode {
   const reader = new Reader(bytes, limits)
   const node = reader.item(bytes.length, 1)
   if (reader.position !== bytes.length)
-    throw new KmipDecodeError('trailing_bytes', 'Bytes follow the message.')
+    throw new KmipDecodeError('trailing_bytes', 'The message has trailing bytes.')
   return node
 }
 
@@ -31,13 +31,14 @@ class Reader {
     this.#itemsLeft = limits.items ?? maximumItems
   }
 
-  /** Reads the item at `position`, which must end at `end` or before. */
+  /** Reads the item at `position`, which must end at or before `end`. */
   item(end: number, depth: number): TtlvNode {
     const bytes = this.#bytes
     const start = this.position
     if (end - start < 8) throw new KmipDecodeError('truncated', 'The message ends inside an item.')
     this.#itemsLeft -= 1
-    if (this.#itemsLeft < 0) throw new KmipDecodeError('too_many_items', 'The message holds too many items.')
+    if (this.#itemsLeft < 0)
+      throw new KmipDecodeError('too_many_items', 'The message contains too many items.')
     const word = this.#word(start)
     const tag = word >>> 8
     const space = word >>> 24
@@ -45,7 +46,8 @@ class Reader {
       throw new KmipDecodeError('unknown_tag', 'A tag is neither of the standard nor an extension.')
     const length = this.#word(start + 4)
     const from = start + 8
-    if (length > end - from) throw new KmipDecodeError('truncated', 'A length goes past the end of its item.')
+    if (length > end - from)
+      throw new KmipDecodeError('truncated', 'A length exceeds the end of the enclosing item.')
     switch (word & 0xff) {
       case 0x01:
         return { tag, type: 'Structure', value: this.#members(from, from + length, depth) }
@@ -84,7 +86,7 @@ class Reader {
         this.#long(from, length)
         return { tag, type: 'DateTimeExtended', value: bytes.readBigInt64BE(from) }
       default:
-        throw new KmipDecodeError('unknown_type', 'An item has a type that TTLV does not have.')
+        throw new KmipDecodeError('unknown_type', 'An item has an unknown type.')
     }
   }
 
@@ -108,7 +110,7 @@ class Reader {
     )
   }
 
-  /** Four bytes and four of padding. */
+  /** Four bytes, and four bytes of padding. */
   #short(from: number, length: number, end: number): void {
     if (length !== 4) throw wrongLength()
     this.#pad(from + 4, end)
@@ -119,9 +121,10 @@ class Reader {
     this.position = from + 8
   }
 
-  /** Checks the zeros up to the next multiple of 8 and moves behind them. */
+  /** Checks the zeros up to the next multiple of 8 and skips them. */
   #pad(from: number, end: number): void {
-    // Items start at multiples of 8 from the start of the message, because every item before was padded to 8.
+    // Items start at multiples of 8 from the start of the message, because every earlier item was padded to
+    // 8.
     const stop = (from + 7) & ~7
     if (stop > end) throw new KmipDecodeError('truncated', 'The message ends inside its padding.')
     for (let at = from; at < stop; at++)
@@ -143,7 +146,7 @@ class Reader {
   #date(from: number): number {
     const seconds = (this.#word(from) | 0) * 0x1_0000_0000 + this.#word(from + 4)
     if (Math.abs(seconds) > maximumDateTime)
-      throw new KmipDecodeError('invalid_value', 'A date is beyond the calendar.')
+      throw new KmipDecodeError('invalid_value', 'A date is out of range.')
     return seconds
   }
 
@@ -163,5 +166,5 @@ class Reader {
 }
 
 function wrongLength(): KmipDecodeError {
-  return new KmipDecodeError('wrong_length', 'An item has a length that its type does not have.')
+  return new KmipDecodeError('wrong_length', 'The length of an item is not allowed for its type.')
 }

@@ -5,7 +5,7 @@ import { fits, maximumDepth, type TtlvNode } from './node.ts'
 
 /**
  * Writes a tree as binary TTLV (KMIP 2.1 §10.1) into one buffer of exactly its size.
- * @throws KmipEncodeError for values that their type cannot hold, or a tree deeper than 64
+ * @throws KmipEncodeError for values outside their type, or a tree deeper than 64 levels
  */
 export function encodeTtlv(node: TtlvNode): Buffer {
   const out = Buffer.allocUnsafe(8 + padTo8(valueSize(node, 1)))
@@ -18,9 +18,9 @@ function padTo8(size: number): number {
   return size + ((8 - (size & 7)) & 7)
 }
 
-/** Bytes of a value without its padding; checks the value on the way. */
+/** Validates a value and returns its bytes without padding. */
 function valueSize(node: TtlvNode, depth: number): number {
-  if (!fits(node)) throw new KmipEncodeError(`A ${node.type} holds a value that it cannot hold.`)
+  if (!fits(node)) throw new KmipEncodeError(`The value is not valid for the type ${node.type}.`)
   switch (node.type) {
     case 'Structure': {
       if (depth >= maximumDepth && node.value.length > 0)
@@ -44,7 +44,7 @@ function valueSize(node: TtlvNode, depth: number): number {
   }
 }
 
-/** Writes an item at `at` and answers where the next one goes. */
+/** Writes an item at `at` and returns the position of the next one. */
 function write(out: Buffer, at: number, node: TtlvNode): number {
   const from = at + 8
   switch (node.type) {
@@ -124,7 +124,7 @@ function putWord(out: Buffer, at: number, value: number): void {
   out[at + 3] = value
 }
 
-/** Short texts (most are) are cheaper byte by byte than across the border to native code. */
+/** Most texts are short, and writing them byte by byte is faster than a call of native code. */
 const shortText = 48
 
 function textSize(text: string): number {

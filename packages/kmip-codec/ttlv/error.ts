@@ -1,8 +1,8 @@
 import { CodedError } from '@warder/base'
 
-/** Why bytes are not a KMIP message. */
+/** Reasons why bytes are not a KMIP message. */
 export type KmipDecodeCode =
-  /** It ends before it should, or a length goes past its end. */
+  /** It is truncated, or a length exceeds its end. */
   | 'truncated'
   /** Bytes follow the message. */
   | 'trailing_bytes'
@@ -10,41 +10,43 @@ export type KmipDecodeCode =
   | 'wrong_length'
   /** Padding that is not zero. */
   | 'wrong_padding'
-  /** Not 0x42.... or 0x54...., or a name that no table has. */
+  /** Not 0x42.... or 0x54...., or an unknown name. */
   | 'unknown_tag'
   | 'unknown_type'
   /** Text that is not UTF-8. */
   | 'invalid_text'
-  /** A value that its type cannot have: a Boolean of 2, a date beyond the calendar, odd hex digits. */
+  /**
+   * A value that is not valid for its type: a Boolean of 2, a date out of range, an odd number of hex digits.
+   */
   | 'invalid_value'
-  /** An enumeration name that no table has. */
+  /** An unknown enumeration name. */
   | 'unknown_enumeration'
   | 'too_deep'
   | 'too_many_items'
   | 'too_large'
-  /** Not JSON, or JSON of another shape. */
+  /** Not JSON, or JSON with another structure. */
   | 'malformed_json'
-  /** Not the XML that is read here (no DTD, no processing instructions, no CDATA, no text). */
+  /** Not the supported XML (no DTD, no processing instructions, no CDATA, no text). */
   | 'malformed_xml'
-  /** The right codec, the wrong message: a member missing, repeated or of another type. */
+  /** A well-formed tree that is not a valid message: a member is missing, repeated or of another type. */
   | 'missing_member'
   | 'repeated_member'
   | 'wrong_member'
-  /** A protocol version that is not spoken; `version` says which. */
+  /** An unsupported protocol version, given in `version`. */
   | 'unsupported_version'
-  /** The root of a bare request names no operation. */
+  /** The root of a bare request is not an operation. */
   | 'unknown_operation'
 
-/** The protocol version of a message as far as it could be read, spoken or not. */
+/** The protocol version of a message, if it could be read, supported or not. */
 export interface SeenVersion {
   readonly major: number
   readonly minor: number
 }
 
-/** Thrown by every decoder for every input that it refuses; nothing else is thrown. Holds no part of any value. */
+/** The only error that decoders throw for their input. Contains no part of any value. */
 export class KmipDecodeError extends CodedError<KmipDecodeCode> {
   override readonly name = 'KmipDecodeError'
-  /** The version in the header, where the message was good enough to have one: the answer echoes it. */
+  /** The version in the header, if it could be read: the response uses it. */
   readonly version: SeenVersion | undefined
 
   constructor(code: KmipDecodeCode, sentence: string, version?: SeenVersion) {
@@ -53,7 +55,7 @@ export class KmipDecodeError extends CodedError<KmipDecodeCode> {
   }
 }
 
-/** Thrown by encoders for a tree that has no encoding: a mistake of the program, not of a caller. */
+/** Thrown by encoders for a tree without an encoding: an error in the program, not in a request. */
 export class KmipEncodeError extends Error {
   constructor(sentence: string) {
     super(sentence)

@@ -15,7 +15,7 @@ export function findMember(parent: StructureNode, tag: number): TtlvNode | undef
 }
 
 /**
- * The one member with this tag and type, or undefined when there is none.
+ * The only member with this tag and type, or undefined.
  * @throws KmipDecodeError `wrong_member` for another type, `repeated_member` when there are two
  */
 export function optional<T extends ItemType>(
@@ -33,7 +33,7 @@ export function optional<T extends ItemType>(
 }
 
 /**
- * The one member with this tag and type.
+ * The only member with this tag and type.
  * @throws KmipDecodeError `missing_member`, `wrong_member` or `repeated_member`
  */
 export function requireMember<T extends ItemType>(
@@ -46,7 +46,7 @@ export function requireMember<T extends ItemType>(
   return value
 }
 
-/** The one structure with this tag, as a node; else as `optional`. */
+/** The only structure with this tag, as a node; otherwise like `optional`. */
 export function optionalStructure(
   parent: Pick<StructureNode, 'value'>,
   tag: number,
@@ -55,14 +55,14 @@ export function optionalStructure(
   return value === undefined ? undefined : { tag, type: 'Structure', value }
 }
 
-/** The one structure with this tag, as a node; else as `required`. */
+/** The only structure with this tag, as a node; otherwise like `requireMember`. */
 export function requireStructure(parent: StructureNode, tag: number): StructureNode {
   return { tag, type: 'Structure', value: requireMember(parent, tag, 'Structure') }
 }
 
 /**
  * The name of an enumeration member, e.g. `optionalName(payload, Tag.ObjectType, 'ObjectType')`.
- * @throws KmipDecodeError as `optional`, and `unknown_enumeration` for a number without a name
+ * @throws KmipDecodeError like `optional`, and `unknown_enumeration` for a number without a name
  */
 export function optionalName<E extends EnumerationName>(
   parent: StructureNode,
@@ -73,13 +73,13 @@ export function optionalName<E extends EnumerationName>(
   if (value === undefined) return undefined
   const name = valueName(enumeration, value)
   if (name === undefined)
-    throw new KmipDecodeError('unknown_enumeration', `${tagText(tag)} has a value that is not known here.`)
+    throw new KmipDecodeError('unknown_enumeration', `${tagText(tag)} has an unknown value.`)
   return name
 }
 
 /**
- * The name of an enumeration member that must be there.
- * @throws KmipDecodeError as `optionalName`, and `missing_member`
+ * The name of a mandatory enumeration member.
+ * @throws KmipDecodeError like `optionalName`, and `missing_member`
  */
 export function requireName<E extends EnumerationName>(
   parent: StructureNode,
@@ -91,14 +91,14 @@ export function requireName<E extends EnumerationName>(
   return name
 }
 
-/** A node of this type. @throws KmipDecodeError `wrong_member` */
+/** Checks the type of a node. @throws KmipDecodeError `wrong_member` */
 export function requireType<T extends ItemType>(node: TtlvNode, type: T): NodeOf<T> {
   if (node.type !== type)
     throw new KmipDecodeError('wrong_member', `${tagText(node.tag)} must be of type ${type}.`)
   return node as NodeOf<T>
 }
 
-/** Do two nodes hold the same, whatever they are called? */
+/** Whether two nodes have equal contents; their tags may differ. */
 export function sameValue(one: TtlvNode, other: TtlvNode): boolean {
   if (one.type === 'Structure') return other.type === 'Structure' && sameMembers(one, other)
   if (one.type !== other.type) return false
@@ -118,7 +118,7 @@ function sameMembers(one: StructureNode, other: StructureNode): boolean {
   )
 }
 
-/** Text of a member of a structure; undefined when it is not there or no text. */
+/** Text of a member of a structure; undefined when it is absent or not a text. */
 export function memberText(parent: StructureNode, tag: number): string | undefined {
   for (const member of parent.value)
     if (member.tag === tag) return member.type === 'TextString' ? member.value : undefined

@@ -15,9 +15,9 @@ export type IntegerNode = Item<'Integer', number>
 /** 64 bits, signed. */
 export type LongIntegerNode = Item<'LongInteger', bigint>
 /**
- * A whole number of any size: big-endian two's complement, at least one byte, as short as it can be (decoders drop
- * repeated sign bytes, the encoder pads to a multiple of 8). Bytes rather than a bigint because private keys travel
- * here: bytes can be wiped. `toBigInteger()` and `toMagnitude()` convert from and to magnitudes.
+ * A whole number of any size: big-endian two's complement, at least one byte, as short as possible (decoders
+ * drop repeated sign bytes, the encoder pads to a multiple of 8). Bytes rather than a bigint because they may
+ * be private keys: bytes can be wiped. `toBigInteger()` and `toMagnitude()` convert from and to magnitudes.
  */
 export type BigIntegerNode = Item<'BigInteger', Uint8Array>
 /** 32 bits, unsigned. */
@@ -25,7 +25,7 @@ export type EnumerationNode = Item<'Enumeration', number>
 export type BooleanNode = Item<'Boolean', boolean>
 /** Well-formed Unicode. */
 export type TextStringNode = Item<'TextString', string>
-/** A decoded one is a view of the message's bytes, not a copy. */
+/** When decoded, it is a view of the message, not a copy. */
 export type ByteStringNode = Item<'ByteString', Uint8Array>
 /** Whole seconds since 1970-01-01T00:00:00Z, within the range of a JavaScript Date. */
 export type DateTimeNode = Item<'DateTime', number>
@@ -34,7 +34,7 @@ export type IntervalNode = Item<'Interval', number>
 /** Microseconds since 1970-01-01T00:00:00Z, 64 bits, signed. */
 export type DateTimeExtendedNode = Item<'DateTimeExtended', bigint>
 
-/** One node of a TTLV tree, whatever form it travels in (binary, JSON, XML). */
+/** A node of a TTLV tree, in every encoding (binary, JSON, XML). */
 export type TtlvNode =
   | StructureNode
   | IntegerNode
@@ -68,19 +68,21 @@ export interface ItemValues {
 
 /** Bounds of every decoder. */
 export interface DecodeLimits {
-  /** Nested structures, the root being 1. Default and largest 64. */
+  /** Nested structures, including the root. Default and maximum: 64. */
   readonly depth?: number
-  /** Nodes in all. Default 65,536: a message of 64 MiB could otherwise become millions of objects. */
+  /**
+   * Total number of nodes. Default 65,536: a message of 64 MiB could otherwise become millions of objects.
+   */
   readonly items?: number
 }
 
 export const maximumDepth = 64
 export const maximumItems = 65_536
 
-/** The largest DateTime: the end of the range of a JavaScript Date, in seconds. */
+/** The maximum DateTime, in seconds: the end of the range of a JavaScript Date. */
 export const maximumDateTime = 8_640_000_000_000
 
-/** Does a value fit its type? The check that encoders make of what they are given. */
+/** Whether a value is valid for its type; encoders check it. */
 export function fits(node: TtlvNode): boolean {
   if (!isTag(node.tag)) return false
   switch (node.type) {

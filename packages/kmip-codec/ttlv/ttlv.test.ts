@@ -47,7 +47,7 @@ const examples: readonly (readonly [string, TtlvNode])[] = [
   ],
 ]
 
-test('The examples of the standard are read and written to the byte', () => {
+test('The examples of the standard are read and written byte for byte', () => {
   for (const [bytes, node] of examples) {
     assert.equal(encodeTtlv(node).toString('hex'), hex(bytes).toString('hex'))
     assert.deepEqual(plain(decodeTtlv(hex(bytes))), plain(node))
@@ -73,7 +73,7 @@ function refused(bytes: Uint8Array, reason: KmipDecodeCode): void {
   )
 }
 
-test('What is not exactly one well-formed item is refused with its reason', () => {
+test('Bytes that are not exactly one well-formed item are refused with a reason', () => {
   refused(hex(''), 'truncated')
   refused(hex('42002002000000'), 'truncated')
   refused(hex('420020 02 00000004 00000008'), 'truncated')
@@ -98,7 +98,7 @@ test('What is not exactly one well-formed item is refused with its reason', () =
   refused(hex('420020 01 00000010 420004 02 00000010 00000000 00000000'), 'truncated')
 })
 
-test('A length that claims gigabytes costs nothing', () => {
+test('A length of gigabytes allocates no memory', () => {
   for (const type of ['01', '04', '07', '08'])
     for (const length of ['FFFFFFFF', '7FFFFFFF', '80000000', 'FFFFFFF8']) {
       const before = process.memoryUsage().arrayBuffers
@@ -168,7 +168,7 @@ test('Big integers lose repeated sign bytes and convert to magnitudes', () => {
   )
 })
 
-test('A frame says how long it is once 8 bytes are there, and refuses what cannot become a message', () => {
+test('The length of a frame is known after 8 bytes, and bytes that cannot start a message are refused', () => {
   const message = encodeTtlv(structure(Tag.RequestMessage, [integer(Tag.BatchCount, 1)]))
   assert.equal(frameLength(message), message.length)
   for (let length = 0; length < 8; length++) assert.equal(frameLength(message.subarray(0, length)), undefined)

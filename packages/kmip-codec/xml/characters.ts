@@ -1,4 +1,7 @@
-/** May XML 1.0 hold this code point? (§2.2: no control characters but tab and line ends, no surrogates, no FFFE, FFFF) */
+/**
+ * Whether XML 1.0 allows this code point (§2.2: no control characters except tab and line ends, no
+ * surrogates, no FFFE, FFFF).
+ */
 export function isXmlCharacter(code: number): boolean {
   return (
     (code >= 0x20 && code <= 0xd7ff) ||
@@ -10,7 +13,7 @@ export function isXmlCharacter(code: number): boolean {
   )
 }
 
-/** Does XML allow every character of a text? Surrogates pass: whether they pair is the tree's business. */
+/** Whether XML allows every character of a text. Surrogates pass: the encoder checks their pairs (`fits`). */
 export function isXmlText(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)

@@ -29,32 +29,32 @@ function utf8Text(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
-/** The node of a parsed element; its depth and size were bounded when it was parsed. */
+/** Converts a parsed element to a node; the parser has already limited depth and size. */
 export function nodeOfElement(element: XmlElement, attributeName?: string): TtlvNode {
   const tag = readTag(element)
   const type = element.attributes.get('type')
   if (type === undefined || type === 'Structure') {
     if (element.attributes.has('value'))
-      throw new KmipDecodeError('malformed_xml', 'A structure has members and no value.')
+      throw new KmipDecodeError('malformed_xml', 'A structure must have members and no value.')
     const named = element.children
       .find((child) => readTag(child) === Tag.AttributeName)
       ?.attributes.get('value')
     return { tag, type: 'Structure', value: element.children.map((child) => nodeOfElement(child, named)) }
   }
-  if (element.children.length > 0) throw new KmipDecodeError('malformed_xml', 'Only structures have members.')
+  if (element.children.length > 0)
+    throw new KmipDecodeError('malformed_xml', 'Only structures can have members.')
   const value = element.attributes.get('value')
   if (value === undefined) throw new KmipDecodeError('malformed_xml', 'An item has no value.')
   const node = scalar(tag, type, value, valueTag(tag, attributeName))
   if (node === undefined || !fits(node))
-    throw new KmipDecodeError('invalid_value', 'An item has a value that its type cannot have.')
+    throw new KmipDecodeError('invalid_value', 'The value of an item is not valid for its type.')
   return node
 }
 
 function readTag(element: XmlElement): number {
   const number = element.attributes.get('tag')
   const tag = tagByName(element.name === 'TTLV' ? (number ?? '') : element.name)
-  if (tag === undefined)
-    throw new KmipDecodeError('unknown_tag', 'An element has a tag that is not known here.')
+  if (tag === undefined) throw new KmipDecodeError('unknown_tag', 'An element has an unknown tag.')
   return tag
 }
 
@@ -91,7 +91,7 @@ function scalar(tag: number, type: string, value: string, meaning: number): Ttlv
     case 'DateTime':
       return { tag, type, value: parseDate(value) }
     default:
-      throw new KmipDecodeError('unknown_type', 'An item has a type that TTLV does not have.')
+      throw new KmipDecodeError('unknown_type', 'An item has an unknown type.')
   }
 }
 

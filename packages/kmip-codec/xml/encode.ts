@@ -14,17 +14,18 @@ import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/n
 import { isXmlText } from './characters.ts'
 
 /**
- * Writes a tree as XML (KMIP Profiles 2.1 §5.4), one element a line as in the standard's test cases: structures
- * without a type, enumerations by name (`0x` and 8 digits where a value has none), masks as names, bytes in lower case.
- * @throws KmipEncodeError for values that their type cannot hold, text with characters that XML cannot carry (most
- * control characters), or a tree deeper than 64
+ * Writes a tree as XML (KMIP Profiles 2.1 §5.4), one element a line as in the standard's test cases:
+ * structures without a type, enumerations by name (`0x` and 8 digits where a value has none), masks as names,
+ * bytes in lower case.
+ * @throws KmipEncodeError for values that their type cannot hold, text with characters that XML does not
+ *   allow (most control characters), or a tree deeper than 64
  */
 export function encodeXml(node: TtlvNode): string {
   return element(node, node.tag, 1)
 }
 
 function element(node: TtlvNode, meaning: number, depth: number): string {
-  if (!fits(node)) throw new KmipEncodeError(`A ${node.type} holds a value that it cannot hold.`)
+  if (!fits(node)) throw new KmipEncodeError(`The value is not valid for the type ${node.type}.`)
   const indent = '  '.repeat(depth - 1)
   const named = tagName(node.tag) !== undefined
   const name = named ? tagText(node.tag) : 'TTLV'
@@ -70,6 +71,6 @@ const references: Readonly<Record<string, string>> = {
 }
 
 function escapeText(text: string): string {
-  if (!isXmlText(text)) throw new KmipEncodeError('A text holds a character that XML cannot carry.')
+  if (!isXmlText(text)) throw new KmipEncodeError('A string contains a character that XML does not allow.')
   return text.replace(/[&<>"\t\n\r]/g, (found) => references[found] ?? found)
 }

@@ -3,7 +3,7 @@ import { KmipDecodeError } from '../ttlv/error.ts'
 import type { DecodeLimits } from '../ttlv/node.ts'
 import { isXmlCharacter, isXmlText } from './characters.ts'
 
-/** An element: names and attribute values as they are after references are replaced. */
+/** An element, with references in attribute values already replaced. */
 export interface XmlElement {
   readonly name: string
   readonly attributes: ReadonlyMap<string, string>
@@ -12,13 +12,14 @@ export interface XmlElement {
 
 const maximumName = 128
 
-/** The most attributes an element may have; KMIP uses four. */
+/** Maximum number of attributes of an element; KMIP uses four. */
 const maximumAttributes = 16
 
 /**
- * Parses the XML that KMIP needs and no more (KMIP Profiles 2.1 §5.4): elements, attributes, comments, one XML
- * declaration, the five entities and numeric references. Refused: DTDs (so entities cannot be declared, expanded or
- * fetched), processing instructions, CDATA, text between elements, prefixed names. Time is linear in the length.
+ * Parses the subset of XML that KMIP needs (KMIP Profiles 2.1 §5.4): elements, attributes, comments, one XML
+ * declaration, the five entities and numeric references. Refused: DTDs (so entities cannot be declared,
+ * expanded or fetched), processing instructions, CDATA, text between elements, prefixed names. Time is linear
+ * in the length.
  * @throws KmipDecodeError `malformed_xml`, `too_deep` or `too_many_items`
  */
 export function parseXml(text: string, limits: DecodeLimits = {}): XmlElement {
@@ -48,7 +49,7 @@ class XmlParser {
     this.#skip()
     const root = this.#tree()
     this.#skip()
-    if (this.#at !== this.#text.length) throw parseError('Something follows the root element.')
+    if (this.#at !== this.#text.length) throw parseError('The document has content after the root element.')
     return root
   }
 
@@ -62,11 +63,11 @@ class XmlParser {
         inside,
       )
     )
-      throw parseError('The XML declaration is not one of version 1.0 in UTF-8.')
+      throw parseError('The XML declaration must be version 1.0 in UTF-8.')
     this.#at = end + 2
   }
 
-  /** Elements are kept on a stack of our own, so nesting cannot exhaust the program's. */
+  /** Elements are kept on an explicit stack, so nesting cannot exhaust the call stack. */
   #tree(): XmlElement {
     const open: OpenElement[] = []
     for (;;) {
@@ -105,7 +106,7 @@ class XmlParser {
         this.#at += 2
         return { element, isEmpty: true }
       }
-      if (before === this.#at) throw parseError('An attribute stands without a space before it.')
+      if (before === this.#at) throw parseError('An attribute must have a space before it.')
       this.#attribute(attributes)
     }
   }
@@ -119,7 +120,7 @@ class XmlParser {
     const quote = this.#text[this.#at]
     if (quote !== '"' && quote !== "'") throw parseError('An attribute value is not quoted.')
     const end = this.#text.indexOf(quote, this.#at + 1)
-    if (end < 0) throw parseError('An attribute value does not end.')
+    if (end < 0) throw parseError('An attribute value is not terminated.')
     const raw = this.#text.slice(this.#at + 1, end)
     this.#at = end + 1
     if (attributes.has(key) || attributes.size >= maximumAttributes)
@@ -129,7 +130,7 @@ class XmlParser {
 
   #attributeName(): string {
     const key = this.#name()
-    // xmlns:prefix="…" declarations are read and mean nothing: prefixed elements are refused.
+    // xmlns:prefix="…" declarations are accepted and ignored: prefixed elements are refused.
     if (key !== 'xmlns' || this.#text[this.#at] !== ':') return key
     this.#at += 1
     return `xmlns:${this.#name()}`
@@ -141,7 +142,7 @@ class XmlParser {
     this.#space()
     const element = open.pop()
     if (this.#text[this.#at] !== '>' || element === undefined || element.name !== closing)
-      throw parseError('Elements are not closed in the order in which they were opened.')
+      throw parseError('End tags do not match start tags.')
     this.#at += 1
     return element
   }
@@ -150,7 +151,7 @@ class XmlParser {
     const start = this.#at
     let at = start
     while (isNameUnit(this.#text.charCodeAt(at), at > start)) at += 1
-    if (at === start || at - start > maximumName) throw parseError('A name is not one.')
+    if (at === start || at - start > maximumName) throw parseError('A name is invalid.')
     this.#at = at
     return this.#text.slice(start, at)
   }
@@ -165,7 +166,7 @@ class XmlParser {
       this.#space()
       if (!this.#text.startsWith('<!--', this.#at)) return
       const end = this.#text.indexOf('--', this.#at + 4)
-      if (end < 0 || this.#text[end + 2] !== '>') throw parseError('A comment does not end.')
+      if (end < 0 || this.#text[end + 2] !== '>') throw parseError('A comment is not terminated.')
       this.#at = end + 3
     }
   }
@@ -175,7 +176,10 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x09 || unit === 0x0d
 }
 
-/** Letters and `_`, inside also digits, `.` and `-`. Past the end of the text the unit is NaN, which is none. */
+/**
+ * Letters and `_`, inside also digits, `.` and `-`. Beyond the end of the text the code unit is NaN, which
+ * does not match.
+ */
 function isNameUnit(unit: number, inside: boolean): boolean {
   if ((unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a) || unit === 0x5f) return true
   return inside && ((unit >= 0x30 && unit <= 0x39) || unit === 0x2e || unit === 0x2d)
@@ -186,7 +190,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 /** XML 1.0 §3.3.3: white space becomes spaces, references become characters. */
 function attributeValue(raw: string): string {
   if (raw.includes('<') || !isXmlText(raw))
-    throw parseError('An attribute value holds a character that XML does not allow.')
+    throw parseError('An attribute value contains a character that XML does not allow.')
   const spaced = /[\t\r\n]/.test(raw) ? raw.replace(/\r\n|[\t\r\n]/g, ' ') : raw
   if (!spaced.includes('&')) return spaced
   return spaced.replace(/&([^;&]{0,12};?)/g, (_all, reference: string) => character(reference))
@@ -197,7 +201,8 @@ function character(reference: string): string {
     /^(?:#([0-9]{1,7})|#x([0-9a-fA-F]{1,6})|([a-z]{2,4}));$/.exec(reference) ?? []
   if (named !== undefined && Object.hasOwn(entities, named)) return entities[named] ?? ''
   const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
-  if (!isXmlCharacter(code)) throw parseError('A reference names no character and none of the five entities.')
+  if (!isXmlCharacter(code))
+    throw parseError('A reference is neither a character nor one of the five entities.')
   return String.fromCodePoint(code)
 }
 

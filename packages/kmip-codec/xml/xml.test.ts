@@ -18,7 +18,7 @@ test('Every tree survives XML', () => {
   )
 })
 
-test('Output is strict: one element a line, names, escapes, masks as names', () => {
+test('XML output has one element a line, names, escapes, and masks as names', () => {
   const tree = structure(Tag.Attributes, [
     enumeration(Tag.CryptographicAlgorithm, 3),
     integer(Tag.CryptographicUsageMask, 12),
@@ -76,7 +76,7 @@ function refused(text: string, reason: KmipDecodeCode): void {
   )
 }
 
-test('Nothing can be declared, included or expanded', () => {
+test('Declarations, includes and entity expansion are refused', () => {
   refused('<!DOCTYPE Name [<!ENTITY a "b">]><Name/>', 'malformed_xml')
   refused('<!DOCTYPE Name SYSTEM "file:///etc/passwd"><Name/>', 'malformed_xml')
   refused('<Name><!DOCTYPE x></Name>', 'malformed_xml')
@@ -95,7 +95,7 @@ test('Nothing can be declared, included or expanded', () => {
   refused('<Description type="TextString" value="<"/>', 'malformed_xml')
 })
 
-test('What is not well-formed is refused', () => {
+test('XML that is not well-formed is refused', () => {
   for (const text of [
     '',
     ' ',
@@ -123,7 +123,7 @@ test('What is not well-formed is refused', () => {
     refused(text, 'malformed_xml')
 })
 
-test('Well-formed XML that is no KMIP is refused with its reason', () => {
+test('Well-formed XML that is not KMIP is refused with a reason', () => {
   refused('<Nonsense/>', 'unknown_tag')
   refused('<TTLV type="Integer" value="1"/>', 'unknown_tag')
   refused('<BatchCount type="Number" value="1"/>', 'unknown_type')
@@ -137,7 +137,7 @@ test('Well-formed XML that is no KMIP is refused with its reason', () => {
   refused('<State type="Enumeration" value="Nonsense"/>', 'unknown_enumeration')
 })
 
-test('Nesting and number of elements are bounded, and so is time', () => {
+test('Nesting, number of elements and time are bounded', () => {
   const nested = (levels: number): string => `${'<Name>'.repeat(levels)}${'</Name>'.repeat(levels)}`
   assert.equal(parseXml(nested(64)).name, 'Name')
   refused(nested(65), 'too_deep')

@@ -92,7 +92,7 @@ for (const [title, members, reason, message] of [
     'an object type without a name',
     [enumeration(Tag.ObjectType, 99)],
     'unknown_enumeration',
-    'ObjectType has a value that is not known here.',
+    'ObjectType has an unknown value.',
   ],
   [
     'a missing member of a structure',

@@ -239,10 +239,7 @@ export const field = {
       read(node) {
         const name = valueName(enumeration, requireType(node, 'Enumeration').value)
         if (name !== undefined) return name
-        throw new KmipDecodeError(
-          'unknown_enumeration',
-          `${tagText(tag)} has a value that is not known here.`,
-        )
+        throw new KmipDecodeError('unknown_enumeration', `${tagText(tag)} has an unknown value.`)
       },
       write: (name) => ({ tag, type: 'Enumeration', value: numbers[name] ?? 0 }),
     }

@@ -108,8 +108,7 @@ function readReason(node: TtlvNode): Reason {
   }
   const { code, message } = reasonMembers.decode(requireType(node, 'Structure'))
   const name = certificateReasons.get(code >>> 0) ?? valueName('RevocationReasonCode', code)
-  if (name === undefined)
-    throw kmipFailure('InvalidField', 'RevocationReasonCode has a value that is not known here.')
+  if (name === undefined) throw kmipFailure('InvalidField', 'RevocationReasonCode has an unknown value.')
   return { code: name, message: withoutNul(message) }
 }
 
