@@ -24,11 +24,10 @@ const tests = listImported(graph, all.filter(isTest))
 const allowed: Readonly<Record<string, string>> = {
   'packages/pki/x509/':
     'the library offers what RFC 5280, RFC 6960 and RFC 9608 have, whether a service uses it yet or not',
-  'packages/covercrypt/structure/structure-bytes.ts#decodeStructure': 'an exchanged object by itself',
-  'packages/covercrypt/encapsulation/encapsulation-bytes.ts#decodeEncapsulation':
-    'an exchanged object by itself',
-  'packages/covercrypt/keys/user-key.ts#isValidUserId': 'what tracing asks of a key',
-  'packages/covercrypt/frames/frames.ts#encodeBulkSealRequest': 'both sides of a request',
+  'packages/covercrypt/structure-formats.ts#decodeStructure': 'an exchanged object by itself',
+  'packages/covercrypt/encapsulation.ts#decodeEncapsulation': 'an exchanged object by itself',
+  'packages/covercrypt/user-key.ts#isValidUserId': 'what tracing asks of a key',
+  'packages/covercrypt/frames.ts#encodeBulkSealRequest': 'both sides of a request',
   'packages/client/': 'a package that others install: its entries are for their programs',
   'packages/auth/service.ts#authService': 'loaded by its name: packages/warder/installation/services.ts',
   'packages/kms/service/service.ts#kmsService':

@@ -1,19 +1,30 @@
+export { andThen, type MaybePromise } from './and-then.ts'
+export { BoundedMap, memoizeFor } from './caches.ts'
 export { type Clock, systemClock, unixSeconds } from './clock.ts'
-export { CodedError } from './errors/coded-error.ts'
-export { describeFullDisk, describeWriteError } from './errors/disk-full.ts'
-export { Failure, failure, StartupError, toFailure } from './errors/failure.ts'
-export { type ErrorKind, type ErrorKindRow, errorKinds } from './errors/kinds.ts'
-export { suggest } from './errors/nearest.ts'
-export { BoundedMap } from './memory/bounded-map.ts'
 export {
-  factorJwkMembers,
-  privateJwkMembers,
-  publicJwkMembers,
-  secretJwkMembers,
-} from './memory/jwk-members.ts'
-export { KeyedLimiter } from './memory/keyed-limiter.ts'
-export { Secret } from './memory/secret.ts'
+  type Collected,
+  type Counters,
+  type Logger,
+  type Metrics,
+  runtimeCounters,
+  startCounters,
+} from './counters.ts'
+export {
+  CodedError,
+  describeFullDisk,
+  describeWriteError,
+  type ErrorKind,
+  type ErrorKindRow,
+  errorKinds,
+  Failure,
+  failure,
+  StartupError,
+  suggest,
+  toFailure,
+} from './errors.ts'
+export { KeyedLimiter } from './keyed-limiter.ts'
 export { isName } from './names.ts'
+export { Output, standardSink } from './output.ts'
 export {
   findExposedFiles,
   inHome,
@@ -34,9 +45,5 @@ export {
 export { isLockHeld, takeLock } from './process/process-lock.ts'
 export { lowerThreadPriority } from './process/thread-priority.ts'
 export { Pulse, watchBeats } from './process/watchdog.ts'
-export { andThen, type MaybePromise } from './promises/and-then.ts'
-export type { Collected, Logger, Metrics } from './telemetry/counters.ts'
-export { type Counters, runtimeCounters, startCounters } from './telemetry/counters.ts'
-export { memoizeFor } from './telemetry/memoize-for.ts'
-export { Output, standardSink } from './telemetry/output.ts'
+export { factorJwkMembers, privateJwkMembers, publicJwkMembers, Secret, secretJwkMembers } from './secret.ts'
 export { version } from './version.ts'

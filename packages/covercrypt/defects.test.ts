@@ -1,16 +1,12 @@
 // Defects of the deployed implementation that this one must not have.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decapsulate } from './encapsulation/decapsulate.ts'
-import { encapsulate } from './encapsulation/encapsulate.ts'
-import type { MasterKey } from './keys/key-types.ts'
-import { derivePublicKey } from './keys/public-key.ts'
-import { rekey, withStructure } from './keys/rotation.ts'
-import { refreshUserKey } from './keys/user-key.ts'
-import { parsePolicy } from './policy/parse.ts'
-import { encryptionRights, userRights } from './policy/rights.ts'
-import { addAttribute, deleteAttribute, disableAttribute, nextAttributeId } from './structure/edit.ts'
+import { decapsulate, encapsulate } from './encapsulation.ts'
+import { derivePublicKey, type MasterKey, rekey, withStructure } from './keys.ts'
+import { encryptionRights, parsePolicy, userRights } from './policy.ts'
+import { addAttribute, deleteAttribute, disableAttribute, nextAttributeId } from './structure.ts'
 import { createMaster, issue, listSecrets, toHex } from './testing/keys.ts'
+import { refreshUserKey } from './user-key.ts'
 
 const structure = { 'Level::<': ['low', 'high'], Team: ['blue', 'green'] }
 const rightsOf = (master: MasterKey, policy: string) =>

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { encapsulate } from './encapsulation/encapsulate.ts'
-import { encodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
+import { encapsulate, encodeEncapsulation } from './encapsulation.ts'
 import { CovercryptError } from './error.ts'
-import { decodeBulkSealRequest, decodeItems, decodeSealRequest } from './frames/frames.ts'
+import { decodeBulkSealRequest, decodeItems, decodeSealRequest } from './frames.ts'
 import {
   decodeMasterKey,
   decodePublicKey,
@@ -12,19 +11,14 @@ import {
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-} from './keys/key-bytes.ts'
-import { derivePublicKey } from './keys/public-key.ts'
-import { rekey } from './keys/rotation.ts'
-import { createUserKey, refreshUserKey } from './keys/user-key.ts'
-import { parsePolicy } from './policy/parse.ts'
-import { encryptionRights, userRights } from './policy/rights.ts'
-import { openMany } from './sealing/bulk.ts'
-import { open, opensWith, seal } from './sealing/sealing.ts'
-import { addAttribute } from './structure/edit.ts'
-import { broadcast } from './structure/right.ts'
-import { decodeStructure } from './structure/structure-bytes.ts'
-import { structureFromJson } from './structure/structure-json.ts'
+} from './key-bytes.ts'
+import { derivePublicKey, rekey } from './keys.ts'
+import { encryptionRights, parsePolicy, userRights } from './policy.ts'
+import { open, openMany, opensWith, seal } from './sealing.ts'
+import { addAttribute, broadcast } from './structure.ts'
+import { decodeStructure, structureFromJson } from './structure-formats.ts'
 import { createMaster, issue } from './testing/keys.ts'
+import { createUserKey, refreshUserKey } from './user-key.ts'
 
 const text = Buffer.from('the text')
 const none = new Uint8Array()

@@ -5,7 +5,7 @@ export {
   decodeSealRequest,
   encodeItems,
   encodeSealRequest,
-} from './frames/frames.ts'
+} from './frames.ts'
 export {
   decodeMasterKey,
   decodePublicKey,
@@ -13,24 +13,32 @@ export {
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-} from './keys/key-bytes.ts'
-export type { MasterKey, PublicKey, UserKey } from './keys/key-types.ts'
-export { derivePublicKey } from './keys/public-key.ts'
-export { createMasterKey, prune, rekey, withStructure } from './keys/rotation.ts'
-export { createUserKey, refreshUserKey } from './keys/user-key.ts'
-export { parsePolicy } from './policy/parse.ts'
-export { encryptionRights, userRights } from './policy/rights.ts'
-export { openMany, sealMany } from './sealing/bulk.ts'
-export { open, opensWith, seal } from './sealing/sealing.ts'
+} from './key-bytes.ts'
 export {
+  createMasterKey,
+  derivePublicKey,
+  type MasterKey,
+  type PublicKey,
+  prune,
+  rekey,
+  type UserKey,
+  withStructure,
+} from './keys.ts'
+export { encryptionRights, parsePolicy, userRights } from './policy.ts'
+export { open, openMany, opensWith, seal, sealMany } from './sealing.ts'
+export {
+  type AttributeName,
   addAttribute,
   deleteAttribute,
   disableAttribute,
+  formatQualifiedName,
   type NewAttribute,
   nextAttributeId,
+  parseAttributeName,
   renameAttribute,
-} from './structure/edit.ts'
-export { type AttributeName, parseAttributeName } from './structure/names.ts'
-export { toRight } from './structure/right.ts'
-export { formatQualifiedName, type SecurityMode, type Structure } from './structure/structure.ts'
-export { structureFromJson } from './structure/structure-json.ts'
+  type SecurityMode,
+  type Structure,
+  toRight,
+} from './structure.ts'
+export { structureFromJson } from './structure-formats.ts'
+export { createUserKey, refreshUserKey } from './user-key.ts'

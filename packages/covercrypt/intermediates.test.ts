@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  decodeEncapsulation,
   deriveTagAndSecret,
   hashFullTranscript,
   hashTranscript,
   xorMask,
-} from './encapsulation/encapsulation.ts'
-import { decodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
-import { decodeUserKey } from './keys/key-bytes.ts'
-import { secretMode } from './keys/key-types.ts'
-import { plus, times, toScalar } from './primitives/group.ts'
-import { sha3_256 } from './primitives/hashes.ts'
-import { importDecapsulationKey, kemOpen } from './primitives/kem.ts'
+} from './encapsulation.ts'
+import { decodeUserKey } from './key-bytes.ts'
+import { secretMode } from './keys.ts'
+import { importDecapsulationKey, kemOpen, plus, sha3_256, times, toScalar } from './primitives.ts'
 import { fromHex, toHex } from './testing/keys.ts'
 import { type EncapsulationVector, skipVectors as skip, type UserVector, vectors } from './testing/vectors.ts'
 

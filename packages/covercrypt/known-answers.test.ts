@@ -12,11 +12,15 @@ import {
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-} from './keys/key-bytes.ts'
-import { derivePublicKey } from './keys/public-key.ts'
-import { refreshUserKey } from './keys/user-key.ts'
+} from './key-bytes.ts'
+import { derivePublicKey } from './keys.ts'
 import {
   baseTimes,
+  deriveKey,
+  importDecapsulationKey,
+  kemOpen,
+  kemSeal,
+  kmac256,
   plus,
   randomScalar,
   scalarDifference,
@@ -25,11 +29,10 @@ import {
   scalarSum,
   times,
   toScalar,
-} from './primitives/group.ts'
-import { deriveKey, kmac256 } from './primitives/hashes.ts'
-import { importDecapsulationKey, kemOpen, kemSeal } from './primitives/kem.ts'
-import { open, opensWith } from './sealing/sealing.ts'
+} from './primitives.ts'
+import { open, opensWith } from './sealing.ts'
 import { fromHex, toHex } from './testing/keys.ts'
+import { refreshUserKey } from './user-key.ts'
 
 interface KnownAnswers {
   readonly master: string

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decapsulate } from './encapsulation/decapsulate.ts'
-import { type Encapsulated, encapsulate } from './encapsulation/encapsulate.ts'
-import { decodeEncapsulation, encodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
+import {
+  decapsulate,
+  decodeEncapsulation,
+  type Encapsulated,
+  encapsulate,
+  encodeEncapsulation,
+} from './encapsulation.ts'
 import { CovercryptError } from './error.ts'
 import {
   decodeMasterKey,
@@ -12,24 +16,31 @@ import {
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-} from './keys/key-bytes.ts'
-import type { MasterKey, UserKey } from './keys/key-types.ts'
-import { derivePublicKey } from './keys/public-key.ts'
-import { createMasterKey, prune, rekey, withStructure } from './keys/rotation.ts'
-import { refreshUserKey } from './keys/user-key.ts'
-import { parsePolicy } from './policy/parse.ts'
-import { encryptionRights, userRights } from './policy/rights.ts'
+} from './key-bytes.ts'
 import {
+  createMasterKey,
+  derivePublicKey,
+  type MasterKey,
+  prune,
+  rekey,
+  type UserKey,
+  withStructure,
+} from './keys.ts'
+import { encryptionRights, parsePolicy, userRights } from './policy.ts'
+import {
+  type Attribute,
   addAttribute,
   deleteAttribute,
   disableAttribute,
+  listAttributes,
   nextAttributeId,
   renameAttribute,
-} from './structure/edit.ts'
-import { type Attribute, listAttributes, type Structure } from './structure/structure.ts'
-import { structureFromJson } from './structure/structure-json.ts'
+  type Structure,
+} from './structure.ts'
+import { structureFromJson } from './structure-formats.ts'
 import { issue, toHex } from './testing/keys.ts'
 import { mayRead } from './testing/model.ts'
+import { refreshUserKey } from './user-key.ts'
 
 const dimensionNames = ['A', 'B', 'C']
 const attributeNames = ['one', 'two', 'three']

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encapsulate } from './encapsulation/encapsulate.ts'
-import { decodeEncapsulation, encodeEncapsulation } from './encapsulation/encapsulation-bytes.ts'
+import { decodeEncapsulation, encapsulate, encodeEncapsulation } from './encapsulation.ts'
 import { CovercryptError } from './error.ts'
-import { decodeSealRequest } from './frames/frames.ts'
+import { decodeSealRequest } from './frames.ts'
 import {
   decodeMasterKey,
   decodePublicKey,
@@ -11,15 +10,12 @@ import {
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-} from './keys/key-bytes.ts'
-import { derivePublicKey } from './keys/public-key.ts'
-import { computeSignature, isValidUserId, refreshUserKey } from './keys/user-key.ts'
-import { parsePolicy } from './policy/parse.ts'
-import { encryptionRights, userRights } from './policy/rights.ts'
-import { openMany } from './sealing/bulk.ts'
-import { open, opensWith, recoverDataKey, seal } from './sealing/sealing.ts'
-import { listRights } from './structure/right.ts'
-import { decodeStructure, encodeStructure } from './structure/structure-bytes.ts'
+} from './key-bytes.ts'
+import { derivePublicKey } from './keys.ts'
+import { encryptionRights, parsePolicy, userRights } from './policy.ts'
+import { open, openMany, opensWith, recoverDataKey, seal } from './sealing.ts'
+import { listRights } from './structure.ts'
+import { decodeStructure, encodeStructure } from './structure-formats.ts'
 import { fromHex, listSecrets, openEncapsulation, toHex } from './testing/keys.ts'
 import {
   type EncapsulationVector,
@@ -28,6 +24,7 @@ import {
   type UserVector,
   vectors,
 } from './testing/vectors.ts'
+import { computeSignature, isValidUserId, refreshUserKey } from './user-key.ts'
 
 interface Pair {
   readonly msk: string

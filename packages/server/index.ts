@@ -1,30 +1,50 @@
+export { type AddressSet, addressSet, parseCidr, unknownClient } from './http/client-address.ts'
+export { type SweptConnection, startIdleSweep } from './http/connections.ts'
 export { documentationOperations } from './http/documentation.ts'
 export { mergeAuditFields } from './http/exchange.ts'
-export { bearerToken, responseHeaders } from './http/headers.ts'
 export { databaseDown, type HealthPart, healthOperation, unreachableDatabase } from './http/health.ts'
-export { parseJsonBody } from './http/json-body.ts'
-export type { ServiceServer } from './http/options.ts'
-export type { PartnerHosts } from './http/partner-hosts.ts'
-export { createPeerSecretCheck, peerSecretHeader } from './http/peer-secret.ts'
+export { parseJsonBody, parseStrictObject } from './http/json-body.ts'
+export {
+  createPeerSecretCheck,
+  type PartnerHosts,
+  peerSecretHeader,
+  type ServiceServer,
+} from './http/options.ts'
+export {
+  bearerToken,
+  errorBody,
+  pageReply,
+  prepareFailure,
+  prepareReply,
+  rawReply,
+  responseHeaders,
+} from './http/reply.ts'
+export { RequestBatcher } from './http/request-batcher.ts'
+export { createServiceServer } from './http/server.ts'
 export {
   bucketKey,
   createTokenBuckets,
   type TokenBuckets,
   tokenBucketMemory,
-} from './http/rate-limit/token-buckets.ts'
-export { errorBody, pageReply, prepareFailure, prepareReply, rawReply } from './http/reply.ts'
-export { createServiceServer } from './http/server.ts'
+} from './http/token-buckets.ts'
 export { compileCheck } from './http/validation.ts'
 export {
+  type ExpectedToken,
   getKeyAlgorithms,
   jwsAlgorithms,
   jwsAlgorithmsOnce,
+  type KeySet,
   serviceAccountAlgorithms,
+  type VerificationKey,
   verifySignature,
 } from './jwt/algorithms.ts'
-export { publicJwk, thumbprint } from './jwt/jwk.ts'
-export { createInlineKeySet, createRemoteKeySet, openFileKeySet } from './jwt/key-sets.ts'
-export { parseStrictObject } from './jwt/strict-json.ts'
+export {
+  createInlineKeySet,
+  createRemoteKeySet,
+  openFileKeySet,
+  publicJwk,
+  thumbprint,
+} from './jwt/key-sets.ts'
 export {
   decodeBase64Url,
   encodeJsonSegment,
@@ -37,14 +57,19 @@ export {
   verifyToken,
 } from './jwt/token.ts'
 export { createTokenCache, type TokenCache } from './jwt/token-cache.ts'
-export type { ExpectedToken, KeySet, VerificationKey } from './jwt/types.ts'
-export { type AddressSet, addressSet, parseCidr, unknownClient } from './net/client-address.ts'
-export { type SweptConnection, startIdleSweep } from './net/idle-sweep.ts'
-export { RequestBatcher } from './net/request-batcher.ts'
-export { defineOperation, fromProbes } from './operations/define.ts'
+export {
+  defineOperation,
+  del,
+  fromProbes,
+  get,
+  list,
+  methods,
+  patch,
+  post,
+  put,
+} from './operations/define.ts'
 export { type DocumentedCredentials, openApiDocument, type SecurityScheme } from './operations/openapi.ts'
 export type { Effect } from './operations/reach.ts'
-export { del, get, list, methods, patch, post, put } from './operations/route.ts'
 export type {
   Access,
   AuditFields,
@@ -62,13 +87,19 @@ export type {
   PublicError,
   RawReply,
 } from './operations/types.ts'
-export { chooseCiphers } from './tls/cipher-suites.ts'
-export type { ClientAuthorities } from './tls/client-authorities.ts'
 export { findClientRefusal, type ServerFiles } from './tls/client-refusal.ts'
-export { issueCertificate } from './tls/issue.ts'
+export {
+  type ClientRevocation,
+  createClientRevocation,
+  listPresentedChain,
+  type ReadClientCrls,
+  type RevokedCertificates,
+  readClientCrls,
+} from './tls/client-revocation.ts'
 export {
   ensureLocalAuthority,
   isLocalAuthorityComplete,
+  issueCertificate,
   type LocalAuthorityOptions,
   type LocalCertificate,
 } from './tls/local-authority.ts'
@@ -79,24 +110,18 @@ export {
   recordClientCertificate,
   revokeClientCertificates,
 } from './tls/local-revocation.ts'
-export { getVerifiedPeerCertificate, readPeerCommonName } from './tls/peer.ts'
+export { type ClientAuthorities, getVerifiedPeerCertificate, readPeerCommonName } from './tls/peer.ts'
 export {
   type AuthoritiesFile,
   checkSuites,
+  chooseCiphers,
   newTicketKeys,
   readAuthorities,
   readPair,
   tlsProfile,
   underCrls,
 } from './tls/profile.ts'
-export {
-  type ClientRevocation,
-  createClientRevocation,
-  listPresentedChain,
-} from './tls/revocation/client-revocation.ts'
-export { type ReadClientCrls, readClientCrls } from './tls/revocation/crl-files.ts'
-export type { RevokedCertificates } from './tls/revocation/revoked-certificates.ts'
 export { startOtlpExport } from './tracing/otlp-metrics.ts'
-export { startTracing } from './tracing/start-tracing.ts'
+export { startTracing } from './tracing/otlp-traces.ts'
 export { traceDatabase } from './tracing/traced-database.ts'
 export type { Tracer } from './tracing/tracer.ts'

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { StartupError } from '../errors/failure.ts'
+import { StartupError } from '../errors.ts'
 import { findExposedFiles, openHome, writeOnce } from './home.ts'
 
 function folder(): string {

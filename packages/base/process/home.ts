@@ -13,8 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
-import { describeWriteError } from '../errors/disk-full.ts'
-import { StartupError } from '../errors/failure.ts'
+import { describeWriteError, StartupError } from '../errors.ts'
 
 /** Folder of a home that is being restored: all of it is there until everything has come. */
 export const restoreFolder = '.restoring'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { StartupError } from '../errors/failure.ts'
+import { StartupError } from '../errors.ts'
 import { canSharePort, claimPort, formatBaseUrl, listenOn } from './ports.ts'
 
 test('a port in use is named, with what to do, even when its holder shares it', async () => {

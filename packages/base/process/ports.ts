@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net'
-import { StartupError } from '../errors/failure.ts'
+import { StartupError } from '../errors.ts'
 
 export interface ListenOptions {
   readonly host: string

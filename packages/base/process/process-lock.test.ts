@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { StartupError } from '../errors/failure.ts'
+import { StartupError } from '../errors.ts'
 import { takeLock } from './process-lock.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-lock-'))

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { describeWriteError } from '../errors/disk-full.ts'
-import { StartupError } from '../errors/failure.ts'
+import { describeWriteError, StartupError } from '../errors.ts'
 
 /**
  * A lock file that one process of the machine holds. It names its holder by process id and the time that process

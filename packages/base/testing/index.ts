@@ -1,1 +1,1 @@
-export { quietLog, strictLog } from '../telemetry/testing/quiet-log.ts'
+export { quietLog, strictLog } from './quiet-log.ts'

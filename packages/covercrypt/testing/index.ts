@@ -1,4 +1,3 @@
-export { decapsulate } from '../encapsulation/decapsulate.ts'
-export { encapsulate } from '../encapsulation/encapsulate.ts'
-export { encodeBulkSealRequest } from '../frames/frames.ts'
-export { listAttributes } from '../structure/structure.ts'
+export { decapsulate, encapsulate } from '../encapsulation.ts'
+export { encodeBulkSealRequest } from '../frames.ts'
+export { listAttributes } from '../structure.ts'

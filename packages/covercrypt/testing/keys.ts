@@ -1,13 +1,10 @@
-import { decapsulate } from '../encapsulation/decapsulate.ts'
-import { decodeEncapsulation } from '../encapsulation/encapsulation-bytes.ts'
+import { decapsulate, decodeEncapsulation } from '../encapsulation.ts'
 import { CovercryptError } from '../error.ts'
-import { decodeUserKey } from '../keys/key-bytes.ts'
-import type { MasterKey, UserKey } from '../keys/key-types.ts'
-import { createMasterKey } from '../keys/rotation.ts'
-import { createUserKey } from '../keys/user-key.ts'
-import { parsePolicy } from '../policy/parse.ts'
-import { userRights } from '../policy/rights.ts'
-import { structureFromJson } from '../structure/structure-json.ts'
+import { decodeUserKey } from '../key-bytes.ts'
+import { createMasterKey, type MasterKey, type UserKey } from '../keys.ts'
+import { parsePolicy, userRights } from '../policy.ts'
+import { structureFromJson } from '../structure-formats.ts'
+import { createUserKey } from '../user-key.ts'
 
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

@@ -1,5 +1,5 @@
-import { parsePolicy } from '../policy/parse.ts'
-import type { Structure } from '../structure/structure.ts'
+import { parsePolicy } from '../policy.ts'
+import type { Structure } from '../structure.ts'
 
 /**
  * An independent model of access without rights: whether a user of one policy may read data encrypted for another.

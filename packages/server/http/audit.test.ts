@@ -11,8 +11,7 @@ import {
   openSqlite,
   query,
 } from '@warder/storage'
-import { defineOperation } from '../operations/define.ts'
-import { get, post } from '../operations/route.ts'
+import { defineOperation, get, post } from '../operations/define.ts'
 import { live, testAudit } from './fixtures/live.ts'
 import { rawReply } from './reply.ts'
 

@@ -1,5 +1,5 @@
 import { KeyedLimiter } from '@warder/base'
-import { bucketKey } from './rate-limit/token-buckets.ts'
+import { bucketKey } from './token-buckets.ts'
 
 /** Bodies up to this size are small: part of the budget is reserved for them, and they are read before authentication. */
 export const smallBodyBytes = 64 * 1024

@@ -3,8 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Failure, failure } from '@warder/base'
 import type { Connection, Refusal } from './connections.ts'
-import { responseHeaders } from './headers.ts'
-import { prepareFailure } from './reply.ts'
+import { prepareFailure, responseHeaders } from './reply.ts'
 
 /** How long a refused connection is read on: closing with unread bytes would reset it under the reply (RFC 9112 §9.6). */
 const lingerMs = 1000

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { defineOperation } from '../operations/define.ts'
-import type { Json } from '../operations/openapi.ts'
-import { get } from '../operations/route.ts'
+import { defineOperation, get } from '../operations/define.ts'
+import { type Json, toYaml } from '../operations/openapi.ts'
 import type { Operation } from '../operations/types.ts'
-import { toYaml } from '../operations/yaml.ts'
 import { rawReply } from './reply.ts'
 
 const pagePolicy =

@@ -1,4 +1,4 @@
-import { pathSegments } from '../operations/route.ts'
+import { pathSegments } from '../operations/define.ts'
 import type { ErrorShape, Operation } from '../operations/types.ts'
 
 /** The shapes of the operations at one place in the tree of paths, and below it. */

@@ -1,7 +1,6 @@
 import type { Clock, Logger } from '@warder/base'
 import Type, { type Static } from 'typebox'
-import { defineOperation, fromProbes } from '../operations/define.ts'
-import { get } from '../operations/route.ts'
+import { defineOperation, fromProbes, get } from '../operations/define.ts'
 import type { Operation } from '../operations/types.ts'
 import { rawReply } from './reply.ts'
 

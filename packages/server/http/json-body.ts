@@ -1,3 +1,4 @@
+// Not by way of the folder's index, which would load the whole server.
 import { isUtf8 } from 'node:buffer'
 import { failure } from '@warder/base'
 import { smallBodyBytes } from './body-budget.ts'
@@ -33,7 +34,7 @@ export function parseJsonBody(body: Uint8Array): unknown {
 }
 
 /** Limits that differ between kinds of JSON texts. */
-export interface JsonLimits {
+interface JsonLimits {
   /** Maximum nesting of arrays and objects. */
   readonly maxDepth: number
   /** Whether a member name may be written with an escape. */
@@ -43,7 +44,7 @@ export interface JsonLimits {
 const bodyLimits: JsonLimits = { maxDepth: maxJsonDepth, escapedNames: true }
 
 /** As `parseJsonBody`, within other limits. */
-export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
+function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   if (!isUtf8(body)) throw invalid('it is not valid UTF-8.')
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
@@ -186,4 +187,24 @@ function requireStorable(text: string, what: string): void {
 
 function invalid(what: string): Error {
   return failure('bad_request', `Invalid request body: ${what}`)
+}
+
+const limits: JsonLimits = { maxDepth: 16, escapedNames: false }
+
+/**
+ * Parses JSON of a token or key set as strictly as security needs: an object, and beyond what `parseJsonBody` asks
+ * for (valid UTF-8, no member twice at any depth, so that a second `iss` or `alg` never wins over the first; no
+ * `__proto__`) at most 16 levels deep and no member name written with an escape: no issuer needs one, and the
+ * engine's JSON.parse has read such names wrongly.
+ * @returns undefined when it is anything else
+ */
+export function parseStrictObject(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  let value: unknown
+  try {
+    value = parseStrictJson(bytes, limits)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  return value as Readonly<Record<string, unknown>>
 }

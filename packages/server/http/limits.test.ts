@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { defineOperation } from '../operations/define.ts'
-import { get, post } from '../operations/route.ts'
+import { defineOperation, get, post } from '../operations/define.ts'
 import { live } from './fixtures/live.ts'
-import { createTokenBuckets } from './rate-limit/token-buckets.ts'
+import { createTokenBuckets } from './token-buckets.ts'
 
 const define = defineOperation<undefined>()
 const anyone = { name: 'public', public: true } as const

@@ -1,15 +1,52 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
-import type { SecureContextOptions, TlsOptions } from 'node:tls'
+import type { SecureContextOptions, TLSSocket, TlsOptions } from 'node:tls'
 import type { AuditTrail } from '@warder/audit'
 import type { Clock, ListenOptions, Logger, Metrics } from '@warder/base'
 import type { Commit } from '@warder/storage'
 import type { Authenticate, Operation } from '../operations/types.ts'
-import type { ClientAuthorities } from '../tls/client-authorities.ts'
-import type { ClientRevocation } from '../tls/revocation/client-revocation.ts'
+import type { ClientRevocation } from '../tls/client-revocation.ts'
+import {
+  type ClientAuthorities,
+  getVerifiedPeerCertificate,
+  type IssuedUnder,
+  readPeerCommonName,
+} from '../tls/peer.ts'
 import type { Tracer } from '../tracing/tracer.ts'
-import type { PartnerHosts } from './partner-hosts.ts'
-import type { TokenBuckets } from './rate-limit/token-buckets.ts'
+import type { TokenBuckets } from './token-buckets.ts'
+
+/** A partner with host names of this server that no other client may use. */
+interface PartnerHost {
+  /** Of `ClientAuthorities`. */
+  readonly partner: string
+  /** Common Names of its client certificates. */
+  readonly commonNames: ReadonlySet<string>
+}
+
+/** By names of TLS (server_name, RFC 6066 §3), in lower case. */
+export type PartnerHosts = ReadonlyMap<string, PartnerHost>
+
+/**
+ * The reason to end a connection after its handshake, before a request is read: it uses the host name of a partner without
+ * a certificate of that partner. undefined: the connection stays.
+ */
+export function handshakeProblem(
+  socket: TLSSocket,
+  hosts: PartnerHosts,
+  issued: IssuedUnder | undefined,
+): string | undefined {
+  const host = hosts.get(String(socket.servername).toLowerCase())
+  if (host === undefined) return undefined
+  const certificate = getVerifiedPeerCertificate(socket)
+  if (certificate === undefined) return `no valid client certificate: ${socket.authorizationError}`
+  if (issued?.partner(certificate, host.partner) !== true)
+    return 'the client certificate is from another authority'
+  const name = readPeerCommonName(certificate)
+  return name !== undefined && host.commonNames.has(name)
+    ? undefined
+    : 'the client certificate has another name'
+}
 
 /** All limits of the server. Times in milliseconds, sizes in bytes. */
 export interface ServerLimits {
@@ -96,4 +133,18 @@ export interface ServiceServer {
   inFlight(): number
   /** Ends this share of the connections, 0 to 1, with their next reply: clients reconnect, possibly to another worker. */
   spread(share: number): void
+}
+
+/** Header by which services of this installation recognise each other. */
+export const peerSecretHeader = 'x-warder-peer'
+
+/** @returns a check whether a header equals the secret; without a secret it is always false */
+export function createPeerSecretCheck(secret: string | undefined): (shown: unknown) => boolean {
+  if (secret === undefined) return () => false
+  const expected = digest(secret)
+  return (shown) => typeof shown === 'string' && timingSafeEqual(digest(shown), expected)
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }

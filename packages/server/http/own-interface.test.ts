@@ -3,11 +3,10 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { failure } from '@warder/base'
 import Type from 'typebox'
-import { defineOperation } from '../operations/define.ts'
-import { get, post } from '../operations/route.ts'
+import { defineOperation, get, post } from '../operations/define.ts'
 import type { AuthenticationContext, ErrorShape } from '../operations/types.ts'
 import { live, testAudit } from './fixtures/live.ts'
-import { createTokenBuckets } from './rate-limit/token-buckets.ts'
+import { createTokenBuckets } from './token-buckets.ts'
 
 /** A toy of another product's interface: requests are signed over the body, failures are told in XML. */
 interface Services {

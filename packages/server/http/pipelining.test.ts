@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { get, post } from '../operations/route.ts'
+import { get, post } from '../operations/define.ts'
 import { live } from './fixtures/live.ts'
 import { ask, common, createPacedOptions, define, put, readSaid } from './fixtures/paced.ts'
 import { idle, secureWire } from './fixtures/wire.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineOperation } from '../operations/define.ts'
-import { get, post } from '../operations/route.ts'
+import { defineOperation, get, post } from '../operations/define.ts'
 import { certificate, live, privateKey } from './fixtures/live.ts'
 import { plainWire } from './fixtures/wire.ts'
 

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Metrics } from '@warder/base'
-import { defineOperation } from '../operations/define.ts'
-import { get, post } from '../operations/route.ts'
+import { defineOperation, get, post } from '../operations/define.ts'
 import { live, testAudit } from './fixtures/live.ts'
 import { idle, secureWire } from './fixtures/wire.ts'
-import { createTokenBuckets } from './rate-limit/token-buckets.ts'
+import { createTokenBuckets } from './token-buckets.ts'
 
 const define = defineOperation<undefined>()
 const anyone = { name: 'public', public: true } as const

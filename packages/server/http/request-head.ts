@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { failure } from '@warder/base'
-import type { HttpRequest } from './request.ts'
-import { namesHost, readTarget } from './request-target.ts'
+import { type HttpRequest, namesHost, readTarget } from './request.ts'
 
 /** RFC 9112 §3.2: a request without one Host that names a host is refused; so is a target that is for proxies. */
 export function checkHead(message: IncomingMessage, request: HttpRequest, overTls: boolean): void {

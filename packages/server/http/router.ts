@@ -1,5 +1,5 @@
 import { failure } from '@warder/base'
-import { pathSegments } from '../operations/route.ts'
+import { pathSegments } from '../operations/define.ts'
 
 interface Node<T> {
   readonly texts: Map<string, Node<T>>

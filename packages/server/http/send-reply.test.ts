@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { get, post } from '../operations/route.ts'
+import { get, post } from '../operations/define.ts'
 import { live } from './fixtures/live.ts'
 import { ask, common, createPacedOptions, define, put, readSaid } from './fixtures/paced.ts'
 import { idle, plainWire, secureWire, type Wire } from './fixtures/wire.ts'

@@ -8,10 +8,9 @@ import type { Connection } from './connections.ts'
 import type { Cors } from './cors.ts'
 import { replyToFailure } from './dispatcher.ts'
 import type { Exchange } from './exchange.ts'
-import { responseHeaders } from './headers.ts'
 import { rememberRead } from './node-internals/list-verb.ts'
 import type { PrebuiltHeads } from './node-internals/prebuilt-head.ts'
-import type { PreparedReply } from './reply.ts'
+import { type PreparedReply, responseHeaders } from './reply.ts'
 
 /** An unread body up to this size is discarded to keep the connection; a larger one ends the connection. */
 const drainableBytes = 64 * 1024

@@ -4,28 +4,32 @@ import { createServer as createSecureServer, type Server as HttpsServer } from '
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { type Clock, closeServer, failure, listenOn, toFailure } from '@warder/base'
-import { type AddressSet, addressSet, clientAddress, normalAddress } from '../net/client-address.ts'
-import { startIdleSweep } from '../net/idle-sweep.ts'
-import { RequestBatcher } from '../net/request-batcher.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
-import { type ClientAuthorities, createIssuedUnder, type IssuedUnder } from '../tls/client-authorities.ts'
+import { type ClientAuthorities, createIssuedUnder, type IssuedUnder } from '../tls/peer.ts'
 import { BodyBudget } from './body-budget.ts'
+import { type AddressSet, addressSet, clientAddress, normalAddress } from './client-address.ts'
 import { refuseClientError, sendRefusal } from './client-error.ts'
-import { type Connections, createConnections } from './connections.ts'
+import { type Connections, createConnections, startIdleSweep } from './connections.ts'
 import { createCors } from './cors.ts'
 import { type Dispatcher, dispatch } from './dispatcher.ts'
 import { createErrorShapes } from './error-shapes.ts'
 import { Exchange } from './exchange.ts'
-import { securityHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
 import { BodyMessage } from './node-internals/body-message.ts'
 import { acceptListVerb, type ListVerb, standInVerb } from './node-internals/list-verb.ts'
 import { createPrebuiltHeads } from './node-internals/prebuilt-head.ts'
-import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
-import { handshakeProblem } from './partner-hosts.ts'
-import { createPeerSecretCheck, peerSecretHeader } from './peer-secret.ts'
-import { jsonType, type PreparedReply } from './reply.ts'
+import {
+  createPeerSecretCheck,
+  defaultLimits,
+  handshakeProblem,
+  peerSecretHeader,
+  type ServerLimits,
+  type ServiceServer,
+  type ServiceServerOptions,
+} from './options.ts'
+import { jsonType, type PreparedReply, securityHeaders } from './reply.ts'
 import { HttpRequest } from './request.ts'
+import { RequestBatcher } from './request-batcher.ts'
 import { createRouter } from './router.ts'
 import { type ReplyState, sendReply } from './send-reply.ts'
 

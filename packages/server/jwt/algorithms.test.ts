@@ -21,8 +21,7 @@ import {
   testTime,
   tokenOfText,
 } from './fixtures/tokens.ts'
-import { publicJwk } from './jwk.ts'
-import { createInlineKeySet } from './key-sets.ts'
+import { createInlineKeySet, publicJwk } from './key-sets.ts'
 import { JwtRejected, signToken, verifyToken } from './token.ts'
 
 const clock = createHeldClock()

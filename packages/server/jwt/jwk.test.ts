@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { calculateJwkThumbprint } from 'jose'
 import { getKeyAlgorithms } from './algorithms.ts'
 import { ec, ed25519, rsa } from './fixtures/tokens.ts'
-import { publicJwk, readKeySet, thumbprint } from './jwk.ts'
+import { publicJwk, readKeySet, thumbprint } from './key-sets.ts'
 
 const rsaPair = rsa()
 

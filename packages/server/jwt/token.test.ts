@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import type { ExpectedToken, KeySet } from './algorithms.ts'
 import {
   createHeldClock,
   createJwkSet,
@@ -10,10 +11,8 @@ import {
   testTime,
   tokenOfText,
 } from './fixtures/tokens.ts'
-import { publicJwk } from './jwk.ts'
-import { createInlineKeySet } from './key-sets.ts'
+import { createInlineKeySet, publicJwk } from './key-sets.ts'
 import { JwtRejected, peekToken, signToken, verifyToken } from './token.ts'
-import type { ExpectedToken, KeySet } from './types.ts'
 
 const pair = ec()
 const attacker = ec()

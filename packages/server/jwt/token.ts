@@ -1,8 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '@warder/base'
-import { createSignature, verifySignature } from './algorithms.ts'
-import { parseStrictObject } from './strict-json.ts'
-import type { ExpectedToken, KeySet, VerificationKey, VerifiedToken } from './types.ts'
+import { parseStrictObject } from '../http/json-body.ts'
+import {
+  createSignature,
+  type ExpectedToken,
+  type KeySet,
+  type VerificationKey,
+  type VerifiedToken,
+  verifySignature,
+} from './algorithms.ts'
 
 /** A rejected token. The reason goes to the log; the caller receives only 401. */
 export class JwtRejected extends Error {

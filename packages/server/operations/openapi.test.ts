@@ -3,12 +3,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import Type from 'typebox'
 import { parse } from 'yaml'
-import { accessTable } from './access-table.ts'
-import { defineOperation } from './define.ts'
-import { type Json, openApiDocument } from './openapi.ts'
-import { get, methods, post } from './route.ts'
+import { defineOperation, get, methods, post } from './define.ts'
+import { type Json, openApiDocument, toYaml } from './openapi.ts'
+import { accessTable } from './testing/access-table.ts'
 import { findProblems } from './testing/openapi-structure.ts'
-import { toYaml } from './yaml.ts'
 
 const define = defineOperation<never>()
 const Kid = Type.Object({ kid: Type.String({ description: 'id: "quoted"' }) })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createSecureContext, getCiphers } from 'node:tls'
 import { StartupError } from '@warder/base'
 import fc from 'fast-check'
-import { chooseCiphers, intermediateSuites } from './cipher-suites.ts'
+import { chooseCiphers, intermediateSuites } from './profile.ts'
 
 const assertRefused = (setting: string, reason: RegExp) =>
   assert.throws(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { createIssuedUnder } from './client-authorities.ts'
 import { day, issue } from './fixtures/certificates.ts'
+import { createIssuedUnder } from './peer.ts'
 
 const plain = { hostnames: [], addresses: [] } as const
 const authority = { ...plain, purpose: 'authority' } as const

@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '@warder/base'
+import { createClientRevocation, listPresentedChain, readClientCrls } from './client-revocation.ts'
 import { issue, newFolder } from './fixtures/certificates.ts'
 import { ensureLocalAuthority } from './local-authority.ts'
 import {
@@ -11,8 +12,6 @@ import {
   recordClientCertificate,
   revokeClientCertificates,
 } from './local-revocation.ts'
-import { createClientRevocation, listPresentedChain } from './revocation/client-revocation.ts'
-import { readClientCrls } from './revocation/crl-files.ts'
 
 const folder = newFolder()
 after(() => rmSync(folder, { recursive: true }))

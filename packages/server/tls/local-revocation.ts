@@ -11,8 +11,7 @@ import {
   readCrl,
   readKeyIdentifier,
 } from '@warder/pki'
-import { writeWhole } from './authority-files.ts'
-import { lockFile } from './authority-lock.ts'
+import { lockFile, writeWhole } from './authority-files.ts'
 import { readPeerCommonName } from './peer.ts'
 
 /** A certificate that the local authority of a folder issued to a client. */

@@ -8,7 +8,7 @@ import { StartupError } from '@warder/base'
 import { day, issue, newFolder, type PairFiles, rsaPair, writeFiles } from './fixtures/certificates.ts'
 import { type LiveServer, serve, serveOpen, shake } from './fixtures/handshake.ts'
 import { renegotiate } from './fixtures/renegotiation.ts'
-import type { IssuedCertificate } from './issue.ts'
+import type { IssuedCertificate } from './local-authority.ts'
 import { type TlsFiles, type TlsProfile, tlsProfile } from './profile.ts'
 
 const folder = newFolder()

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { issue, newFolder, type PairFiles, writeFiles } from './fixtures/certificates.ts'
 import { type LiveServer, type Seen, serve, shake } from './fixtures/handshake.ts'
-import type { IssuedCertificate } from './issue.ts'
+import type { IssuedCertificate } from './local-authority.ts'
 import { newTicketKeys, type TlsFiles, tlsProfile, underCrls } from './profile.ts'
 
 const folder = newFolder()

@@ -1,9 +1,9 @@
-import type { Logger, Metrics } from '@warder/base'
+import type { Clock, Logger, Metrics } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
 import { type OtlpSource, toAttributes, toResource } from './otlp-metrics.ts'
-import type { Span, Tracer } from './tracer.ts'
+import { createTracer, type Span, type Tracer } from './tracer.ts'
 
-export interface TraceExportOptions extends OtlpSource {
+interface TraceExportOptions extends OtlpSource {
   /** Base URL of a collector; `/v1/traces` is added (OTLP/HTTP 1.5, JSON encoding). */
   readonly endpoint: string
   readonly outbound: Outbound
@@ -16,7 +16,7 @@ export interface TraceExportOptions extends OtlpSource {
 /** Spans of one request to the collector. */
 const batchSize = 1024
 
-export interface TraceExport {
+interface TraceExport {
   /** Sends what waits. Never rejects. */
   exportNow(): Promise<void>
   /** Sends what waits, and ends. */
@@ -89,3 +89,49 @@ function toOtlpTraces(spans: readonly Span[], source: OtlpSource): unknown {
 
 /** Unix nanoseconds, exact to a microsecond. */
 const toNanoseconds = (milliseconds: number): string => `${Math.round(milliseconds * 1000)}000`
+
+/** So far the wall clock may run from what was measured, before it is believed. */
+const maxDriftMs = 5
+
+/**
+ * Unix milliseconds with fractions: a commit takes less than one. Follows the wall clock when it is set.
+ * @returns the time of now
+ */
+export function createExactTime({ now, monotonic }: Clock): () => number {
+  let ahead = now() - monotonic()
+  return () => {
+    const wall = now()
+    const exact = monotonic() + ahead
+    if (Math.abs(wall - exact) <= maxDriftMs) return exact
+    ahead = wall - monotonic()
+    return wall
+  }
+}
+
+const sendEveryMs = 2_000
+
+interface Tracing {
+  readonly tracer: Tracer
+  /** Sends what waits, and ends. */
+  stop(): Promise<void>
+}
+
+/** @returns undefined where the settings ask for no traces: nothing is recorded then, and nothing is in the way */
+export function startTracing(
+  options: Omit<TraceExportOptions, 'endpoint' | 'tracer' | 'everyMs'> & {
+    readonly endpoint: string | undefined
+    /** 0 = none. */
+    readonly percent: number
+    readonly clock: Clock
+  },
+): Tracing | undefined {
+  const { endpoint, percent, clock, metrics } = options
+  if (endpoint === undefined || percent === 0) return undefined
+  const tracer = createTracer({
+    percent,
+    now: createExactTime(clock),
+    onDropped: () => metrics.count('trace_spans_dropped_total'),
+  })
+  const sending = startTraceExport({ ...options, endpoint, tracer, everyMs: sendEveryMs })
+  return { tracer, stop: () => sending.stop() }
+}

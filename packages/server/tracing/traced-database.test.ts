@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { activeTrace } from '@warder/outbound/http-client'
 import { change, insertInto, migrate, openPostgres, openSqlite, query } from '@warder/storage'
 import { startTestPostgres } from '@warder/storage/testing'
-import { createExactTime } from './start-tracing.ts'
+import { createExactTime } from './otlp-traces.ts'
 import { traceDatabase } from './traced-database.ts'
 import { createTracer, maxSpansPerRequest } from './tracer.ts'
 

@@ -5,11 +5,9 @@ import type { Outbound } from '@warder/outbound'
 import { send } from '@warder/outbound/http-client'
 import { createMetrics } from '@warder/runtime'
 import { live } from '../http/fixtures/live.ts'
-import { defineOperation } from '../operations/define.ts'
-import { get } from '../operations/route.ts'
+import { defineOperation, get } from '../operations/define.ts'
 import { startTraceExport } from './otlp-traces.ts'
-import { formatContextHeaders, readTraceContext } from './trace-context.ts'
-import { createTracer, maxWaitingSpans } from './tracer.ts'
+import { createTracer, formatContextHeaders, maxWaitingSpans, readTraceContext } from './tracer.ts'
 
 const define = defineOperation<undefined>()
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { ask, createWatchedOperations, readTold } from '../fixtures/lists.ts'
 import { live, testAudit } from '../fixtures/live.ts'
 import { idle, plainWire, secureWire } from '../fixtures/wire.ts'
-import { createTokenBuckets } from '../rate-limit/token-buckets.ts'
+import { createTokenBuckets } from '../token-buckets.ts'
 
 const inner = 'GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'
 const line = 'LIST /keys HTTP/1.1\r\n'

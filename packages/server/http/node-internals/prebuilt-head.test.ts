@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { defineOperation } from '../../operations/define.ts'
-import { get } from '../../operations/route.ts'
+import { defineOperation, get } from '../../operations/define.ts'
 import { live } from '../fixtures/live.ts'
 import { secureWire } from '../fixtures/wire.ts'
 
