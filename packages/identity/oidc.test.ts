@@ -140,8 +140,8 @@ const cookieOf = (answer: Answer, name: string): string =>
   (answer.headers['set-cookie'] ?? []).find((one) => one.startsWith(`${name}=`))?.split(';')[0] ?? ''
 
 /** Goes to the provider and logs in there. @returns the cookie of the browser and the query that it comes back with */
-async function atProvider(code: string) {
-  const went = await kms.with({}).get('/ui/login_flow')
+async function atProvider(code: string, at = kms) {
+  const went = await at.with({}).get('/ui/login_flow')
   assert.equal(went.status, 302, went.text)
   const asked = new URL(String(went.headers.location))
   const query = asked.searchParams
@@ -150,8 +150,8 @@ async function atProvider(code: string) {
   return { went, asked, query, cookie: cookieOf(went, 'auth_login'), state: query.get('state') ?? '' }
 }
 
-const back = (cookie: string, query: Record<string, string>): Promise<Answer> =>
-  kms.with(cookie === '' ? {} : { cookie }).get(`/ui/callback?${new URLSearchParams(query)}`)
+const back = (cookie: string, query: Record<string, string>, at = kms): Promise<Answer> =>
+  at.with(cookie === '' ? {} : { cookie }).get(`/ui/callback?${new URLSearchParams(query)}`)
 
 test('a login at an OpenID provider asks with PKCE S256, state and nonce, and ends in a session (2025-006)', async () => {
   const { went, asked, query, cookie, state } = await atProvider('c1')
@@ -287,4 +287,21 @@ test('half a configuration stops the start; without any there are no such logins
   for (const path of ['/ui/login_flow', '/ui/callback'])
     assert.equal((await first.with({}).get(path)).status, 404)
   assert.ok(!kms.log.join().includes('client secret') && !JSON.stringify(kms.audit).includes('client secret'))
+})
+
+test('roles are those of the ID token, by the sources of its provider', async () => {
+  await using withRoles = await startOidc({
+    role_sources: [`corp,jwt,${provider.issuer},realm_access.roles`, `more,jwt,${provider.issuer},groups,w-`],
+  })
+  provider.claims = { realm_access: { roles: ['auditor'] }, groups: ['w-reader', 'mail'], roles: ['admin'] }
+  try {
+    const { cookie, state } = await atProvider('r1', withRoles)
+    const done = await back(cookie, { code: 'r1', state }, withRoles)
+    assert.equal(done.status, 302, done.text)
+    const session = cookieOf(done, 'auth_session')
+    const { json } = await withRoles.with({ cookie: session }).get('/me')
+    assert.deepEqual(json, { user: 'alice@example.test', roles: ['role:corp/auditor', 'role:more/reader'] })
+  } finally {
+    provider.claims = {}
+  }
 })

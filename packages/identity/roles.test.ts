@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { Enumeration, enumeration, structure, Tag, textString } from '@warder/kmip-codec'
+import { kmipClient } from '@warder/kmip-server/testing'
 import { type Caller, type Started, type StartOptions, startKms } from '@warder/kms/testing'
 import {
   generalName,
@@ -239,6 +242,57 @@ test('roles that do not fit into the cookie of a session are none of them, and t
   }).split(';')
   assert.deepEqual(await rolesOf(kms.with({ cookie })), [])
   assert.match(kms.log.join(), /do not fit into the session cookie.*"principal":"bob"/)
+})
+
+test('a login with a password has the roles of its session, over HTTP and in a KMIP header', async () => {
+  await using first = await startKms()
+  const tls = (name: string) => readFileSync(join(first.home, 'tls', name))
+  const claims = Buffer.from(JSON.stringify({ roles: ['auditor'], as_sid: 'id', groups: ['admin'] }))
+  const auth = createServer({ cert: tls('auth.crt'), key: tls('auth.key') }, (request, response) => {
+    if (request.method === 'DELETE') return response.writeHead(204).end()
+    response.setHeader('set-cookie', `_ea_=a.${claims.toString('base64url')}.b; Path=/`)
+    return response.end('{"next_step":"Authenticated","session_id":"s1"}')
+  })
+  await new Promise<void>((resolve) => auth.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = auth.address() as { port: number }
+    await using kms = await startWith(['staff,session,eng', 'others,session,_'], {
+      auth_verifier_url: `https://127.0.0.1:${port}`,
+      auth_verifier_ca_cert: join(first.home, 'tls/ca.crt'),
+    })
+    for (const [username, role] of [
+      ['eng/ann', 'role:staff/auditor'],
+      ['ann', 'role:others/auditor'],
+      ['shop/ann', undefined],
+    ] as const) {
+      const login = await kms.with({}).post('/ui/login', { username, password: 'correct horse' })
+      const [cookie = ''] = login.headers['set-cookie']?.[0]?.split(';') ?? []
+      assert.deepEqual(await rolesOf(kms.with({ cookie })), role === undefined ? [] : [role])
+
+      const made = await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+      const user_id = role ?? 'role:staff/auditor'
+      const granted = { unique_identifier: made.json.kid, user_id, operation_types: ['get_attributes'] }
+      assert.equal((await kms.user('alice').post('/access/grant', granted)).status, 200)
+      const authentication = structure(Tag.Authentication, [
+        structure(Tag.Credential, [
+          enumeration(Tag.CredentialType, Enumeration.CredentialType.UsernameAndPassword),
+          structure(Tag.CredentialValue, [
+            textString(Tag.Username, username),
+            textString(Tag.Password, 'correct horse'),
+          ]),
+        ]),
+      ])
+      const get = {
+        operation: 'GetAttributes',
+        payload: [textString(Tag.UniqueIdentifier, made.json.kid)],
+      } as const
+      const { items } = await kmipClient(kms.certified()).send([get], { authentication })
+      assert.equal(items[0]?.status, role === undefined ? 'OperationFailed' : 'Success', username)
+    }
+  } finally {
+    auth.closeAllConnections()
+    auth.close()
+  }
 })
 
 /** A client certificate of the local authority. */

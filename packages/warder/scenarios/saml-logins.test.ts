@@ -22,7 +22,9 @@ let idp: TestIdp
 let admin: string
 
 before(async () => {
-  warder = await startInstallation()
+  warder = await startInstallation({
+    env: { KMS_ROLE_SOURCES: 'staff,session,sso;others,session,elsewhere' },
+  })
   const [own, keys] = [warder.authUrl, warder.kmsUrl].map((url) =>
     client(Number(new URL(url).port), readFileSync(warder.caFile, 'utf8')),
   )
@@ -56,6 +58,7 @@ function bodyOf(id: string, made: TestIdp, origins: readonly string[]) {
     metadata_xml: made.metadata({ before: singleLogout }),
     sp_entity_id: made.spEntityId,
     sp_acs_url: made.acsUrl,
+    role_attribute: 'groups',
     allowed_return_origins: origins,
     default_return_url: `${origins[0]}/`,
   }
@@ -107,13 +110,19 @@ function browser() {
 type Browser = ReturnType<typeof browser>
 
 /** From the login page to the address at the kms that the browser is sent back to. */
-async function toCallback(one: Browser, nameId: string, by = idp): Promise<string> {
+async function toCallback(
+  one: Browser,
+  nameId: string,
+  by = idp,
+  attributes: Readonly<Record<string, readonly string[]>> = {},
+): Promise<string> {
   const begun = await one.go(`${warder.kmsUrl}/ui/login_saml?realm=sso`)
   assert.equal(begun.status, 302, begun.text)
   const sent = await one.go(begun.location)
   assert.equal(sent.status, 302, sent.text)
   const RelayState = new URL(sent.location).searchParams.get('RelayState') ?? ''
-  const response = by.response({ requestId: RelayState, now: Math.floor(Date.now() / 1000), nameId })
+  const now = Math.floor(Date.now() / 1000)
+  const response = by.response({ requestId: RelayState, now, nameId, attributes })
   const SAMLResponse = Buffer.from(response).toString('base64')
   const answered = await one.go(`${warder.authUrl}/saml/sso/acs`, { SAMLResponse, RelayState })
   assert.equal(answered.status, 200, answered.text)
@@ -234,6 +243,36 @@ describe('a login for the web page of the kms at the identity provider of a real
     assert.equal((await kms.call('GET', path, { headers: keyOf(first) })).status, 401)
     assert.equal((await kms.call('GET', path, { headers: keyOf(second) })).status, 404)
     idp = next
+  })
+
+  it('gives the roles of the attribute that the realm names, as those of its source', async () => {
+    const one = browser()
+    const attributes = { groups: ['auditor', 'auditor', 'r\u00e9seau'], roles: ['admin'] }
+    assert.equal((await one.go(await toCallback(one, 'hugo', idp, attributes))).status, 302)
+    const me = async (other: Browser) => JSON.parse((await other.go(`${warder.kmsUrl}/me`)).text)
+    assert.deepEqual(await me(one), {
+      user: 'sso/hugo',
+      roles: ['role:staff/auditor', 'role:staff/r\u00e9seau'],
+    })
+    assert.deepEqual(await me(await loggedIn('ines')), { user: 'sso/ines' })
+
+    const headers = { authorization: `Bearer ${admin}` }
+    const made = await kms.call('POST', '/v1/crypto/keys', { headers, json: { kty: 'oct', alg: 'A256GCM' } })
+    const path = `/v1/crypto/keys/${made.json.kid}`
+    assert.equal((await one.go(`${warder.kmsUrl}${path}`)).status, 404)
+    for (const user_id of ['role:others/auditor', 'role:staff/admin', 'role:staff/Auditor']) {
+      const json = { unique_identifier: made.json.kid, user_id, operation_types: ['get_attributes'] }
+      assert.equal((await kms.call('POST', '/access/grant', { headers, json })).status, 200)
+      assert.equal((await one.go(`${warder.kmsUrl}${path}`)).status, 404, user_id)
+    }
+    const json = {
+      unique_identifier: made.json.kid,
+      user_id: 'role:staff/auditor',
+      operation_types: ['get_attributes'],
+    }
+    assert.equal((await kms.call('POST', '/access/grant', { headers, json })).status, 200)
+    assert.equal((await one.go(`${warder.kmsUrl}${path}`)).status, 200)
+    assert.equal((await (await loggedIn('ines')).go(`${warder.kmsUrl}${path}`)).status, 404)
   })
 
   it('refuses a cookie that was not sealed here, and two of them', async () => {

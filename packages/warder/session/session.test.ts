@@ -31,7 +31,11 @@ const annPassword = 'the password of ann'
 
 before(async () => {
   warder = await startInstallation({
-    env: { AUTH_LOGIN_RATE_LIMIT_PER_SECOND: '1000', AUTH_LOGIN_RATE_LIMIT_BURST: '10000' },
+    env: {
+      AUTH_LOGIN_RATE_LIMIT_PER_SECOND: '1000',
+      AUTH_LOGIN_RATE_LIMIT_BURST: '10000',
+      KMS_ROLE_SOURCES: 'shoppers,session,shop',
+    },
   })
   admin = await warder.adminToken()
   await asAdmin('POST', '/admins/realms', realm('shop', { username_password_params: byPassword }))
@@ -45,7 +49,7 @@ before(async () => {
     ['totp', 'tom'],
   ]) {
     const password_input = { plaintext: annPassword }
-    const body = { realm: name, username, password_input, change_password: false }
+    const body = { realm: name, username, password_input, change_password: false, roles: ['buyer'] }
     await asAdmin('POST', `/realms/${name}/userpass`, body)
   }
 })
@@ -179,10 +183,14 @@ test('a login serves every command until the logout, which ends it at both servi
   assert.ok(!out.includes(token))
 
   const who = await run(whoami, [])
-  assert.match(who.out, /^ann of realm shop \(password\), until .*\nat https:.* known as shop\/ann\nkept in /)
+  assert.match(
+    who.out,
+    /^ann of realm shop \(password\), until .*\nat https:.* known as shop\/ann\nwith the roles role:shoppers\/buyer\nkept in /,
+  )
   assert.ok(!who.out.includes(token))
   const json = JSON.parse((await run(whoami, ['--json'])).out)
   assert.deepEqual([json.username, json.realm, json.user, json.kind], ['ann', 'shop', 'shop/ann', 'session'])
+  assert.deepEqual(json.roles, ['role:shoppers/buyer'])
   assert.equal(await nameAtKms(), 'shop/ann')
 
   assert.equal((await run(logout, [])).out, 'ann of realm shop: logged out')

@@ -12,12 +12,12 @@ import { sessionOptions } from './options.ts'
 
 export const whoami: Command = {
   name: 'whoami',
-  summary: 'Show who is logged in, until when, and how',
+  summary: 'Show who is logged in, until when, how, and with which roles',
   options: sessionOptions,
   help: `warder whoami [OPTIONS]
 
-Shows the stored session for these services, and checks that it is still valid. Exit code 1: not logged in, or the
-session has ended.
+Shows the stored session for these services with its roles, and checks that it is still valid. Exit code 1: not logged
+in, or the session has ended.
 
 ${optionsHelp(sessionOptions)}
 
@@ -44,11 +44,12 @@ async function showLogin({ auth, found, openKms: kmsWith, show }: SessionContext
   if (auth !== undefined) await requireLive(auth, { facts, token })
   // Only the key management service can verify a token of another issuer.
   const kms = kmsWith(token)
-  const { user } = await kms.call('server.me').finally(() => kms.close())
+  const { user, roles = [] } = await kms.call('server.me').finally(() => kms.close())
   const document = toDocument(facts, kept) as Readonly<Record<string, unknown>>
-  show({ ...document, user, url: facts.places.kms.url, auth_url: facts.places.auth?.url }, [
+  show({ ...document, user, roles, url: facts.places.kms.url, auth_url: facts.places.auth?.url }, [
     printable(`${formatUserName(facts)} (${facts.how})${formatUntil(facts.expiresAt)}`),
     printable(`at ${facts.places.kms.url} known as ${user}`),
+    ...(roles.length === 0 ? [] : [printable(`with the roles ${roles.join(', ')}`)]),
     printable(`kept in ${kept}`),
   ])
   return 0
