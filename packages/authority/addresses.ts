@@ -4,7 +4,7 @@ import {
   type Extension,
   type ProfileWish,
 } from '@warder/pki'
-import { maySignCrl } from './crl/may-sign-crl.ts'
+import { maySignCrl } from './crl/make-crl.ts'
 import type { StoredAuthority } from './register/authority-store.ts'
 import type { RevocationConfig } from './register/settings.ts'
 

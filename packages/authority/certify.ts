@@ -12,6 +12,7 @@ import {
   readBasicConstraints,
 } from '@warder/pki'
 import type { Change, Database } from '@warder/storage'
+import { type Authority, toIssuer } from './authority.ts'
 import { requireAuthorityNotCompromised, requireNotCompromised, toKeyId } from './compromised-key-store.ts'
 import {
   requireFreeKey,
@@ -22,9 +23,8 @@ import {
   requireValidity,
 } from './limits.ts'
 import { requireProfile } from './profile-limits.ts'
-import { newSerial } from './register/parsed.ts'
+import { newSerial } from './register/certificates.ts'
 import { type IssuedCertificate, insertIssuedChange, registerId } from './register/register-store.ts'
-import { type Authority, toIssuer } from './signing/authority.ts'
 
 /** Placeholder of the signature, which no rule checks. */
 const noSignature = derBitString(Buffer.alloc(64))

@@ -1,12 +1,24 @@
+import { failure } from '@warder/base'
 import type { AlgorithmPolicy, ManagedObject, UnitOfWork } from '@warder/keys'
-import { type ProfileName, type ProfileWish, profileExtensions, profiles, readNameParts } from '@warder/pki'
+import {
+  type ProfileName,
+  type ProfileWish,
+  parseCertificate,
+  profileExtensions,
+  profiles,
+  readBasicConstraints,
+  readNameConstraints,
+  readNameParts,
+} from '@warder/pki'
 import type { Database } from '@warder/storage'
 import { toPublicationExtensions } from './addresses.ts'
+import type { Authority } from './authority.ts'
 import { stageCertificateObject } from './certificate-object.ts'
 import { certify } from './certify.ts'
 import { pathLengthLeft } from './limits.ts'
+import { readAlternativeNames } from './profile-limits.ts'
+import type { IssuedCertificate } from './register/register-store.ts'
 import type { RevocationConfig } from './register/settings.ts'
-import type { Authority } from './signing/authority.ts'
 
 export interface IssueServices {
   readonly db: Database
@@ -44,7 +56,7 @@ export interface IssueRequest {
 }
 
 /** A staged certificate: it is returned only after the unit of work was committed. */
-export interface Issued {
+interface Issued {
   readonly der: Buffer
   /** The content of the INTEGER. */
   readonly serial: Uint8Array
@@ -108,4 +120,34 @@ function limitPathLength(
   if (pathLength !== undefined) return { pathLength }
   const left = pathLengthLeft(authority)
   return profiles[profile].authority && left !== undefined ? { pathLength: Math.max(0, left - 1) } : {}
+}
+
+/**
+ * Request for a certificate like this one: the same subject, names, key and profile.
+ * @param entry of the certificate in the register
+ * @throws Failure bad_request for one that was issued with extensions of its own
+ */
+export function requestLike(
+  entry: Pick<IssuedCertificate, 'profile'>,
+  der: Uint8Array,
+): Pick<IssueRequest, 'profile' | 'subject' | 'spki' | 'names' | 'pathLength' | 'permitted' | 'excluded'> {
+  if (entry.profile === 'unknown')
+    throw failure(
+      'bad_request',
+      'The certificate has client-specified extensions: renew it with ReCertify, or issue another.',
+    )
+  const { subject, spki, extensions } = parseCertificate(der)
+  const { pathLength } = readBasicConstraints(extensions)
+  const constraints = readNameConstraints(extensions)
+  return {
+    profile: entry.profile,
+    subject,
+    spki,
+    names: readAlternativeNames(extensions),
+    ...(pathLength !== undefined && { pathLength }),
+    ...(constraints !== undefined && {
+      permitted: constraints.permitted.map(({ whole }) => whole),
+      excluded: constraints.excluded.map(({ whole }) => whole),
+    }),
+  }
 }

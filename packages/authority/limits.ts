@@ -10,6 +10,7 @@ import {
   readExtendedKeyUsage,
 } from '@warder/pki'
 import type { Change, Database } from '@warder/storage'
+import type { Authority } from './authority.ts'
 import {
   findNameHolder,
   isAuthorityKey,
@@ -18,9 +19,7 @@ import {
   type StoredAuthority,
   takeFreeName,
 } from './register/authority-store.ts'
-import { hashName, hashPublicKey, issuerId } from './register/issuer-id.ts'
-import { parseOnce } from './register/parsed.ts'
-import type { Authority } from './signing/authority.ts'
+import { hashName, hashPublicKey, issuerId, parseOnce } from './register/certificates.ts'
 
 const day = 86_400_000
 

@@ -1,16 +1,14 @@
 import type { Logger } from '@warder/base'
 import { type AlgorithmPolicy, findObject, type KeyRing } from '@warder/keys'
 import { type Database, GuardFailed, type Seal, StorageUnavailable } from '@warder/storage'
+import { type Authority, openAuthority, toIssuer } from './authority.ts'
 import { crlDueChange, crlPlace, type DueIssuer, dueIssuers, postponeChange } from './crl/crl-store.ts'
-import { maySignCrl } from './crl/may-sign-crl.ts'
-import { signCrl } from './crl/sign-crl.ts'
-import { certifyResponder } from './ocsp/certify-responder.ts'
+import { maySignCrl, signCrl } from './crl/make-crl.ts'
 import { responderDueChange } from './ocsp/responder-store.ts'
+import { certifyResponder } from './ocsp/responders.ts'
 import { holdName, listAuthorities, type StoredAuthority } from './register/authority-store.ts'
-import { hashName } from './register/issuer-id.ts'
-import { parseOnce } from './register/parsed.ts'
+import { hashName, parseOnce } from './register/certificates.ts'
 import type { RevocationConfig } from './register/settings.ts'
-import { type Authority, openAuthority, toIssuer } from './signing/authority.ts'
 
 export interface MaintenanceServices {
   readonly db: Database

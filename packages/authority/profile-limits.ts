@@ -17,8 +17,8 @@ import {
   readKeyUsage,
   readNameParts,
 } from '@warder/pki'
-import { parseOnce } from './register/parsed.ts'
-import type { Authority } from './signing/authority.ts'
+import type { Authority } from './authority.ts'
+import { parseOnce } from './register/certificates.ts'
 
 /** A requested certificate. `unknown`: the caller chose the extensions. */
 interface Requested {

@@ -1,6 +1,6 @@
 import { createRowCache } from '@warder/storage'
 import { crlOfAuthority, crlTopic, crlVersion, type StoredCrl } from './crl/crl-store.ts'
-import { maySignCrl } from './crl/may-sign-crl.ts'
+import { maySignCrl } from './crl/make-crl.ts'
 import { createOcspAnswers, type OcspAnswers } from './ocsp/answers.ts'
 import type { ResponderServices } from './ocsp/responders.ts'
 import { readAuthority } from './register/authority-store.ts'

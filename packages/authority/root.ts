@@ -9,15 +9,15 @@ import {
   useNowChanges,
 } from '@warder/keys'
 import { issueCertificate, parseCertificate, profileExtensions, readNameParts } from '@warder/pki'
+import { authoritySigner, newAuthority } from './authority.ts'
 import { stageCertificateObject } from './certificate-object.ts'
 import { requireClean } from './certify.ts'
 import { requireNotCompromised } from './compromised-key-store.ts'
 import type { IssueServices } from './issue.ts'
 import { requireOwnAuthorityKey } from './limits.ts'
 import type { StoredAuthority } from './register/authority-store.ts'
-import { newSerial } from './register/parsed.ts'
+import { newSerial } from './register/certificates.ts'
 import type { AuthoritySettings } from './register/settings.ts'
-import { authoritySigner, newAuthority } from './signing/authority.ts'
 
 /** An authority that signs its own certificate. Times in Unix milliseconds. */
 export interface NewRoot {

@@ -4,8 +4,15 @@ import { Agent } from 'node:https'
 import { isIP } from 'node:net'
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 import { StartupError } from '@warder/base'
-import { OutboundError, toOutboundError } from './error.ts'
-import { createLookup, type Resolve, resolveAllowedAddresses, stripBrackets, systemResolve } from './guard.ts'
+import {
+  createLookup,
+  OutboundError,
+  type Resolve,
+  resolveAllowedAddresses,
+  stripBrackets,
+  systemResolve,
+  toOutboundError,
+} from './guard.ts'
 import { readWhole, send } from './http-client.ts'
 
 export interface OutboundOptions {

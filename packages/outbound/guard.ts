@@ -1,7 +1,26 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { OutboundError, toOutboundError } from './error.ts'
+import { CodedError } from '@warder/base'
+import { TooLarge } from './http-client.ts'
+
+export type OutboundCode = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
+
+/** An outbound request that was refused or failed. For the log only: callers never receive the URL. */
+export class OutboundError extends CodedError<OutboundCode> {
+  override readonly name = 'OutboundError'
+}
+
+/** Turns a failed exchange into one of these errors. */
+export function toOutboundError(error: unknown, deadline: AbortSignal): OutboundError {
+  if (error instanceof OutboundError) return error
+  if (error instanceof TooLarge)
+    return new OutboundError('size', `the peer ${error.message}`, { cause: error })
+  if (deadline.aborted) return new OutboundError('time', 'the deadline has passed', { cause: error })
+  return new OutboundError('connection', error instanceof Error ? error.message : 'the connection failed', {
+    cause: error,
+  })
+}
 
 /** Everything that is not a public unicast address (IANA special-purpose registries, RFC 6890 and its updates). */
 const special4 = [

@@ -1,6 +1,11 @@
-export type { Outbound, OutboundResponse } from './client.ts'
-export { createOutbound, loadTrustedAuthorities } from './client.ts'
-export { type OutboundCode, OutboundError } from './error.ts'
-export { createLookup, type Resolve, resolveAllowedAddresses, systemResolve } from './guard.ts'
+export { createOutbound, loadTrustedAuthorities, type Outbound, type OutboundResponse } from './client.ts'
+export {
+  createLookup,
+  type OutboundCode,
+  OutboundError,
+  type Resolve,
+  resolveAllowedAddresses,
+  systemResolve,
+} from './guard.ts'
 export { createPlainFetch, type PlainFetch } from './plain-fetch.ts'
 export { createTlsProbe, type TlsProbe } from './tls-probe.ts'

@@ -10,8 +10,7 @@ import { systemClock } from '@warder/base'
 import { ensureLocalAuthority } from '@warder/server'
 import fc from 'fast-check'
 import { createOutbound } from './client.ts'
-import { type OutboundCode, OutboundError } from './error.ts'
-import { isPublicAddress } from './guard.ts'
+import { isPublicAddress, type OutboundCode, OutboundError } from './guard.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-outbound-'))
 let answer: RequestListener = (_, response) => response.end('{}')

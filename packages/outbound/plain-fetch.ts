@@ -1,7 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { OutboundError, toOutboundError } from './error.ts'
-import { createLookup, type Resolve, resolveAllowedAddresses, stripBrackets, systemResolve } from './guard.ts'
+import {
+  createLookup,
+  OutboundError,
+  type Resolve,
+  resolveAllowedAddresses,
+  stripBrackets,
+  systemResolve,
+  toOutboundError,
+} from './guard.ts'
 import { readWhole, send } from './http-client.ts'
 
 export interface PlainFetchOptions {

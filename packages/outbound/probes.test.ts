@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { after, before, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { issue } from '@warder/server/testing'
-import { type OutboundCode, OutboundError } from './error.ts'
+import { type OutboundCode, OutboundError } from './guard.ts'
 import { createPlainFetch, type PlainFetchOptions } from './plain-fetch.ts'
 import { createTlsProbe } from './tls-probe.ts'
 

@@ -1,6 +1,12 @@
 import { connect } from 'node:tls'
-import { OutboundError, toOutboundError } from './error.ts'
-import { createLookup, type Resolve, resolveAllowedAddresses, systemResolve } from './guard.ts'
+import {
+  createLookup,
+  OutboundError,
+  type Resolve,
+  resolveAllowedAddresses,
+  systemResolve,
+  toOutboundError,
+} from './guard.ts'
 
 export interface TlsProbeOptions {
   readonly allowPrivateNetworks: boolean

@@ -6,15 +6,18 @@ export {
   openSnapshot,
   restoreDatabase,
 } from './lifecycle/copy-database.ts'
-export { type DatabaseLocation, openSealedDatabase, toDatabaseLocation } from './lifecycle/database.ts'
+export {
+  type DatabaseLocation,
+  openSealedDatabase,
+  readSealed,
+  toDatabaseLocation,
+} from './lifecycle/database.ts'
 export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'
 export { readableDatabase } from './lifecycle/health-parts.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './lifecycle/launch.ts'
 export { readRememberedSeq } from './lifecycle/lost-audit.ts'
-export type { RunningService } from './lifecycle/primary.ts'
-export { writeNote } from './lifecycle/primary.ts'
+export { type RunningService, writeNote } from './lifecycle/primary.ts'
 export { startMetricsListener } from './lifecycle/primary-measurements.ts'
-export { readSealed } from './lifecycle/read-sealed.ts'
 export type {
   PeriodicWork,
   ServiceDefinition,
@@ -23,5 +26,5 @@ export type {
 } from './lifecycle/service.ts'
 export { checkSettings, runService } from './lifecycle/service-start.ts'
 export { inspectDatabase } from './lifecycle/usable-database.ts'
-export { createLogger } from './telemetry/logger.ts'
-export { createMetrics } from './telemetry/metrics.ts'
+export { createLogger } from './logger.ts'
+export { createMetrics } from './metrics.ts'

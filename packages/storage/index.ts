@@ -1,8 +1,8 @@
 export { isPostgresUrl, parsePostgresUrl } from './postgres/address.ts'
+export { PrimaryMemory } from './postgres/hosts.ts'
 export { readPassword } from './postgres/password.ts'
-export { PrimaryMemory } from './postgres/primary-memory.ts'
 export { readTls } from './postgres/tls.ts'
-export { UnknownDataKey } from './seal/envelope.ts'
+export { type Seal, type SealContext, UnknownDataKey } from './seal/envelope.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'
 export {
   type RotateOptions,
@@ -11,10 +11,8 @@ export {
   rotateRootKeyFile,
   type SealedDatabase,
 } from './seal/rotate.ts'
-export { createWrongRootKeyError, isUnsealed, openSeal } from './seal/seal.ts'
+export { createWrongRootKeyError, isUnsealed, openSeal, openSealToRead } from './seal/seal.ts'
 export { sealMigrations } from './seal/seal-store.ts'
-export { openSealToRead } from './seal/seal-to-read.ts'
-export type { Seal, SealContext } from './seal/types.ts'
 export { createRowCache } from './sql/cache.ts'
 export {
   commitCountMigrations,
@@ -23,12 +21,11 @@ export {
   raiseCommitCount,
   readCommitCount,
 } from './sql/commit-count-store.ts'
-export { readConnectionLimit } from './sql/connection-room-store.ts'
-export { findUnsafeSettings } from './sql/durability-store.ts'
 export {
   DatabaseUnreachable,
   GuardFailed,
   OutcomeUnknown,
+  retryOnGuard,
   StorageUnavailable,
   UniqueViolation,
 } from './sql/errors.ts'
@@ -51,7 +48,7 @@ export { lockForRestore, openPostgres, openPostgresSnapshot } from './sql/open-d
 export type { PostgresOptions } from './sql/postgres.ts'
 export { change, insertInto, query, readOne } from './sql/query.ts'
 export { findRestored, forgetRestored, insertRestored } from './sql/restored-store.ts'
-export { retryOnGuard } from './sql/retry.ts'
+export { findUnsafeSettings, readConnectionLimit } from './sql/server-settings-store.ts'
 export { openSqlite } from './sql/sqlite.ts'
 export { getDatabaseBytes } from './sql/sqlite-files.ts'
 export { fillSqlite } from './sql/sqlite-filling-store.ts'

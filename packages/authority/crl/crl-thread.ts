@@ -2,14 +2,14 @@
 import { parentPort } from 'node:worker_threads'
 import { lowerThreadPriority } from '@warder/base'
 import { encodeEntries, issueCrl } from '@warder/pki'
+import type { PackedEntries } from './crl-store.ts'
 import {
   type CrlDates,
   type CrlIssuer,
   type FromCrlThread,
   type ToCrlThread,
   unpackEntries,
-} from './crl-messages.ts'
-import type { PackedEntries } from './crl-store.ts'
+} from './make-crl.ts'
 
 /** Encoded as they come, while the next ones are read. */
 const chunks: Uint8Array[] = []

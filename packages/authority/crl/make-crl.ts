@@ -1,8 +1,69 @@
+import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { type CertificateSigner, encodeEntries, type Issuer, issueCrl } from '@warder/pki'
-import { type CrlDates, type FromCrlThread, type ToCrlThread, unpackEntries } from './crl-messages.ts'
-import type { PackedEntries } from './crl-store.ts'
+import { type ManagedObject, useNowChanges } from '@warder/keys'
+import {
+  type CertificateSigner,
+  type CrlEntry,
+  encodeEntries,
+  type Issuer,
+  issueCrl,
+  type RevocationReason,
+  readKeyUsage,
+} from '@warder/pki'
+import type { Database } from '@warder/storage'
+import type { StoredAuthority } from '../register/authority-store.ts'
+import { parseOnce } from '../register/certificates.ts'
+import { type RevocationConfig, serviceName } from '../register/settings.ts'
+import { crlChanges, crlPlace, type PackedEntries, readRevokedPage } from './crl-store.ts'
+
+/** Times in Unix milliseconds. */
+export interface CrlDates {
+  readonly number: number
+  readonly thisUpdate: number
+  readonly nextUpdate: number
+}
+
+/** The signing authority as the thread needs it: without its key. */
+export interface CrlIssuer {
+  readonly name: Uint8Array
+  readonly spki: Uint8Array
+  readonly keyIdentifier: Uint8Array | undefined
+  /** DER of the AlgorithmIdentifier. */
+  readonly algorithm: Uint8Array
+}
+
+export type ToCrlThread =
+  | { readonly type: 'entries'; readonly packed: PackedEntries }
+  | { readonly type: 'issue'; readonly dates: CrlDates; readonly issuer: CrlIssuer }
+  | { readonly type: 'signature'; readonly signature: Uint8Array }
+
+export type FromCrlThread =
+  | { readonly type: 'sign'; readonly data: Uint8Array }
+  | { readonly type: 'crl'; readonly der: Uint8Array }
+  | { readonly type: 'failed'; readonly problem: string }
+
+/** The entries of a page, one at a time. */
+export function* unpackEntries(packed: PackedEntries): Generator<CrlEntry, void> {
+  if (packed === '') return
+  for (const entry of packed.split(',')) {
+    const [serial = '', revokedAt, reason = '', invalidityDate = ''] = entry.split(' ')
+    yield {
+      serial: Buffer.from(serial, 'hex'),
+      revokedAt: Number(revokedAt),
+      ...(reason !== '' && { reason: reason as RevocationReason }),
+      ...(invalidityDate !== '' && { invalidityDate: Number(invalidityDate) }),
+    }
+  }
+}
+
+/**
+ * Whether relying parties believe a revocation list of this authority: its certificate has the key usage cRLSign, or none
+ * at all (RFC 5280 §6.3.3 f).
+ */
+export function maySignCrl({ certificate }: Pick<StoredAuthority, 'certificate'>): boolean {
+  return readKeyUsage(parseOnce(certificate).extensions)?.includes('cRLSign') !== false
+}
 
 let lists = 0
 
@@ -22,13 +83,13 @@ async function trackList<R>(make: () => Promise<R>): Promise<R> {
 const maxInPlace = 2000
 
 /** Some entries, as they were read together. */
-export interface CrlPage {
+interface CrlPage {
   readonly count: number
   readonly packed: PackedEntries
 }
 
 /** Signer of a list, whose key may be kept elsewhere. */
-export type CrlSigner = Issuer & { readonly key: CertificateSigner }
+type CrlSigner = Issuer & { readonly key: CertificateSigner }
 
 /**
  * Signs a revocation list. A worker thread assembles a long list and has its data signed here: the key does not leave
@@ -36,11 +97,7 @@ export type CrlSigner = Issuer & { readonly key: CertificateSigner }
  * @param pages entries, some at a time
  * @returns DER
  */
-export async function makeCrl(
-  pages: AsyncIterator<CrlPage>,
-  dates: CrlDates,
-  issuer: CrlSigner,
-): Promise<Buffer> {
+async function makeCrl(pages: AsyncIterator<CrlPage>, dates: CrlDates, issuer: CrlSigner): Promise<Buffer> {
   const first: PackedEntries[] = []
   let count = 0
   for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
@@ -86,5 +143,57 @@ async function inThread(
     return await made
   } finally {
     await worker.terminate()
+  }
+}
+
+/** Entries that are read at a time: some milliseconds of the database. */
+const pageEntries = 1000
+
+/**
+ * Signs the revocation list of an issuer and replaces the previous one. Its number is that of the last revocation, or
+ * one more than that of the previous list if nothing was revoked since (RFC 5280 §5.2.3).
+ * @param authorities identifiers under which the list is found
+ * @param key that signs, used on behalf of the service
+ * @throws GuardFailed when another node was faster
+ */
+export async function signCrl(
+  { db, revocation }: { readonly db: Database; readonly revocation: RevocationConfig },
+  issuer: { readonly id: string; readonly authorities: readonly string[] },
+  signer: CrlSigner,
+  key: ManagedObject,
+  now: number,
+): Promise<void> {
+  const place = await crlPlace(db, issuer.id)
+  if (place === undefined) return
+  const { wanted, last } = place
+  const thisUpdate = Math.floor(now / 1000) * 1000
+  const dates = {
+    number: Math.max(wanted, (last?.number ?? 0) + 1),
+    thisUpdate,
+    nextUpdate: thisUpdate + revocation.crlValidityMs,
+  }
+  const der = await makeCrl(
+    readPages(db, issuer.id, Math.min(last?.thisUpdate ?? 0, thisUpdate)),
+    dates,
+    signer,
+  )
+  const etag = `"${createHash('sha256').update(der).digest('hex').slice(0, 32)}"`
+  const dueAt = dates.nextUpdate - revocation.crlOverlapMs
+  await db.commit([
+    ...crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities),
+    ...(await useNowChanges(db, key, serviceName, now)),
+  ])
+}
+
+async function* readPages(db: Database, issuer: string, last: number): AsyncGenerator<CrlPage, void> {
+  let after: string | undefined = ''
+  while (after !== undefined) {
+    const page: Awaited<ReturnType<typeof readRevokedPage>> = await readRevokedPage(db, issuer, {
+      after,
+      last,
+      limit: pageEntries,
+    })
+    yield page
+    after = page.next
   }
 }

@@ -23,19 +23,18 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki'
-import { requireOwnAuthorityKey } from '../limits.ts'
-import { listAuthorities, type StoredAuthority } from '../register/authority-store.ts'
-import { issuerId } from '../register/issuer-id.ts'
 import {
   type Authority,
   certificateSign,
+  createSigner,
   findAuthority,
   newAuthority,
   openAuthority,
-} from '../signing/authority.ts'
-import { createSigner } from '../signing/signer.ts'
-import type { CertificateRequester } from './requester.ts'
-import type { CertificateSubject } from './subject.ts'
+} from '../authority.ts'
+import { requireOwnAuthorityKey } from '../limits.ts'
+import { listAuthorities, type StoredAuthority } from '../register/authority-store.ts'
+import { issuerId } from '../register/certificates.ts'
+import type { CertificateRequester, CertificateSubject } from './subject.ts'
 
 /** The issuer, and the end of the validity that it can give. */
 export interface ChosenIssuer extends Issuer {

@@ -24,12 +24,11 @@ import {
   readKeyUsage,
 } from '@warder/pki'
 import { toPublicationExtensions } from '../addresses.ts'
+import { keepsCertificate } from '../certificate-object.ts'
 import { certify, type SignedCertificate, type WantedCertificate } from '../certify.ts'
 import { requireNotCompromised } from '../compromised-key-store.ts'
-import { keepsCertificate } from '../links.ts'
 import { becomeAuthority, type ChosenIssuer } from './issuer.ts'
-import type { CertificateRequester } from './requester.ts'
-import type { CertificateSubject } from './subject.ts'
+import type { CertificateRequester, CertificateSubject } from './subject.ts'
 
 /** A certificate that was signed, to be kept as an object. Times in Unix milliseconds. */
 export interface CertificateToKeep {

@@ -1,4 +1,13 @@
-import { findLinkTarget, findPrivateKeyId, type ManagedObject, refusal, stateAt } from '@warder/keys'
+import {
+  type AlgorithmPolicy,
+  findLinkTarget,
+  findPrivateKeyId,
+  type LastUses,
+  type ManagedObject,
+  type Requester,
+  refusal,
+  stateAt,
+} from '@warder/keys'
 import {
   type Extension,
   extensionIdentifiers,
@@ -7,7 +16,18 @@ import {
   readCertificationRequest,
 } from '@warder/pki'
 import { findIssuedCertificate } from '../register/register-store.ts'
-import type { CertificateRequester } from './requester.ts'
+import type { RevocationConfig } from '../register/settings.ts'
+
+/** A request for a certificate: its sender has the rights on the keys that it names. */
+export interface CertificateRequester extends Requester {
+  readonly services: Requester['services'] & {
+    readonly policy: AlgorithmPolicy
+    readonly revocation: RevocationConfig
+    readonly uses: LastUses
+  }
+  /** Unix milliseconds. */
+  readonly now: number
+}
 
 /** The key to certify, and its holder. */
 export interface CertificateSubject {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BoundedMap, type Clock } from '@warder/base'
+import { BoundedMap, type Clock, KeyedLimiter } from '@warder/base'
 import {
   type CertId,
   certIdHashes,
@@ -16,7 +16,49 @@ import {
 import { createRowCache, type RowCache } from '@warder/storage'
 import { findIssued, issuedTopic, issuedVersion, registerId } from '../register/register-store.ts'
 import { createResponders, type KnownIssuer, type ResponderServices } from './responders.ts'
-import { type SignatureBudget, type SignaturePurpose, signatureBudget } from './signature-budget.ts'
+
+/**
+ * Purpose of a signature: `kept`, a response about a certificate of the register, cached for all clients; `once`, a
+ * response for one request only, of which any client can request any number.
+ */
+type SignaturePurpose = 'kept' | 'once'
+
+/** Limits signatures for unauthenticated clients. */
+interface SignatureBudget {
+  /** false: too many in this second or running now. The caller releases each acquired signature by `done`. */
+  take(purpose: SignaturePurpose): boolean
+  done(purpose: SignaturePurpose): void
+}
+
+const maxUnderWay = 256
+/** Max share for `once`: a flood of such requests leaves the rest to cached responses, so revocations are published. */
+const shareOfOnce = 3 / 4
+
+/** @param perSecond signatures that begin in one second */
+function signatureBudget(clock: Clock, perSecond: number): SignatureBudget {
+  const running = new KeyedLimiter(maxUnderWay, maxUnderWay * shareOfOnce)
+  const createBegun = () => new KeyedLimiter(perSecond, Math.ceil(perSecond * shareOfOnce))
+  let begun = createBegun()
+  let second = Number.NEGATIVE_INFINITY
+  const owners = { kept: undefined, once: 'once' } as const
+  return {
+    take(purpose) {
+      const now = clock.monotonic()
+      if (now - second >= 1000) {
+        second = now
+        begun = createBegun()
+      }
+      const owner = owners[purpose]
+      if (!running.tryAcquire(owner, 1)) return false
+      if (begun.tryAcquire(owner, 1)) return true
+      running.release(owner, 1)
+      return false
+    },
+    done(purpose) {
+      running.release(owners[purpose], 1)
+    },
+  }
+}
 
 /** An answer, and how long others may keep it; `fresh` undefined: not at all. */
 export interface OcspReply {

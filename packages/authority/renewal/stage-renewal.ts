@@ -1,10 +1,10 @@
 import { createPublicKey, X509Certificate } from 'node:crypto'
 import { linkReplacement, type ManagedObject, refusal, stateAt } from '@warder/keys'
 import { extensionIdentifiers, parseCertificate } from '@warder/pki'
+import { findAuthority } from '../authority.ts'
 import type { ChosenIssuer } from '../issuance/issuer.ts'
-import type { CertificateRequester } from '../issuance/requester.ts'
 import { type CertificateOrder, stageCertificate } from '../issuance/stage-certificate.ts'
-import { findAuthority } from '../signing/authority.ts'
+import type { CertificateRequester } from '../issuance/subject.ts'
 import { findRegisterEntry, toStatus } from '../status.ts'
 
 const day = 86_400_000

@@ -1,8 +1,7 @@
 import { stringify } from 'smol-toml'
 import { type ForeignSettings, toForeignEnvName } from './foreign-settings.ts'
 import { toEnvName, toFlag } from './load.ts'
-import { describeExpected } from './read-value.ts'
-import type { Setting, SettingsTable } from './setting.ts'
+import { describeExpected, type Setting, type SettingsTable } from './setting.ts'
 
 /** An annotated configuration file in which every default stands as a comment: it loads to the defaults. */
 export function formatDefaultToml(service: string, table: SettingsTable): string {

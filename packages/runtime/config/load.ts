@@ -2,13 +2,64 @@ import { existsSync, readFileSync } from 'node:fs'
 import { StartupError, suggest } from '@warder/base'
 import { parse, TomlError } from 'smol-toml'
 import { type ForeignSettings, findForeignSetting, toForeignEnvName, translate } from './foreign-settings.ts'
-import { readText, readTyped } from './read-value.ts'
-import type { Setting, SettingsTable, SettingValues } from './setting.ts'
-import { findTomlLines } from './toml-lines.ts'
+import { readText, readTyped, type Setting, type SettingsTable, type SettingValues } from './setting.ts'
 
-export type Provenance = 'flag' | 'environment' | 'file' | 'default'
+/**
+ * Where each key of a TOML text stands: dotted key -> line (from 1). Reads tables, dotted and quoted keys and skips
+ * multi-line strings and arrays; the values themselves are the parser's business.
+ */
+function findTomlLines(text: string): ReadonlyMap<string, number> {
+  const lines = new Map<string, number>()
+  let table: readonly string[] = []
+  let open: string | undefined
+  let brackets = 0
+  for (const [index, line] of text.split('\n').entries()) {
+    if (open !== undefined) {
+      if (line.includes(open)) open = undefined
+      continue
+    }
+    if (brackets > 0) {
+      brackets += countOpenBrackets(line)
+      continue
+    }
+    const header = /^\s*\[\[?\s*([^\]]+?)\s*\]\]?/.exec(line)
+    if (header !== null) {
+      table = splitKey(header[1] ?? '')
+      if (!lines.has(table.join('.'))) lines.set(table.join('.'), index + 1)
+      continue
+    }
+    const assignment =
+      /^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+))*)\s*=(.*)$/.exec(
+        line,
+      )
+    if (assignment === null) continue
+    const key = [...table, ...splitKey(assignment[1] ?? '')].join('.')
+    if (!lines.has(key)) lines.set(key, index + 1)
+    const value = assignment[2] ?? ''
+    for (const quotes of ['"""', "'''"]) {
+      const first = value.indexOf(quotes)
+      if (first >= 0 && value.indexOf(quotes, first + 3) < 0) open = quotes
+    }
+    if (open === undefined) brackets = Math.max(0, countOpenBrackets(value))
+  }
+  return lines
+}
 
-export interface LoadOptions<Table extends SettingsTable> {
+function splitKey(text: string): string[] {
+  return [...text.matchAll(/"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)/g)].map(
+    (part) => part[1] ?? part[2] ?? part[3] ?? '',
+  )
+}
+
+/** Opening less closing brackets outside of strings and comments. */
+function countOpenBrackets(text: string): number {
+  const plain = text.replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, '').replace(/#.*$/, '')
+  return (plain.match(/[[{]/g) ?? []).length - (plain.match(/[\]}]/g) ?? []).length
+}
+
+type Provenance = 'flag' | 'environment' | 'file' | 'default'
+
+interface LoadOptions<Table extends SettingsTable> {
   readonly service: string
   readonly table: Table
   /** TOML file; it need not exist. */
@@ -88,7 +139,7 @@ function readFile(sources: Sources): Layer {
 }
 
 /** A file of settings, each under our name. */
-export interface SettingsFile {
+interface SettingsFile {
   readonly found: ReadonlyMap<string, unknown>
   readonly notices: readonly string[]
   /** Foreign settings that have no counterpart, each with its place: with one of them nothing starts. */

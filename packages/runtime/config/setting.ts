@@ -69,3 +69,92 @@ export function list(
 ): Setting<readonly string[]> {
   return { type: 'list', ...row }
 }
+
+/** A value, or the sentence that says what it must be. */
+type Read = { readonly value: unknown } | { readonly problem: string }
+
+/** Checks a value of a TOML file, which has its type already. */
+export function readTyped(setting: Setting<unknown>, value: unknown): Read {
+  switch (setting.type) {
+    case 'integer': {
+      const number = typeof value === 'bigint' ? Number(value) : value
+      if (typeof number !== 'number' || !Number.isSafeInteger(number))
+        return { problem: describeExpected(setting) }
+      return checkValue(setting, number)
+    }
+    case 'boolean':
+      return typeof value === 'boolean' ? checkValue(setting, value) : { problem: describeExpected(setting) }
+    case 'list': {
+      const items = Array.isArray(value)
+        ? value.map((item) => toItemText(item, setting.tables === true))
+        : [undefined]
+      return items.every((item) => item !== undefined)
+        ? checkValue(setting, items)
+        : { problem: describeExpected(setting) }
+    }
+    default:
+      return typeof value === 'string' ? checkValue(setting, value) : { problem: describeExpected(setting) }
+  }
+}
+
+/** `[2048]` is as good as `["2048"]`. undefined: no item of a list. */
+function toItemText(value: unknown, tables: boolean): string | undefined {
+  if (typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value))
+    return String(value)
+  const isTable =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+  return tables && isTable
+    ? JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? Number(one) : one))
+    : undefined
+}
+
+/** Reads a value of an environment variable or a flag: strict, nothing is guessed. */
+export function readText(setting: Setting<unknown>, text: string): Read {
+  switch (setting.type) {
+    case 'integer':
+      if (!/^-?(0|[1-9][0-9]{0,15})$/.test(text)) return { problem: describeExpected(setting) }
+      return checkValue(setting, Number(text))
+    case 'boolean':
+      if (text === 'true' || text === '1') return { value: true }
+      return text === 'false' || text === '0' ? { value: false } : { problem: describeExpected(setting) }
+    case 'list':
+      return checkValue(
+        setting,
+        text
+          .split(setting.separator ?? ',')
+          .map((item) => item.trim())
+          .filter((item) => item !== ''),
+      )
+    default:
+      return checkValue(setting, text)
+  }
+}
+
+function checkValue(setting: Setting<unknown>, value: NonNullable<unknown>): Read {
+  if (typeof value === 'number') {
+    if (setting.min !== undefined && value < setting.min) return { problem: describeExpected(setting) }
+    if (setting.max !== undefined && value > setting.max) return { problem: describeExpected(setting) }
+  }
+  if (setting.choices !== undefined && !setting.choices.includes(String(value)))
+    return { problem: describeExpected(setting) }
+  const problem = setting.check?.(value)
+  return problem === undefined ? { value } : { problem }
+}
+
+/** `must be an integer from 0 to 65535` */
+export function describeExpected(setting: Setting<unknown>): string {
+  if (setting.choices !== undefined) return `must be ${setting.choices.join(' or ')}`
+  if (setting.tables === true) return 'must be an array of tables or strings'
+  if (setting.type !== 'integer') {
+    return {
+      boolean: 'must be true or false',
+      list: 'must be an array of strings',
+      text: 'must be a string',
+      secret: 'must be a string',
+    }[setting.type]
+  }
+  if (setting.min !== undefined && setting.max !== undefined)
+    return `must be an integer from ${setting.min} to ${setting.max}`
+  if (setting.min !== undefined) return `must be an integer of at least ${setting.min}`
+  return setting.max === undefined ? 'must be an integer' : `must be an integer of at most ${setting.max}`
+}

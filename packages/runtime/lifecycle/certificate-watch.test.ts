@@ -3,8 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { quietLog } from '@warder/base/testing'
 import { createHeldClock, day, issue, newFolder, writeFiles } from '@warder/server/testing'
-import { createMetrics } from '../telemetry/metrics.ts'
-import { watchCertificates } from './certificate-watch.ts'
+import { createMetrics } from '../metrics.ts'
+import { watchCertificates } from './primary-certificates.ts'
 
 const folder = newFolder()
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AuditEvent } from '@warder/audit'
 import { quietLog } from '@warder/base/testing'
-import { createMetrics } from '../telemetry/metrics.ts'
-import { watchClock } from './clock-watch.ts'
+import { createMetrics } from '../metrics.ts'
+import { watchClock } from './periodic.ts'
 
 test('a clock that is set a day ahead and back is told twice, and one that NTP corrects is not', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })

@@ -22,7 +22,7 @@ import {
 import { listComponents } from './components.ts'
 import { connect, type DatabaseLocation } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
-import { loadDefinition } from './load-definition.ts'
+import { loadDefinition } from './service.ts'
 
 /** The schema that the rows of a backup were made for. */
 export interface CopiedSchema {

@@ -1,22 +1,27 @@
+import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import { inHome, StartupError } from '@warder/base'
 import {
   type Database,
+  isEmptyDatabase,
   isPostgresUrl,
+  loadRootKeys,
   migrate,
   openPostgres,
+  openSealToRead,
   openSqlite,
   type PostgresOptions,
   PrimaryMemory,
   parsePostgresUrl,
   readPassword,
   readTls,
+  type Seal,
   type SqliteWriter,
   sealMigrations,
   startSqliteWriter,
 } from '@warder/storage'
-import type { RuntimeConfig, ServiceLaunch } from './launch.ts'
+import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
 
 /** Location of a service's database. Plain data, which crosses threads. */
 export type DatabaseLocation =
@@ -96,4 +101,35 @@ export async function openSealedDatabase(
   const db = await connect(toDatabaseLocation(launch.config, launch.home, service), undefined)
   await migrate(db, 'seal', sealMigrations)
   return { service, db, close: () => db.close() }
+}
+
+/**
+ * Opens sealed values of a service for a command, beside the running service or without it; changes nothing.
+ * @throws StartupError naming what is missing: the database, or the root key that fits it
+ */
+export async function readSealed<Result>(
+  service: string,
+  { config, home, env }: Pick<ServiceLaunch, 'config' | 'home' | 'env'>,
+  work: (seal: Pick<Seal, 'open'>) => Promise<Result>,
+): Promise<Result> {
+  const rootKeys = loadRootKeys(
+    rootKeySource(config, (path) => inHome(home, path)),
+    env,
+    { create: false },
+  )
+  const location = toDatabaseLocation(config, home, service)
+  // Opening would create it.
+  if (location.kind === 'sqlite' && !existsSync(location.path))
+    throw new StartupError(`the database ${location.path} does not exist`)
+  const db = await connect(location, undefined)
+  try {
+    const seal = (await isEmptyDatabase(db)) ? undefined : await openSealToRead({ db, rootKeys, service })
+    if (seal === undefined)
+      throw new StartupError(
+        `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not decrypt the ${service} database`,
+      )
+    return await work(seal)
+  } finally {
+    await db.close()
+  }
 }

@@ -2,11 +2,11 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import { listenOn } from '@warder/base'
 import { startOtlpExport } from '@warder/server'
-import { mergeMetrics } from '../telemetry/metrics.ts'
+import { mergeMetrics } from '../metrics.ts'
 import type { TlsMaterial } from './messages.ts'
 import type { Start } from './primary-start.ts'
 import type { ServiceEnvironment } from './service.ts'
-import type { WorkerPool } from './worker-pool.ts'
+import type { WorkerPool } from './worker.ts'
 
 const otlpEverySeconds = 60
 

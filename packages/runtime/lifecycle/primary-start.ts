@@ -11,12 +11,11 @@ import {
   systemClock,
 } from '@warder/base'
 import type { LocalAuthorityOptions } from '@warder/server'
-import { createLogger } from '../telemetry/logger.ts'
-import { createMetrics, type ThreadMetrics } from '../telemetry/metrics.ts'
+import { createLogger } from '../logger.ts'
+import { createMetrics, type ThreadMetrics } from '../metrics.ts'
 import { choosePoolSize, type PoolSize } from './autoscaler.ts'
 import type { ServiceLaunch } from './launch.ts'
-import { loadDefinition } from './load-definition.ts'
-import type { ServiceDefinition } from './service.ts'
+import { loadDefinition, type ServiceDefinition } from './service.ts'
 
 /** State shared by the steps of a start. */
 export interface Start {

@@ -8,9 +8,8 @@ import type { PrimaryCertificates } from './primary-certificates.ts'
 import { formatUrl, type Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
 import type { SocketEndpoint } from './service.ts'
-import { canRequireCertificates } from './tls-material.ts'
-import { startWorker } from './worker.ts'
-import { startWorkerPool, type WorkerPool } from './worker-pool.ts'
+import { canRequireCertificates } from './tls-materials.ts'
+import { startWorker, startWorkerPool, type WorkerPool } from './worker.ts'
 
 /** Addresses on which a service listens. */
 export interface ServiceEndpoints {

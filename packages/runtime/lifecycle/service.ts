@@ -14,6 +14,7 @@ import type {
 } from '@warder/server'
 import type { Database, Migration, RestoredBackup, Seal } from '@warder/storage'
 import type { SettingsTable } from '../config/setting.ts'
+import type { ServiceLaunch } from './launch.ts'
 import type { TlsMaterial } from './messages.ts'
 
 /** Everything the runtime gives a service, in the primary and again in each worker. */
@@ -53,7 +54,7 @@ export interface PeriodicWork<Config> {
 }
 
 /** Work that runs until the service stops. */
-export interface BackgroundWork {
+interface BackgroundWork {
   stop(): Promise<void>
 }
 
@@ -71,7 +72,7 @@ export interface ServiceSocket {
 }
 
 /** Options of such a listener. */
-export interface SocketOptions {
+interface SocketOptions {
   /** Requires client certificates. */
   readonly tls: TlsMaterial
   /** The rate limiter of HTTPS, since a peer has one rate for all protocols. undefined = no limit. */
@@ -106,7 +107,7 @@ export interface ServiceInstance<Services> {
 }
 
 /** The database of a service, opened for reading before a start continues. */
-export interface StoredState<Config> {
+interface StoredState<Config> {
   readonly config: Config
   readonly env: Readonly<Record<string, string | undefined>>
   /** Unix milliseconds. */
@@ -156,4 +157,14 @@ export interface ServiceDefinition<Config = never, Services = never> {
   background?(environment: ServiceEnvironment<Config>): Promise<BackgroundWork | undefined>
   /** Address of the listener beside HTTPS; undefined = none. Called only if there is TLS and a client authority. */
   socket?(config: Config): SocketEndpoint | undefined
+}
+
+/** A service as its module declares it. */
+export async function loadDefinition(
+  launch: Pick<ServiceLaunch, 'module' | 'exportName'>,
+): Promise<ServiceDefinition<unknown, unknown>> {
+  const module = (await import(launch.module)) as Record<string, ServiceDefinition<unknown, unknown>>
+  const definition = module[launch.exportName]
+  if (definition === undefined) throw new Error(`${launch.module} exports no ${launch.exportName}`)
+  return definition
 }

@@ -1,9 +1,87 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { inHome } from '@warder/base'
-import { type AuthoritiesFile, type ClientAuthorities, readAuthorities } from '@warder/server'
+import {
+  type AuthoritiesFile,
+  type ClientAuthorities,
+  newTicketKeys,
+  readAuthorities,
+  tlsProfile,
+} from '@warder/server'
 import type { RuntimeConfig } from './launch.ts'
-import type { TlsMaterials } from './messages.ts'
+import type { TlsMaterial, TlsMaterials } from './messages.ts'
 import type { ServiceDefinition } from './service.ts'
-import { canRequireCertificates, createTlsReader } from './tls-material.ts'
+
+/**
+ * Whether the service uses the local authority of the first run: no certificate of its own is configured, or client
+ * certificates of that authority are accepted.
+ */
+export function usesLocalAuthority(config: RuntimeConfig, home: string): boolean {
+  if (config.plaintext_http) return false
+  const { tls_cert_file: own, clients_ca_cert_file: clients } = config
+  return own === undefined || (clients !== undefined && inHome(home, clients) === join(home, 'tls', 'ca.crt'))
+}
+
+/** Whether the service can listen beside HTTPS: that takes TLS and an authority for the certificates of its clients. */
+export function canRequireCertificates(config: RuntimeConfig): boolean {
+  return !config.plaintext_http && config.clients_ca_cert_file !== undefined
+}
+
+/** The files of certificates and keys that a service shows to others, as far as they are there. */
+export function certificateFiles(config: RuntimeConfig, home: string, service: string): readonly string[] {
+  if (config.plaintext_http) return []
+  const named = [
+    config.tls_cert_file ?? join('tls', `${service}.crt`),
+    config.tls_key_file ?? join('tls', `${service}.key`),
+    config.socket_server_rsa_cert_file ?? join('tls', `${service}-rsa.crt`),
+    config.socket_server_rsa_key_file ?? join('tls', `${service}-rsa.key`),
+    ...(config.clients_ca_cert_file === undefined ? [] : [config.clients_ca_cert_file]),
+  ]
+  return named.map((file) => inHome(home, file)).filter((file) => existsSync(file))
+}
+
+/**
+ * Reads the certificates; called again at each SIGHUP. Ticket keys stay, so that sessions survive a reload.
+ * @throws StartupError naming the file that cannot be used
+ */
+export function createTlsReader(
+  config: RuntimeConfig,
+  home: string,
+  service: string,
+  options: {
+    readonly requireClientCertificate: boolean
+    readonly partnersCaFiles?: readonly AuthoritiesFile[] | undefined
+  } = { requireClientCertificate: false },
+): () => TlsMaterial | undefined {
+  if (config.plaintext_http) return () => undefined
+  const ticketKeys = newTicketKeys()
+  const file = (setting: string | undefined, name: string): string =>
+    inHome(home, setting ?? join('tls', name))
+  const { socket_server_rsa_cert_file: rsaCert, socket_server_rsa_key_file: rsaKey } = config
+  /** Clients of the listener beside HTTPS may know RSA alone: the pair that is named, else that of the local authority if it is there. */
+  const second = () => {
+    if (!options.requireClientCertificate) return undefined
+    const pair = {
+      certFile: file(rsaCert, `${service}-rsa.crt`),
+      keyFile: file(rsaKey, `${service}-rsa.key`),
+      certSetting: 'socket_server_rsa_cert_file',
+      keySetting: 'socket_server_rsa_key_file',
+    }
+    const isNamed = rsaCert !== undefined && rsaKey !== undefined
+    return isNamed || (config.tls_cert_file === undefined && existsSync(pair.certFile)) ? pair : undefined
+  }
+  return () =>
+    tlsProfile({
+      certFile: file(config.tls_cert_file, `${service}.crt`),
+      keyFile: file(config.tls_key_file, `${service}.key`),
+      clientsCaFile:
+        config.clients_ca_cert_file === undefined ? undefined : inHome(home, config.clients_ca_cert_file),
+      cipherSuites: config.tls_cipher_suites,
+      ticketKeys,
+      second: second(),
+      ...options,
+    }) as TlsMaterial
+}
 
 /** Reads the certificates and authorities of both listeners of a service; called again at each reload. */
 export function createMaterialsReader(

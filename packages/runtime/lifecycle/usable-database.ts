@@ -15,10 +15,9 @@ import {
 import { type Components, listComponents, planMigrations, requireUsablePlans } from './components.ts'
 import { connect, type DatabaseLocation } from './database.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
-import { loadDefinition } from './load-definition.ts'
 import { requireWholeAudit } from './lost-audit.ts'
 import { findMissingFile, findRollback, type Rollback, refuseRollback } from './rollback.ts'
-import type { ServiceDefinition } from './service.ts'
+import { loadDefinition, type ServiceDefinition } from './service.ts'
 
 interface UsableDatabase {
   readonly launch: Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'acceptRollback'>

@@ -14,11 +14,14 @@ import { createAuditTimestamps } from './audit-time-stamps.ts'
 import { openClientCrls } from './client-crls.ts'
 import { checkDatabaseFiles, toDatabaseLocation } from './database.ts'
 import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
-import { loadDefinition } from './load-definition.ts'
 import { formatUrl, getLocalAuthorityOptions, type Start } from './primary-start.ts'
-import type { ServiceDefinition } from './service.ts'
-import { canRequireCertificates, createTlsReader, usesLocalAuthority } from './tls-material.ts'
-import { createMaterialsReader } from './tls-materials.ts'
+import { loadDefinition, type ServiceDefinition } from './service.ts'
+import {
+  canRequireCertificates,
+  createMaterialsReader,
+  createTlsReader,
+  usesLocalAuthority,
+} from './tls-materials.ts'
 
 /** The parts of a start with which its settings are checked. */
 export type SettingsCheck = Pick<Start, 'launch' | 'definition' | 'clock' | 'log'>

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { quietLog } from '@warder/base/testing'
-import type { WorkerHandle } from './worker.ts'
-import { startWorkerPool, type WorkerPoolOptions } from './worker-pool.ts'
+import { startWorkerPool, type WorkerHandle, type WorkerPoolOptions } from './worker.ts'
 
 interface Fake extends WorkerHandle {
   end(): void

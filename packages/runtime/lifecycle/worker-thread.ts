@@ -15,8 +15,8 @@ import {
   traceDatabase,
 } from '@warder/server'
 import { type Database, openSeal, type RootKey } from '@warder/storage'
-import { createLogger } from '../telemetry/logger.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { createLogger } from '../logger.ts'
+import { createMetrics } from '../metrics.ts'
 import { connect } from './database.ts'
 import { createHealthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'

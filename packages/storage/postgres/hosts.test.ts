@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HostUnsuitable, NoHost } from './connection-errors.ts'
-import { Hosts } from './hosts.ts'
-import { PrimaryMemory } from './primary-memory.ts'
+import { Hosts, PrimaryMemory } from './hosts.ts'
 import type { Standing } from './standing-store.ts'
 
 const primary = (timeline: number, system = 7n): Standing => ({

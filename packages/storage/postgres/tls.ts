@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import { StartupError } from '@warder/base'
 import { pemText, privateKeyText } from '@warder/pki'
-import { readPrivateFile } from './private-file.ts'
-import type { SslSettings } from './ssl-settings.ts'
+import type { SslSettings } from './address.ts'
+import { readPrivateFile } from './password.ts'
 
 /**
  * Options of TLS to the database. The files are read at each connection: certificates that were renewed count from

@@ -9,12 +9,11 @@ import { migrate } from '../sql/migrate.ts'
 import { query } from '../sql/query.ts'
 import { openSqlite } from '../sql/sqlite.ts'
 import type { Database } from '../sql/types.ts'
-import { UnknownDataKey } from './envelope.ts'
+import { type Seal, UnknownDataKey } from './envelope.ts'
 import { loadRootKeys, type RootKey } from './root-key.ts'
 import { rotateRootKeyFile } from './rotate.ts'
 import { openSeal } from './seal.ts'
 import { sealMigrations } from './seal-store.ts'
-import type { Seal } from './types.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-data-keys-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -3,10 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '@warder/base'
 import { GuardFailed } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
-import { noId, opensCheckValue } from './check-value.ts'
-import { encodeContext, openWith, sealWith } from './envelope.ts'
+import { encodeContext, noId, opensCheckValue, openWith, type SealContext, sealWith } from './envelope.ts'
 import { addDataKey, guardRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
-import type { SealContext } from './types.ts'
 
 /**
  * Values that a thread seals with one data key before the next key is made. Random 96-bit IVs allow 2^32 under one key

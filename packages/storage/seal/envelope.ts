@@ -1,5 +1,24 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto'
-import type { SealContext } from './types.ts'
+
+/** Identifies a sealed value. It is the additional data of the encryption, so values cannot be swapped between rows. */
+export interface SealContext {
+  readonly table: string
+  readonly row: string
+  readonly column: string
+}
+
+/**
+ * Envelope encryption of everything secret at rest: AES-256-GCM under a data key that is wrapped by the root key.
+ * Sealed bytes: version (1) | data key id (16) | IV (12) | ciphertext | tag (16).
+ */
+export interface Seal {
+  seal(place: SealContext, bytes: Uint8Array): Uint8Array
+  /**
+   * Rejects when the bytes were not sealed for this context, or by this root key.
+   * @throws UnknownDataKey when there is no such data key now
+   */
+  open(place: SealContext, sealed: Uint8Array): Promise<Uint8Array>
+}
 
 /** The data key of a sealed value is not in the database, or not under this process's root key. It may come to be. */
 export class UnknownDataKey extends Error {
@@ -69,4 +88,24 @@ export function openWith(key: KeyObject | Uint8Array, aad: Uint8Array, sealed: U
   const plain = decipher.update(bytes.subarray(ivAt + ivBytes, bytes.length - tagBytes))
   decipher.final()
   return plain
+}
+
+const text = Buffer.from('warder root key check v1')
+const context: SealContext = { table: 'root_key', row: 'root', column: 'check_value' }
+
+/** Id of values that the service key seals itself: check value and data keys. */
+export const noId = Buffer.alloc(16)
+
+/** A value that only this service key opens: it reveals a wrong root key before anything is read or written. */
+export function makeCheckValue(key: KeyObject, service: string): Buffer {
+  return sealWith(key, noId, encodeContext(service, context), text)
+}
+
+export function opensCheckValue(key: KeyObject, service: string, checkValue: Uint8Array): boolean {
+  try {
+    openWith(key, encodeContext(service, context), checkValue)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -2,14 +2,22 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { type Clock, StartupError } from '@warder/base'
 import { UniqueViolation } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
-import { makeCheckValue, noId, opensCheckValue } from './check-value.ts'
 import { openDataKeys, toDataKeyContext } from './data-keys.ts'
-import { encodeContext, openWith, readDataKeyId, sealWith, UnknownDataKey } from './envelope.ts'
+import {
+  encodeContext,
+  makeCheckValue,
+  noId,
+  opensCheckValue,
+  openWith,
+  readDataKeyId,
+  type Seal,
+  sealWith,
+  UnknownDataKey,
+} from './envelope.ts'
 import { deriveServiceKey, type RootKey } from './root-key.ts'
-import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
-import type { Seal } from './types.ts'
+import { addDataKey, addRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
 
-export interface OpenSealOptions {
+interface OpenSealOptions {
   readonly db: Database
   /** Tried in order; the first whose check value matches is the one. */
   readonly rootKeys: readonly RootKey[]
@@ -23,7 +31,7 @@ export interface OpenSealOptions {
 const keyBytes = 32
 
 /** A root key that fits the database, and the service key that came of it. */
-export interface MatchingRootKey {
+interface MatchingRootKey {
   readonly root: RootKey
   readonly key: KeyObject
   readonly version: number
@@ -128,6 +136,41 @@ async function createSeal(options: OpenSealOptions, matching: MatchingRootKey): 
       if (key === undefined)
         throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
       return openWith(key, aad, sealed)
+    },
+  }
+}
+
+interface SealToReadOptions {
+  readonly db: Database
+  readonly rootKeys: readonly RootKey[]
+  readonly service: string
+}
+
+/**
+ * Opens what a service has sealed, and writes nothing: for a command beside a running service, and for a start that does
+ * not know yet whether this is its database.
+ * @returns undefined when no root key of these fits the database, or nothing was ever sealed in it
+ */
+export async function openSealToRead({
+  db,
+  rootKeys,
+  service,
+}: SealToReadOptions): Promise<Pick<Seal, 'open'> | undefined> {
+  const matching = await findMatchingRootKey({ db, rootKeys, service })
+  if (matching === undefined || matching === 'empty') return undefined
+  const wrapped = new Map((await db.all(readDataKeys, [])).map((row) => [row.id, row.wrapped]))
+  return {
+    async open(context, sealed) {
+      const id = readDataKeyId(sealed)
+      const found = id === undefined ? undefined : wrapped.get(id)
+      if (id === undefined || found === undefined)
+        throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
+      const key = openWith(matching.key, encodeContext(service, toDataKeyContext(id)), found)
+      try {
+        return openWith(key, encodeContext(service, context), sealed)
+      } finally {
+        key.fill(0)
+      }
     },
   }
 }

@@ -1,4 +1,5 @@
-import { Failure, StartupError } from '@warder/base'
+import { Failure, failure, StartupError } from '@warder/base'
+import type { DatabaseErrors } from './types.ts'
 
 /** A guard of the commit failed: another commit was faster, or the row does not exist. Nothing was changed. */
 export class GuardFailed extends Error {
@@ -34,3 +35,38 @@ export class OutcomeUnknown extends StorageUnavailable {}
 
 /** A database that cannot be reached at a start, for a reason that may pass. */
 export class DatabaseUnreachable extends StartupError {}
+
+/**
+ * Repeats an operation from its read when another commit was faster, at most `times` times.
+ * @throws failure('conflict') when every attempt failed
+ */
+export async function retryOnGuard<R>(times: number, run: () => Promise<R>): Promise<R> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof GuardFailed)) throw error
+      if (attempt >= times) {
+        throw failure('conflict', 'Another request changed the same data concurrently: try again.', {
+          cause: error,
+        })
+      }
+    }
+  }
+}
+
+/** Counts errors of a database. A failed guard or a unique violation is not an error of the database. */
+export class ErrorCount {
+  readonly counts: { -readonly [Kind in keyof DatabaseErrors]: DatabaseErrors[Kind] } = {
+    unavailable: 0,
+    unknown_outcome: 0,
+    other: 0,
+  }
+
+  add(error: unknown): void {
+    if (error instanceof GuardFailed || error instanceof UniqueViolation) return
+    if (error instanceof StorageUnavailable) this.counts.unavailable += 1
+    else if (error instanceof OutcomeUnknown) this.counts.unknown_outcome += 1
+    else this.counts.other += 1
+  }
+}

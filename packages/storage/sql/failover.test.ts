@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { PrimaryMemory } from '../postgres/primary-memory.ts'
+import { PrimaryMemory } from '../postgres/hosts.ts'
 import { OutcomeUnknown, StorageUnavailable } from './errors.ts'
 import { openPostgres } from './open-database.ts'
 import { change, query } from './query.ts'

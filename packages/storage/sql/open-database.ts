@@ -17,6 +17,6 @@ export async function openPostgresSnapshot(options: SessionOptions): Promise<Dat
 
 /** See `postgres-restore-lock-store.ts`. */
 export async function lockForRestore(options: SessionOptions): Promise<() => Promise<void>> {
-  const lock = await import('./postgres-restore-lock-store.ts')
+  const lock = await import('./postgres-snapshot-store.ts')
   return lock.lockForRestore(options)
 }

@@ -3,8 +3,7 @@ import type { PostgresClients } from '../postgres/clients.ts'
 import { getErrorMessage } from '../postgres/connection-errors.ts'
 import { countOnPostgres, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, OutcomeUnknown, StorageUnavailable } from './errors.ts'
-import { canGoOn, classify, isRefusal, Retryable } from './postgres-errors.ts'
-import { toQueryConfig } from './postgres-statement.ts'
+import { canGoOn, classify, isRefusal, Retryable, toQueryConfig } from './postgres-statement.ts'
 import type { Change, ChangeResult, Commit, Row } from './types.ts'
 
 /** Serialization failures and deadlocks are tried again this often. */

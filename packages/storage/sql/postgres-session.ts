@@ -2,8 +2,7 @@ import type pg from 'pg'
 import { parsePostgresUrl } from '../postgres/address.ts'
 import { createPostgresClients } from '../postgres/clients.ts'
 import type { PostgresOptions } from './postgres.ts'
-import { classify } from './postgres-errors.ts'
-import { getTypeParser } from './postgres-statement.ts'
+import { classify, getTypeParser } from './postgres-statement.ts'
 
 /** Which database, as for `openPostgres`. */
 export type SessionOptions = Pick<PostgresOptions, 'url' | 'passwordFile' | 'folder'>

@@ -1,3 +1,4 @@
+import { StartupError } from '@warder/base'
 import {
   batchRows,
   type CopiedRow,
@@ -7,8 +8,8 @@ import {
   quoteName,
   sortTableNames,
 } from './logical-copy-store.ts'
-import { classify } from './postgres-errors.ts'
 import { openPostgresSession, type SessionOptions } from './postgres-session.ts'
+import { classify } from './postgres-statement.ts'
 
 /**
  * A snapshot of a PostgreSQL database: one read-only transaction, which blocks no other transaction.
@@ -60,4 +61,28 @@ export async function createPostgresSnapshot(options: SessionOptions): Promise<D
       await client.end()
     },
   }
+}
+
+/** A number that is used for no other advisory lock of the same database. */
+const lockNumber = 7_223_190_421
+
+/**
+ * Locks a database against other restores while the session lives: the lock of a killed process is released.
+ * @returns a function that releases the lock
+ * @throws StartupError when another restore has it
+ */
+export async function lockForRestore(options: SessionOptions): Promise<() => Promise<void>> {
+  const client = await openPostgresSession(options, 'warder restore')
+  const release = (): Promise<void> => client.end().catch(() => undefined)
+  try {
+    const { rows } = await client.query<{ readonly taken: boolean }>(
+      `SELECT pg_try_advisory_lock(${lockNumber}) AS taken`,
+    )
+    if (rows[0]?.taken === true) return release
+  } catch (error) {
+    await release()
+    throw classify(error)
+  }
+  await release()
+  throw new StartupError('another restore into this database is running')
 }

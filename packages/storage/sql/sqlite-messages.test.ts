@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
-import { fromAnswer, toAnswer } from './sqlite-messages.ts'
+import { fromAnswer, toAnswer } from './sqlite-writer.ts'
 
 test('an error is the same behind the port, with its reason for the log', () => {
   const transferError = (error: Error) => {

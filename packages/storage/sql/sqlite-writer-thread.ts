@@ -2,7 +2,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { commitToFiles, openConnection, Statements } from './sqlite-connection.ts'
 import { watchDatabaseFiles } from './sqlite-files.ts'
-import { type CommitAnswer, type CommitMessage, type ProblemMessage, toAnswer } from './sqlite-messages.ts'
+import { type CommitAnswer, type CommitMessage, type ProblemMessage, toAnswer } from './sqlite-writer.ts'
 
 /** More than this many units wait for the next group, so that none waits for an endless one. */
 const maxGroupUnits = 512

@@ -1,7 +1,6 @@
 import type { StatementSync } from 'node:sqlite'
 import type { MessagePort } from 'node:worker_threads'
-import { ErrorCount } from './error-count.ts'
-import { StorageUnavailable } from './errors.ts'
+import { ErrorCount, StorageUnavailable } from './errors.ts'
 import { query, requireStorableText } from './query.ts'
 import {
   classify,
@@ -12,7 +11,7 @@ import {
   type UnitOutcome,
 } from './sqlite-connection.ts'
 import { createDatabaseFile, type DatabaseFiles, watchDatabaseFiles } from './sqlite-files.ts'
-import { type CommitAnswer, type CommitMessage, fromAnswer, type ProblemMessage } from './sqlite-messages.ts'
+import { type CommitAnswer, type CommitMessage, fromAnswer, type ProblemMessage } from './sqlite-writer.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
