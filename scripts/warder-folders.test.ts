@@ -36,6 +36,21 @@ test('warder health loads no service, no library and fewer than 60 files', () =>
   assert.ok(loaded.length < 60, `${loaded.length} files`)
 })
 
+/** Where settings and their checks may be. */
+const ofSettings =
+  /settings\.ts$|\/packages\/(?:base|runtime\/config|keys|external-stores)\/|\/node_modules\/smol-toml\//
+
+test('settings load no service, no store and no schemas', () => {
+  const files = globSync('../packages/*/{service/,}settings.ts', { cwd: import.meta.dirname })
+  assert.ok(files.length > 4)
+  for (const file of files) {
+    const loaded = listLoaded(file)
+    const heavy = loaded.filter((url) => url.endsWith('-store.ts') || !ofSettings.test(url))
+    assert.deepEqual(heavy, [])
+    assert.ok(loaded.length < 80, `${file}: ${loaded.length} files`)
+  }
+})
+
 test('what runs all the time and serves nothing loads no service and no schemas: warder start stays small', () => {
   const loaded = listLoaded('../packages/warder/start/supervisor.ts')
   const heavy = loaded.filter((url) =>

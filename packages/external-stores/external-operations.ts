@@ -14,7 +14,6 @@ import {
 import { externalSettings } from './settings.ts'
 
 export type ExternalConfig = SettingValues<typeof externalSettings>
-export { externalSettings }
 
 /** The only list of all external key stores. */
 const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure, google, microsoft]

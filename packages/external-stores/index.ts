@@ -8,7 +8,8 @@ export {
   useBeyond,
   type XksStore,
 } from './aws/access-key-store.ts'
-export { endOfAccessKey, newAccessKey, regionProblem, uriPrefixProblem } from './aws/access-keys.ts'
+export { endOfAccessKey, newAccessKey } from './aws/access-keys.ts'
+export { regionProblem, uriPrefixProblem } from './aws/settings.ts'
 export { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from './aws/sigv4.ts'
 export {
   describeExternalOperations,
@@ -22,10 +23,3 @@ export { stopChanges } from './scope/external-store-store.ts'
 export { createKnownGrants } from './scope/granted-key.ts'
 export type { ExternalEnvironment, ExternalServices, ExternalStoreServices } from './scope/scope.ts'
 export { createStopSwitch } from './scope/stop-switch.ts'
-export {
-  externalHosts,
-  externalPartners,
-  externalSettings,
-  refuseHalfStores,
-  reserveSigners,
-} from './settings.ts'

@@ -28,17 +28,7 @@ export {
   ownAliasesOfMany,
 } from './access/alias-store.ts'
 export { createAliases, maxAliases, resolveKid } from './access/aliases.ts'
-export {
-  type ApprovableOnObject,
-  type ApprovalSettings,
-  type Askable,
-  approvable,
-  approvableOnObjects,
-  askable,
-  createApprovalPolicy,
-  defaultCredentialWaitSeconds,
-  toVoteRule,
-} from './access/approval-policy.ts'
+export { createApprovalPolicy, toVoteRule } from './access/approval-policy.ts'
 export {
   type ApprovalRequest,
   findRequest,
@@ -78,7 +68,6 @@ export { type Blocks, createBlocks, maxBlocks } from './access/blocks.ts'
 export { activateByShares, beginCeremony, type CeremonyServices, type Share } from './access/ceremony.ts'
 export { createAccess, requireCreate } from './access/create-access.ts'
 export {
-  personalMethods,
   readSetCredentials,
   readWaitingCredentials,
   requireCredentialWaited,
@@ -136,7 +125,7 @@ export {
   latestCeremony,
   runningActivation,
 } from './access/officer-store.ts'
-export { createOfficers, type OfficerSettings } from './access/officers.ts'
+export { createOfficers } from './access/officers.ts'
 export {
   countHoldings,
   materialGrantedTo,
@@ -146,17 +135,13 @@ export {
 } from './access/ownership-store.ts'
 export {
   createDestructionPolicy,
-  type DestructionSettings,
-  daysProblem,
   hasAuditRight,
   hasCreateRight,
   hasExternalRight,
   keyNotFound,
-  maxDays,
   mayCreate,
   officerAccess,
   type Roles,
-  readDaysBy,
   requireAllowed,
   type Verdict,
   verdictOn,
@@ -185,6 +170,7 @@ export {
   parseRights,
   type Right,
 } from './access/right.ts'
+export { type ApprovableOnObject, type Askable, approvableOnObjects, askable } from './access/settings.ts'
 export { findLiveSubject } from './access/subject-store.ts'
 export { requiresActivation, votersAmong, wasRevoked } from './access/voters.ts'
 export { type AttributeRule, attributeRules } from './attributes/attribute-table.ts'
@@ -237,7 +223,6 @@ export {
   algorithmNames,
   algorithms,
   canonicalName,
-  optionalAlgorithms,
   toKeyOps,
 } from './crypto/algorithms/algorithms.ts'
 export { isCipher } from './crypto/algorithms/ciphers.ts'
@@ -253,12 +238,9 @@ export {
 } from './crypto/algorithms/parameters.ts'
 export {
   type AlgorithmPolicy,
-  algorithmPolicy,
   keyFacts,
-  type PolicyFacts,
   type PolicyList,
   plainName,
-  policyLists,
   recommendedNames,
   requirePermitted,
 } from './crypto/algorithms/policy.ts'
@@ -477,12 +459,10 @@ export {
   planChange,
 } from './objects/rotation-plan-store.ts'
 export {
-  createRotationPolicy,
   maxInterval,
   maxMessages,
   minInterval,
   type RotationPolicy,
-  readRotationRule,
   resolveSchedule,
 } from './objects/rotation-policy.ts'
 export {

@@ -75,20 +75,6 @@ export function newAccessKey(): { readonly id: string; readonly secret: string }
   return { id, secret: randomBytes(32).toString('base64') }
 }
 
-/** Why this cannot be the path before `/kms/xks/v1` (XKS Proxy API, API operations). */
-export function uriPrefixProblem(prefix: string): string | undefined {
-  const formed = prefix === '' || /^(?:\/[A-Za-z0-9_-]+)+$/.test(prefix)
-  // 128 with `/kms/xks/v1`.
-  if (formed && prefix.length <= 117) return undefined
-  return 'a path prefix must be empty, or at most 117 letters, digits, slashes, dashes and underscores, with a slash at the start and none at the end'
-}
-
-/** Why this cannot be an AWS region. */
-export function regionProblem(region: string): string | undefined {
-  if (/^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/.test(region)) return undefined
-  return 'a region must be written like eu-west-1'
-}
-
 /** Why an access key is rejected: the state of the user who created it. */
 type AccessKeyEnd = 'maker_blocked' | 'maker_gone' | 'maker_without_right'
 

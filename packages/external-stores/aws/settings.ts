@@ -8,7 +8,6 @@ import {
   type SettingValues,
   text,
 } from '@warder/runtime/settings'
-import { regionProblem, uriPrefixProblem } from './access-keys.ts'
 
 const secret: Setting<string | undefined> = {
   type: 'secret',
@@ -46,6 +45,20 @@ export function awsSettingsProblem(
   if (config.plaintext_http)
     return 'aws_xks_client_names needs client certificates: it cannot be used with plaintext_http'
   return undefined
+}
+
+/** Why this cannot be the path before `/kms/xks/v1` (XKS Proxy API, API operations). */
+export function uriPrefixProblem(prefix: string): string | undefined {
+  const formed = prefix === '' || /^(?:\/[A-Za-z0-9_-]+)+$/.test(prefix)
+  // 128 with `/kms/xks/v1`.
+  if (formed && prefix.length <= 117) return undefined
+  return 'a path prefix must be empty, or at most 117 letters, digits, slashes, dashes and underscores, with a slash at the start and none at the end'
+}
+
+/** Why this cannot be an AWS region. */
+export function regionProblem(region: string): string | undefined {
+  if (/^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/.test(region)) return undefined
+  return 'a region must be written like eu-west-1'
 }
 
 /** Settings of the AWS XKS proxy. The names are those of the deployed peer where it has them. */

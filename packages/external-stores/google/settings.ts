@@ -1,4 +1,4 @@
-import { foldEmail } from '@warder/keys'
+import { foldEmail } from '@warder/keys/settings'
 import {
   boolean,
   httpsProblem,

@@ -2,44 +2,12 @@ import type { Database } from '@warder/storage'
 import type { ManagedObject } from '../objects/managed-object.ts'
 import { type PairMember, tagsOfPair } from '../objects/name-link-tag-store.ts'
 import { toBearerName } from './names.ts'
-
-/** Operations on an object that may take the approval of crypto officers. */
-export const approvableOnObjects = ['destroy', 'export', 'grant'] as const
-export type ApprovableOnObject = (typeof approvableOnObjects)[number]
-/**
- * The same for the installation: stopping and resuming an external key store, an access key for AWS KMS, changes of
- * officers or approvals in the settings, another root key, serving a restored backup.
- */
-const approvableOnAll = [
-  'stop_store',
-  'start_store',
-  'access_key',
-  'settings',
-  'root_key',
-  'restore_backup',
-] as const
-export const approvable = [...approvableOnObjects, ...approvableOnAll] as const
-export type Approvable = (typeof approvable)[number]
-/** Requests that officers decide: also to make one of them active, in place of the shares of a ceremony. */
-export const askable = [...approvable, 'activate'] as const
-export type Askable = (typeof askable)[number]
-
-/** `approvals.credential_wait` where it is not set, also of older records. */
-export const defaultCredentialWaitSeconds = 86_400
-
-/** Settings of approvals. An empty list of tags, algorithms or owners restricts nothing. */
-export interface ApprovalSettings {
-  readonly operations: readonly Approvable[]
-  readonly tags: readonly string[]
-  readonly algorithms: readonly string[]
-  readonly owners: readonly string[]
-  /** How long a request can be approved, and an approved one be used. */
-  readonly validitySeconds: number
-  /** Methods of the credentials with which officers vote. Empty or absent, as in older records: all. */
-  readonly voteWith?: readonly string[]
-  /** How long a credential that an administrator set does not vote; 0: it votes at once. Absent: the default. */
-  readonly credentialWaitSeconds?: number
-}
+import {
+  type Approvable,
+  type ApprovableOnObject,
+  type ApprovalSettings,
+  defaultCredentialWaitSeconds,
+} from './settings.ts'
 
 type About = Pick<ManagedObject, 'type' | 'algorithm'> & PairMember
 

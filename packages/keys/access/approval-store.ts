@@ -1,6 +1,5 @@
 import { type Change, change, type Database, query, type Seal, type SealContext } from '@warder/storage'
-import type { ApprovalSettings, Askable } from './approval-policy.ts'
-import type { OfficerSettings } from './officers.ts'
+import type { ApprovalSettings, Askable, OfficerSettings } from './settings.ts'
 
 /** `approved`: an export that the requester may do once. `void`: its object changed meanwhile. */
 export type RequestState = 'open' | 'approved' | 'done' | 'refused' | 'withdrawn' | 'void'

@@ -3,7 +3,7 @@ import { type Failure, failure } from '@warder/base'
 import type { Principal } from '@warder/server'
 import type { Change, Database, Seal } from '@warder/storage'
 import type { ManagedObject } from '../objects/managed-object.ts'
-import type { Approvable, ApprovableOnObject, VoteRule } from './approval-policy.ts'
+import type { VoteRule } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   type CredentialScope,
@@ -16,6 +16,7 @@ import {
 import { isWaiting, requireCredentialWaited } from './credential-wait-store.ts'
 import type { Officers } from './officers.ts'
 import type { Roles } from './permission.ts'
+import type { Approvable, ApprovableOnObject } from './settings.ts'
 import { type Voters, votersAmong } from './voters.ts'
 
 export interface ApprovalServices {

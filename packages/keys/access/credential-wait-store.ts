@@ -1,6 +1,7 @@
 import { failure } from '@warder/base'
 import type { Principal } from '@warder/server'
 import { type Change, change, type Database, query } from '@warder/storage'
+import { personalMethods } from './settings.ts'
 
 /**
  * When an administrator of the authentication service last set a credential of a crypto officer, as its revocation feed
@@ -60,9 +61,6 @@ async function readTimes(db: Database) {
   times.delete(firstNaming)
   return { times, namedAt }
 }
-
-/** Methods of the credentials that administrators of the authentication service cannot set. */
-export const personalMethods: readonly string[] = ['tls_auth', 'jwt_auth']
 
 /**
  * Whether a credential waits at a time.

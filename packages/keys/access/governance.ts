@@ -8,7 +8,7 @@ import {
   retryOnGuard,
   type Seal,
 } from '@warder/storage'
-import { type ApprovalSettings, defaultCredentialWaitSeconds, toVoteRule } from './approval-policy.ts'
+import { toVoteRule } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   type Governance,
@@ -19,9 +19,10 @@ import {
 import { approvalsAmong } from './approvals.ts'
 import { officersNamedChange } from './credential-wait-store.ts'
 import { findGovernance, firstGovernance, hasGovernance, replaceGovernance } from './governance-store.ts'
-import { computeQuorum, type OfficerSettings } from './officers.ts'
+import { computeQuorum } from './officers.ts'
 import { resolveHold } from './restore.ts'
 import { findHold } from './restore-store.ts'
+import { type ApprovalSettings, defaultCredentialWaitSeconds, type OfficerSettings } from './settings.ts'
 import { votersAmong } from './voters.ts'
 
 export function toGovernance(officers: OfficerSettings, approvals: ApprovalSettings): Governance {

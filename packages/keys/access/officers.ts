@@ -1,18 +1,7 @@
 import type { Clock } from '@warder/base'
 import type { Database, Seal } from '@warder/storage'
 import { runningActivation } from './officer-store.ts'
-
-/** Settings of crypto officers. */
-export interface OfficerSettings {
-  /** `[roles] crypto_officer_users`, in their order. */
-  readonly users: readonly string[]
-  /** Whether they are officers only after a ceremony. */
-  readonly requireCeremony: boolean
-  /** Number of officers whose shares a ceremony requires; undefined = more than half. */
-  readonly quorum: number | undefined
-  /** How long an activation holds, in seconds. */
-  readonly validitySeconds: number
-}
+import type { OfficerSettings } from './settings.ts'
 
 /**
  * Crypto officers. A listed user is an officer at once or, if a ceremony is required, while an activation is valid.

@@ -16,19 +16,7 @@ import {
   officerRights,
   type Right,
 } from './right.ts'
-
-/** Shortest and longest time that a destruction waits, in days, where it waits at all. */
-const minDays = 7
-export const maxDays = 30
-
-/** Settings of waiting destruction. Days: 0, or `minDays` to `maxDays`. */
-export interface DestructionSettings {
-  /** Of every object. */
-  readonly days: number
-  readonly byTag: ReadonlyMap<string, number>
-  /** By `AES`, `RSA` … */
-  readonly byAlgorithm: ReadonlyMap<string, number>
-}
+import type { DestructionSettings } from './settings.ts'
 
 /** How long destructions wait. */
 interface DestructionPolicy {
@@ -52,32 +40,6 @@ export function createDestructionPolicy(
     },
     keeps: (tag) => byTag.has(tag),
   }
-}
-
-/** @returns the problem of a number of days; undefined: none */
-export function daysProblem(days: number): string | undefined {
-  const right = Number.isInteger(days) && (days === 0 || (days >= minDays && days <= maxDays))
-  return right ? undefined : `the number of days must be 0, or ${minDays} to ${maxDays}`
-}
-
-const rule = /^(tag|alg):(.+)=(\d{1,3})$/s
-
-/**
- * Parses rules like `tag:payments=30` and `alg:RSA=14`; of several for one name the longest applies.
- * @returns undefined for an invalid list
- */
-export function readDaysBy(
-  list: readonly string[],
-): Pick<DestructionSettings, 'byTag' | 'byAlgorithm'> | undefined {
-  const [byTag, byAlgorithm] = [new Map<string, number>(), new Map<string, number>()]
-  for (const text of list) {
-    const [, kind, name = '', number] = rule.exec(text) ?? []
-    const days = Number(number)
-    if (kind === undefined || days === 0 || daysProblem(days) !== undefined) return undefined
-    const rules = kind === 'tag' ? byTag : byAlgorithm
-    rules.set(name, Math.max(days, rules.get(name) ?? 0))
-  }
-  return { byTag, byAlgorithm }
 }
 
 /** Users with more rights than an owner, as configured. */

@@ -1,4 +1,5 @@
-import { approvable, type Governance } from '@warder/keys'
+import type { Governance } from '@warder/keys'
+import { approvable } from '@warder/keys/settings'
 import Type, { type Static } from 'typebox'
 
 const Texts = Type.Array(Type.String({ maxLength: 512 }), { maxItems: 1000 })

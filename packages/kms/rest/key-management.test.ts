@@ -8,7 +8,7 @@ import {
   randomBytes,
 } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { optionalAlgorithms } from '@warder/keys'
+import { optionalAlgorithms } from '@warder/keys/settings'
 import { concatKdf } from '@warder/keys/testing'
 import {
   FlattenedEncrypt,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { algorithmPolicy } from '@warder/keys'
+import { algorithmPolicy } from '@warder/keys/settings'
 import { findRefusal } from '@warder/keys/testing'
 import type { Answer } from '../testing/client.ts'
 import { startKms } from '../testing/start.ts'

@@ -1,11 +1,6 @@
 import { StartupError } from '@warder/base'
-import {
-  type AlgorithmPolicy,
-  algorithmPolicy,
-  optionalAlgorithms,
-  type PolicyFacts,
-  policyLists,
-} from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/keys'
+import { algorithmPolicy, optionalAlgorithms, type PolicyFacts, policyLists } from '@warder/keys/settings'
 import { choice, list } from '@warder/runtime/settings'
 
 const everything = ['*'] as const

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
-import { createMaintenance, createPublishedStatus, listsInWork } from '@warder/authority'
+import {
+  createFetchedCrls,
+  createMaintenance,
+  createPublishedStatus,
+  type FetchedCrls,
+  listsInWork,
+} from '@warder/authority'
 import { Failure, type Metrics } from '@warder/base'
-import { createKnownGrants, createStopSwitch, enableStores, externalHosts } from '@warder/external-stores'
+import { createKnownGrants, createStopSwitch, enableStores } from '@warder/external-stores'
+import { externalHosts } from '@warder/external-stores/settings'
 import {
   authenticateBy,
   configuredDirectory,
@@ -44,6 +51,7 @@ import {
   readShare,
   stageFreshCeremony,
 } from '@warder/kmip-server'
+import { createPlainFetch } from '@warder/outbound'
 import {
   createAuditSearch,
   readableDatabase,
@@ -60,7 +68,7 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
 import { getNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
-import { createCrlFetch, revocationConfig } from './pki-settings.ts'
+import { revocationConfig } from './pki-settings.ts'
 import { admitThrough, findRestoreGate, restorePart } from './restored.ts'
 import { createRoles } from './roles.ts'
 import { rotationPolicy } from './rotation-settings.ts'
@@ -227,11 +235,27 @@ function createKmsServices(
     },
     revocation,
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
-    fetchedCrls: createCrlFetch(config, clock),
+    fetchedCrls: createCrlFetch(environment),
     requireRevocation: config.validate_requires_crl,
     published: createPublishedStatus({ db, seal, keys, clock, uses, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
+}
+
+/** Of one CRL of another authority: some 100,000 entries. */
+const maxCrlBytes = 4 * 1024 * 1024
+const fetchMs = 5000
+
+/** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
+function createCrlFetch({ config, clock }: ServiceEnvironment<KmsConfig>): FetchedCrls {
+  const fetch = createPlainFetch({
+    allowPrivateNetworks: config.outbound_allow_private_networks,
+    ports: 'any',
+    maxRedirects: 0,
+    maxBytes: maxCrlBytes,
+    timeoutMs: fetchMs,
+  })
+  return createFetchedCrls(fetch, clock)
 }
 
 const digests = new WeakMap<Key, Uint8Array>()

@@ -1,4 +1,4 @@
-import { type DestructionSettings, daysProblem, maxDays, readDaysBy } from '@warder/keys'
+import { type DestructionSettings, daysProblem, maxDays, readDaysBy } from '@warder/keys/settings'
 import { integer, list } from '@warder/runtime/settings'
 
 /** How long destructions wait. */

@@ -1,6 +1,4 @@
-import { createFetchedCrls, type FetchedCrls, type RevocationConfig } from '@warder/authority'
-import type { Clock } from '@warder/base'
-import { createPlainFetch } from '@warder/outbound'
+import type { RevocationConfig } from '@warder/authority'
 import { boolean, choice, integer, optionalText, type SettingValues } from '@warder/runtime/settings'
 
 const day = 86_400_000
@@ -73,23 +71,4 @@ export function revocationConfig(
     delegatedResponder: config.ocsp_signer === 'delegated',
     freshAnswersPerSecond: config.ocsp_max_signatures_per_second,
   }
-}
-
-/** Of one CRL of another authority: some 100,000 entries. */
-const maxCrlBytes = 4 * 1024 * 1024
-const fetchMs = 5000
-
-/** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
-export function createCrlFetch(
-  config: { readonly outbound_allow_private_networks: boolean },
-  clock: Clock,
-): FetchedCrls {
-  const fetch = createPlainFetch({
-    allowPrivateNetworks: config.outbound_allow_private_networks,
-    ports: 'any',
-    maxRedirects: 0,
-    maxBytes: maxCrlBytes,
-    timeoutMs: fetchMs,
-  })
-  return createFetchedCrls(fetch, clock)
 }

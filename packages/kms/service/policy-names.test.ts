@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { policyLists, recommendedNames } from '@warder/keys'
+import { recommendedNames } from '@warder/keys'
+import { policyLists } from '@warder/keys/settings'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 import { unknownNames } from './policy-names.ts'
 

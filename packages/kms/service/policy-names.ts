@@ -4,10 +4,10 @@ import {
   keyTypes,
   type PolicyList,
   plainName,
-  policyLists,
   recommendedNames,
   toStoredKeyKind,
 } from '@warder/keys'
+import { policyLists } from '@warder/keys/settings'
 import { Enumeration } from '@warder/kmip-codec'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 

@@ -1,4 +1,4 @@
-import { reserveSigners } from '@warder/external-stores'
+import { reserveSigners } from '@warder/external-stores/settings'
 import {
   createApprovalPolicy,
   createDestructionPolicy,

@@ -1,4 +1,5 @@
-import { createRotationPolicy, keyTypes, type RotationPolicy, readRotationRule } from '@warder/keys'
+import type { RotationPolicy } from '@warder/keys'
+import { createRotationPolicy, keyTypes, readRotationRule } from '@warder/keys/settings'
 import { integer, list } from '@warder/runtime/settings'
 
 const algorithms = Object.keys(keyTypes)

@@ -1,7 +1,7 @@
 import { getFips } from 'node:crypto'
 import { dueIssuers, renewablePage, sweepAcme } from '@warder/authority'
 import { type Logger, StartupError } from '@warder/base'
-import { externalPartners, refuseHalfStores } from '@warder/external-stores'
+import { externalPartners, refuseHalfStores } from '@warder/external-stores/settings'
 import { refuseHalfMethods, sweepEndedSessions, warnOfMethods } from '@warder/identity'
 import {
   dueRotations,

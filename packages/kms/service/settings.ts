@@ -1,4 +1,4 @@
-import { externalSettings } from '@warder/external-stores'
+import { externalSettings } from '@warder/external-stores/settings'
 import type { IdentityConfig } from '@warder/identity'
 import {
   type ApprovalSettings,
@@ -7,7 +7,7 @@ import {
   type OfficerSettings,
   principalNamed,
   personalMethods as voteMethods,
-} from '@warder/keys'
+} from '@warder/keys/settings'
 import {
   boolean,
   choice,

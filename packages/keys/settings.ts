@@ -1,0 +1,19 @@
+// Entry for settings and their checks. It loads neither stores nor cryptography.
+
+export { foldEmail } from './access/external-names.ts'
+export { principalNamed } from './access/principal-named.ts'
+export {
+  type ApprovalSettings,
+  approvable,
+  type DestructionSettings,
+  daysProblem,
+  defaultCredentialWaitSeconds,
+  maxDays,
+  type OfficerSettings,
+  personalMethods,
+  readDaysBy,
+} from './access/settings.ts'
+export { optionalAlgorithms } from './crypto/algorithms/algorithms.ts'
+export { keyTypes } from './crypto/algorithms/key-types.ts'
+export { algorithmPolicy, type PolicyFacts, policyLists } from './crypto/algorithms/policy.ts'
+export { createRotationPolicy, readRotationRule } from './objects/rotation-policy.ts'
