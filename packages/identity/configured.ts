@@ -67,7 +67,7 @@ export interface IdentityEnvironment {
 export function configuredSteps(environment: IdentityEnvironment): readonly CascadeStep[] {
   const { config, home, clock, log, keyDigest, ended } = environment
   const steps: CascadeStep[] = []
-  const roles = configuredRoles(config, log)
+  const roles = configuredRoles(environment)
   const outbound = outboundToAuth(config, home)
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
@@ -159,7 +159,13 @@ export function configuredLogin(
   const url = authAddress(config)
   if (url === undefined) return undefined
   const { auth_verifier_realm: only } = config
-  return passwordLogin(url, only, outboundToAuth(config, home), configuredRoles(config, log), peerSecret)
+  return passwordLogin(
+    url,
+    only,
+    outboundToAuth(config, home),
+    configuredRoles({ config, home, log }),
+    peerSecret,
+  )
 }
 
 /** Directory for names; undefined: no authentication service is configured, or no secret is shared with it. */
@@ -179,11 +185,11 @@ export function configuredSaml(
   environment: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'seal' | 'clock' | 'log'>,
   peerSecret: Secret | undefined,
 ): SamlLogin | undefined {
-  const { config, home, baseUrl, seal, clock, log } = environment
+  const { config, home, baseUrl, seal, clock } = environment
   const url = authAddress(config)
   if (url === undefined) return undefined
   const { kms_public_url: publicUrl = baseUrl, auth_verifier_realm: only } = config
-  const [outbound, roles] = [outboundToAuth(config, home), configuredRoles(config, log)]
+  const [outbound, roles] = [outboundToAuth(config, home), configuredRoles(environment)]
   return samlLogin({ url, only, publicUrl, outbound, roles, seal, clock, peerSecret })
 }
 
@@ -215,8 +221,9 @@ export function configuredOidc(
     outbound,
     seal,
     clock,
+    home,
     log,
-  }: Pick<IdentityEnvironment, 'outbound' | 'seal' | 'clock' | 'log'> & {
+  }: Pick<IdentityEnvironment, 'outbound' | 'seal' | 'clock' | 'home' | 'log'> & {
     readonly baseUrl: string
   },
 ): OidcLogin | undefined {
@@ -225,7 +232,7 @@ export function configuredOidc(
   const clientSecret = config['ui_config.ui_oidc_auth.ui_oidc_client_secret']
   const { kms_public_url: publicUrl = baseUrl } = config
   const redirectUri = `${httpsAddress('kms_public_url', publicUrl)}/ui/callback`
-  const roles = configuredRoles(config, log)
+  const roles = configuredRoles({ config, home, log })
   return oidcLogin({ ...client, clientSecret, redirectUri, outbound, seal, clock, roles })
 }
 

@@ -17,7 +17,7 @@ import {
   readCertificate,
 } from '@warder/pki'
 import { der } from '@warder/pki/testing'
-import { publicJwk, signToken } from '@warder/server'
+import { issueCertificate as issueAuthority, publicJwk, signToken } from '@warder/server'
 import { sessionCookie } from './session-cookie.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -346,6 +346,40 @@ test('units and alternative names of a client certificate are roles, each by its
     'role:mail/web@corp.test',
   ])
   assert.deepEqual(await rolesOf(kms.certified()), [])
+})
+
+test('a source of certificates with an authority reads those that this authority signed itself', async () => {
+  const validity = { notBefore: new Date(), notAfter: new Date(Date.now() + 600_000) }
+  // Another authority of the same name.
+  const plan = {
+    commonName: 'Warder local CA',
+    purpose: 'authority',
+    hostnames: [],
+    addresses: [],
+    ...validity,
+  } as const
+  await using first = await startKms()
+  const own = readFileSync(join(first.home, 'tls/ca.crt'), 'utf8')
+  const [, commonName = ''] = /CN=(.+)/.exec(new X509Certificate(own).subject) ?? []
+  const other = await issueAuthority({ ...plan, commonName }, undefined)
+  writeFileSync(join(folder, 'other.pem'), other.certificatePem)
+  writeFileSync(join(folder, 'both.pem'), `${other.certificatePem}\n${own}`)
+  await using kms = await startWith([
+    'own,certificate,ou,,tls/ca.crt',
+    `other,certificate,ou,,${folder}/other.pem`,
+    `both,certificate,ou,aud,${folder}/both.pem`,
+  ])
+  const subject: NameParts = [
+    ['OU', 'auditors'],
+    ['CN', 'web1'],
+  ]
+  assert.deepEqual(await rolesOf(await presenting(kms, subject, [])), [
+    'role:own/auditors',
+    'role:both/itors',
+  ])
+  writeFileSync(join(folder, 'empty.pem'), 'none')
+  for (const file of ['missing.pem', 'empty.pem'])
+    await assert.rejects(startWith([`web,certificate,ou,,${folder}/${file}`]), /role_sources: web.*\.pem/)
 })
 
 test('names of a certificate that could be taken for several are one value (CVE-2021-44532)', async () => {

@@ -1,4 +1,6 @@
-import type { X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { isName, type Logger, StartupError } from '@warder/base'
 import { generalNameText, PkiError, readCertificate } from '@warder/pki'
 import {
@@ -7,7 +9,7 @@ import {
   readProviderText,
   readRoleSources,
 } from '@warder/runtime/settings'
-import type { Principal } from '@warder/server'
+import { type Principal, readAuthorities } from '@warder/server'
 
 /** Claims of roles by their names in the settings, for a session that is stored. */
 export type StoredRoleClaims = Readonly<Record<string, readonly string[]>>
@@ -51,11 +53,41 @@ const maxRoleLength = 128
  * The sources of `role_sources`.
  * @throws StartupError for a source whose credentials are not accepted
  */
-export function configuredRoles(config: RoleConfig, log: Logger): RoleReader {
+export function configuredRoles({
+  config,
+  home,
+  log,
+}: {
+  readonly config: RoleConfig
+  readonly home: string
+  readonly log: Logger
+}): RoleReader {
   const sources = readRoleSources(config.role_sources)
   if ('problem' in sources) throw new StartupError(`role_sources ${sources.problem}`)
   for (const source of sources) requireAccepted(source, config)
-  return createRoleReader(sources, log)
+  const authorities = new Map<RoleSource, readonly X509Certificate[]>()
+  for (const source of sources) {
+    if (source.authorityFile !== undefined)
+      authorities.set(source, readIssuers(source.name, source.authorityFile, home))
+  }
+  return createRoleReader(sources, authorities, log)
+}
+
+const certificateInPem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/** @throws StartupError for a file that cannot be read, unless it is that of the local authority, which a start makes */
+function readIssuers(name: string, path: string, home: string): readonly X509Certificate[] {
+  const file = resolve(home, path)
+  if (file === join(home, 'tls', 'ca.crt') && !existsSync(file)) return []
+  const pem = readAuthorities(file, `role_sources: ${name}`).toString('utf8')
+  return (pem.match(certificateInPem) ?? []).map((one) => new X509Certificate(one))
+}
+
+/** Whether one of the authorities signed the certificate itself: an authority below it is another one. */
+function isIssuedBy(certificate: X509Certificate, authorities: readonly X509Certificate[]): boolean {
+  return authorities.some(
+    (authority) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey),
+  )
 }
 
 /** @throws StartupError */
@@ -92,7 +124,11 @@ function listIssuers(config: RoleConfig): readonly (string | undefined)[] {
   return [...issuers, config['ui_config.ui_oidc_auth.ui_oidc_issuer_url']]
 }
 
-function createRoleReader(sources: readonly RoleSource[], log: Logger): RoleReader {
+function createRoleReader(
+  sources: readonly RoleSource[],
+  authorities: ReadonlyMap<RoleSource, readonly X509Certificate[]>,
+  log: Logger,
+): RoleReader {
   const certificateSources = sources.filter(({ kind }) => kind === 'certificate')
   const select = ({ kind, issuer }: ClaimsOrigin): readonly RoleSource[] =>
     sources.filter((source) => source.kind === kind && source.issuer === issuer)
@@ -138,13 +174,17 @@ function createRoleReader(sources: readonly RoleSource[], log: Logger): RoleRead
     fromClaims: (principal, origin, claims) =>
       add(principal, select(origin), ({ path }) => followPath(claims, path)),
     fromCertificate(principal, certificate) {
-      if (certificateSources.length === 0) return principal
+      const from = certificateSources.filter((source) => {
+        const issuers = authorities.get(source)
+        return issuers === undefined || isIssuedBy(certificate, issuers)
+      })
+      if (from.length === 0) return principal
       const fields = readFields(certificate)
       if (fields === undefined) {
         log.warn({ principal: principal.name }, 'the roles of a client certificate cannot be read')
         return principal
       }
-      return add(principal, certificateSources, ({ claim }) => fields.get(claim))
+      return add(principal, from, ({ claim }) => fields.get(claim))
     },
     select(name, origin, claims) {
       const selected = read(name, select(origin), ({ path }) => followPath(claims, path))

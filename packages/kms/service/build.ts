@@ -224,7 +224,7 @@ function createKmsServices(
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms, normalize: normalizeName }),
     directory: configuredDirectory(config, home, peerSecret),
     passwordLogin: configuredLogin(environment, peerSecret),
-    oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock, log }),
+    oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock, home, log }),
     samlLogin: configuredSaml(environment, peerSecret),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     external: {

@@ -177,7 +177,7 @@ export const kmsSettings = {
   role_sources: list({
     default: [],
     separator: /[;\n]/,
-    docs: 'Roles that arrive with credentials, for grants to `role:NAME/ROLE`. `NAME,jwt,ISSUER,CLAIM[,PREFIX]`: a claim of tokens of an issuer (`groups`, `realm_access.roles`; a JSON Pointer such as `/https:~1~1idp.example~1roles` for names with dots); `NAME,session,REALM[,PREFIX]`: the roles of sessions of a realm; `NAME,certificate,ou|san-uri|san-dns|san-email[,PREFIX]`: client certificates. With a prefix only values that begin with it count, without it. In the variable and the flag, separate sources by semicolons or line breaks.',
+    docs: 'Roles that arrive with credentials, for grants to `role:NAME/ROLE`. `NAME,jwt,ISSUER,CLAIM[,PREFIX]`: a claim of tokens of an issuer (`groups`, `realm_access.roles`; a JSON Pointer such as `/https:~1~1idp.example~1roles` for names with dots); `NAME,session,REALM[,PREFIX]`: the roles of sessions of a realm; `NAME,certificate,ou|san-uri|san-dns|san-email[,PREFIX[,AUTHORITY FILE]]`: client certificates, with a file only those that an authority in it (PEM) signed. With a prefix only values that begin with it count, without it. In the variable and the flag, separate sources by semicolons or line breaks.',
     check: roleSourcesProblem,
   }),
   api_token_id: optionalText({

@@ -49,6 +49,7 @@ test('addresses that cannot work are refused where the settings are read, by the
     ['role_sources', 'corp,jwt,https://a.example,/a~2b', /must name the claim of corp/],
     ['role_sources', 'corp,jwt,https://a.example,a,b,c', /must have the form corp,jwt,ISSUER,CLAIM/],
     ['role_sources', 'corp,session,a b', /must have the form corp,session,REALM/],
+    ['role_sources', 'corp,certificate,ou,,ca.pem,x', /must have the form corp,certificate,FIELD/],
     ['role_sources', 'corp,certificate,cn', /must have the form corp,certificate,FIELD.*ou, san-uri/],
     ['role_sources', 'corp,session,_;corp,session,eng', /must name each source once: corp is repeated/],
   ]
@@ -67,7 +68,7 @@ test('addresses that cannot work are refused where the settings are read, by the
 
 test('addresses that can work are read as they are', () => {
   const sources =
-    'corp,jwt,https://a.example,realm_access.roles,warder-;s,session,_;web,certificate,san-uri,x://y/'
+    'corp,jwt,https://a.example,realm_access.roles,warder-;s,session,_;web,certificate,san-uri,x://y/,ca.pem'
   assert.deepEqual(load('role_sources', sources), sources.split(';'))
   assert.equal(load('auth_verifier_jwks', 'file:jwks.json'), 'file:jwks.json')
   assert.equal(load('auth_verifier_url', 'https://a.example/'), 'https://a.example/')

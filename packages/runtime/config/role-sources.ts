@@ -11,6 +11,8 @@ export interface RoleSource {
   readonly path: readonly string[]
   /** Only values that begin with it are roles, and it is not a part of their names. */
   readonly prefix: string
+  /** PEM file of the authorities that must have issued the certificate; undefined: any that is accepted. */
+  readonly authorityFile?: string
 }
 
 export type RoleSourceKind = 'jwt' | 'session' | 'certificate'
@@ -26,7 +28,7 @@ const realmId = /^[A-Za-z0-9_-]{1,64}$/
 
 /**
  * Parses the entries of `role_sources`: `NAME,jwt,ISSUER,CLAIM[,PREFIX]`, `NAME,session,REALM[,PREFIX]` and
- * `NAME,certificate,FIELD[,PREFIX]`, or returns the problem of the first entry that cannot work.
+ * `NAME,certificate,FIELD[,PREFIX[,AUTHORITY FILE]]`, or returns the problem of the first entry that cannot work.
  */
 export function readRoleSources(
   texts: readonly string[],
@@ -64,12 +66,13 @@ function readRoleSource(text: string): RoleSource | { readonly problem: string }
       return { name, kind, issuer, claim: sessionClaim, path: [sessionClaim], prefix }
     }
     case 'certificate': {
-      const [claim = '', prefix = '', ...more] = rest
+      const [claim = '', prefix = '', authorityFile = '', ...more] = rest
       if (!certificateFields.some((field) => field === claim) || more.length > 0)
         return {
-          problem: `must have the form ${name},certificate,FIELD[,PREFIX], with one of the fields ${certificateFields.join(', ')}`,
+          problem: `must have the form ${name},certificate,FIELD[,PREFIX[,AUTHORITY FILE]], with one of the fields ${certificateFields.join(', ')}`,
         }
-      return { name, kind, issuer: '', claim, path: [], prefix }
+      const source = { name, kind, issuer: '', claim, path: [], prefix } as const
+      return authorityFile === '' ? source : { ...source, authorityFile }
     }
     default:
       return { problem: `must name the kind of ${name}: jwt, session or certificate` }
