@@ -14,8 +14,9 @@ export interface BatchMemory {
 }
 
 /**
- * Records as the bytes of their lines, one behind the other, with gaps for what only the writer knows: `prev`, `seq`
- * and `hash`. A worker lays them out and lends its memory; the writer fills the gaps and writes those very bytes.
+ * The bytes of the lines of records, one after the other, with gaps for members that only the writer knows:
+ * `prev`, `seq` and `hash`. A worker lays them out and lends its memory; the writer fills the gaps and writes
+ * those very bytes.
  */
 export interface RecordBatch extends BatchMemory {
   /** Offset of the end of the last line. */
@@ -147,9 +148,9 @@ export function createSingleBatch(record: RecordText, seqDigits: number): Record
 }
 
 /**
- * Gives the records their places behind `head`: `seq`, `prev`, and `hash`, which is SHA-256 over `prev` and the
- * canonical record.
- * @returns the lines as they go into the file, and the head behind them
+ * Appends the records to the chain after `head`: `seq`, `prev`, and `hash`, which is SHA-256 over `prev` and
+ * the canonical record.
+ * @returns the lines to write, and the head after them
  */
 export function chainBatch(
   batch: RecordBatch,

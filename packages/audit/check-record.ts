@@ -3,8 +3,8 @@ import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
 import { beginning, type ChainHead, computeHash, parseRecordJson } from './record.ts'
 
 /**
- * @param head undefined = nothing has come before
- * @returns where the chain stands behind the record, or what is wrong with it
+ * @param head undefined = this is the first record
+ * @returns the state of the chain after the record, or the error
  */
 export function checkRecord(
   line: Buffer,
@@ -51,8 +51,8 @@ function checkLine(bytes: Buffer, head: ChainHead | undefined, anywhere: boolean
 const tailBytes = 75
 
 /**
- * The line as Warder writes it: what stands before `hash` is canonical already, so its bytes are hashed as they are.
- * Any line that does not match exactly is checked in full.
+ * The line as Warder writes it: the part before `hash` is already canonical, so its bytes are hashed
+ * unchanged. Any line that does not match exactly is checked in full.
  */
 function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
   const split = line.length - tailBytes

@@ -84,7 +84,7 @@ export interface CheckpointSigner {
   signRemoval(checkpoint: Checkpoint, removal: Removal): Removal
 }
 
-/** Keeps what is signed here apart from whatever else is ever signed with the key. */
+/** Separates these signatures from other uses of the key. */
 const domain = 'warder audit checkpoint 1\n'
 const archiveDomain = 'warder audit archived 1\n'
 const removalDomain = 'warder audit removed 1\n'
@@ -144,12 +144,12 @@ export function isRemovalSignedBy(
   return verify(null, encodeRemoval(checkpoint, unsigned), key, Buffer.from(signature, 'base64url'))
 }
 
-/** State of the chain behind the file. */
+/** State of the chain after the file. */
 export function toChainHead({ last_seq, last_hash }: Checkpoint): ChainHead {
   return { seq: last_seq, hash: last_hash }
 }
 
-/** Does the file begin where the chain stands? */
+/** Whether the file continues the chain. */
 export function follows({ first_seq, first_prev }: Checkpoint, head: ChainHead): boolean {
   return first_seq === head.seq + 1 && first_prev === head.hash
 }

@@ -140,7 +140,7 @@ class Closing {
     }
   }
 
-  /** @returns where the chain stands behind it; undefined when it is not whole */
+  /** @returns the state of the chain after it; undefined when it is incomplete */
   async #close(segment: Segment, from: ChainHead): Promise<ChainHead | undefined> {
     const { service, node, signer, clock, folder, log } = this.#options
     const { path, firstSeq } = segment

@@ -11,10 +11,11 @@ import { StartupError } from '@warder/base'
 import { readTail } from './folder.ts'
 
 /**
- * How an encrypted file of a log stands on disk. A header: `WARDAUD1` | id of the log key (16) | salt (32); then blocks:
- * length of the plaintext (4, big-endian) | IV (12) | ciphertext | tag (16). AES-256-GCM (SP 800-38D) under a key of the
- * file, HKDF-SHA-256 (RFC 5869) of log key and salt. The additional data of a block is its offset in the file, so that
- * blocks cannot change places. IVs are random: a block that was cut off again is never written with the same one.
+ * Format of an encrypted log file on disk. A header: `WARDAUD1` | id of the log key (16) | salt (32); then
+ * blocks: length of the plaintext (4, big-endian) | IV (12) | ciphertext | tag (16). AES-256-GCM (SP 800-38D)
+ * under a key of the file, HKDF-SHA-256 (RFC 5869) of log key and salt. The additional data of a block is its
+ * offset in the file, so that blocks cannot change places. IVs are random: a block that was cut off again is
+ * never written with the same one.
  */
 
 /** Keys of encrypted files, by the hexadecimal id in their headers. */
@@ -135,7 +136,7 @@ export type Damage =
   | 'changed'
 
 export interface Block {
-  /** Offsets of the block and of the block behind it. */
+  /** Offsets of the block and of the next block. */
   readonly at: number
   readonly next: number
   /** Plaintext; of a damaged block its bytes as they are. */

@@ -8,7 +8,7 @@ import {
 } from './encrypted-bytes.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
 
-/** Opens log files, which are encrypted when their name says so. @param logKey for new files */
+/** Opens log files; their names show whether they are encrypted. @param logKey for new files */
 export function createEncryptingOpener(
   open: OpenLogFile,
   keys: LogKeys,

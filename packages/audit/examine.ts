@@ -23,8 +23,7 @@ const timeLength = '2026-11-21T00:00:00.000Z'.length
 
 /**
  * Recomputes the chain of one closed file.
- * @param from where the chain stands before it
- * @returns what is wrong with the file as a sentence
+ * @param from state of the chain before it @returns the error in the file, as a sentence
  */
 export async function examineFile(
   path: string,

@@ -30,7 +30,7 @@ export interface ExportOptions extends RecordFilter {
 }
 
 /**
- * The records of a log, archived ones as well, one a line, as they stand (JSON) or as CEF:0 for a SIEM.
+ * The records of a log, including archived ones, one a line, unchanged (JSON) or as CEF:0 for a SIEM.
  * @throws StartupError at a line that is not a record, with its place
  */
 export async function* exportAudit(options: ExportOptions): AsyncGenerator<string> {

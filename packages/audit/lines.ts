@@ -17,7 +17,10 @@ export interface Line {
   readonly bytes: Buffer
   /** Offset of the line in the file; in an encrypted file, the offset of its block. */
   readonly at: number
-  /** Offset at which reading continues: behind the line, or at the block of an encrypted file that holds it and others. */
+  /**
+   * Offset at which reading continues: after the line, or at the block of an encrypted file that contains it
+   * and others.
+   */
   readonly next: number
   /** It ends with a newline, or is longer than any record. */
   readonly whole: boolean
@@ -36,8 +39,8 @@ const maxLineBytes = 1_048_576
 const chunkBytes = 1_048_576
 
 /**
- * Lines of a log file, of an archived one as they were: split at the newline byte and nothing else. The last may lack
- * its end.
+ * Lines of a log file, of an archived file unchanged: split only at the newline byte. The last may lack its
+ * end.
  * @throws StartupError when the key of an encrypted file is not given
  */
 export async function* readLines(path: string, options: ReadOptions = {}): AsyncGenerator<Line> {

@@ -65,10 +65,10 @@ export interface AuditLog {
 }
 
 /**
- * Opens the log: verifies the chain behind the last checkpoint, cuts a torn last line and records that, puts a broken chain aside under
- * another name and begins a new one with a record that names it.
- * @throws StartupError when another process writes this log, the folder cannot be used, or what was wrong with the log
- * cannot be recorded
+ * Opens the log: verifies the chain after the last checkpoint, cuts a torn last line and records that, puts a
+ * broken chain aside under another name and begins a new one with a record that names it.
+ * @throws StartupError when another process writes this log, the folder cannot be used, or what was wrong
+ *   with the log cannot be recorded
  */
 export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog> {
   const { seal, timestamp } = requested
@@ -200,7 +200,10 @@ async function recoverLog(options: Opening): Promise<Start> {
 
 const foreignKey = 'it is encrypted with a key that this database does not contain'
 
-/** Cuts off a torn tail. A tail with a hole may hold whole records behind it, so it is kept in a separate file. */
+/**
+ * Cuts off a torn tail. A tail with a hole may be followed by complete records, so it is kept in a separate
+ * file.
+ */
 function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): Repair {
   const { file, at, hole, encrypted } = tornTail
   const tail = readTail(file, at)

@@ -12,7 +12,7 @@ export interface AuditConnection {
 export type ToWriter =
   | {
       readonly type: 'records'
-      /** undefined = it only tells of losses. Its memory goes with it. */
+      /** undefined = it only reports losses. Its memory goes with it. */
       readonly batch: RecordBatch | undefined
       /** An id for each record of the batch that must be on disk, to answer. */
       readonly durable: readonly number[]

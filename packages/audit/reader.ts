@@ -28,7 +28,7 @@ export class LogReader {
   #missed = 0
 
   /**
-   * @param after the number of the record behind which it begins
+   * @param after the number of the record after which it begins
    * @param keys for encrypted files
    */
   constructor(folder: string, after: number, keys?: LogKeys) {
@@ -51,7 +51,7 @@ export class LogReader {
 
   /**
    * The next records.
-   * @param most how many, and how many characters, at most; a single record is given whatever its length
+   * @param most the maximum number of records and characters; a single record is returned at any length
    * @returns none when there are no more now
    */
   async next(maxRecords: number, maxLength: number): Promise<readonly ReadRecord[]> {

@@ -31,9 +31,11 @@ export class RecordedRemovals {
 }
 
 /**
- * Whether the removal of a file is explained: the log's key has signed the removal with the name of the operator, and the chain has
- * its record if the removal claims one. An unsigned line explains nothing, since any user who can delete the file can write it.
- * @param isRead the chain was read from behind the file to its end: the record cannot be in a part that was not seen
+ * Whether the removal of a file is explained: the log's key has signed the removal with the name of the
+ * operator, and the chain has its record if the removal claims one. An unsigned line explains nothing, since
+ * any user who can delete the file can write it.
+ * @param isRead the chain was read from the end of this file to its own end: the record cannot be in an
+ *   unread part
  */
 export function isExplained(
   signed: SignedCheckpoint,

@@ -149,7 +149,7 @@ export function isPresent({ path, compressed, signed }: Segment): boolean {
   return compressed || statSync(path).size === (isEncryptedName(path) ? stored_bytes : bytes)
 }
 
-/** State of the chain behind the last closed file; undefined = no file is closed. */
+/** State of the chain after the last closed file; undefined = no file is closed. */
 export function readClosedHead(folder: string): ChainHead | undefined {
   const last = listSegments(folder).findLast(({ signed }) => signed !== undefined)?.signed
   return last === undefined ? undefined : toChainHead(last.checkpoint)

@@ -49,15 +49,15 @@ export interface TornTail {
   readonly at: number
   readonly bytes: number
   /**
-   * Bytes of it are zero: after a power cut a file may have its new length but not all of its data. Whole lines may
-   * stand behind them.
+   * Bytes of it are zero: after a power cut a file may have its new length but not all of its data. Complete
+   * lines may follow them.
    */
   readonly hole: boolean
   /** Of an encrypted file: what is torn may be more than a line. */
   readonly encrypted: boolean
 }
 
-/** More data never waits for the disk: a longer tail behind a hole is a broken log. */
+/** More data never waits for the disk: a longer tail after a hole is a broken log. */
 const maxTornTailBytes = 64 * 1_048_576
 
 export interface VerifyOptions {
@@ -69,18 +69,18 @@ export interface VerifyOptions {
   readonly expectHead?: ChainHead
   /** Keys whose checkpoints count. */
   readonly keys?: readonly KeyObject[]
-  /** Trusts the checkpoints of closed files at the beginning, and reads the files behind them. */
+  /** Trusts the checkpoints of closed files at the beginning, and reads the files after them. */
   readonly fromCheckpoints?: boolean
   /** For encrypted files. Closed ones are verified without, by the checkpoints' keys. */
   readonly logKeys?: LogKeys | undefined
 }
 
 /**
- * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
- * removed, inserted or moved, and missing files. Where a file was taken away, its signed checkpoint holds the chain
- * together. A single rotated file starts from what its first record says, which is the one that its name says, and so
- * does a folder of archived files. Lines cut off at the very end leave a chain that is whole: compare the head with one
- * that was kept elsewhere (`expectHead`).
+ * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were
+ * changed, removed, inserted or moved, and missing files. Where a file was taken away, its signed checkpoint
+ * holds the chain together. A single rotated file, or a folder of archived files, starts from the state in
+ * its first record, whose number is in the file name. Lines cut off at the very end leave a chain that is
+ * whole: compare the head with one that was kept elsewhere (`expectHead`).
  */
 export async function verifyAudit(path: string, options: VerifyOptions = {}): Promise<VerifyResult> {
   return new Verification(path, options).run()
@@ -184,7 +184,7 @@ class Verification {
     )
   }
 
-  /** @returns what is wrong, when the file does not begin where the chain stands */
+  /** @returns the error, if the file does not continue the chain */
   #findOrderProblem(checkpoint: Checkpoint): string | undefined {
     const start = this.#head ?? (this.#anywhere ? getStartHead(checkpoint) : beginning)
     return follows(checkpoint, start)

@@ -2,7 +2,7 @@ import { failure } from '@warder/base'
 import type { Access, OperationContext, Principal } from '@warder/server'
 import type { AuthClaims, AuthScheme } from './claims.ts'
 
-/** Current powers of the admins behind a session. Read from the database at each request, never cached. */
+/** Current powers of the admins of a session. Read from the database at each request, never cached. */
 export interface Powers {
   readonly isSuper: boolean
   /** Realms administered through this session, without `_`. */
@@ -20,7 +20,7 @@ export interface SessionCaller extends Principal {
   }
   /** Claims of the session token. */
   readonly claims: AuthClaims
-  /** Reads the powers of the session; undefined when no admin is behind it. */
+  /** Reads the powers of the session; undefined if the session belongs to no admin. */
   powers(): Promise<Powers | undefined>
 }
 
@@ -55,7 +55,7 @@ export function findMachineToken(context: Context): MachineCaller['token'] | und
   return isMachine(context.principal) ? context.principal.token : undefined
 }
 
-/** @throws failure('forbidden') when no admin is behind the session */
+/** @throws failure('forbidden') if the session belongs to no admin */
 export async function requirePowers(context: Context): Promise<Powers> {
   const powers = await requireSession(context).powers()
   if (powers === undefined) throw failure('forbidden', 'This is for administrators.')

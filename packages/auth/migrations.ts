@@ -163,8 +163,7 @@ export const authMigrations: readonly Migration[] = [
     older: 'registers SAML users without their identity provider',
     statements: [
       'ALTER TABLE person ADD COLUMN provider TEXT',
-      // Persons without a registration came through the current identity provider of the realm; '' stands for
-      // it.
+      // Users without a registration logged in with the current identity provider of the realm; '' means it.
       `UPDATE person SET provider = '' WHERE realm_id IN
            (SELECT id FROM realm WHERE auth_params LIKE '%"saml_params":{%')
          AND NOT EXISTS (SELECT 1 FROM credential c

@@ -45,7 +45,10 @@ export const realmRules: RealmRules<MethodServices> = {
   },
 }
 
-/** Feed entries for a realm whose identity provider, SAML metadata or certificate names change: its names may stand for other users. */
+/**
+ * Feed entries for a realm whose identity provider, SAML metadata or certificate names change: its names may
+ * identify other users.
+ */
 function announceMethodChanges(
   { db, now }: Pick<MethodServices, 'db' | 'now'>,
   before: Realm | undefined,

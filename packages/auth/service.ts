@@ -55,7 +55,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'SAML metadata of realms that say where it is',
+    name: 'SAML metadata of realms with a metadata address',
     everySeconds: 3600,
     // Loaded on demand: the primary starts without the XML parser.
     run: async (environment) => (await import('./methods/saml/refresh.ts')).refreshMetadata(environment),

@@ -76,7 +76,7 @@ function waitAfter(failures: number): number {
   return Math.min(maxWaitSeconds, 2 ** Math.min(20, failures - freeFailures))
 }
 
-/** Rows of one commit of a sweep, so that logins do not wait behind it; the table has `slots` rows at most. */
+/** Rows of one commit of a sweep, so that logins do not wait for it; the table has `slots` rows at most. */
 const batch = 1000
 
 /** Deletes expired counters. */

@@ -2,9 +2,10 @@ import { existsSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /**
- * An error with a code of a closed set, for programs, and a sentence, for users. Each kind of error is a class of its own, so
- * that it is caught by its class: `class PkiError extends CodedError<PkiErrorCode>`. It is in this package because codecs
- * import nothing else, and this package imports none: they stay without I/O.
+ * An error with a code of a closed set, for programs, and a sentence, for users. Each kind of error is a
+ * class of its own, so that it is caught by its class: `class PkiError extends CodedError<PkiErrorCode>`. It
+ * is in this package because it is the only one that codecs import, and it imports no other: codecs contain
+ * no I/O.
  */
 export class CodedError<Code extends string> extends Error {
   readonly code: Code
@@ -21,9 +22,9 @@ export class CodedError<Code extends string> extends Error {
  */
 export interface ErrorKindRow {
   readonly status: number
-  /** Sentence for the caller when the thrower gave none of its own. Holds no private detail. */
+  /** Default message for the caller. Holds no private detail. */
   readonly sentence: string
-  /** true: the sentence is always this one, whatever the thrower says (nothing may leak through it). */
+  /** true: the message is always this one, so that details cannot leak. */
   readonly fixed?: true
 }
 

@@ -8,7 +8,7 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 export type OutputSink = (bytes: Uint8Array) => number
 
 export interface OutputOptions {
-  /** Line that tells how many were lost, once lines are taken again. */
+  /** Line with the number of lost lines, written when output works again. */
   readonly formatLostLine: (lines: number) => string
   /** Called for each line that is lost. */
   readonly onLost?: () => void

@@ -40,8 +40,8 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
       if (begun) throw failure('unreachable', 'aborted its response', error)
-      // A browser does not tell a page the reason: no answer, an untrusted certificate, or an origin that is
-      // not allowed.
+      // A browser does not disclose the reason to a page: no answer, an untrusted certificate, or an origin
+      // that is not allowed.
       throw failure('unreachable', `cannot be reached: ${error.message}`, error)
     }
   }

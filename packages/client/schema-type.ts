@@ -1,4 +1,4 @@
-/** A JSON value as it stands in an OpenAPI document. */
+/** A JSON value in an OpenAPI document. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
 

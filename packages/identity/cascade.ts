@@ -25,7 +25,7 @@ const asIs = (principal: Principal): Principal => principal
 
 /** Credentials of one request that were refused so far. */
 interface Refused {
-  /** Failure for the caller when nothing else succeeds. */
+  /** Failure for the caller if no method succeeds. */
   readonly first: Failure
   readonly credentials: readonly Credential[]
 }
@@ -110,7 +110,7 @@ function withRefusal(refused: Refused | undefined, step: CascadeStep, thrown: un
  */
 export type Extractor = Authenticate
 
-/** Three parts with dots: a signed JWT and nothing else that is accepted here. */
+/** Three parts separated by dots: of the accepted tokens, only a signed JWT has them. */
 export function looksLikeJwt(token: string): boolean {
   const first = token.indexOf('.')
   return first > 0 && token.indexOf('.', first + 1) > first + 1

@@ -11,10 +11,10 @@ import type { RoleReader, StoredRoleClaims } from './roles.ts'
 /** Logins of the web page at an OpenID provider: the authorization code flow with PKCE. */
 export interface OidcLogin {
   readonly issuer: string
-  /** Address for the browser, and the cookie that it brings back. @throws failure('overloaded') */
+  /** Address for the browser, and the cookie that it must return. @throws failure('overloaded') */
   begin(clientAddress: string): Promise<{ readonly location: string; readonly cookie: string }>
   /**
-   * @param query what the provider sent the browser back with
+   * @param query query of the redirect from the provider
    * @param cookies values of the cookie of `begin`
    * @returns the user, for a session
    * @throws failure('unauthorized' | 'overloaded')
@@ -47,7 +47,7 @@ const maxWaiting = 32
 const discoveryMs = 3_600_000
 const retryDiscoveryMs = 2000
 
-/** Values that one login must bring back. */
+/** Values that the callback of a login must contain. */
 interface Started {
   readonly state: string
   readonly nonce: string

@@ -232,7 +232,7 @@ function readNames(
   return { accepted, skipped }
 }
 
-/** U+FFFD stands for bytes that are no text: different ones would be the same role. */
+/** U+FFFD replaces invalid UTF-8: different bytes would become the same role. */
 function isRoleName(text: string): boolean {
   return text.length <= maxRoleLength && text !== '*' && !text.includes('\ufffd') && isName(text)
 }

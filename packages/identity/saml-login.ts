@@ -58,7 +58,7 @@ export const endedSamlCookie = clearCookie(cookie)
 /** Logins that may wait for the authentication service at one time. */
 const maxWaiting = 32
 
-/** Values that a login must bring back. */
+/** Values that the callback of a login must contain. */
 interface Started {
   readonly realm: string
   readonly state: string

@@ -28,7 +28,7 @@ interface Content {
   readonly until: number
   /** Name in the realm; absent = `name`. */
   readonly username?: string
-  /** Of the user, as the authentication service said. */
+  /** Of the user, from the authentication service. */
   readonly subjectId?: string
   /** Position of the feed of ends when the login began. */
   readonly position?: number

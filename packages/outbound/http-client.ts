@@ -3,12 +3,12 @@ import { type IncomingMessage, request as plainRequest } from 'node:http'
 import { type RequestOptions, request as secureRequest } from 'node:https'
 
 /**
- * Sends one request, and once more where that is safe: RFC 9110 §9.2.2, the peer may have ended a kept connection
- * while a GET was on its way. Redirects are not followed. A call within a traced request continues its trace.
+ * Sends one request, and repeats it if that is safe (RFC 9110 §9.2.2): the peer may have closed a kept
+ * connection while a GET was in flight. Redirects are not followed. A call within a traced request continues
+ * its trace.
  * @param url https; http only for data that is verified otherwise
- * @param options its `signal` ends the whole exchange, the reading of the body too
- * @returns the head of the answer
- * @throws whatever the connection fails with before the answer begins
+ * @param options its `signal` aborts the whole exchange, including the reading of the body @returns the head
+ *   of the response @throws the error of the connection before the response begins
  */
 export function send(url: URL, options: RequestOptions, body?: Uint8Array): Promise<IncomingMessage> {
   const request = url.protocol === 'http:' ? plainRequest : secureRequest
@@ -44,7 +44,7 @@ export class TooLarge extends Error {
 
 /**
  * The whole body. The connection is given up when it is larger, and by the signal of the request.
- * @throws TooLarge, or whatever the connection fails with
+ * @throws TooLarge, or the error of the connection
  */
 export async function readWhole(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) {

@@ -20,7 +20,8 @@ export interface TlsProbeOptions {
 
 export interface TlsProbe {
   /**
-   * The certificate that a server shows for a protocol (RFC 7301). Whether it can be trusted is for the caller to say.
+   * The certificate that a server shows for a protocol (RFC 7301). The caller decides whether it can be
+   * trusted.
    * @param host a name or an address
    * @param servername what is sent as its name (RFC 6066 §3)
    * @returns DER

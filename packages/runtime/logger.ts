@@ -6,7 +6,7 @@ const maxDepth = 8
 const maxTextLength = 8_192
 const maxMembers = 200
 
-/** Members that hold secrets wherever they stand, lower case without separators. */
+/** Members that contain secrets at any position, in lower case without separators. */
 const secretNames = new Set([
   'password',
   'passphrase',
@@ -60,7 +60,7 @@ export function redact(value: unknown, depth = 0): unknown {
   return shown
 }
 
-/** Name, message, code, stack and cause; nothing else that an error may carry along. */
+/** Name, message, code, stack and cause; not other members of an error. */
 function redactError(error: Error, depth: number): Record<string, unknown> {
   const { code, detail } = error as Error & { code?: unknown; detail?: unknown }
   return {

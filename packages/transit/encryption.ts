@@ -66,7 +66,10 @@ async function encryptPlaintext(
   return Buffer.concat([iv as Buffer, data, tag as Buffer])
 }
 
-/** Decrypts what a version encrypted. @throws failure('decryption_failed') for whatever does not open */
+/**
+ * Decrypts what a version encrypted. @throws failure('decryption_failed') for ciphertexts that cannot be
+ * decrypted
+ */
 async function decryptWith(
   { key }: Version,
   text: string,

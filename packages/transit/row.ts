@@ -41,7 +41,7 @@ export const NamePath = Type.Object({
 })
 
 /**
- * Prefix of the aliases of transit keys, behind `alias/`: they are aliases like others
+ * Prefix of the aliases of transit keys, after `alias/`: they are aliases like others
  * (docs/adr/identifiers-and-aliases.md).
  */
 export const transitFolder = 'transit/'
@@ -69,7 +69,8 @@ export interface Version {
 const withNumber = (key: Key): Version => ({ key, number: versionNumber(key.object) })
 
 /**
- * The version that protects now: the newest alone, whatever a request names (docs/adr/key-life-cycle-and-versions.md).
+ * The version that protects now: only the newest, regardless of the request
+ * (docs/adr/key-life-cycle-and-versions.md).
  * @param asked 0, an empty text or undefined = the newest
  * @throws failure('bad_request') for another one; failure('crypto_failure')
  */

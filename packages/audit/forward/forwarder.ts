@@ -136,7 +136,7 @@ class Forwarding {
     }
   }
 
-  /** Starts behind the target's last record, or at the beginning when another log replaced that one. */
+  /** Starts after the target's last record, or at the beginning when another log replaced that one. */
   async #reader(): Promise<LogReader> {
     const { folder, head, keys } = this.#options
     if (!(await isInLog(folder, this.#position, keys))) this.#position = startPosition

@@ -24,8 +24,9 @@ const severities = { success: 6, failure: 4 } as const
 const byteOrderMark = '\ufeff'
 
 /**
- * Syslog over TLS (RFC 5425): messages of RFC 5424, each behind its length. The protocol has no acknowledgements: messages
- * that were written to a connection that breaks before the next batch are sent again.
+ * Syslog over TLS (RFC 5425): messages of RFC 5424, each preceded by its length. The protocol has no
+ * acknowledgements: messages that were written to a connection that breaks before the next batch are sent
+ * again.
  */
 export function createSyslogTarget(options: SyslogOptions): ForwardTarget {
   let socket: TLSSocket | undefined

@@ -80,9 +80,9 @@ async function extendSegment(
 /** Where the index of a file ends. */
 export interface KnownParts {
   readonly parts: readonly PartRange[]
-  /** State of the chain behind them; undefined = there are none, and the file says where it begins. */
+  /** State of the chain after them; undefined = there are none, and the file says where it begins. */
   readonly head: ChainHead | undefined
-  /** Offset behind them, in the file as it is now; 0 for an archived one, which is read from its beginning. */
+  /** Offset after them, in the current file; 0 for an archived one, which is read from its beginning. */
   readonly next: number
 }
 
@@ -93,9 +93,9 @@ function startOfSegment({ firstSeq, signed }: Segment): KnownParts {
 }
 
 /**
- * The parts of a file that fit it: each follows the one before, none passes the end of the file, and the last record is
- * the one that the checkpoint names or that the file has at this place.
- * @returns fewer parts than are stored when one does not fit; none of them is to be used then
+ * The parts of a file that fit it: each follows the one before, none passes the end of the file, and the last
+ * record is the one that the checkpoint names or that the file has at this place.
+ * @returns fewer parts than are stored if one does not match; then the caller must use none
  */
 export async function readKnownParts(
   { indexKey }: Pick<IndexedLog, 'indexKey'>,
@@ -170,7 +170,7 @@ async function addParts(
     if (position === undefined) break
     if (known !== undefined && position.seq <= known.seq) continue
     head ??= readHeadBefore(text, position.seq)
-    // Records that do not follow each other are not indexed: a search reads them, and says so.
+    // Records that do not follow each other are not indexed: a search reads and reports them.
     if (head === undefined || position.seq !== head.seq + 1) break
     const properties = readProperties(text) ?? parseProperties(text)
     if (properties === undefined) break
@@ -188,7 +188,7 @@ async function addParts(
   return { last, added }
 }
 
-/** State of the chain before a record, as the record says. */
+/** State of the chain before a record, as declared in the record. */
 function readHeadBefore(line: string, seq: number): ChainHead | undefined {
   const at = line.lastIndexOf(',"prev":"') + ',"prev":"'.length
   const hash = line.slice(at, at + 64)

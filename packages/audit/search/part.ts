@@ -19,7 +19,7 @@ const blockRecords = 64
 const blocksPerPart = 64
 export const partRecords = blockRecords * blocksPerPart
 
-/** What stands in clear: which records it is about. */
+/** The unencrypted part: the range of its records. */
 export interface PartRange {
   /** The number of the first record of the file. */
   readonly segment: number
@@ -54,7 +54,7 @@ export interface Block {
 
 export interface PartBlocks {
   readonly blocks: readonly Block[]
-  /** Offset at which reading continues behind the part. */
+  /** Offset at which reading continues after the part. */
   readonly next: number
 }
 
@@ -194,7 +194,7 @@ export class PartBuilder {
     this.#count += 1
   }
 
-  /** @param next where reading continues behind its last record */
+  /** @param next where reading continues after its last record */
   build(key: KeyObject, next: number): SealedPart {
     const range: PartRange = {
       segment: this.#segment,

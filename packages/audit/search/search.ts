@@ -22,7 +22,7 @@ export interface SearchRequest extends IndexedLog {
 
 export interface FoundRecord {
   readonly seq: number
-  /** As it stands in the log, without its newline; hidden characters are escaped. */
+  /** The line in the log, without its newline; hidden characters are escaped. */
   readonly line: string
 }
 
@@ -38,8 +38,8 @@ export interface SearchPage {
 }
 
 /**
- * Finds records, newest first. The index only says which blocks of a file to read; what is not in the index is read as a
- * whole. Records whose hashes do not fit the chain are left out and named.
+ * Finds records, newest first. The index only lists the blocks of a file to read; files without an index are
+ * read completely. Records whose hashes do not fit the chain are left out and named.
  */
 export async function searchLog(request: SearchRequest): Promise<SearchPage> {
   const index = await openIndex(request.folder)
@@ -174,8 +174,8 @@ class Search {
   }
 
   /**
-   * Reads the records behind the index, in their order, and keeps the newest ones that match.
-   * @returns false when they do not follow what the index says of the records before
+   * Reads the records after the index, in their order, and keeps the newest ones that match.
+   * @returns false when they do not continue the chain that the index has for the records before
    */
   async #scan(path: string, known: KnownParts, isNewest: boolean): Promise<boolean> {
     const { filter, keys, limit } = this.#request

@@ -211,8 +211,9 @@ const prevLength = ',"prev":"'.length + 64 + '"'.length
 const beforeSeq = ',"seq":'
 
 /**
- * Reads a line without parsing its JSON: names and values of records have a fixed order, a `"` within a value is always
- * behind a backslash, and of the members only `details` holds others, before those that are looked for from the end.
+ * Reads a line without parsing its JSON: names and values of records have a fixed order, a `"` within a value
+ * always follows a backslash, and of the members only `details` holds others, before those that are looked
+ * for from the end.
  * @param line UTF-8 as Latin-1
  * @returns undefined for a line that is not written so, or has escapes in these values: see `parseProperties`
  */

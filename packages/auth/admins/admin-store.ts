@@ -127,7 +127,10 @@ export async function listAdmins(db: Database, page: Page): Promise<readonly Adm
   )
 }
 
-/** Whether the password credential that the admin refers to has TOTP; it lives in `_` or in a realm of the admin. */
+/**
+ * Whether the password credential that the admin refers to has TOTP; it is stored in `_` or in a realm of the
+ * admin.
+ */
 export async function hasTotp(
   db: Database,
   admin: Pick<Admin, 'userpass' | 'jwt' | 'realms'>,

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { RealmId } from '../realms/realm.ts'
 import { PlainText } from '../texts.ts'
 
-/** 1 to 256 characters without control characters: it stands in paths and in the audit log. */
+/** 1 to 256 characters without control characters: it appears in paths and in the audit log. */
 export const AdminId = Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$' })
 
 const text = PlainText({ minLength: 1, maxLength: 512 })

@@ -6,9 +6,9 @@ import type { Session } from '../sessions/session.ts'
 import { adminsBehind } from './admin-store.ts'
 
 /**
- * Finds the powers of a session; undefined when no admin is behind it. A session in `_` has all powers of its admins.
- * A session in realm R has powers in R only, and only through admins that list R. A user with the same name in
- * another realm has no powers.
+ * Finds the powers of a session; undefined if the session belongs to no admin. A session in `_` has all
+ * powers of its admins. A session in realm R has powers in R only, and only through admins that list R. A
+ * user with the same name in another realm has no powers.
  * @param nameIsCertain whether the session's user name can only mean one user in the realm
  */
 export async function findPowers(

@@ -50,7 +50,7 @@ function readBasic(credential: string): Credential {
   return { kind: 'basic', username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** The secret that an attempt tested, of which the result tells an attacker whether it was right. */
+/** The secret that was tested: the result of an attempt shows an attacker whether it is right. */
 type Guess = 'password' | 'code'
 
 /**

@@ -69,7 +69,7 @@ const remove = query<[string, string], unknown>(
   'DELETE FROM orchestrator_role WHERE name = ? AND realm_id = ?',
 )
 
-/** Kept together: what the role says of the tokens that it issues. */
+/** The settings of the role for its tokens. */
 type Limits = Pick<OrchestratorRole, 'policies' | 'tokenLimits'>
 
 export async function findOrchestratorRole(

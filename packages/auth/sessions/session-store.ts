@@ -159,7 +159,7 @@ export async function countOpenSessions(db: Database, now: number): Promise<numb
   return (await db.get(countOpen, [now]))?.count ?? 0
 }
 
-/** Rows of one commit of a sweep, so that logins do not wait behind it. */
+/** Rows of one commit of a sweep, so that logins do not wait for it. */
 const batch = 1000
 const maxBatches = 10_000
 

@@ -197,7 +197,7 @@ const revokeAccount = define({
   },
 })
 
-/** Reads one row more than a page has: it tells whether another page follows. */
+/** Reads one row more than a page has: it shows whether another page follows. */
 async function readPage<Row extends { readonly id: string }>(
   read: (page: { readonly after: string; readonly limit: number }) => Promise<readonly Row[]>,
   after = '',

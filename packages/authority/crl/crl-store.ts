@@ -148,9 +148,9 @@ export async function crlPlace(db: Database, issuer: string) {
 export type PackedEntries = string
 
 /**
- * Certificates that are revoked or on hold, except those that expired before the last list, which contained them for
- * the last time (RFC 5280 §3.3).
- * @param after register identifier behind which the page begins
+ * Certificates that are revoked or on hold, except those that expired before the last list, which contained
+ * them for the last time (RFC 5280 §3.3).
+ * @param after register identifier after which the page begins
  * @param last thisUpdate of the list before
  */
 export async function readRevokedPage(

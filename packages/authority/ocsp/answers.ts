@@ -82,7 +82,7 @@ const maxStatuses = 20_000
 const maxAnswers = 20_000
 const maxUnknownAnswers = 1000
 const maxPaths = 20_000
-/** Longer paths are read each time: they ask about several certificates, or bring something of their own. */
+/** Longer paths are not cached: they contain several certificates, or a nonce or other extensions. */
 const maxKnownPathLength = 512
 
 interface Status {

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { comparableName, type ParsedCertificate, parseCertificate } from '@warder/pki'
 
 /**
- * Identifies a name together with a public key: authorities that share both have one register, one revocation list and
- * one responder, because a relying party cannot tell them apart (RFC 5280 §4.1.2.2, §5.2.3).
+ * Identifies a name together with a public key: authorities that share both have one register, one revocation
+ * list and one responder, because a relying party cannot distinguish them (RFC 5280 §4.1.2.2, §5.2.3).
  * @returns 24 characters, base64url
  */
 export function issuerId({ name, spki }: { readonly name: Uint8Array; readonly spki: Uint8Array }): string {

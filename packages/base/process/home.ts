@@ -21,7 +21,7 @@ export const restoreFolder = '.restoring'
 /**
  * Opens `WARDER_HOME`: makes it with mode 0700 where it is missing, and proves that it can be written.
  * @returns its absolute path
- * @throws StartupError with one line that says what to do
+ * @throws StartupError with one line that describes the correction
  */
 export function openHome(path: string): string {
   const home = resolve(path)

@@ -93,8 +93,9 @@ function isHeld(pid: number, started: string): boolean {
 }
 
 /**
- * Start time of a process in clock ticks since boot (Linux); `ended` for a killed process whose parent has not reaped it
- * (in a container it may stay a zombie). Elsewhere unknown, and a live process counts as the holder.
+ * Start time of a process in clock ticks since boot (Linux); `ended` for a killed process whose parent has
+ * not reaped it (in a container it may stay a zombie). On other systems it is unknown: a running process
+ * counts as the holder.
  */
 function readStartTime(pid: number): string {
   try {

@@ -136,7 +136,7 @@ export function recordMetadata(
   })
 }
 
-/** Standard Base64 (RFC 4648 §4), with its padding and nothing else; undefined for any other text. */
+/** Standard Base64 (RFC 4648 §4), exactly with its padding; undefined for any other text. */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.toString('base64') === text ? bytes : undefined

@@ -17,7 +17,7 @@ type Context = AuthenticationContext<ExternalStoreServices>
 
 /** Claims of the verified tokens of a request; which tokens there are depends on the operation. */
 export interface GoogleCaller {
-  /** The name that keys are granted to, behind `google:`. */
+  /** The name that keys are granted to, after `google:`. */
   readonly name: string
   readonly authentication?: Authentication
   readonly authorization?: Authorization
@@ -25,7 +25,7 @@ export interface GoogleCaller {
   readonly peer?: Peer
 }
 
-/** From the authenticator to the operation behind it. */
+/** Passed from the authenticator to the operation. */
 const callers = new WeakMap<IncomingRequest, GoogleCaller>()
 
 function findCaller(request: IncomingRequest): GoogleCaller {

@@ -133,7 +133,8 @@ const trialAudience = 'warder-trial'
 export const trialApplication: AuthorizationIssuer = {
   application: 'trial',
   issuer: 'trial',
-  // No role of mail: wrapped private keys belong to no resource, so that none of them could be of a trial alone.
+  // Trials have no mail role: wrapped private keys belong to no resource, so they cannot be limited to a
+  // trial.
   roles: ['reader', 'writer', 'upgrader', 'verifier'],
   resourceBytes: 128,
 }

@@ -133,7 +133,7 @@ export interface Authentication {
   readonly otherNames: readonly string[]
   /** Of an identity provider of guests. */
   readonly guests: boolean
-  /** It is of a trial, and serves nothing else. */
+  /** It belongs to a trial, and is valid only for it. */
   readonly trial: boolean
   /** Unix seconds. */
   readonly expiresAt: number

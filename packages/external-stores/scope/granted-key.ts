@@ -23,7 +23,10 @@ export interface Grantee {
   readonly store: ExternalStoreName
   readonly names: readonly string[]
   readonly allUsers: readonly string[]
-  /** Prefix of the names of the store; AWS has several stores, none of which learns of the keys of the others. */
+  /**
+   * Prefix of the names of the store; AWS has several stores; a store must not learn about keys of the
+   * others.
+   */
   readonly beginning: string
   readonly except?: string
 }

@@ -40,7 +40,7 @@ const forever = 2 ** 32 - 1
 
 const slotsAtOnce = 65_536
 
-/** Memory for this many entries; what is not used costs no more than its address. */
+/** Reserved memory for this many entries; unused memory costs only address space. */
 export function createEndedMemory(maxEntries: number): SharedArrayBuffer {
   const slots = 2 ** Math.ceil(Math.log2(Math.max(1024, maxEntries * 1.5)))
   const memory = new SharedArrayBuffer((headerWords + slots * slotWords) * 4)
@@ -119,7 +119,7 @@ function toPlace(slot: number, mask: number): number {
   return headerWords + (slot & mask) * slotWords
 }
 
-/** Moves the entries behind it back. @param mask the number of slots less one */
+/** Moves the following entries back. @param mask the number of slots less one */
 function remove(words: Uint32Array, mask: number, place: number): void {
   let hole = place
   let slot = (place - headerWords) / slotWords

@@ -246,7 +246,7 @@ class FeedFollower implements Follower {
     if (gap > maxGapMs) {
       this.#lostAt = now.monotonic
       this.#ahead = undefined
-      // A question that waits for the next end would hold up all requests.
+      // A request that waits for the next revocation would delay all requests.
       this.#asking.abort()
       this.#asking = new AbortController()
     }

@@ -67,7 +67,7 @@ export function approvalsAmong(
     .map(({ user }) => user)
 }
 
-/** Whether a credential of this method votes. @param method undefined: it is not known */
+/** Whether a credential of this method votes. @param method undefined: unknown */
 function mayVoteWith(voteWith: readonly string[], method: string | undefined): boolean {
   return voteWith.length === 0 || (method !== undefined && voteWith.includes(method))
 }

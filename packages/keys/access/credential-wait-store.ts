@@ -64,7 +64,7 @@ async function readTimes(db: Database) {
 
 /**
  * Whether a credential waits at a time.
- * @param method undefined: it is not known, as of votes of older versions
+ * @param method undefined: unknown, as of votes of older versions
  * @param setAt when a credential of the user that waits was set; undefined: never
  * @param at Unix milliseconds
  */

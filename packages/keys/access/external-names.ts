@@ -52,7 +52,7 @@ export function externalPrefix(store: ExternalStoreName): `${ExternalStoreName}:
   return `${store}:`
 }
 
-/** Name of a principal of a store in this service; the vendor's own name follows the prefix as it came. */
+/** Name of a principal of a store in this service; the vendor's own name follows the prefix, as received. */
 export function externalPrincipal(store: ExternalStoreName, name: string): string {
   return `${externalPrefix(store)}${name}`
 }

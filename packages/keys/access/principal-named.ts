@@ -9,7 +9,7 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(externalStoreNames.map((store) => [externalPrefix(store), []])),
   // Deleted owners: `formerOwnerName`.
   'ended:': [],
-  // Grantees that stand for several principals.
+  // Grantees that represent several principals.
   'group:': [],
   'role:': [],
 }

@@ -72,7 +72,7 @@ export const transparentTypes: ReadonlyMap<KeyFormat, HalfType> = new Map<KeyFor
   ['TransparentECMQVPublicKey', 'PublicKey'],
 ])
 
-/** EC, ECDSA, ECDH and ECMQV are one kind of key: which of them is said is a matter of use. */
+/** EC, ECDSA, ECDH and ECMQV are one kind of key: the name only shows its use. */
 export function isEcKey(algorithm: AlgorithmName | undefined): boolean {
   return algorithm === 'EC' || algorithm === 'ECDSA' || algorithm === 'ECDH' || algorithm === 'ECMQV'
 }

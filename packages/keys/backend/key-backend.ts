@@ -55,8 +55,8 @@ export interface BackendKey {
   /** With a secret key. */
   mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
   /**
-   * The HMAC key derived from a secret or private key, which reveals nothing about it (docs/adr/transit.md). It is held
-   * as long as this key.
+   * The HMAC key derived from a secret or private key, which reveals nothing about it (docs/adr/transit.md).
+   * The reference is kept as long as this key.
    */
   openHmacKey(): Promise<BackendKey>
   /** New key material from a secret key. */

@@ -36,7 +36,7 @@ const endingFrom = noticeFrom(maxInvocations)
 /** No version encrypts so many. */
 const never = maxInvocations + 1
 
-/** Whether it is to be said that the budget ends. */
+/** Whether to report that the message limit is nearly reached. */
 export function isEnding({ reserved, told }: CountedMessages): boolean {
   return reserved >= endingFrom && told < maxInvocations
 }

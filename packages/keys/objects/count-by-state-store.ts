@@ -49,8 +49,8 @@ export async function countByState(
 }
 
 /**
- * @param last the entry at which the step behind `after` ends; undefined = there are fewer
- * @param remaining entries behind the last whole step
+ * @param last the entry at which the step after `after` ends; undefined = there are fewer
+ * @param remaining entries after the last complete step
  */
 async function countBySteps(
   step: number,

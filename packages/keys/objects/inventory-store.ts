@@ -31,7 +31,7 @@ interface Piece {
 /** A walk from a place on. */
 interface WalkFrom {
   readonly statements: WalkStatements
-  /** Parameters of what is behind the place. */
+  /** Parameters of the condition "after this place". */
   readonly begin: readonly SqlValue[]
   /** The end of the range, if there is one. */
   readonly bound: readonly SqlValue[]
@@ -94,7 +94,7 @@ function toCursorParameters(walk: Walk, { value, id }: WalkCursor): SqlValue[] {
   return rules[walk].sort === undefined ? [id] : [value, id]
 }
 
-/** Parameters of a walk behind a place, which is in the range of the walk. */
+/** Parameters of a walk that continues after a place within its range. */
 function behindParameters(place: InventoryCursor, filter: InventoryFilter): SqlValue[] {
   const { walk } = place
   const behind = toCursorParameters(walk, place)
@@ -136,8 +136,9 @@ export interface InventoryPage {
 }
 
 /**
- * A page of keys. It walks an index from a place, not from a count: keys that are made, changed or removed meanwhile move
- * none of the others. One whose date changed between two pages may be seen where it was, where it is, or not.
+ * A page of keys. It continues in an index after a key, not after a count: keys that are created, changed or
+ * removed meanwhile do not shift others. One whose date changed between two pages may be seen where it was,
+ * where it is, or not.
  * @param after where the page before ended; of the same filter
  */
 export async function inventoryPage(

@@ -63,7 +63,7 @@ export interface ObjectLink {
   readonly id: string
 }
 
-/** Form of an attribute-based key (`kms/abe`); the owner of the object changes none of it. */
+/** Form of an attribute-based key (`kms/abe`); the owner of the object cannot change it. */
 export interface AbeForm {
   readonly kind: 'master' | 'public' | 'user'
   /** SHA-256 of the material, base64url. */

@@ -27,7 +27,7 @@ export interface PairWish {
   readonly fips?: boolean
 }
 
-/** FIPS 186-5, SP 800-56A rev. 3; DSA keys are made no more. */
+/** FIPS 186-5, SP 800-56A rev. 3; DSA keys are no longer created. */
 const approved: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['RSA', 'EC', 'ECDSA', 'ECDH', 'DH'])
 
 const generate = promisify(generateKeyPair) as (type: string, options?: object) => Promise<NewPair>

@@ -40,12 +40,15 @@ const sweep = query<[before: number], unknown>(
   "DELETE FROM removed_object WHERE id LIKE '________-____-7___-____-____________' AND removed_at < ?",
 )
 
-/** Removed identifiers of one owner that clients chose; then the owner chooses no more new ones. They are never forgotten. */
+/**
+ * Removed identifiers of one owner that clients chose; then the owner can choose no more identifiers. They
+ * are never forgotten.
+ */
 const maxChosen = 100_000
 
 /**
- * Removed identifiers in the form of the service that are remembered, the newest: their owners can bring the objects back.
- * Clients cannot choose this form, and Import takes none that may be forgotten.
+ * Removed identifiers in the form of the service that are remembered, the newest: their owners can restore
+ * the objects. Clients cannot choose this form, and Import takes none that may be forgotten.
  */
 const maxOwnForm = 100_000
 
@@ -70,8 +73,8 @@ export async function hasRoomToChoose(db: Database, owner: string): Promise<bool
 }
 
 /**
- * Whether no object here can have had this identifier in the form of the service, for which there is no reservation: none
- * of its time is forgotten.
+ * Whether no object can have had this identifier, which has the form of the service and no reservation: all
+ * removals since its time are still remembered.
  */
 export async function isKnownUnused(db: Database, id: ObjectId, now: number): Promise<boolean> {
   const before = (await db.get(forgotten, []))?.before_at

@@ -231,7 +231,7 @@ export async function stageSuccession(
   if (key === undefined) throw failure('not_found', 'Key not found.')
   const generation = replaced.generation + 1
   if (generation >= maxVersions) throw failure('crypto_failure', `A key has at most ${maxVersions} versions.`)
-  // A schedule that was said of the new version is the key's.
+  // A schedule that is set on the new version applies to the key.
   const rotateEvery = by.rotateEvery ?? key.rotateEvery
   const rotateAt = nextRotation({ rotateEvery }, now)
   objects.update(key, { chainId: id, newestId: by.id, rotateEvery, rotateAt })

@@ -271,6 +271,6 @@ function notFound(name: AttributeName): Error {
 function ambiguousError(name: AttributeName): Error {
   return kmipFailure(
     'MultiValuedAttribute',
-    `There are several instances of ${formatName(name)}: say which one.`,
+    `There are several instances of ${formatName(name)}: name one of them.`,
   )
 }

@@ -46,7 +46,7 @@ export class BatchData {
     const source = sources.get(Number(node.value))
     const bytes = source && this.#last.get(`${source[0]} ${source[1]}`)
     if (bytes === undefined)
-      throw kmipFailure('InvalidField', 'No earlier item of the batch has put out this data.')
+      throw kmipFailure('InvalidField', 'No earlier item of the batch has returned this data.')
     return byteString(node.tag, bytes)
   }
 }

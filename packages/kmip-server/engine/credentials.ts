@@ -40,7 +40,7 @@ export async function checkCredentials(
   )
   if (given === undefined) throw unauthorized('the header has no credential')
   if (others.some(({ username, password }) => username !== given.username || password !== given.password))
-    throw unauthorized('the credentials are not the same one')
+    throw unauthorized('the credentials differ')
   return checkPassword(services, given, clientAddress)
 }
 
@@ -55,7 +55,7 @@ function readPassword(credential: StructureNode): Password {
   }
 }
 
-/** Whether the Authentication structure holds user names with passwords and nothing else. */
+/** Whether the Authentication structure contains only user names with passwords. */
 export function isPasswordOnly(authentication: StructureNode): boolean {
   const password = Enumeration.CredentialType.UsernameAndPassword
   return (
@@ -80,7 +80,7 @@ async function checkPassword(
   const principal = principalNamed(user.name, 'kmip_credential', user.realm)
   const answer = await passwordLogin.check(user, password, undefined, clientAddress)
   const { nextStep, subjectId } = answer
-  if (nextStep !== 'Authenticated') throw unauthorized(`the login wants something more: ${nextStep}`)
+  if (nextStep !== 'Authenticated') throw unauthorized(`the login requires another step: ${nextStep}`)
   if (subjectId !== undefined) await services.names.claim(user.name, subjectId)
   await services.blocks.require(principal)
   if (services.forceDefaultUsername) return { ...principal, name: services.defaultUsername }

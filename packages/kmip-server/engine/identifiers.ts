@@ -42,7 +42,7 @@ export class BatchIdentifiers {
     if (id === undefined)
       throw kmipFailure(
         'ObjectNotFound',
-        'No identifier is given, and nothing before in this batch gives one.',
+        'UniqueIdentifier is missing, and no earlier item of the batch has set the ID placeholder.',
       )
     return id
   }
@@ -60,7 +60,7 @@ export class BatchIdentifiers {
       case 'Integer':
         return this.#all.at(node.value)
       default:
-        throw kmipFailure('InvalidField', 'A unique identifier is text, an enumeration or a number.')
+        throw kmipFailure('InvalidField', 'A unique identifier must be text, an enumeration or a number.')
     }
   }
 }
@@ -68,10 +68,10 @@ export class BatchIdentifiers {
 /** The object of a request; absent: that of the placeholder. */
 export const namedObject = field.identifier(Tag.UniqueIdentifier)
 
-/** A request of nothing but its object. */
+/** A request that contains only its object. */
 export const objectRequest = definePayload({ uniqueIdentifier: namedObject })
 
-/** A reply of nothing but the identifier of its object. */
+/** A reply that contains only the identifier of its object. */
 export const objectReply = definePayload({ uniqueIdentifier: required(namedObject) })
 
 export type ObjectReply = GivenPayload<typeof objectReply>

@@ -98,7 +98,7 @@ export class ItemContext implements KmipContext {
     if (total > maxDataItems)
       throw kmipFailure(
         'ServerLimitExceeded',
-        `The data of one message hold at most ${maxDataItems} items: send the others in another one.`,
+        `A message may contain at most ${maxDataItems} data items: send the others in another message.`,
       )
     dataItems.count = total
     this.#items = items
@@ -149,7 +149,7 @@ export class ItemContext implements KmipContext {
   async requireCreate(): Promise<void> {
     const { db, roles } = this.services
     if (!(await mayCreate(db, roles, this.principal.name)))
-      throw kmipFailure('PermissionDenied', 'The caller may not create objects.')
+      throw kmipFailure('PermissionDenied', 'The caller is not permitted to create objects.')
     this.rules = await readRules(db, this.principal.name)
   }
 

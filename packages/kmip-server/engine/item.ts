@@ -81,7 +81,7 @@ function requireNoTemplate(payload: StructureNode, version: KmipVersion): void {
       templateTags.has(tag) && !(version === '2.0' && Array.isArray(value) && value.length === 0),
   )
   if (old !== undefined)
-    throw kmipFailure('InvalidField', `${tagText(old.tag)} is of KMIP 1.x: 2.x has Attributes in its place.`)
+    throw kmipFailure('InvalidField', `${tagText(old.tag)} exists only in KMIP 1.x: use Attributes in 2.x.`)
 }
 
 /** One item on its way through the engine. */
@@ -130,10 +130,10 @@ export class ItemRun {
     if (refusal !== undefined) throw kmipFailure(refusal.reason, refusal.message)
     for (const extension of this.item.extensions)
       if (optional(extension, Tag.CriticalityIndicator, 'Boolean') === true)
-        throw kmipFailure('UnknownMessageExtension', 'A critical message extension is not known here.')
+        throw kmipFailure('UnknownMessageExtension', 'A critical message extension is unknown.')
     const row = this.#message.options.operations.get(this.item.operation)
     if (row === undefined)
-      throw kmipFailure('OperationNotSupported', `${this.item.operation} is not supported here.`)
+      throw kmipFailure('OperationNotSupported', `${this.item.operation} is not supported.`)
     return await this.#attempted(row)
   }
 

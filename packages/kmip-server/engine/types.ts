@@ -139,7 +139,8 @@ export interface KmipAnswerOptions {
 export interface KmipEngine {
   /**
    * Decodes a message, executes it and encodes the answer. Errors of the message are in the answer.
-   * @throws Failure for a bare operation that fails, with `result_reason` among its members, and nothing else
+   * @throws Failure for a bare operation that fails, with `result_reason` among its members; there are no
+   *   other errors
    */
   answer(
     bytes: Uint8Array,

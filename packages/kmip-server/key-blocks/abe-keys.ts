@@ -27,16 +27,19 @@ export async function readAbeKey(
   policy: KeyPolicy,
 ): Promise<Pick<StoredShape, 'algorithm' | 'bits' | 'abe'>> {
   if (formats[format] !== type)
-    throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+    throw kmipFailure(
+      'KeyFormatTypeNotSupported',
+      'This key format type is not allowed for attribute-based keys.',
+    )
   if (policy.fips === true)
     throw kmipFailure('InvalidField', 'Attribute-based encryption is not available in FIPS mode.')
   const { algorithm, bits } = claims
   if (algorithm !== undefined && algorithm !== 'CoverCrypt' && algorithm !== 'CoverCryptBulk')
-    throw kmipFailure('InvalidField', 'The key is of another algorithm than CryptographicAlgorithm says.')
+    throw kmipFailure('InvalidField', 'The algorithm of the key differs from CryptographicAlgorithm.')
   const key = materialBytes(material)
   // cloudproof_kms_js sends the length in bytes (`packages/kmip-codec/json/tolerances.ts`).
   if (bits !== undefined && bits !== abeBits(key) && bits !== key.length)
-    throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
+    throw kmipFailure('InvalidField', 'The length of the key differs from CryptographicLength.')
   const kinds = type === 'PublicKey' ? (['public'] as const) : (['master', 'user'] as const)
   const { kind, nextAttributeId } = await abeThread.run({ type: 'recognise', key, kinds })
   const form = kind === 'master' ? { kind, nextAttributeId } : { kind }

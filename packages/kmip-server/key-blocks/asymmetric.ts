@@ -185,7 +185,10 @@ export function writeHalf(
 }
 
 function createUnsupportedFormat() {
-  return kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+  return kmipFailure(
+    'KeyFormatTypeNotSupported',
+    'This key format type is not allowed for attribute-based keys.',
+  )
 }
 
 /** D of a transparent private key: a number (KMIP 2.1), or bytes as some clients send it. */

@@ -11,8 +11,8 @@ import { kmipFailure } from '../failure/failure.ts'
 import { joseWrapping, type WrappingKey, wrappingPlan } from './wrap.ts'
 
 /**
- * A key that is bound to one JOSE algorithm (created over REST, or an HMAC key with its hash) does nothing else over
- * KMIP.
+ * A key that is bound to one JOSE algorithm (created over REST, or an HMAC key with its hash) has no other
+ * use over KMIP.
  * @param jose JOSE names of the chosen algorithm; empty = none
  * @throws BadCryptographicParameters
  */

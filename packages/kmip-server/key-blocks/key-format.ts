@@ -28,7 +28,7 @@ export function toKeyFormat(value: number | undefined): KeyFormat | undefined {
   if (value === undefined) return undefined
   const name = keyFormatName(value)
   if (name === undefined)
-    throw kmipFailure('KeyFormatTypeNotSupported', 'This key format type is not supported here.')
+    throw kmipFailure('KeyFormatTypeNotSupported', 'This key format type is not supported.')
   return name
 }
 

@@ -141,9 +141,9 @@ async function readKey(
   if (parsed === undefined) return asBlock(type, node, block, hints)
   const algorithm = reconcileAlgorithm(parsed, claims.algorithm)
   if (claims.bits !== undefined && claims.bits !== parsed.bits)
-    throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
+    throw kmipFailure('InvalidField', 'The length of the key differs from CryptographicLength.')
   if (claims.curve !== undefined && claims.curve !== parsed.curve)
-    throw kmipFailure('InvalidField', 'The key is on another curve than its attributes say.')
+    throw kmipFailure('InvalidField', 'The curve of the key differs from its attributes.')
   try {
     await parsed.check?.()
   } catch (error) {
@@ -189,7 +189,7 @@ function reconcileAlgorithm(
 ): CryptographicAlgorithm {
   if (claimed === undefined || claimed === parsed.algorithm) return parsed.algorithm
   if (isEcKey(claimed) && parsed.curve !== undefined) return claimed
-  throw kmipFailure('InvalidField', 'The key is of another algorithm than CryptographicAlgorithm says.')
+  throw kmipFailure('InvalidField', 'The algorithm of the key differs from CryptographicAlgorithm.')
 }
 
 function describeKey({
@@ -236,7 +236,7 @@ function readCertificate(node: StructureNode, hints: ObjectHints): StoredObject 
   const certificateType = optionalName(node, Tag.CertificateType, 'CertificateType')
   if (certificateType === undefined) throw kmipFailure('InvalidField', 'CertificateType is missing.')
   if (hints.certificateType !== undefined && hints.certificateType !== certificateType)
-    throw kmipFailure('InvalidField', 'The certificate is of another type than its attributes say.')
+    throw kmipFailure('InvalidField', 'The type of the certificate differs from its attributes.')
   const material = copy(requireMember(node, Tag.CertificateValue, 'ByteString'))
   const certificate = certificateType === 'X_509' ? certificateFacts(material) : undefined
   return {

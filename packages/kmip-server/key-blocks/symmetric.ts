@@ -75,5 +75,5 @@ export function symmetricBits(
     throw kmipFailure('InvalidField', `Keys of ${algorithm} are not available in FIPS mode.`)
   if (claimed === undefined || claimed === bits) return bits
   if ((algorithm === 'DES' || algorithm === 'DES3') && claimed === key.length * 7) return claimed
-  throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
+  throw kmipFailure('InvalidField', 'The length of the key differs from CryptographicLength.')
 }

@@ -116,7 +116,10 @@ export function keyInForm(shape: StoredShape, material: Uint8Array, wanted: Want
 function writeAbeKey({ keyFormat }: StoredShape, material: Uint8Array, wanted: WantedForm): KeyInForm {
   requireNoCompression(wanted)
   if (keyFormat === undefined || (wanted.format !== undefined && wanted.format !== keyFormat))
-    throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+    throw kmipFailure(
+      'KeyFormatTypeNotSupported',
+      'This key format type is not allowed for attribute-based keys.',
+    )
   return { format: keyFormat, compression: undefined, material: byteString(Tag.KeyMaterial, material) }
 }
 

@@ -125,7 +125,7 @@ function toTerms(nodes: readonly TtlvNode[], version: KmipVersion): readonly Ter
   return terms
 }
 
-/** Tags that stand for the type of an object. */
+/** Tags that represent the type of an object. */
 const typeTags: Readonly<Record<string, number>> = {
   _kk: Enumeration.ObjectType.SymmetricKey,
   _sk: Enumeration.ObjectType.PrivateKey,
@@ -134,7 +134,7 @@ const typeTags: Readonly<Record<string, number>> = {
   _sd: Enumeration.ObjectType.SecretData,
   _oo: Enumeration.ObjectType.OpaqueObject,
 }
-/** The tag that stands for user keys of attribute-based encryption, which have no type of their own. */
+/** The tag that represents user keys of attribute-based encryption, which have no separate type. */
 const userKeyTag = '_uk'
 const maxTags = 16
 

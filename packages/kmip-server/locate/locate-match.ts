@@ -4,7 +4,7 @@ import { sameVendorName } from '../attributes/attribute-vendor.ts'
 import { type AttributeState, attributeInstances } from '../attributes/attribute-view.ts'
 import type { StorageStatuses, Term } from './locate-criteria.ts'
 
-/** The last DateTime that there is: in a search it stands for "not set" (KMIP 2.1 §6.1.28). */
+/** The maximum DateTime: in a search it means "not set" (KMIP 2.1 §6.1.28). */
 export const dateNotSet = 8_640_000_000_000
 
 /** Does the object meet every term at `now` (Unix milliseconds)? */

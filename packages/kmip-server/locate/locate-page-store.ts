@@ -50,7 +50,8 @@ function listSources(
 ): readonly Source[] {
   if (all) return [source(undefined, conditions)]
   const grantees = padNames([name, allUsers, ...roles])
-  // If another condition is selective, the index of owners would read many more rows: the expression hides it.
+  // If another condition is selective, the index of owners would read many more rows: this expression
+  // prevents its use.
   const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
   return [
     source({ where: `${owner} = ?`, params: [name] }, conditions),

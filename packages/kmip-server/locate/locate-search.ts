@@ -26,7 +26,7 @@ import {
 } from './locate-page-store.ts'
 import { toCondition } from './locate-terms-store.ts'
 
-/** Maximum number of identifiers in one answer, whatever the request says. */
+/** Maximum number of identifiers in one response, regardless of the request. */
 const maxLocated = 10_000
 /** Maximum number of rows that one search checks individually when no index answers it. */
 const maxScanned = 100_000

@@ -157,7 +157,8 @@ export class KmipConnection implements SweptConnection {
   }
 
   /**
-   * KMIP has no answer for a client over its rate: the request waits for its token, and later requests wait behind it.
+   * KMIP has no answer for a client over its rate: the request waits for its token, and later requests wait,
+   * too.
    */
   #answerInTurn(message: Buffer): void {
     const verdict = this.#environment.rateLimiter?.take(this.#address)

@@ -181,7 +181,7 @@ test('splitting a key for a ceremony destroys no key whose destruction takes app
   ]
   for (const [config, reason] of [
     [{ 'approvals.operations': ['destroy'] }, /approval of 3/],
-    [{ 'approvals.operations': [], pending_destruction_days_by: ['tag:prod=7'] }, /would wait/],
+    [{ 'approvals.operations': [], pending_destruction_days_by: ['tag:prod=7'] }, /would be delayed/],
   ] as const) {
     await using kms = await startKms({ config: { ...guarded, ...ceremony, ...config } })
     const ann = kmipClient(kms.user('ann'))

@@ -62,9 +62,9 @@ export const KeyRequest = Type.Object({
 export type KeyRequest = Static<typeof KeyRequest>
 
 /**
- * The key material of an import, as bytes; undefined when the request brings none: then a key is generated. Public
- * members alone are an import too, of a key that lacks its private half, and are refused as such: a new key in place
- * of the caller's own would be worse than an error.
+ * The key material of an import, as bytes; undefined if the request contains none: then a key is generated.
+ * Public members alone are an import too, of a key that lacks its private half, and are refused as such: a
+ * new key in place of the caller's own would be worse than an error.
  */
 function readMembers(body: KeyRequest): ImportMembers | undefined {
   const given = materialMembers.filter((name) => body[name] !== undefined)
@@ -162,7 +162,7 @@ export async function stageKey(
   return { spec, made, material, usageMask, created }
 }
 
-/** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
+/** `POST /v1/crypto/keys`: creates or imports a key. A pair is stored in one commit. */
 export const createKey = define({
   name: 'crypto.keys.create',
   reach: ['make object'],

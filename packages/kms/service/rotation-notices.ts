@@ -15,7 +15,7 @@ import { getRotationServices, type RotationEnvironment } from './rotate-one.ts'
 /** A notice names the users of a key in so many days before. */
 const usedWithinDays = 30
 
-/** Writes down that something was told. @returns false: another node did, or the key changed */
+/** Records that a notice was sent. @returns false: another node did, or the key changed */
 export async function isWritten({ db }: RotationEnvironment, written: Change): Promise<boolean> {
   try {
     await db.commit([{ ...written, expect: 1 }])

@@ -3,10 +3,10 @@ import { type ForeignSettings, toForeignEnvName } from './foreign-settings.ts'
 import { toEnvName, toFlag } from './load.ts'
 import { describeExpected, type Setting, type SettingsTable } from './setting.ts'
 
-/** An annotated configuration file in which every default stands as a comment: it loads to the defaults. */
+/** An annotated configuration file with every default as a comment: loading it gives the defaults. */
 export function formatDefaultToml(service: string, table: SettingsTable): string {
   const lines = [
-    `# Settings of Warder's ${service} service. Each stands here with its default; take the # away to change one.`,
+    `# Settings of Warder's ${service} service. Each is shown with its default; remove the # to change it.`,
     '# A flag comes before an environment variable, that before this file.',
     '',
   ]

@@ -1,6 +1,7 @@
 /**
- * Settings under the names of another server whose file or environment starts this one. Each is a row: it stands for one
- * of our settings, or for nothing that is needed here, or is refused with a sentence that says what to do instead.
+ * Settings under the names of another server whose file or environment starts this one. Each row maps a
+ * setting to one of Warder, ignores it because it is not needed, or refuses it with a message that names the
+ * alternative.
  */
 export type ForeignSetting = ForeignAlias | ForeignRefusal | ForeignNeedless
 
@@ -56,7 +57,7 @@ const isSwitchedOff = (value: unknown): boolean =>
 /**
  * @param name in the file or the environment, for the notice
  * @param all every setting of the file, by dotted key: rows may depend on each other
- * @returns undefined when there is nothing to say: the setting is unset, or switched off
+ * @returns undefined when no notice is needed: the setting is unset, or switched off
  */
 export function translate(
   name: string,

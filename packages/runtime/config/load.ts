@@ -5,8 +5,8 @@ import { type ForeignSettings, findForeignSetting, toForeignEnvName, translate }
 import { readText, readTyped, type Setting, type SettingsTable, type SettingValues } from './setting.ts'
 
 /**
- * Where each key of a TOML text stands: dotted key -> line (from 1). Reads tables, dotted and quoted keys and skips
- * multi-line strings and arrays; the values themselves are the parser's business.
+ * Positions of the keys in a TOML text: dotted key -> line (from 1). Reads tables, dotted and quoted keys and
+ * skips multi-line strings and arrays; the values themselves are the parser's business.
  */
 function findTomlLines(text: string): ReadonlyMap<string, number> {
   const lines = new Map<string, number>()
@@ -67,7 +67,7 @@ interface LoadOptions<Table extends SettingsTable> {
   /** What is read where the file does not exist: the start writes it there. */
   readonly firstFile?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
-  /** `--key value`, `--key=value`, `--flag`, `--no-flag`; nothing else may be left in it. */
+  /** `--key value`, `--key=value`, `--flag`, `--no-flag`; other arguments are refused. */
   readonly args: readonly string[]
   /** Names of another server's settings that are understood in the file and the environment. */
   readonly foreign?: ForeignSettings
@@ -94,7 +94,7 @@ export function toFlag(key: string, setting: Setting<unknown>): string {
 
 /**
  * Loads the settings of a service: flag before environment before file before default.
- * @throws StartupError of one line that names key, value and where it stands
+ * @throws StartupError of one line that names key, value and position
  */
 export function loadConfig<const Table extends SettingsTable>(
   options: LoadOptions<Table>,

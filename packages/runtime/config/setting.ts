@@ -70,7 +70,7 @@ export function list(
   return { type: 'list', ...row }
 }
 
-/** A value, or the sentence that says what it must be. */
+/** A value, or the sentence that describes the valid values. */
 type Read = { readonly value: unknown } | { readonly problem: string }
 
 /** Checks a value of a TOML file, which has its type already. */

@@ -26,7 +26,7 @@ export interface AuditNode {
 }
 
 export interface AuditAnswer {
-  /** Newest first: JSON as it stands in the logs, since a parser may take its members for others. */
+  /** Newest first: the unchanged JSON of the logs, since a parser could change its members. */
   readonly lines: readonly string[]
   readonly nodes: readonly AuditNode[]
   /** Cursor of the next page. */

@@ -5,7 +5,7 @@ import type { RuntimeConfig } from './launch.ts'
 
 /** For an authority with many requests at once. */
 const timeoutMs = 30_000
-/** A token brings a chain of certificates. */
+/** A token contains a chain of certificates. */
 const maxBytes = 262_144
 
 /**

@@ -57,7 +57,7 @@ export type ToWorker =
   | { readonly type: 'spread'; readonly share: number }
 
 export type FromWorker =
-  /** With the names of its operations, by whose places `Pulse` tells them. */
+  /** With the names of its operations; `Pulse` refers to them by index. */
   | { readonly type: 'listening'; readonly port: number; readonly operations: readonly string[] }
   | { readonly type: 'failed'; readonly message: string; readonly startup: boolean }
   | { readonly type: 'drained' }

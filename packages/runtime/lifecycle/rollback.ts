@@ -36,7 +36,7 @@ export async function findRollback(
   return known !== undefined && found < known ? { state: 'behind', known, found } : undefined
 }
 
-/** @throws StartupError that says what to do */
+/** @throws StartupError that describes the correction */
 export function refuseRollback(
   service: string,
   folder: string,

@@ -101,7 +101,7 @@ export interface ServiceInstance<Services> {
   readonly admit?: ((operation: string) => Promise<void>) | undefined
   /** See `ServiceServerOptions.partnerHosts`. */
   readonly partnerHosts?: PartnerHosts | undefined
-  /** Makes the listener whose place `ServiceDefinition.socket` tells. */
+  /** Creates the listener at the address in `ServiceDefinition.socket`. */
   socket?(options: SocketOptions): ServiceSocket
   close?(): Promise<void>
 }

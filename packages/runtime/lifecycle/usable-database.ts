@@ -24,7 +24,7 @@ interface UsableDatabase {
   readonly definition: ServiceDefinition<unknown, unknown>
   readonly location: DatabaseLocation
   readonly db: Database
-  /** As the audit log tells it. */
+  /** According to the audit log. */
   readonly known: KnownCommits
 }
 

@@ -66,7 +66,7 @@ export async function probeOthers(
   if (definition.probe === undefined) return []
   const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: caFile } = config
   const file = caFile === undefined ? undefined : inHome(home, caFile)
-  // The first start makes it, and nothing else is trusted by it.
+  // The first start creates it; no other authority is trusted then.
   const known = file !== undefined && existsSync(file) ? file : undefined
   return definition.probe({ config, outbound: createOutbound({ allowPrivateNetworks, caFile: known }) })
 }

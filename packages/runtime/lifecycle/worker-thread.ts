@@ -102,7 +102,7 @@ async function openEnvironment(service: string): Promise<Opened> {
   const tracing = startTracing({
     endpoint: config.otlp_endpoint,
     percent: config.otlp_trace_percent,
-    // The primary's metrics are those of thread 0, a worker's those behind it.
+    // The metrics of the primary are those of thread 0, those of a worker follow.
     ...{ service, version: launch.version, node: start.node, thread: start.index + 1 },
     ...{ outbound, clock, log, metrics },
   })

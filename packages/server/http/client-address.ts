@@ -77,11 +77,11 @@ export interface ClientAddress {
 export const unknownClient = 'for=unknown'
 
 /**
- * The client behind trusted proxies. `X-Forwarded-For` counts only when the TCP peer is trusted; it is then walked
- * from right to left (the right end was written last) and the first address that is not a trusted proxy is the
- * client. A hop that is no address ends the walk at the last hop that could be believed. `Forwarded` is not read, but its
- * presence reveals a proxy.
- * @param believed the peer is trusted whatever its address
+ * The client behind trusted proxies. `X-Forwarded-For` counts only when the TCP peer is trusted; it is then
+ * walked from right to left (the right end was written last) and the first address that is not a trusted
+ * proxy is the client. A hop that is no address ends the walk at the last hop that could be believed.
+ * `Forwarded` is not read, but its presence reveals a proxy.
+ * @param believed the peer is trusted regardless of its address
  */
 export function clientAddress(
   peer: string,

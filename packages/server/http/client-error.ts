@@ -29,7 +29,7 @@ export function refuseClientError(
   }
 }
 
-/** To be called after each reply: sends the refusal behind the last reply. */
+/** To be called after each reply: sends the refusal after the last reply. */
 export function sendRefusal(connection: Connection, socket: Socket): void {
   if (connection.refusal === undefined || awaitsReplies(connection)) return
   if (!connection.closing && socket.writable) {

@@ -83,7 +83,7 @@ export interface Connection extends SweptConnection {
   queued: number
   /** The last reply, to bytes that reach no operation; it is sent after the replies to earlier requests. */
   refusal: Refusal | undefined
-  /** The refusal has been sent: nothing else is sent. */
+  /** The refusal has been sent: no further data are sent. */
   refused: boolean
   /** Node's parser reads it through its stream (`readThroughStream`). */
   throughStream: boolean

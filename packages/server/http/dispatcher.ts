@@ -105,7 +105,7 @@ function perform<Services>(
   const { batcher } = dispatcher
   const doneInTurn: Done = (reply) => batcher.enqueueReply(() => done(reply))
   batcher.enqueue(() => {
-    // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
+    // RFC 9112 §9.6: a request after the reply that ends its connection is not processed.
     if (exchange.connection.closing) doneInTurn(undefined)
     else performNow(dispatcher, exchange, compiled, doneInTurn)
   })

@@ -143,7 +143,7 @@ export class Exchange<Services> implements OperationContext<Services> {
     preparedCommit?.markPrepared()
   }
 
-  /** Rejects with failure('audit_unavailable') and nothing else. */
+  /** Rejects only with failure('audit_unavailable'). */
   async recordDurably(
     status: number,
     reason: string | undefined,

@@ -99,7 +99,10 @@ function wordEnd(bytes: Uint8Array, start: number, word: string): number {
   return start + word.length
 }
 
-/** Index behind the closing quote; `none` for a string that is cut off, has a control character or an unknown escape. */
+/**
+ * Index after the closing quote; `none` for a string that is cut off, has a control character or an unknown
+ * escape.
+ */
 function stringEnd({ bytes, words, wordsFrom }: Text, start: number): number {
   for (let at = start + 1; at < bytes.length; ) {
     const byte = bytes[at] as number

@@ -44,7 +44,7 @@ export interface PreparedReply {
   readonly body: string | Uint8Array | undefined
   readonly contentType: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined
-  /** Kind of the failure that it tells, for the audit record. */
+  /** Kind of the failure that it reports, for the audit record. */
   readonly reason?: string
 }
 

@@ -81,7 +81,7 @@ export class HttpRequest implements IncomingRequest {
     this.path = path
     this.rawQuery = rawQuery
     this.targetScheme = absolute?.scheme
-    // RFC 9112 §3.2.2: the target names the host, and whatever Host says is ignored.
+    // RFC 9112 §3.2.2: the target names the host, and the header Host is ignored.
     if (absolute !== undefined) message.headers.host = absolute.authority
     // node joins repeated headers to one text; only Set-Cookie is a list, which requests do not have.
     this.headers = message.headers as Readonly<Record<string, string | undefined>>

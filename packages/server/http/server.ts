@@ -159,7 +159,7 @@ function beginRequest<Services>(
 ): void {
   const { options, listVerb } = state
   const connection = state.connections.get(message.socket)
-  // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
+  // RFC 9112 §9.6: a request after the reply that ends its connection is not processed.
   if (connection.closing) return
   if (message.method === standInVerb && listVerb?.isList(message) === true) message.method = 'LIST'
   const forwarded = readForwardedHeaders(message)

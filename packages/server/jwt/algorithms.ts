@@ -11,7 +11,7 @@ export interface VerificationKey {
 export interface KeySet {
   find(kid: string | undefined): Promise<readonly VerificationKey[]>
   /**
-   * For a token that names no key and fits none of those known: asks again, throttled as for an unknown kid.
+   * For a token without a key id that matches no known key: asks again, throttled as for an unknown kid.
    * undefined when there is nothing newer.
    */
   renewed?(): Promise<readonly VerificationKey[] | undefined>

@@ -227,7 +227,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
       }
       const found = findMatching(keys ?? [], kid)
       if (found.length > 0) return found
-      // A request that is under way may bring it: callers that come together all wait for that one.
+      // A running request may return it: concurrent callers all wait for this request.
       if (asking === undefined && clock.monotonic() - askedAt < minRefreshMs) return found
       await ask()
       return findMatching(keys ?? [], kid)

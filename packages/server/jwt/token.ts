@@ -23,9 +23,9 @@ const maxTokenLength = 16 * 1024
 
 /** A compact JWS (RFC 7515 §3.1) taken apart. Nothing of it was verified. */
 interface CompactJws {
-  /** First segment, as it stands. */
+  /** First segment, unchanged. */
   readonly header: string
-  /** Second segment, as it stands. */
+  /** Second segment, unchanged. */
   readonly payload: string
   readonly signingInput: Uint8Array
   readonly signature: Uint8Array
@@ -66,7 +66,7 @@ export function encodeJsonSegment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** Signs claims behind a header segment that was made before. The key must allow the algorithm. */
+/** Signs claims with a prepared header segment. The key must allow the algorithm. */
 export function signCompact(
   algorithm: string,
   header: string,
@@ -102,15 +102,17 @@ export class PeekedToken {
   }
 }
 
-/** The `kid` and claims of a token that has not been verified: to choose an issuer, for nothing else. @throws JwtRejected */
+/**
+ * The `kid` and claims of a token that has not been verified: only to choose an issuer. @throws JwtRejected
+ */
 export function peekToken(compact: string): PeekedToken {
   return new PeekedToken(decode(compact))
 }
 
 /**
- * Verifies a compact JWT (RFC 7519, RFC 8725): signature by a key of the set with an algorithm that the key allows,
- * `exp` required, `nbf` and `iat` not in the future, issuer and audience as expected. Keys or URLs that the header
- * brings along (`jwk`, `jku`, `x5u`, `x5c`) are never used.
+ * Verifies a compact JWT (RFC 7519, RFC 8725): signature by a key of the set with an algorithm that the key
+ * allows, `exp` required, `nbf` and `iat` not in the future, issuer and audience as expected. Keys or URLs in
+ * the header (`jwk`, `jku`, `x5u`, `x5c`) are never used.
  * @throws JwtRejected
  */
 export async function verifyToken(

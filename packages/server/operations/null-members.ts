@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 
-/** The keywords of a JSON Schema that say where members stand. */
+/** The keywords of a JSON Schema that contain schemas of members. */
 interface Structure {
   readonly type?: string | readonly string[]
   readonly const?: unknown

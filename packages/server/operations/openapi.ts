@@ -4,7 +4,7 @@ import { pathSegments } from './define.ts'
 import { withNullMembers } from './null-members.ts'
 import type { ForeignMembers, HttpMethod, Operation } from './types.ts'
 
-/** A JSON value; the document holds nothing else. */
+/** A JSON value; the document contains no other values. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 type JsonObject = { readonly [name: string]: Json }
 
@@ -48,7 +48,7 @@ export function openApiDocument(options: DocumentOptions): JsonObject {
   for (const operation of options.operations) {
     const path = operation.route.path.replace(/\{([^}*]+)\*+\}/, '{$1}')
     for (const [index, method] of operation.route.methods.entries()) {
-      // OpenAPI 3.1 §4.8.9 has a fixed list of verbs: the description of GET says it.
+      // OpenAPI 3.1 §4.8.9 has a fixed list of verbs: the description of GET documents it.
       if (method === 'LIST') continue
       const item = paths[path] ?? {}
       const taken = listSchemes(operation, service)

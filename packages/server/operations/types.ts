@@ -51,7 +51,10 @@ export interface IncomingRequest {
    * partner alone.
    */
   readonly partnerCertificate?: (partner: string) => X509Certificate | undefined
-  /** The connection it came over: one object for all of its requests, to remember things by for as long as it lives. */
+  /**
+   * The connection it came over: one object for all of its requests, used as a key for data that last as long
+   * as the connection.
+   */
   readonly connection: object
   /** Raw body bytes; empty when none. */
   readonly body: Uint8Array
@@ -65,7 +68,7 @@ export interface OperationContext<Services> {
   /** The only way for a handler to write: in audit mode `reject` the record is on disk before the commit. */
   readonly commit: Commit
   readonly log: Logger
-  /** Result of the access check, kept for the handler behind it; only the access that stored it reads it. */
+  /** Result of the access check, kept for the handler; only the access that stored it reads it. */
   found: unknown
   /** Adds to the audit record of this request (object id, algorithm, before and after …). Never secrets. */
   audit(fields: AuditFields): void
@@ -192,7 +195,7 @@ export interface Operation<Services = never> {
   readonly rawBody?: boolean
   /** true: an absent or empty body is `undefined` instead of 400; with a schema it is then not checked. */
   readonly bodyOptional?: boolean
-  /** true: the body is JSON whatever its Content-Type (Vault-compatible logins). */
+  /** true: the body is JSON regardless of its Content-Type (Vault-compatible logins). */
   readonly anyContentType?: boolean
   /** Upper bound of the body in bytes, where it is below that of the service, `body_limit_bytes`. */
   readonly bodyLimit?: number
@@ -206,7 +209,7 @@ export interface Operation<Services = never> {
   readonly otherReplies?: Readonly<Record<number, { readonly description: string; readonly reply: TSchema }>>
   /** Statuses besides success that it can answer, for openapi.yaml; common ones (400, 401, 429, 500 …) are added. */
   readonly errors?: Readonly<Record<number, string>>
-  /** Its reply is a page; `X-Next-After` says where the next one begins (`pageReply`). */
+  /** Its reply is a page; `X-Next-After` is the start of the next one (`pageReply`). */
   readonly paged?: true
   /** false: not audited (health, version, documents). Default true. */
   readonly audited?: boolean

@@ -24,7 +24,7 @@ const day = 24 * 60 * 60 * 1000
 /** An authority with less than this left is replaced. Not earlier, since clients must be given the new certificate. */
 const renewAuthorityBeforeDays = 30
 
-/** The authority as its files tell it. */
+/** The authority as stored in its files. */
 export interface StoredAuthority {
   readonly certificate: X509Certificate
   readonly certificatePem: string
@@ -79,8 +79,8 @@ export function isFresh(folder: string, name: string, authority: StoredAuthority
 }
 
 /**
- * The key first: a certificate without its key never stands there. Nothing is replaced before both are on disk, so that a
- * full one leaves the pair before.
+ * The key first, so that there is never a certificate without its key. Nothing is replaced before both are on
+ * disk, so that a full one leaves the pair before.
  */
 export function writePair(folder: string, name: string, certificatePem: string, keyPem: string): void {
   const [file, keyFile] = getPairFiles(folder, name)

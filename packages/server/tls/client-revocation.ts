@@ -111,8 +111,8 @@ export interface ClientRevocation {
 }
 
 /**
- * The certificate and what the client sent above it. A resumed session has the first alone: its others were judged by
- * the same CRLs, because a session does not resume under other ones.
+ * The certificate and the chain that the client sent. A resumed session has the first alone: its others were
+ * judged by the same CRLs, because a session does not resume under other ones.
  * @param certificate as the socket gives it, whose chain has verified
  */
 export function listPresentedChain(certificate: X509Certificate): PresentedChain {

@@ -56,7 +56,10 @@ export interface Issuer {
 
 const generateRsa = promisify(generateKeyPair)
 
-/** SP 800-57 part 1 §5.6.3 permits 2048 bits until 2030; a certificate of the local authority lives 397 days. */
+/**
+ * SP 800-57 part 1 §5.6.3 permits 2048 bits until 2030; a certificate of the local authority is valid for 397
+ * days.
+ */
 const rsaBits = 2048
 
 /**

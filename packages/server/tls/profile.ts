@@ -14,7 +14,9 @@ import { pemText, privateKeyText } from '@warder/pki'
 /** TLS 1.3 suites (RFC 8446 §B.4): one name for OpenSSL and IANA. */
 const tls13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'] as const
 
-/** TLS 1.2 suites that may be chosen: IANA name -> OpenSSL name. Forward secrecy and an AEAD, nothing else. */
+/**
+ * TLS 1.2 suites that may be chosen: IANA name -> OpenSSL name. Only suites with forward secrecy and an AEAD.
+ */
 const tls12: Readonly<Record<string, string>> = {
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: 'ECDHE-ECDSA-AES128-GCM-SHA256',
   TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: 'ECDHE-RSA-AES128-GCM-SHA256',

@@ -15,7 +15,7 @@ interface TraceContext {
   readonly spanId: string
   /** Whether the caller records the trace. */
   readonly sampled: boolean
-  /** `tracestate`, which is passed on as it came. */
+  /** `tracestate`, which is passed on unchanged. */
   readonly state: string | undefined
 }
 
@@ -95,7 +95,7 @@ export interface Tracer {
 }
 
 interface TracerOptions {
-  /** Of the requests whose caller does not say whether it records the trace, so many of a hundred are recorded. */
+  /** Percentage of recorded requests among those whose caller does not decide about recording. */
   readonly percent: number
   /** Unix milliseconds. */
   readonly now: () => number

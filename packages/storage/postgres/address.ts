@@ -102,7 +102,7 @@ export interface PostgresAddress {
   readonly applicationName: string | undefined
 }
 
-/** Parameters behind the `?`; others are refused, so that a misspelt `sslmode` is noticed. */
+/** Parameters after the `?`; others are refused, so that a misspelt `sslmode` is noticed. */
 const parameters = [
   'application_name',
   'connect_timeout',

@@ -74,8 +74,8 @@ function readWholeFile(path: string): string {
 }
 
 /**
- * The first line that fits (PostgreSQL 18 §32.16): `host:port:database:user:password`, `*` fits everything, `\` stands
- * before a `:` or `\` that is meant. The folder of a Unix socket is also `localhost`.
+ * The first line that fits (PostgreSQL 18 §32.16): `host:port:database:user:password`, `*` fits everything,
+ * `\` escapes a `:` or `\`. The folder of a Unix socket is also `localhost`.
  */
 export function findPassword(text: string, login: PostgresLogin): string | undefined {
   const expected = [[login.host, ...(login.host.startsWith('/') ? ['localhost'] : [])]]

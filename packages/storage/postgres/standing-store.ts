@@ -4,14 +4,19 @@ import pg from 'pg'
 export interface Standing {
   readonly standby: boolean
   readonly readOnly: boolean
-  /** Which database system (`initdb`) this is a copy of; undefined = the engine does not tell. */
+  /** Which database system (`initdb`) this is a copy of; undefined = the engine does not report it. */
   readonly system: bigint | undefined
-  /** Grows with each promotion (PostgreSQL 18 §25.3.6); undefined for a standby, or when the engine does not tell. */
+  /**
+   * Grows with each promotion (PostgreSQL 18 §25.3.6); undefined for a standby, or when the engine does not
+   * report it.
+   */
   readonly timeline: number | undefined
 }
 
 const state = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS "readOnly"`
-/** The name of the segment that is being written begins with the timeline; the control file tells it later. */
+/**
+ * The name of the segment that is being written begins with the timeline; the control file contains it later.
+ */
 const identity = `SELECT CAST(system_identifier AS TEXT) AS system,
   CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS segment
   FROM pg_control_system()`

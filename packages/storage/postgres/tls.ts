@@ -7,11 +7,12 @@ import type { SslSettings } from './address.ts'
 import { readPrivateFile } from './password.ts'
 
 /**
- * Options of TLS to the database. The files are read at each connection: certificates that were renewed count from
- * the next one on.
- * @param host that is connected to: the client library leaves an address out of the check, and `localhost` would do
+ * Options of TLS to the database. The files are read at each connection: certificates that were renewed count
+ * from the next one on.
+ * @param host that is connected to: the client library leaves an address out of the check, and `localhost`
+ *   would do
  * @param resolvePath makes a path absolute
- * @returns false = without TLS; undefined = what PGSSLMODE says
+ * @returns false = without TLS; undefined = as in PGSSLMODE
  * @throws StartupError for a file that cannot be used
  */
 export function readTls(

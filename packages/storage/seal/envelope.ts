@@ -48,7 +48,10 @@ function nextIv(): Buffer {
   return iv
 }
 
-/** Encodes the context as additional data: each part behind its length, so that no two contexts have the same encoding. */
+/**
+ * Encodes the context as additional data: each part preceded by its length, so that no two contexts have the
+ * same encoding.
+ */
 export function encodeContext(service: string, context: SealContext): Buffer {
   const parts = [service, context.table, context.row, context.column].flatMap((part) => {
     const bytes = Buffer.from(part, 'utf8')

@@ -30,7 +30,7 @@ interface OpenSealOptions {
 
 const keyBytes = 32
 
-/** A root key that fits the database, and the service key that came of it. */
+/** The root key of the database, and the service key derived from it. */
 interface MatchingRootKey {
   readonly root: RootKey
   readonly key: KeyObject

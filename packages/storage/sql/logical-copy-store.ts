@@ -5,7 +5,7 @@ import { change, query } from './query.ts'
 import { openConnection } from './sqlite-connection.ts'
 import type { Change, Database, SqlValue } from './types.ts'
 
-// All rows of a database, whatever is in them, and whichever engine has them: for backups and for moving between engines.
+// All rows of a database, of every table and engine: for backups and for moving between engines.
 
 export interface CopiedTable {
   readonly name: string

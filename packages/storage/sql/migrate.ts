@@ -145,8 +145,9 @@ function computeChecksum(migration: Migration): string {
 }
 
 /**
- * The dialect's text of portable DDL. `BYTES` is BLOB or BYTEA; a table is STRICT on SQLite, and WITHOUT ROWID unless it
- * says `/* rowid *\/` (wide rows); text is compared by code point on PostgreSQL too, as SQLite does.
+ * The dialect's text of portable DDL. `BYTES` is BLOB or BYTEA; a table is STRICT on SQLite, and WITHOUT
+ * ROWID unless it contains `/* rowid *\/` (wide rows); text is compared by code point on PostgreSQL too, as
+ * SQLite does.
  */
 function toDialect(ddl: string, dialect: Database['dialect']): string {
   if (dialect === 'postgresql') {

@@ -56,7 +56,7 @@ export interface PostgresOptions {
   /** What the threads of a process know about the primary (`PrimaryMemory`); default: memory of its own. */
   readonly primary?: SharedArrayBuffer | undefined
   readonly log?: HostLog | undefined
-  /** Connections for statements that stand alone (pipelined); default 2. */
+  /** Connections for single statements (pipelined); default 2. */
   readonly readers?: number
   /** Connections for commits of several changes; default 6. */
   readonly writers?: number
@@ -75,7 +75,7 @@ export interface PostgresLimits {
   readonly lock: number
   /** A connection is made, or one of the pool is free, by then; default 10 s. */
   readonly connect: number
-  /** A host has answered by then, where the address does not say; default: one `connect`, of several 3 s each. */
+  /** Time limit for a host without one in the address; default: one `connect`, of several 3 s each. */
   readonly host: number | undefined
   /** How often the listening connection is probed; default 10 s. */
   readonly feedCheck: number
@@ -93,8 +93,8 @@ const nothing = query<[], { one: number }>('SELECT 1 AS one')
 const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${channel}', ?)`)
 
 /**
- * PostgreSQL, or an engine that speaks its protocol. Statements that stand alone are pipelined over a few
- * connections; a commit of several changes is one transaction that never waits for anything but the database.
+ * PostgreSQL, or an engine that speaks its protocol. Single statements are pipelined over a few connections;
+ * a commit of several changes is one transaction that waits only for the database.
  * @throws StartupError when it cannot be reached
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {

@@ -18,7 +18,7 @@ const insert = query<[digest: string, madeAt: number, restoredAt: number], unkno
 const find = query<[], Row>(`SELECT digest, made_at, restored_at FROM ${restoredTable}`)
 const forget = query<[], unknown>(`DELETE FROM ${restoredTable}`)
 
-/** Part of the last commit of a restore: tells the first start where the rows come from. */
+/** Part of the last commit of a restore: shows the first start the origin of the rows. */
 export function insertRestored({ digest, madeAt, restoredAt }: RestoredBackup): readonly Change[] {
   return [change(make, []), change(insert, [digest, madeAt, restoredAt])]
 }

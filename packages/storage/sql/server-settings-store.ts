@@ -13,8 +13,9 @@ const losses: Readonly<Record<string, string>> = {
 }
 
 /**
- * Settings of PostgreSQL with which an acknowledged change is not safe on disk, and what they cost; none on SQLite, which
- * Warder opens with `synchronous = FULL`. An engine that only speaks the protocol may know none of them.
+ * Settings of PostgreSQL with which an acknowledged change is not safe on disk, and what they cost; none on
+ * SQLite, which Warder opens with `synchronous = FULL`. An engine that only implements the protocol may not
+ * have them.
  */
 export async function findUnsafeSettings(
   db: Database,
@@ -31,7 +32,10 @@ const room = query<[], { readonly most: number | null }>(
      FROM pg_settings WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')`,
 )
 
-/** Connections that PostgreSQL has for all of its clients; undefined on SQLite, or where the engine does not tell. */
+/**
+ * Connections that PostgreSQL has for all of its clients; undefined on SQLite, or if the engine does not
+ * report it.
+ */
 export async function readConnectionLimit(db: Database): Promise<number | undefined> {
   if (db.dialect === 'sqlite') return undefined
   return (await db.get(room, []))?.most ?? undefined

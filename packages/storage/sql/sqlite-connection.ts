@@ -182,7 +182,7 @@ const unavailable = new Set([5, 6, 8, 10, 11, 13, 14, 26]) // BUSY LOCKED READON
 
 /**
  * Classifies an error of SQLite.
- * @param path of the database, for the log: SQLite does not say which disk is full
+ * @param path of the database, for the log: SQLite does not report which disk is full
  */
 export function classify(error: unknown, path?: string | null): Error {
   if (error instanceof GuardFailed || error instanceof UniqueViolation) return error

@@ -50,7 +50,7 @@ export function watchDatabaseFiles(path: string, onProblem?: (problem: string) =
   const files = [path, `${path}-wal`, `${path}-shm`].map(toOpenedFile)
   let problem: string | undefined
   const checkFile = (one: OpenedFile): void => {
-    // Writes to a removed file stay lost, whatever replaces it.
+    // Writes to a removed file are lost, even if it is replaced.
     if (problem !== undefined || !isOther(one)) return
     problem =
       `${one.file} was removed or replaced by another program while the database was open; writing has stopped. ` +

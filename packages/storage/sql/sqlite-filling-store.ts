@@ -15,7 +15,7 @@ export interface Filling {
 
 /** Rows of one statement: half the time of one row each, for short rows. */
 const rowsAtOnce = 50
-/** Pages in memory, KiB: each page that is written once more in between costs a write. */
+/** Pages in memory, KiB: each additional rewrite of a page costs a write. */
 const cacheKib = 65_536
 
 /**

@@ -26,7 +26,7 @@ const verify = homeVerb({
   summary: 'Verify the hash chain and print the first broken line',
   about: `Without a path it verifies the logs of both services of the home. Exit code 1: a line is broken or torn, or a log is
 empty or missing. A log without its last lines still verifies: store the printed head elsewhere and pass it as
---expect-head. The signed checkpoints stand for removed files: store checkpoint.pub elsewhere, too, and pass it as
+--expect-head. The signed checkpoints replace removed files: store checkpoint.pub elsewhere, too, and pass it as
 --key. Encrypted files need the root key and the database of the home; without them, closed files are verified
 by their checkpoints only.`,
   examples: ['warder audit verify'],

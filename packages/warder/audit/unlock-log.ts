@@ -72,7 +72,9 @@ export async function unlockLog(
   }
 }
 
-/** Reads from each service that may have written a log: the one that its folder is named after, or else both. */
+/**
+ * Reads from each service that may have written a log: the service in the name of its folder, otherwise both.
+ */
 async function readFromServices<Result>(
   folder: string,
   { home, env }: LogLocation,

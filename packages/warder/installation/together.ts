@@ -69,14 +69,14 @@ export async function requireTogether(
   await requireReachableAuth(auth, kms, authUrl)
 }
 
-/** In a joint start, auth publishes its session keys, unless its settings say otherwise. */
+/** In a joint start, auth publishes its session keys, unless its settings differ. */
 export function configureBesideKms(auth: ServiceConfiguration): ServiceConfiguration {
   if (auth.loaded.provenance.publish_session_jwks !== 'default') return auth
   return withLaunch(auth, {}, { publish_session_jwks: true })
 }
 
 /**
- * In a joint start, the kms uses the auth service of the same start, unless its settings say otherwise.
+ * In a joint start, the kms uses the auth service of the same start, unless its settings differ.
  * @param url of that service
  */
 export function configureBesideAuth(

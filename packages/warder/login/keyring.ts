@@ -70,7 +70,7 @@ function run(program: string, args: readonly string[], input: string, env: Env):
     })
     child.once('error', () => resolve(undefined))
     child.once('close', (code) => resolve(code === 0 ? output.replace(/\n$/, '') : undefined))
-    // If the program ends before it reads its input, its exit code tells.
+    // If the program ends before it reads its input, its exit code shows the reason.
     child.stdin.on('error', () => undefined)
     child.stdin.end(input)
   })

@@ -52,7 +52,7 @@ async function* fetchAuthorities(kms: KmsClient): AsyncGenerator<string> {
   } while (after !== undefined)
 }
 
-/** Fetches expiring certificates; none of an authority whose certificates the caller may not read. */
+/** Fetches expiring certificates; except those of authorities whose certificates the caller may not read. */
 async function* fetchExpiring(kms: KmsClient, id: string, until: string): AsyncGenerator<Expiring> {
   let after: string | undefined
   try {

@@ -5,7 +5,10 @@ import { bucketKey } from '@warder/server'
 /** argon2id (its number in the library), 64 MiB, three passes, four lanes, version 19: RFC 9106 §4, second choice. */
 const cost = { algorithm: 2, version: 1, memoryCost: 65_536, timeCost: 3, parallelism: 4, outputLen: 32 }
 
-/** Maximum length of the queue for a core. Each hash takes about 60 ms of one; further requests are told to retry. */
+/**
+ * Maximum length of the queue for a core. Each hash takes about 60 ms of one; further requests get an error
+ * that asks to retry.
+ */
 const maxQueueLength = 64
 
 /**

@@ -95,8 +95,8 @@ export function readForm(request: IncomingRequest): ReadonlyMap<string, Uint8Arr
 }
 
 /**
- * Returns a short field as it was sent. A longer one is cut, so that it equals none of the texts that it is compared
- * with.
+ * Returns a short field as it was sent. A longer value is truncated, so that it does not match any expected
+ * value.
  */
 export function textOfField(field: Uint8Array | undefined, maxLength = 256): string {
   return Buffer.from(field?.subarray(0, maxLength + 1) ?? []).toString('latin1')

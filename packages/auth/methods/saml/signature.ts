@@ -307,8 +307,8 @@ function requireUniqueIds(root: XmlElement): void {
 /**
  * Verifies that the signature in an element covers this element, with the given keys only.
  * @param element of the document, with a signature
- * @returns the signed element, parsed again from the canonical text that was digested. Nothing else of the document
- *   is signed, so nothing else may be trusted
+ * @returns the signed element, parsed again from the canonical text that was digested. Other parts of the
+ *   document are not signed, so they must not be trusted
  * @throws XmlRefused
  */
 export function verifyEnveloped(

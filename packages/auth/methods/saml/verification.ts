@@ -27,7 +27,7 @@ export interface FromThread {
   readonly problem?: string
 }
 
-/** Maximum length of the queue of the thread; further messages are told to retry. */
+/** Maximum length of the queue of the thread; further messages get an error that asks to retry. */
 const maxQueueLength = 64
 /** The gate limits the work to some 100 ms; a job that takes longer is terminated with its thread. */
 const maxJobMs = 5000

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { checkXml, messageBounds, type XmlBounds, type XmlCounts, XmlRefused } from './xml-gate.ts'
 
-/** Namespaces of SAML 2.0 and of what it stands on. */
+/** Namespaces of SAML 2.0 and of the standards that it uses. */
 export const namespaces = {
   protocol: 'urn:oasis:names:tc:SAML:2.0:protocol',
   assertion: 'urn:oasis:names:tc:SAML:2.0:assertion',

@@ -255,7 +255,7 @@ function algorithmNotSupported(use: Algorithm['use'], name: string) {
   return failure('unsupported_algorithm', `'${name.slice(0, 64)}' is not a supported ${what[use]}.`)
 }
 
-/** JWK `key_ops` (RFC 7517 §4.3) of a key that is bound to this algorithm, or to none of its type. */
+/** JWK `key_ops` (RFC 7517 §4.3) of a key that is bound to this algorithm, or of any key of this type. */
 export function toKeyOps(name: string | undefined): readonly string[] {
   const use = name === undefined ? 'signature' : algorithms[canonicalName(name)]?.use
   return use === 'signature' || use === 'mac' ? ['sign', 'verify'] : ['encrypt', 'decrypt']

@@ -355,7 +355,7 @@ function freshIvLength(
   return Math.min(Math.max(bytes, least), most)
 }
 
-/** Bytes of the tag: 16 when nothing is said, never fewer than 12 (CCM 8: its lengths are even). */
+/** Bytes of the tag: default 16, at least 12 (CCM 8: its lengths are even). */
 function tagLength(
   { tagLength: asked }: CryptographicParameters,
   mode: 'GCM' | 'GCM_SIV' | 'CCM' | 'POLY1305',

@@ -82,7 +82,8 @@ function asCipherIv(plan: CipherPlan, iv: Uint8Array, data: number): Uint8Array 
   }
   if (plan.parameters.counterLength !== undefined) {
     const first = readCounter(block, bytes)
-    // OpenSSL counts in all 128 bits: what would run over a shorter counter is refused instead of done differently.
+    // OpenSSL counts in all 128 bits: data that would overflow a shorter counter are refused, not encrypted
+    // differently.
     if (first + BigInt(Math.ceil(data / plan.block)) > 1n << BigInt(bytes * 8)) throw counterOverflow()
   }
   return block

@@ -3,9 +3,10 @@ import type { BlockPadding } from '../algorithms/ciphers.ts'
 import { decryptionFailed, refuse } from '../algorithms/failure.ts'
 
 /**
- * Padding behind `rest`, the bytes that do not fill a block.
+ * Padding after `rest`, the bytes that do not fill a block.
  * @param lastByte the last byte of all data, undefined when there is none
- * @throws invalid_input for `None` with a rest, and for `Zeros` behind a zero byte
+ * @throws invalid_input for `None` if data remain that do not fill a block, and for `Zeros` if the data end
+ *   with a zero byte
  */
 export function paddingFor(
   padding: BlockPadding,
@@ -48,7 +49,7 @@ export function removePadding(padding: BlockPadding, last: Buffer, block: number
   if (padding === 'Zeros') {
     let end = last.length
     while (end > 0 && last[end - 1] === 0) end -= 1
-    // A block of nothing but zeros was never written.
+    // A block of only zeros is never padding.
     if (end === 0 && last.length > 0) throw decryptionFailed()
     return last.subarray(0, end)
   }

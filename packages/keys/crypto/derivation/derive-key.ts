@@ -42,7 +42,7 @@ export interface Derivation {
 
 /** Max bytes of one derivation: it yields key material, not a stream. */
 export const maximumDerived = 8192
-/** OWASP's recommendation for PBKDF2 with SHA-256, and what deployed servers take when nothing is said. */
+/** OWASP's recommendation for PBKDF2 with SHA-256, and the default of deployed servers. */
 const defaultIterations = 600_000
 /** A bound on the work that one request can ask for: about a second of the thread pool. */
 export const maximumIterations = 2_000_000

@@ -183,7 +183,7 @@ function importAkp(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial
   if (seed.length !== seedBytes)
     throw failure('bad_request', `${seedName}: must be the ${seedBytes} bytes of the seed`)
   const made = fromSeed(algorithm, seed)
-  // The private key as a JWK would bring the seed into a text that cannot be wiped.
+  // A JWK of the private key would copy the seed into a string, which cannot be wiped.
   const { pub } = createPublicKey(made.key).export({ format: 'jwk' }) as { pub?: string }
   for (const name of ['pub', 'x'] as const) {
     const given = members[name]

@@ -50,10 +50,10 @@ export function unmask({ hash, maskHash }: OaepScheme, encoded: Buffer): Buffer 
 }
 
 /**
- * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a message of any length. All checks are made without a branch or an
- * index that depends on what they find, and end in one answer (Manger's attack needs two).
+ * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a message of any length. All checks are made without a branch
+ * or an index that depends on what they find, and end in one answer (Manger's attack needs two).
  * @param encoded the result of the private operation; wiped
- * @param inRange false: the ciphertext was none of the key, the answer is no in any case
+ * @param inRange false: the ciphertext does not belong to the key, the decryption fails in any case
  * @throws decryption_failed
  */
 export function oaepDecodeMessage(scheme: OaepScheme, encoded: Buffer, inRange: boolean): Buffer {

@@ -157,7 +157,7 @@ function open(key: KeyObject, signature: Uint8Array): Buffer {
 function onPool(hash: string | null, key: KeyInput, data: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     sign(hash, data, key, (error, signature) => {
-      // A salt or hash that is too long for the key; nothing else goes wrong with a loaded key.
+      // A salt or hash that is too long for the key: with a loaded key there is no other error.
       if (error) reject(refuse('failed'))
       else resolve(signature)
     })

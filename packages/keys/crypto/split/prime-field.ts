@@ -20,7 +20,7 @@ const primes: readonly (readonly [power: number, added: number])[] = [
   [19937, -1],
 ]
 
-/** Bits of a prime that a client may bring: its test is work. */
+/** Maximum bits of a prime from a client: testing it takes time. */
 const maxClientPrimeBits = 1024
 
 /** Bytes of a prime that parts may be joined with. */

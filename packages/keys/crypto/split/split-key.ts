@@ -16,7 +16,7 @@ export interface SplitRequest {
   readonly method: SplitKeyMethod
   /** How many parts are made. */
   readonly parts: number
-  /** How many of them bring the key back; all of them for XOR. */
+  /** Number of parts that restore the key; all of them for XOR. */
   readonly threshold: number
   /** PolynomialSharingPrimeField: the prime, a magnitude; undefined = one is chosen. */
   readonly primeFieldSize: Uint8Array | undefined

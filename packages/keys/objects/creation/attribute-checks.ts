@@ -217,5 +217,5 @@ export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly strin
     stored.length > maxStoredAttributes ||
     encodeTtlv(structure(Tag.Attributes, stored)).length > maxStoredBytes
   )
-    throw refusal('ServerLimitExceeded', 'The object cannot have so many or so large attributes.')
+    throw refusal('ServerLimitExceeded', 'The attributes of the object are too many or too large.')
 }

@@ -227,7 +227,7 @@ function readNumber(node: TtlvNode | undefined): number | undefined {
   return typeof node?.value === 'number' ? node.value : undefined
 }
 
-/** A date as milliseconds. KMIP 2.1 §4.1: a date of 0 stands for now. */
+/** A date as milliseconds. KMIP 2.1 §4.1: a date of 0 means now. */
 function readTime(node: TtlvNode | undefined, now: number): number | undefined {
   const seconds = readNumber(node)
   if (seconds === undefined) return undefined

@@ -37,7 +37,7 @@ export function withFormerIds(created: NewObject, before: ManagedObject): NewObj
   if (former?.kind !== 'master') return created
   const { abe } = created.object.form
   if (abe?.kind !== 'master')
-    throw kmipFailure('InvalidField', 'The object that is there is an attribute-based master key.')
+    throw kmipFailure('InvalidField', 'The existing object is an attribute-based master key.')
   const nextAttributeId = Math.max(abe.nextAttributeId ?? 0, former.nextAttributeId ?? 0)
   const form = {
     ...created.object.form,

@@ -63,6 +63,6 @@ function identifiers(context: KmipContext, secret: readonly TtlvNode[], open: re
     ? asObjectId(`${said}_pk`)
     : (saidOpen ?? newObjectId(context.now))
   if (publicId === undefined || publicId === privateId)
-    throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+    throw kmipFailure('InvalidAttributeValue', 'The keys of a pair must have different identifiers.')
   return { privateId, publicId }
 }

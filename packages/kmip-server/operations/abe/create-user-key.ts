@@ -58,7 +58,7 @@ function requireParent(attributes: readonly TtlvNode[], context: KmipContext): s
   )
   const [link, another] = links
   if (link?.type !== 'Structure')
-    throw kmipFailure('MissingData', 'A user key needs a Link of type ParentLink to its master key.')
-  if (another !== undefined) throw kmipFailure('InvalidField', 'A user key has one master key.')
+    throw kmipFailure('MissingData', 'A user key must have a Link of type ParentLink to its master key.')
+  if (another !== undefined) throw kmipFailure('InvalidField', 'A user key must have exactly one master key.')
   return context.identifier(findMember(link, Tag.LinkedObjectIdentifier))
 }

@@ -64,5 +64,8 @@ const formats: ReadonlySet<string> = new Set(['CoverCryptSecretKey', 'CoverCrypt
 function requireFormat(attributes: readonly TtlvNode[]): void {
   const wanted = readFormat(attributes)
   if (wanted !== undefined && !formats.has(wanted))
-    throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+    throw kmipFailure(
+      'KeyFormatTypeNotSupported',
+      'This key format type is not allowed for attribute-based keys.',
+    )
 }

@@ -27,7 +27,7 @@ export async function rotate(wishes: readonly TtlvNode[], context: KmipContext):
   const linked = master.linkedId ?? findLinkTarget(master, 'PublicKeyLink')
   const publicKey = linked === undefined ? undefined : await objects.read(linked)
   if (publicKey?.form.abe?.kind !== 'public' || publicKey.owner !== master.owner)
-    throw kmipFailure('InvalidField', 'The public key of this master key is not here.')
+    throw kmipFailure('InvalidField', 'The public key of this master key is not stored on this server.')
   await context.permitted(publicKey.id, 'rekey')
   if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
   const done = await rotateMaster(

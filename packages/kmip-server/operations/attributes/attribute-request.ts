@@ -20,7 +20,10 @@ import { kmipFailure } from '../../failure/failure.ts'
 /** The attribute in NewAttribute or CurrentAttribute. @throws kmipFailure InvalidAttribute */
 export function readAttribute(node: TtlvNode, context: KmipContext): TtlvNode {
   if (!isKnownAttribute(context.version, node.tag))
-    throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute of KMIP ${context.version}.`)
+    throw kmipFailure(
+      'InvalidAttribute',
+      `${tagText(node.tag)} is not an attribute of KMIP ${context.version}.`,
+    )
   return withIdentifier(node, context)
 }
 

@@ -57,11 +57,11 @@ function readDeletions(
   if (currentAttribute !== undefined) {
     const current = readAttribute(currentAttribute, context)
     if (references.length > 0)
-      throw kmipFailure('InvalidField', 'An attribute is deleted by its value or by its name, not by both.')
+      throw kmipFailure('InvalidField', 'CurrentAttribute and AttributeReference exclude each other.')
     return [{ name: readAttributeName(current), which: { current } }]
   }
   if (references.length === 0)
-    throw kmipFailure('MissingData', 'Neither CurrentAttribute nor AttributeReference says what to delete.')
+    throw kmipFailure('MissingData', 'CurrentAttribute or AttributeReference is required.')
   if (references.length > maxReferences)
     throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be deleted at once.`)
   const which = isLegacy(context.version) ? { index: checkIndex(attributeIndex) ?? 0 } : {}
@@ -80,6 +80,6 @@ function afterAll(before: AttributeState, deletions: readonly Deletion[], now: n
     first ??= edited
     state = edited.state
   }
-  if (first === undefined) throw kmipFailure('MissingData', 'Nothing says what to delete.')
+  if (first === undefined) throw kmipFailure('MissingData', 'The attribute to delete is missing.')
   return { ...first, state }
 }

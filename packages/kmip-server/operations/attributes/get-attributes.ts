@@ -51,7 +51,7 @@ export const getAttributes = defineOperation({
 function requireOnce(references: readonly TtlvNode[], { version }: KmipContext): void {
   if (!isLegacy(version) || !atLeast(version, '1.1')) return
   const seen = new Set(references.map((reference) => Buffer.from(encodeTtlv(reference)).toString('latin1')))
-  if (seen.size < references.length) throw kmipFailure('InvalidMessage', 'An attribute is named twice.')
+  if (seen.size < references.length) throw kmipFailure('InvalidMessage', 'An attribute name appears twice.')
 }
 
 /** In the order of the request, each once. */

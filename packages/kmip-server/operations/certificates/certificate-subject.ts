@@ -31,13 +31,10 @@ export async function readRequestedSubject(
   if (kept === undefined)
     return value === undefined ? undefined : fromRequest(value, request.certificateRequestType)
   if (value !== undefined)
-    throw kmipFailure('InvalidField', 'The request for a certificate is either sent or named.')
+    throw kmipFailure('InvalidField', 'The certificate request must be either sent or identified, not both.')
   const object = await context.permitted(context.identifier(kept), 'certify')
   if (object.type !== 'CertificateRequest')
-    throw kmipFailure(
-      'InvalidObjectType',
-      `An object of type ${object.type} is no request for a certificate.`,
-    )
+    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not a certificate request.`)
   return findSubject(context, object)
 }
 
@@ -67,7 +64,7 @@ export async function newPairSubject(
   const ids = await stagePair(context, plan, half(Sign | CertificateSign | CRLSign), half(Verify))
   const open = await context.objects.read(ids.publicId)
   const spki = open === undefined ? undefined : await context.objects.material(open)
-  if (spki === undefined) throw kmipFailure('GeneralFailure', 'The new key is not there.')
+  if (spki === undefined) throw kmipFailure('GeneralFailure', 'The new key does not exist.')
   return {
     name: undefined,
     spki,

@@ -107,7 +107,7 @@ function daysIn(node: TtlvNode): number {
   const value = valueIn(node)?.value
   const days = typeof value === 'string' ? Number(value) : value
   if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > maxValidityDays)
-    throw kmipFailure('InvalidField', `${validityDays} is a number of days, at most ${maxValidityDays}.`)
+    throw kmipFailure('InvalidField', `${validityDays} must be a number of days, at most ${maxValidityDays}.`)
   return days
 }
 
@@ -115,10 +115,10 @@ function textIn(node: TtlvNode): string {
   const value = valueIn(node)
   if (value?.type === 'TextString') return value.value
   if (value?.type === 'ByteString') return Buffer.from(value.value).toString('utf8')
-  throw kmipFailure('InvalidField', `${extensionText} is text.`)
+  throw kmipFailure('InvalidField', `${extensionText} must be text.`)
 }
 
 function readBytes(node: TtlvNode | undefined): Uint8Array {
-  if (node?.type !== 'ByteString') throw kmipFailure('InvalidField', 'A name of the certificate is no DER.')
+  if (node?.type !== 'ByteString') throw kmipFailure('InvalidField', 'A name of the certificate is not DER.')
   return node.value
 }

@@ -74,7 +74,9 @@ function decideValidity(
   return isOpen ? 'Unknown' : 'Valid'
 }
 
-/** The one certificate that issued none of the others (KMIP 2.1 §6.1.57: a request is about a single chain). */
+/**
+ * The only certificate that did not issue another one (KMIP 2.1 §6.1.57: a request is about a single chain).
+ */
 function findEnd(certificates: readonly Uint8Array[]): Uint8Array | undefined {
   const read = certificates.map((der) => ({ der, x509: new X509Certificate(der) }))
   const ends = read.filter((one) => !read.some((other) => other !== one && other.x509.checkIssued(one.x509)))

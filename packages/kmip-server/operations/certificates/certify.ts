@@ -69,7 +69,7 @@ async function subjectFor(
   if (subject === undefined)
     throw kmipFailure(
       'MissingData',
-      'Nothing says what is to be certified: a key, a request or an algorithm.',
+      'The request must contain a key, a certificate request or an algorithm to certify.',
     )
   return subject
 }

@@ -40,7 +40,7 @@ export const reCertify = defineOperation({
   async handle(asked, context) {
     const { object } = context
     if (object.type !== 'Certificate')
-      throw kmipFailure('InvalidObjectType', `ReCertify is not for objects of type ${object.type}.`)
+      throw kmipFailure('InvalidObjectType', `ReCertify does not support objects of type ${object.type}.`)
     requireReplaceable(context, object)
     requireSoftwareStorage(asked.storageMasks)
     const material = await readRenewable(context, object)

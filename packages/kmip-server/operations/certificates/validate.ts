@@ -34,7 +34,7 @@ export const validate = defineOperation({
       throw kmipFailure('MissingData', 'No certificate is given.')
     const nodes = sent.length + named.length === 0 ? [undefined] : named
     if (sent.length + nodes.length > maxChainLength)
-      throw kmipFailure('InvalidField', `A chain has at most ${maxChainLength} certificates.`)
+      throw kmipFailure('InvalidField', `A chain may have at most ${maxChainLength} certificates.`)
     const kept: ManagedObject[] = []
     for (const node of nodes) kept.push(await requirePermitted(context, context.identifier(node)))
     await addIssuers(context, kept)
@@ -46,14 +46,14 @@ export const validate = defineOperation({
 function certificateIn(node: TtlvNode): Uint8Array {
   const value = node.type === 'Structure' ? findMember(node, Tag.CertificateValue) : node
   if (value?.type !== 'ByteString')
-    throw kmipFailure('InvalidField', 'A certificate is a structure with its value, or bytes.')
+    throw kmipFailure('InvalidField', 'A certificate must be a structure with its value, or bytes.')
   return value.value
 }
 
 async function requirePermitted(context: KmipContext, id: string): Promise<ManagedObject> {
   const object = await context.permitted(id, 'validate')
   if (object.type !== 'Certificate')
-    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not validated.`)
+    throw kmipFailure('InvalidObjectType', `Validate does not support objects of type ${object.type}.`)
   return object
 }
 

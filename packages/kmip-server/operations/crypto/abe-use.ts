@@ -59,7 +59,10 @@ export async function decryptAbe(request: CryptographicRequest, context: KmipCon
 
 function readWhole(request: CryptographicRequest, context: KmipContext, type: 'seal' | 'open') {
   if (isPart(request))
-    throw kmipFailure('InvalidField', 'Attribute-based encryption takes its data whole, not part by part.')
+    throw kmipFailure(
+      'InvalidField',
+      'Attribute-based encryption does not support multi-part operations: send all data in one request.',
+    )
   const { cryptographicAlgorithm } = resolveParameters(context.key.object, request.parameters)
   const data = requireData(request)
   const framing = readFraming(data, cryptographicAlgorithm)

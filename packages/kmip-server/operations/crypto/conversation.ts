@@ -25,7 +25,7 @@ export const log = defineOperation({
   reply: noMembers,
   handle({ message }, context) {
     if (message.length > maxTextBytes)
-      throw kmipFailure('InvalidField', `LogMessage has at most ${maxTextBytes} characters.`)
+      throw kmipFailure('InvalidField', `LogMessage may have at most ${maxTextBytes} characters.`)
     context.audit({ details: { message } })
     return {}
   },

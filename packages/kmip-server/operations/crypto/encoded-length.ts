@@ -29,7 +29,7 @@ function structureIn(node: TtlvNode, tag: number): StructureNode | undefined {
   return member?.type === 'Structure' ? member : undefined
 }
 
-/** Drops the length wherever it stands: in the key block and in the attributes inside and beside it. */
+/** Removes the length from the key block and from the attributes inside and beside it. */
 function without(nodes: readonly TtlvNode[], bits: number): readonly TtlvNode[] {
   return nodes
     .filter(({ tag, value }) => tag !== Tag.CryptographicLength || value !== bits)

@@ -83,7 +83,7 @@ export async function requireOneWay(
 /** The algorithm of a key. @throws InvalidObjectType for other objects */
 export function algorithmInUse(object: ManagedObject): AlgorithmName {
   const algorithm = readAlgorithm(object)
-  if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is no key.')
+  if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is not a key.')
   return algorithm
 }
 
@@ -97,15 +97,16 @@ export async function findBackendKey({ key, objects }: KmipContext): Promise<Bac
       if (object.form.wrapped === true)
         throw kmipFailure(
           'KeyValueNotPresent',
-          'The key is kept as somebody else wrapped it: it cannot be used here.',
+          'The key was registered wrapped and is stored wrapped: it cannot be used on this server.',
         )
       return key.held
     case 'Certificate': {
       const material = await objects.material(object)
-      if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+      if (material === undefined)
+        throw kmipFailure('KeyValueNotPresent', 'The certificate is not stored on this server.')
       return softwareKey(new X509Certificate(material).publicKey)
     }
     default:
-      throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is no key.`)
+      throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not a key.`)
   }
 }

@@ -21,7 +21,7 @@ export const rngRetrieve = defineOperation({
   reply: bytes,
   handle({ dataLength }) {
     if (dataLength < 1 || dataLength > maxRandomBytes)
-      throw kmipFailure('InvalidField', `DataLength is 1 to ${maxRandomBytes}.`)
+      throw kmipFailure('InvalidField', `DataLength must be 1 to ${maxRandomBytes}.`)
     return { data: randomBytes(dataLength) }
   },
 })
@@ -38,7 +38,7 @@ export const rngSeed = defineOperation({
   reply: length,
   handle({ data }) {
     if (data.length > maxSeedBytes)
-      throw kmipFailure('InvalidField', `A seed has at most ${maxSeedBytes} bytes.`)
+      throw kmipFailure('InvalidField', `A seed may have at most ${maxSeedBytes} bytes.`)
     return { dataLength: 0 }
   },
 })

@@ -27,7 +27,7 @@ export const sign = defineOperation({
     requireUse(context, object, 'sign')
     return collectParts('Sign', asked, context, async (request) => {
       const key = await findBackendKey(context)
-      if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
+      if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys can sign.')
       const what = whatIsSigned(request)
       const digestBytes = 'digest' in what ? what.digest.length : undefined
       const parameters = resolveParameters(object, request.parameters)

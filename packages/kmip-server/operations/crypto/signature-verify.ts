@@ -31,7 +31,7 @@ export const signatureVerify = defineOperation({
     return collectParts('SignatureVerify', asked, context, async (request) => {
       const { shape, publicKey } = await findBackendKey(context)
       if (publicKey === undefined)
-        throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
+        throw kmipFailure('InvalidObjectType', 'Secret keys cannot verify signatures.')
       if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
       const what = whatIsSigned(request)
       const digestBytes = 'digest' in what ? what.digest.length : undefined

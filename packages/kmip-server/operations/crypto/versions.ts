@@ -53,7 +53,7 @@ async function newestIn({ objects, key, isVersionNamed }: KmipContext): Promise<
   if (isVersionNamed && key.object.supersededAt !== undefined)
     throw kmipFailure(
       'WrongKeyLifecycleState',
-      'A newer version has replaced this one: it protects nothing new.',
+      'A newer version has replaced this one: it can no longer encrypt, sign or wrap.',
     )
   try {
     return await protectingVersion(keyReader(objects), key)
@@ -115,7 +115,7 @@ async function tryVersions<Reply extends Fields>(
     }
   }
   if (answer !== undefined) return answer
-  throw problem ?? kmipFailure('WrongKeyLifecycleState', 'No version of the key processes anything.')
+  throw problem ?? kmipFailure('WrongKeyLifecycleState', 'No version of the key is allowed to process data.')
 }
 
 async function exactly(keys: KeyReader, named: Key): Promise<Key> {
@@ -150,6 +150,6 @@ function tellsVersions(held: BackendKey, request: CryptographicRequest, context:
 function sayVersion(): KmipFailure {
   return kmipFailure(
     'WrongKeyLifecycleState',
-    `The key was rotated, and nothing in this request says which version it needs: name one (<id>@latest, <id>@first, <id>@N).`,
+    `The key was rotated, and the request does not show which version it needs: name one (<id>@latest, <id>@first, <id>@N).`,
   )
 }

@@ -42,7 +42,7 @@ async function decryptRequest(
     return key.decrypt(plan, toSealed(request, plan, context))
   }
   requireNone(request)
-  if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key does not decrypt.')
+  if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key cannot decrypt.')
   const { policy } = context.services
   const parameters = resolveParameters(object, request.parameters)
   const data = requireData(request)
@@ -52,7 +52,7 @@ async function decryptRequest(
     return key.decapsulate(data)
   }
   if (shape.asymmetricKeyType !== 'rsa')
-    throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type do not decrypt.')
+    throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type cannot decrypt.')
   const plan = planRsa(modulusBits(shape), parameters, policy)
   requireBinding(object, joseEncryption(plan))
   context.audit({ algorithm: `RSA ${plan.padding}` })

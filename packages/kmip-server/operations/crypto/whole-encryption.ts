@@ -53,7 +53,7 @@ export async function encryptWhole(
     return answer(context, { data: secret, iv: encapsulation, tag: undefined })
   }
   if (key.asymmetricKeyType !== 'rsa')
-    throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type do not encrypt.')
+    throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type cannot encrypt.')
   const plan = planRsa(modulusBits(key), parameters, policy)
   requireBinding(object, joseEncryption(plan))
   const data = requireData(request)
@@ -65,7 +65,7 @@ export async function encryptWhole(
 /** @throws InvalidField for members that do not apply to public keys */
 export function requireNone({ iv, aad, tag }: CryptographicRequest): void {
   if (iv !== undefined || aad !== undefined || tag !== undefined)
-    throw kmipFailure('InvalidField', 'IV, additional data and tag have no meaning for this key.')
+    throw kmipFailure('InvalidField', 'IV, additional data and tag are not allowed for this key.')
 }
 
 async function encryptSecretly(

@@ -26,7 +26,8 @@ export const obtainLease = defineOperation({
     const state = stateAt(object, now)
     if (state === 'Destroyed' || state === 'Destroyed_Compromised')
       throw kmipFailure('ObjectDestroyed', 'DENIED')
-    if (state === 'Compromised') throw kmipFailure('PermissionDenied', 'A compromised object is not leased.')
+    if (state === 'Compromised')
+      throw kmipFailure('PermissionDenied', 'A compromised object cannot be leased.')
     return {
       uniqueIdentifier: object.id,
       leaseTime: leaseSeconds(object),
@@ -54,7 +55,7 @@ export const getUsageAllocation = defineOperation({
     const limits = object.usageLimits
     if (limits === undefined) throw kmipFailure('AttributeNotFound', 'The object has no usage limits.')
     if (limits.left < wanted)
-      throw kmipFailure('PermissionDenied', 'The usage limits of the object do not allow so much.')
+      throw kmipFailure('PermissionDenied', 'The requested count exceeds the usage limits of the object.')
     objects.update(object, { usageLimits: { ...limits, left: limits.left - wanted } })
     return { uniqueIdentifier: object.id }
   },

@@ -30,12 +30,12 @@ export const revoke = defineOperation({
     const { object, now } = context
     const reason = readReason(revocationReason)
     if (reason.message !== undefined && reason.message.length > maxMessageBytes)
-      throw kmipFailure('InvalidField', `RevocationMessage has at most ${maxMessageBytes} characters.`)
+      throw kmipFailure('InvalidField', `RevocationMessage may have at most ${maxMessageBytes} characters.`)
     if (!isCompromise(reason) && occurred !== undefined)
-      throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate is for compromises.')
+      throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate requires a reason of compromise.')
     if (object.type === 'Certificate') return revokeCertificate(context, reason, occurred)
     if (isCertificateReason(reason))
-      throw kmipFailure('InvalidField', 'This reason of a revocation is for certificates.')
+      throw kmipFailure('InvalidField', 'This revocation reason is only allowed for certificates.')
     if (isCompromise(reason)) await stageCompromisedKey(context.objects, object, now)
     return revokeObject(context, object, reason, occurred)
   },
@@ -103,7 +103,7 @@ function readReason(node: TtlvNode): Reason {
   if (node.type === 'TextString') return { code: 'Unspecified', message: withoutNul(node.value) }
   if (node.type === 'Integer') {
     const code = valueName('RevocationReasonCode', node.value)
-    if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has no such code.')
+    if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has an unknown code.')
     return { code, message: undefined }
   }
   const { code, message } = reasonMembers.decode(requireType(node, 'Structure'))
@@ -146,7 +146,7 @@ async function revokeCertificate(
   if (isCertificateReason(reason) && !isCompromise(reason))
     throw kmipFailure(
       'InvalidField',
-      'No authority of here has issued this certificate: it cannot be on hold.',
+      'No authority of this server issued this certificate: it cannot be put on hold.',
     )
   return revokeObject(context, object, reason, occurred)
 }

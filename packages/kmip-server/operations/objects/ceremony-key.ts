@@ -105,7 +105,7 @@ export async function stageFreshCeremony(context: CeremonyContext, everybody: bo
   }
 }
 
-/** The split of a ceremony key: one share for each officer, whatever the request says. */
+/** The split of a ceremony key: one share for each officer, regardless of the request. */
 export interface CeremonySplit {
   readonly base: ManagedObject
   readonly owners: readonly string[]
@@ -133,14 +133,17 @@ export async function ceremonySplit(
   if (!officers.listed.has(context.principal.name) || base.owner !== context.principal.name)
     throw kmipFailure('PermissionDenied', 'DENIED')
   if (!officers.requireCeremony)
-    throw kmipFailure('InvalidField', 'Officers are named by the settings alone: there is no ceremony.')
-  if (base.type !== 'SymmetricKey') throw kmipFailure('InvalidField', 'A ceremony takes a symmetric key.')
+    throw kmipFailure('InvalidField', 'The settings name the officers: ceremonies are disabled.')
+  if (base.type !== 'SymmetricKey') throw kmipFailure('InvalidField', 'A ceremony requires a symmetric key.')
   if (asObjectId(shareId(base.id, officers.listed.size)) === undefined)
     throw kmipFailure('InvalidField', 'The identifier of the key is too long for those of its shares.')
   if (!protectsNothing(base)) {
     await requireNoApproval(context.services.roles, 'destroy', [base])
     if (await waitsForDestruction(context, base))
-      throw kmipFailure('PermissionDenied', 'The destruction of this key would wait: it is not split.')
+      throw kmipFailure(
+        'PermissionDenied',
+        'The destruction of this key would be delayed: it cannot be split for a ceremony.',
+      )
   }
   const owners = [...officers.listed]
   return { base, owners, threshold: method === 'XOR' ? owners.length : officers.quorum }

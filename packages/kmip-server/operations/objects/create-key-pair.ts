@@ -79,7 +79,7 @@ export async function stagePair(
   const privateId = readClientId(secret) ?? newObjectId(context.now)
   const publicId = readClientId(open) ?? newObjectId(context.now)
   if (privateId === publicId)
-    throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+    throw kmipFailure('InvalidAttributeValue', 'The keys of a pair must have different identifiers.')
   for (const request of await makePair(plan, { privateId, publicId }, secret, open)) {
     try {
       stageNewObject(context, request)
@@ -196,7 +196,9 @@ function readPairRequest(secret: readonly TtlvNode[], open: readonly TtlvNode[])
   return { algorithm: requireAlgorithm(all), bits: readLength(all), curve: readCurve(all) }
 }
 
-/** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.9). */
+/**
+ * Algorithm, length and curve belong to the pair: both halves must have the same values (KMIP 2.1 §6.1.9).
+ */
 function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): void {
   const [one, other] = [secret, open].map((half) => ({
     algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,
@@ -206,7 +208,7 @@ function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): v
   for (const name of ['algorithm', 'bits', 'curve'] as const) {
     const [here, there] = [one?.[name], other?.[name]]
     if (here !== undefined && there !== undefined && here !== there)
-      throw kmipFailure('InvalidField', `The halves of a pair cannot differ in ${name}.`)
+      throw kmipFailure('InvalidField', `The keys of a pair must have the same ${name}.`)
   }
 }
 
@@ -216,6 +218,6 @@ function readCurve(attributes: readonly TtlvNode[]): CurveName | undefined {
   const node = domain.value.find(({ tag }) => tag === Tag.RecommendedCurve)
   if (node === undefined) return undefined
   const curve = node.type === 'Enumeration' ? valueName('RecommendedCurve', node.value) : undefined
-  if (curve === undefined) throw kmipFailure('InvalidField', 'RecommendedCurve is not known here.')
+  if (curve === undefined) throw kmipFailure('InvalidField', 'RecommendedCurve is unknown.')
   return curve
 }

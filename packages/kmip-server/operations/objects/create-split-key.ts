@@ -47,7 +47,7 @@ export const createSplitKey = defineOperation({
     requireSoftwareStorage(asked.storageMasks)
     // With one identifier for all parts, only one part would be stored.
     if (requested.some(({ tag }) => tag === Tag.UniqueIdentifier))
-      throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
+      throw kmipFailure('InvalidField', 'The server assigns the identifiers of the parts of a key.')
     const whole = await findWhole(asked.uniqueIdentifier, type, requested, context)
     const attributes = whole.base === undefined ? requested : ofBase(whole.base, requested)
     try {
@@ -113,19 +113,20 @@ async function findWhole(
   if (identifier === undefined) return generateWhole(type, attributes, context)
   const base = await context.permitted(context.identifier(identifier), 'get')
   if (type !== 'SplitKey' && base.type !== type)
-    throw kmipFailure('InvalidField', `The object is no ${type}.`)
+    throw kmipFailure('InvalidField', `The object is not a ${type}.`)
   requireSplittable(context, base)
   await requireExportApproval(context, base)
   const material = base.form.format === undefined ? await context.objects.material(base) : undefined
-  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  if (material === undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The value of the key is not stored on this server.')
   return { base, material, algorithm: readAlgorithm(base), bits: base.bits }
 }
 
 function generateWhole(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
   if (type !== 'SplitKey' && type !== 'SymmetricKey')
-    throw kmipFailure('InvalidField', `CreateSplitKey does not make objects of type ${type}.`)
+    throw kmipFailure('InvalidField', `CreateSplitKey cannot create objects of type ${type}.`)
   const { material, bits } = newSymmetricKey(attributes, context)
-  if (material === undefined) throw kmipFailure('GeneralFailure', 'The key could not be made.')
+  if (material === undefined) throw kmipFailure('GeneralFailure', 'The key could not be created.')
   return {
     base: undefined,
     material,
@@ -137,7 +138,7 @@ function generateWhole(type: string, attributes: readonly TtlvNode[], context: K
 /** Enough parts reveal the key, so a key that may not be returned is not split. */
 function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
   if (base.type !== 'SymmetricKey' && base.type !== 'PrivateKey' && base.type !== 'SecretData')
-    throw kmipFailure('InvalidObjectType', `An object of type ${base.type} is not split.`)
+    throw kmipFailure('InvalidObjectType', `An object of type ${base.type} cannot be split.`)
   const state = stateAt(base, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')

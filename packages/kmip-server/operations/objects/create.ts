@@ -82,7 +82,7 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   const kind = symmetricKinds[algorithm]
   const { fips } = context.services
   if (kind === undefined || (fips && !isFipsSymmetric(algorithm)))
-    throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
+    throw kmipFailure('InvalidField', `Symmetric keys for ${algorithm} cannot be created on this server.`)
   const bits = readLength(attributes) ?? kind.defaultBits
   const minBits = fips && algorithm.startsWith('HMAC') ? minFipsHmacBits : (kind.minBits ?? 0)
   const fits =
@@ -114,7 +114,7 @@ const maxSecretBits = 32_768
 function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
   const bits = readLength(attributes) ?? defaultSecretBits
   if (bits % 8 !== 0 || bits < 8 || bits > maxSecretBits)
-    throw kmipFailure('InvalidField', `Secret data has 8 to ${maxSecretBits} bits, in whole bytes.`)
+    throw kmipFailure('InvalidField', `Secret data must have 8 to ${maxSecretBits} bits, in whole bytes.`)
   requireQuantumSafe(attributes, 'SecretData', bits)
   const material = randomBytes(bits / 8)
   return {

@@ -60,11 +60,10 @@ export const deriveKey = defineOperation({
   async handle(asked, context) {
     const { objectType: type, attributes, method } = asked
     if (type !== 'SymmetricKey' && type !== 'SecretData')
-      throw kmipFailure('InvalidField', `DeriveKey does not make objects of type ${type}.`)
+      throw kmipFailure('InvalidField', `DeriveKey cannot create objects of type ${type}.`)
     const bits = readLength(attributes)
     if (bits === undefined) throw kmipFailure('MissingData', 'CryptographicLength is missing.')
-    if (bits % 8 !== 0)
-      throw kmipFailure('InvalidField', 'CryptographicLength is a number of whole bytes here.')
+    if (bits % 8 !== 0) throw kmipFailure('InvalidField', 'CryptographicLength must be a multiple of 8 bits.')
     const algorithm = type === 'SymmetricKey' ? requireAlgorithm(attributes) : undefined
     const bases = await findBases(asked, context)
     const material = await deriveObject(asked, bases, bits / 8, context)
@@ -92,7 +91,7 @@ async function findBases(
   { uniqueIdentifiers: [, second, third] }: Request,
   context: KmipContext,
 ): Promise<readonly ManagedObject[]> {
-  if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')
+  if (third !== undefined) throw kmipFailure('InvalidField', 'A key can be derived from at most two objects.')
   if (second === undefined) return [context.object]
   const other = await context.permitted(context.identifier(second), 'derivekey')
   if (other.id === context.object.id) throw kmipFailure('InvalidField', 'The same object is given twice.')
@@ -254,7 +253,7 @@ async function findAgreement(bases: readonly ManagedObject[], context: KmipConte
     (base) => base !== own && (base.type === 'PublicKey' || base.type === 'PrivateKey'),
   )
   if (own === undefined || other === undefined)
-    throw kmipFailure('InvalidField', 'AsymmetricKey takes a private and a public key.')
+    throw kmipFailure('InvalidField', 'AsymmetricKey requires a private and a public key.')
   const findHeld = async ({ id }: ManagedObject) => (await context.permittedKey(id, 'derivekey')).held
   const { publicKey } = await findHeld(other)
   if (publicKey === undefined) throw noValue()
@@ -262,7 +261,7 @@ async function findAgreement(bases: readonly ManagedObject[], context: KmipConte
 }
 
 function noValue() {
-  return kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return kmipFailure('KeyValueNotPresent', 'The value of the key is not stored on this server.')
 }
 
 type Asked = Pick<

@@ -38,7 +38,7 @@ export const joinSplitKey = defineOperation({
   async handle(asked, context) {
     const { objectType: type, attributes: requested, secretDataType = 'Seed' } = asked
     if (type !== 'SymmetricKey' && type !== 'PrivateKey' && type !== 'SecretData')
-      throw kmipFailure('InvalidField', `JoinSplitKey does not make objects of type ${type}.`)
+      throw kmipFailure('InvalidField', `JoinSplitKey cannot create objects of type ${type}.`)
     const ids = asked.uniqueIdentifiers.map((node) => context.identifier(node))
     if (ids.length === 0) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
     if (ids.length > maximumParts)
@@ -89,7 +89,7 @@ async function findParts(ids: readonly string[], context: KmipContext) {
     const part = await readPart(object, context)
     const [first] = parts
     if (first !== undefined && !isDeepStrictEqual(describePart(first), describePart(part)))
-      throw kmipFailure('InvalidField', 'The parts are not of one key.')
+      throw kmipFailure('InvalidField', 'The parts belong to different keys.')
     parts.push(part)
   }
   return { parts, hidden, shares }

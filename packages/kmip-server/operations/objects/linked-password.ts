@@ -26,7 +26,8 @@ export async function findLinkedPassword(
     if (stateAt(secret, context.now) !== 'Active')
       throw kmipFailure('BadPassword', 'The secret data of the PKCS#12 password link is not Active.')
     const material = await context.objects.material(secret)
-    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The password is not kept here.')
+    if (material === undefined)
+      throw kmipFailure('KeyValueNotPresent', 'The password is not stored on this server.')
     const text = Buffer.from(material).toString('utf8')
     material.fill(0)
     return text

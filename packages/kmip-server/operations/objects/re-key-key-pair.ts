@@ -35,7 +35,7 @@ export const reKeyKeyPair = defineOperation({
     const { common, ofPrivate, ofPublic } = asked
     const { object } = context
     if (object.type !== 'PrivateKey')
-      throw kmipFailure('InvalidObjectType', `ReKeyKeyPair is not for objects of type ${object.type}.`)
+      throw kmipFailure('InvalidObjectType', `ReKeyKeyPair does not support objects of type ${object.type}.`)
     if (object.form.abe !== undefined) return rotate([...common, ...ofPrivate], context)
     requireReplaceable(context, object)
     requireSoftwarePair(asked.storageMasks)
@@ -44,7 +44,7 @@ export const reKeyKeyPair = defineOperation({
     if (open !== undefined) requireReplaceable(context, open)
     const { algorithm, bits, curve } = readShape(object)
     if (algorithm === undefined)
-      throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
+      throw kmipFailure('InvalidObjectType', 'The algorithm of this key is unknown.')
     const plan = pairPlan({ algorithm, bits, curve, fips: context.services.fips })
     const seconds = readOffset(asked.offset)
     const wishes = (own: readonly TtlvNode[]) => mergeAttributes(common, own)
@@ -64,6 +64,6 @@ export const reKeyKeyPair = defineOperation({
 
 async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {
   const made = await context.objects.read(id)
-  if (made === undefined) throw kmipFailure('GeneralFailure', 'The new key is not there.')
+  if (made === undefined) throw kmipFailure('GeneralFailure', 'The new key does not exist.')
   await linkReplacement(context, replaced, made)
 }

@@ -42,7 +42,7 @@ export const reKey = defineOperation({
   async handle(asked, context) {
     const { object } = context
     if (object.type !== 'SymmetricKey')
-      throw kmipFailure('InvalidObjectType', `ReKey is not for objects of type ${object.type}.`)
+      throw kmipFailure('InvalidObjectType', `ReKey does not support objects of type ${object.type}.`)
     requireReplaceable(context, object)
     requireSoftwareStorage(asked.storageMasks)
     const seconds = readOffset(asked.offset)
@@ -81,7 +81,8 @@ async function wrapAlike(
 ): Promise<ManagedObject> {
   const stored = await context.objects.material(object)
   const wrapping = stored === undefined ? undefined : readKeyBlock(toStoredBlock(stored)).wrapping
-  if (wrapping === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  if (wrapping === undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The value of the key is not stored on this server.')
   const { policy, fips } = context.services
   const keys = await wrappingKeys(context, wrapping, { wrap: true, bytes: key.length })
   const clear = { ...shape, form: 'canonical' as const }

@@ -92,7 +92,7 @@ export function newBrought(
   const columns = toStoredColumns(brought)
   if (shape.abe !== undefined) return newAbeBrought(context, brought, shape.abe, attributes, source)
   if (material === undefined && !attributes.some(({ tag }) => tag === Tag.KeyValueLocation))
-    throw kmipFailure('KeyValueNotPresent', 'A key without its value needs a KeyValueLocation.')
+    throw kmipFailure('KeyValueNotPresent', 'A key without its value must have a KeyValueLocation.')
   const links = columns.given.filter(({ tag }) => tag === Tag.Link)
   const created = buildNewObject(context, {
     type: shape.objectType,
@@ -170,7 +170,10 @@ async function withoutPassword(
     return { node, opened: undefined }
   const password = await findLinkedPassword(context, attributes)
   if (password === undefined)
-    throw kmipFailure('BadPassword', 'An encrypted PKCS#8 key needs a PKCS#12 password link to its password.')
+    throw kmipFailure(
+      'BadPassword',
+      'An encrypted PKCS#8 key requires a PKCS#12 password link to its password.',
+    )
   const opened = await openPkcs8(encrypted, password)
   const material = byteString(Tag.KeyMaterial, opened)
   const members = (value as Exclude<typeof value, Uint8Array>).node.value

@@ -36,7 +36,7 @@ export function readOffset(node: TtlvNode | undefined): number | undefined {
   if (node === undefined) return undefined
   const seconds = typeof node.value === 'bigint' ? Number(node.value) : node.value
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds) || seconds < 0 || seconds > 0xffffffff)
-    throw kmipFailure('InvalidField', 'Offset is an interval in seconds.')
+    throw kmipFailure('InvalidField', 'Offset must be an interval in seconds.')
   return seconds
 }
 
@@ -56,12 +56,12 @@ export async function copyAttributes(
     const wish = requested.find((node) => node.tag === tag)
     const has = attributeInstances({ object, tags: [] }, tag, context.now)[0]
     if (wish !== undefined && wish.value !== has?.value)
-      throw kmipFailure('InvalidField', 'The replacement of a key has the same algorithm and length.')
+      throw kmipFailure('InvalidField', 'The replacement of a key must have the same algorithm and length.')
   }
   const curve = curveIn(requested)
   const there = attributeInstances({ object, tags: [] }, Tag.CryptographicDomainParameters, context.now)
   if (curve !== undefined && curve !== curveIn(there))
-    throw kmipFailure('InvalidField', 'The replacement of a key is on the same curve.')
+    throw kmipFailure('InvalidField', 'The replacement of a key must be on the same curve.')
   const tags = await context.objects.tags(object)
   const own = [
     ...readStoredAttributes(object).filter((node) => isPassedOn(node) && !dates.has(node.tag)),

@@ -66,15 +66,16 @@ export async function readPart(
   { objects }: Pick<KmipContext, 'objects'>,
 ): Promise<PartDescription & { readonly part: KeyPart }> {
   if (object.type !== 'SplitKey')
-    throw kmipFailure('InvalidObjectType', 'The object is no part of a split key.')
+    throw kmipFailure('InvalidObjectType', 'The object is not a part of a split key.')
   const material = await objects.material(object)
-  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The part has no value here.')
+  if (material === undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The value of the part is not stored on this server.')
   try {
     const node = toStoredBlock(material)
     const { value, algorithm, bits } = readKeyBlock(node)
     const bytes = value === undefined || value instanceof Uint8Array ? undefined : value.material
     if (bytes?.type !== 'ByteString')
-      throw kmipFailure('KeyValueNotPresent', 'The part is kept wrapped: it cannot be used here.')
+      throw kmipFailure('KeyValueNotPresent', 'The part is stored wrapped: it cannot be used on this server.')
     const prime = findMember(node, Tag.PrimeFieldSize)
     return {
       method: requireName(node, Tag.SplitKeyMethod, 'SplitKeyMethod'),
@@ -103,8 +104,8 @@ export function isSensitive(object: ManagedObject): boolean {
 }
 
 /**
- * Attributes of an object that is created from a sensitive one, whatever the client says: it is sensitive from the
- * start, so AlwaysSensitive is true (KMIP 2.1 §4.3).
+ * Attributes of an object that is created from a sensitive one, regardless of the request: it is sensitive
+ * from the start, so AlwaysSensitive is true (KMIP 2.1 §4.3).
  */
 export function sensitive(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   return [...attributes.filter(({ tag }) => tag !== Tag.Sensitive), boolean(Tag.Sensitive, true)]

@@ -172,10 +172,14 @@ function requireUsable(context: KmipContext, object: ManagedObject, use: Usage):
 async function findHeldKey(context: KmipContext, key: Key): Promise<BackendKey> {
   const { object } = key
   if (object.form.wrapped === true)
-    throw kmipFailure('KeyValueNotPresent', 'The wrapping key is itself kept as somebody else wrapped it.')
+    throw kmipFailure(
+      'KeyValueNotPresent',
+      'The wrapping key was itself registered wrapped and cannot be used on this server.',
+    )
   if (object.type !== 'Certificate') return key.held
   const material = await context.objects.material(object)
-  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+  if (material === undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The certificate is not stored on this server.')
   return softwareKey(new X509Certificate(material).publicKey)
 }
 

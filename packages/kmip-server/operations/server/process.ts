@@ -29,7 +29,10 @@ export const process = defineOperation({
     if (result !== null) return {}
     const hurried = context.jobs.hurry(id)
     if (hurried === 'already')
-      throw kmipFailure('DuplicateProcessRequest', 'The request is being processed already: poll for it.')
+      throw kmipFailure(
+        'DuplicateProcessRequest',
+        'The request is already being processed: use Poll to get its result.',
+      )
     await (hurried ?? executeElsewhere(id, context))
     return {}
   },
@@ -43,7 +46,7 @@ async function executeElsewhere(id: string, { services, principal }: KmipContext
     if (row === undefined || row.result !== null) return
     await wait(roundMilliseconds)
   }
-  throw kmipFailure('GeneralFailure', 'The request is not done yet: poll for it.')
+  throw kmipFailure('GeneralFailure', 'The request is not finished yet: use Poll to get its result.')
 }
 
 /** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): the deferred requests of the caller, and their states. */

@@ -28,7 +28,7 @@ test('GetAttributes with a name twice is InvalidMessage over 1.1 to 1.4', async 
     else
       assert.equal(
         await alice.fails('GetAttributes', twice, 'InvalidMessage'),
-        'An attribute is named twice.',
+        'An attribute name appears twice.',
       )
   }
 })
@@ -50,7 +50,7 @@ test('a request of 2.x with a TemplateAttribute is refused, and makes nothing', 
       [objectType('SymmetricKey'), aesAttributes(256), old],
       'InvalidField',
     )
-    assert.equal(sentence, 'TemplateAttribute is of KMIP 1.x: 2.x has Attributes in its place.')
+    assert.equal(sentence, 'TemplateAttribute exists only in KMIP 1.x: use Attributes in 2.x.')
     const common = structure(Tag.CommonTemplateAttribute, [integer(Tag.CryptographicUsageMask, 1)])
     const algorithm = enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC)
     await alice.fails('CreateKeyPair', [structure(Tag.CommonAttributes, [algorithm]), common], 'InvalidField')

@@ -55,10 +55,10 @@ export async function readFile(
   context: KmipContext,
 ): Promise<BroughtFile> {
   if (value.material.type !== 'ByteString')
-    throw kmipFailure('InvalidField', 'A PKCS#12 file is a byte string.')
+    throw kmipFailure('InvalidField', 'A PKCS#12 file must be a byte string.')
   const password = await findLinkedPassword(context, attributes)
   if (password === undefined)
-    throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+    throw kmipFailure('BadPassword', 'A PKCS#12 file requires a PKCS#12 password link to its password.')
   const file = await readPkcs12(value.material.value, password)
   const node = structure(Tag.PrivateKey, [
     structure(Tag.KeyBlock, [
@@ -140,14 +140,14 @@ export async function writeFile(
   const format = wanted.format ?? 'PKCS_12'
   const legacy = format === 'PKCS_12Legacy'
   if (shape.objectType !== 'PrivateKey' || shape.form !== 'canonical' || (legacy && services.fips))
-    throw kmipFailure('KeyFormatTypeNotSupported', 'Such an object is not given as a PKCS#12 file.')
+    throw kmipFailure('KeyFormatTypeNotSupported', 'This object cannot be returned as a PKCS#12 file.')
   const given = wanted.specification?.encryption?.identifier
   const password =
     (await findLinkedPassword(context, readStoredWithTag(object, Tag.Link))) ??
     (await findLinkedPassword(context, readStoredWithTag(context.object, Tag.Link))) ??
     (given?.type === 'TextString' ? given.value : undefined)
   if (password === undefined || password === '')
-    throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+    throw kmipFailure('BadPassword', 'A PKCS#12 file requires a PKCS#12 password link to its password.')
   const pkcs8 = keyInForm(shape, material, { format: 'PKCS_8' }).material
   const [name] = readStoredWithTag(object, Tag.PKCS_12FriendlyName)
   const file = await writePkcs12(

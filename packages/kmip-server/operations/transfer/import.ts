@@ -38,7 +38,7 @@ export const importObject = defineOperation({
   async handle(request, context) {
     const { objectType: type, replaceExisting: replace } = request
     const given = withoutEncodedLength(request)
-    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
+    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates cannot be imported: use Register.')
     const id = readRequestedId(request.uniqueIdentifier?.value)
     const attributes = sortImported(given.attributes)
     let node = objectNode(given.objects, type)
@@ -66,7 +66,8 @@ interface Placement {
 function readRequestedId(value: unknown): ObjectId | undefined {
   if (value === undefined || value === '') return undefined
   const id = typeof value === 'string' && value !== '*' ? asObjectId(value) : undefined
-  if (id === undefined) throw kmipFailure('InvalidField', 'UniqueIdentifier cannot be that of an object.')
+  if (id === undefined)
+    throw kmipFailure('InvalidField', 'UniqueIdentifier is not a valid identifier of an object.')
   return id
 }
 
@@ -102,19 +103,16 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
       await adoptUserKeys(context, object)
       return object.id
     }
-    // Another user's object is never replaced, and an object of the caller only if the request says so.
+    // Another user's object is never replaced, and an object of the caller only if the request allows it.
     if (!replace || before.owner !== context.principal.name) throw identifierTaken()
     if (before.chainId !== undefined)
-      throw kmipFailure(
-        'InvalidField',
-        'The object that is there is a key with versions: it is not replaced.',
-      )
+      throw kmipFailure('InvalidField', 'The existing object is a key with versions: it cannot be replaced.')
     if (before.type !== fresh.object.type)
-      throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+      throw kmipFailure('InvalidField', `The existing object is a ${before.type}.`)
     const created = withFormerIds(fresh, before)
     await requireNoApproval(context.services.roles, 'destroy', [before])
     if (before.destroyedAt === undefined && (await waitsForDestruction(context, before)))
-      throw kmipFailure('PermissionDenied', 'The destruction of this object waits: it is not replaced.')
+      throw kmipFailure('PermissionDenied', 'The object is scheduled for destruction: it cannot be replaced.')
     const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
     // A replacement does not enable a disabled object.
     const { disabledAt } = before

@@ -27,7 +27,7 @@ type Life = Partial<
   >
 >
 
-/** Attributes that describe the object as it is stored here, whatever the other server sent. */
+/** Attributes that describe the stored object, regardless of the values from the other server. */
 const ofThisServer: ReadonlySet<number> = new Set([
   Tag.ShortUniqueIdentifier,
   Tag.LastChangeDate,
@@ -104,7 +104,7 @@ function readLife(node: TtlvNode): Life | undefined {
     case Tag.State: {
       const name = node.type === 'Enumeration' ? valueName('State', node.value) : undefined
       if (name === undefined || name.startsWith('Destroyed'))
-        throw kmipFailure('InvalidField', 'An object that is imported is not destroyed.')
+        throw kmipFailure('InvalidField', 'A destroyed object cannot be imported.')
       return { state: name as State }
     }
     case Tag.InitialDate:

@@ -117,7 +117,7 @@ async function inForm(
   requireExtractable(object)
   const shape = readShape(object)
   if (wanted.specification !== undefined && !wrappable.has(shape.objectType))
-    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
+    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} cannot be wrapped.`)
   const asFile = isPkcs12(wanted.format)
   const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign' && !asFile
   const staysWrapped =
@@ -150,7 +150,7 @@ async function inForm(
 function withoutValue(shape: StoredShape, wanted: WantedObject): StructureNode {
   const asIs = wanted.format === undefined || wanted.format === shape.keyFormat
   if (!asIs || wanted.compression !== undefined || wanted.specification !== undefined)
-    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+    throw kmipFailure('KeyValueNotPresent', 'The value of the key is not stored on this server.')
   return objectWithoutValue(shape)
 }
 
@@ -179,7 +179,7 @@ async function clearInForm(
   const { policy } = context.services
   const keys = await wrappingKeys(context, specification, { wrap: true, bytes: material.length })
   if (keys.identifiers.encryption === context.object.id)
-    throw kmipFailure('InvalidField', 'A key does not wrap itself.')
+    throw kmipFailure('InvalidField', 'A key cannot wrap itself.')
   const attributes = await listWrappedAttributes(context, specification)
   if (shape.form === 'block') {
     const node = writeManagedObject(shape, material, wanted)
@@ -200,7 +200,7 @@ async function wrapBlock(
 ): Promise<StructureNode> {
   const { value: plain } = readKeyBlock(object)
   if (plain === undefined || plain instanceof Uint8Array)
-    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+    throw kmipFailure('KeyValueNotPresent', 'The value of the key is not stored on this server.')
   const { value, data } = await wrapKeyValue(
     plain.material,
     attributes,
@@ -242,7 +242,8 @@ async function wrapInForm(
   const opened = await unwrapObject(stored, await wrappingKeys(context, wrapping, toUnwrap), policy)
   const { algorithm, bits, curve } = shape
   const clear = await readManagedObject(shape.objectType, opened, { algorithm, bits, curve }, { fips })
-  if (clear.material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  if (clear.material === undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The value of the key is not stored on this server.')
   const again =
     wanted.specification ?? (wanted.wrapType === 'NotWrapped' ? undefined : { ...wrapping, attributes: [] })
   return clearInForm(context, clear.shape, clear.material, { ...wanted, specification: again })

@@ -103,7 +103,7 @@ export interface ListVerb {
 export const standInVerb = 'LINK'
 const sent = Buffer.from('LIST ')
 const seen = Buffer.from(`${standInVerb} `)
-/** The parser knows verbs that begin with these bytes, so it refuses the one behind them. */
+/** The parser knows verbs that begin with these bytes, so it refuses the verb after them. */
 const knownBytes = 2
 /** As many bytes of earlier reads are remembered. */
 const rememberedBytes = 4
@@ -128,13 +128,14 @@ const nothing = Buffer.alloc(0)
 const readings = new WeakMap<Socket, Reading>()
 
 /**
- * Clients of Vault ask for lists with the verb LIST, which node's parser (llhttp) refuses at its third byte. Then the
- * parser is initialized again and reads the same bytes with LINK in the place of LIST. So limits, timeouts, the order of
- * replies and whatever else makes a request are those of any other verb, and other requests cost nothing more. See
- * docs/adr/node-performance.md.
+ * Clients of Vault ask for lists with the verb LIST, which node's parser (llhttp) refuses at its third byte.
+ * Then the parser is initialized again and reads the same bytes with LINK in the place of LIST. So limits,
+ * timeouts and the order of replies are the same as for other verbs, and other requests have no additional
+ * cost. See docs/adr/node-performance.md.
  *
- * A LIST is known by its bytes alone. Two kinds are refused: a LIST right behind a body that ends with `UN` (it could be
- * the verb UNLIST), and a LIST of which the first or second byte came at the end of a read that was longer than four bytes.
+ * A LIST is known by its bytes alone. Two kinds are refused: a LIST directly after a body that ends with `UN`
+ * (it could be the verb UNLIST), and a LIST of which the first or second byte came at the end of a read that
+ * was longer than four bytes.
  */
 export function acceptListVerb(server: Server): ListVerb {
   /** @param begin where in the bytes the request begins that the parser refused */
@@ -220,7 +221,7 @@ function isList({ socket }: IncomingMessage): boolean {
   return true
 }
 
-/** Gives the parser a request with the other verb, and whatever follows it. */
+/** Passes the parser a request with the other verb, and the data after it. */
 function parse(reading: Reading, rest: Buffer): number | ParseError {
   const result = reading.parser.execute(seen)
   remember(reading, rest)
