@@ -119,6 +119,7 @@ test('members that every object inherits are no claims', async () => {
     'd,jwt,https://one.test,toString',
   ])
   assert.deepEqual(await asIssuer(kms, 'https://one.test', { roles: 'x' }), [])
+  assert.doesNotMatch(kms.log.join(), /skipped/, 'an inherited function is not even a value')
   const own = { constructor: { name: 'y' } }
   assert.deepEqual(await asIssuer(kms, 'https://one.test', own), ['role:b/y'])
   // Tokens with such a member are refused as a whole, also below others.
