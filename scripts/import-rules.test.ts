@@ -48,8 +48,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const isProduct = (file: string): boolean =>
   !/node_modules|\.test\.ts$|(^|\/)(?:testing|fixtures)\//.test(file)
 
-/** What a package offers: `.`, its settings, what tests of others use, and the one HTTP exchange. */
-const doors = /^(?:@warder\/[\w-]+|warder)(?:\/(?:settings|testing|http-client|browser|generate))?$/
+/** What a package offers: `.`, its settings, what commands use of the runtime, what tests of others use, and the one HTTP exchange. */
+const doors = /^(?:@warder\/[\w-]+|warder)(?:\/(?:settings|launch|testing|http-client|browser|generate))?$/
 
 function listImports(file: string): string[] {
   const source = readFileSync(file, 'utf8')

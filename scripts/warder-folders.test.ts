@@ -51,6 +51,23 @@ test('settings load no service, no store and no schemas', () => {
   }
 })
 
+/**
+ * `audit verify`, `root-key` and `backup` open a database, so that they load the stores of `storage` and `audit`, and
+ * `pki` for their certificates and time stamps. `check` and `config check` load the services once they run, because each
+ * service declares its own checks and migrations.
+ */
+for (const command of ['check', 'config', 'audit', 'root-key', 'service'])
+  test(`packages/warder/${command} loads no service, no server and no schemas, and at most 250 files`, () => {
+    const loaded = listLoaded(`../packages/warder/${command}/command.ts`)
+    const heavy = loaded.filter((url) =>
+      /\/packages\/(?:server|authority|identity|transit|kmip-codec|kmip-server|covercrypt|(?:auth|kms)\/(?!(?:service\/)?[\w-]*settings\.ts))|\/node_modules\/(?!smol-toml\/)/.test(
+        url,
+      ),
+    )
+    assert.deepEqual(heavy, [])
+    assert.ok(loaded.length <= 250, `${loaded.length} files`)
+  })
+
 test('what runs all the time and serves nothing loads no service and no schemas: warder start stays small', () => {
   const loaded = listLoaded('../packages/warder/start/supervisor.ts')
   const heavy = loaded.filter((url) =>

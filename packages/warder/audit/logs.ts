@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/base'
-import { toDatabaseLocation } from '@warder/runtime'
+import { toDatabaseLocation } from '@warder/runtime/launch'
 import type { Terminal } from '../cli/command.ts'
 import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'

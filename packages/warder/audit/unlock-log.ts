@@ -10,7 +10,7 @@ import {
   type UnlockedLog,
 } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import { readSealed } from '@warder/runtime'
+import { readSealed } from '@warder/runtime/launch'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/endpoints.ts'

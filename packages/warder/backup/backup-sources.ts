@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { inHome, StartupError } from '@warder/base'
-import { type DatabaseLocation, rootKeySource, toDatabaseLocation } from '@warder/runtime'
+import { type DatabaseLocation, rootKeySource, toDatabaseLocation } from '@warder/runtime/launch'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/endpoints.ts'

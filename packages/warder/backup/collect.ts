@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { StartupError } from '@warder/base'
-import { openSnapshot } from '@warder/runtime'
+import { openSnapshot } from '@warder/runtime/launch'
 import { readLogKeys } from '../audit/unlock-log.ts'
 import type { Terminal } from '../cli/command.ts'
 import { version } from '../cli/version.ts'

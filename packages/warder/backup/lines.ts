@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { StartupError } from '@warder/base'
-import type { CopiedSchema } from '@warder/runtime'
+import type { CopiedSchema } from '@warder/runtime/launch'
 import type { CopiedRow, CopiedTable } from '@warder/storage'
 import type { ServiceName } from '../installation/endpoints.ts'
 

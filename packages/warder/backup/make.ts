@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { StartupError } from '@warder/base'
-import { writeNote } from '@warder/runtime'
+import { writeNote } from '@warder/runtime/launch'
 import { type Terminal, toExitCode } from '../cli/command.ts'
 import { progressBar } from '../cli/progress.ts'
 import { toFileRefused } from '../cli/refused.ts'

@@ -1,5 +1,5 @@
 import { StartupError } from '@warder/base'
-import type { DatabaseRestore } from '@warder/runtime'
+import type { DatabaseRestore } from '@warder/runtime/launch'
 import type { ServiceName } from '../installation/endpoints.ts'
 import { hashStream } from './digest.ts'
 import { type AuditHead, type BackupLine, BackupRefused, decodeRows, readLines } from './lines.ts'

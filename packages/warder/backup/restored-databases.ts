@@ -7,7 +7,7 @@ import {
   type DatabaseRestore,
   restoreDatabase,
   toDatabaseLocation,
-} from '@warder/runtime'
+} from '@warder/runtime/launch'
 import type { RestoredBackup } from '@warder/storage'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'

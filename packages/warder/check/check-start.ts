@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isLockHeld, requireUsableHome, StartupError } from '@warder/base'
-import { checkSettings } from '@warder/runtime'
+import { checkSettings } from '@warder/runtime/launch'
 import type { Terminal } from '../cli/command.ts'
 import { configureBoth, configureTogether, requireTogether } from '../installation/together.ts'
 import { claimPorts, getListenAddresses, type ListenAddresses } from '../start/listen-addresses.ts'

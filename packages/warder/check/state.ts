@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '@warder/base'
-import { inspectDatabase, type ServiceLaunch, toDatabaseLocation } from '@warder/runtime'
+import { inspectDatabase, type ServiceLaunch, toDatabaseLocation } from '@warder/runtime/launch'
 import { getDatabaseBytes, type MigrationPlan } from '@warder/storage'
 import type { ServiceName } from '../installation/endpoints.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { inHome, StartupError } from '@warder/base'
-import { rootKeySource, writeNote } from '@warder/runtime'
+import { rootKeySource, writeNote } from '@warder/runtime/launch'
 import { readUnlock, unlockOptions } from '../backup/secrets.ts'
 import { requireSender, senderOptions } from '../backup/sender.ts'
 import { type Command, homeOption, selectHome, toExitCode } from '../cli/command.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime'
+import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
 import { version } from '../cli/version.ts'

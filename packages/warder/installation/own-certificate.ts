@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { inHome, StartupError } from '@warder/base'
-import { findClientRefusal, type ServerFiles } from '@warder/server'
+import type { ServerFiles } from '@warder/server'
 import type { ServiceConfiguration } from './configuration.ts'
 import { type OwnTls, toHomePath } from './endpoints.ts'
 
@@ -31,6 +31,7 @@ export async function requireReachableAuth(
   const authority = findSettingFile(kms, 'auth_verifier_ca_cert')
   const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   const { port } = new URL(authUrl)
+  const { findClientRefusal } = await import('@warder/server')
   const refusal = await findClientRefusal(files, getHost(authUrl), trusted)
   if (refusal === undefined) return
   const what = `the kms cannot verify auth's certificate ${files.certFile} (tls_cert_file) at ${authUrl}`
@@ -62,6 +63,7 @@ export async function findOwnTls(
   const address = getHost(url)
   const name = findOtherName(files, address)
   const named = name === undefined ? {} : { server_name: name }
+  const { findClientRefusal } = await import('@warder/server')
   const known = others.flatMap((one) =>
     ['auth_verifier_ca_cert', 'outbound_ca_file', 'clients_ca_cert_file'].map((setting) =>
       findSettingFile(one, setting),

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { inHome, StartupError, systemClock } from '@warder/base'
-import { openSealedDatabase, rootKeySource } from '@warder/runtime'
+import { openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
 import {
   isUnsealed,
   loadRootKeys,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { url as debuggerUrl } from 'node:inspector'
 import { openHome } from '@warder/base'
-import { checkSettings, type RunningService, runService } from '@warder/runtime'
+import { checkSettings, type RunningService, runService } from '@warder/runtime/launch'
 import { formatSettingsHelp } from '@warder/runtime/settings'
 import { type Command, homeOption, selectHome, type Terminal } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'

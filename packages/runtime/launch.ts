@@ -1,0 +1,19 @@
+// Entry for commands: they check a service, start it, or open its database. It loads no server; a service is loaded when it
+// is checked or started.
+export {
+  type CopiedSchema,
+  type DatabaseRestore,
+  openSnapshot,
+  restoreDatabase,
+} from './lifecycle/copy-database.ts'
+export {
+  type DatabaseLocation,
+  openSealedDatabase,
+  readSealed,
+  toDatabaseLocation,
+} from './lifecycle/database.ts'
+export { type RuntimeConfig, rootKeySource, type ServiceLaunch, writeNote } from './lifecycle/launch.ts'
+export { readRememberedSeq } from './lifecycle/lost-audit.ts'
+export type { RunningService } from './lifecycle/primary.ts'
+export { checkSettings, runService } from './lifecycle/service-start.ts'
+export { inspectDatabase } from './lifecycle/usable-database.ts'
