@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { findObject, type ObjectId, principalNamed, verdictOn } from '@warder/keys'
 import { type Started, startKms } from '@warder/kms/testing'
+import type { ObjectId } from '../objects/object-id.ts'
+import { findObject } from '../objects/object-store.ts'
+import { verdictOn } from './permission.ts'
+import { principalNamed } from './principal-named.ts'
 
 let kms: Started
 before(async () => {
