@@ -142,8 +142,8 @@ export function* pruneOld(options: PruneOptions): Generator<Done> {
 }
 
 /**
- * Lists segments from the first on, while all of their records are older. Excludes the current file and the one before it: the
- * next start looks there for what the last run knew of its database.
+ * Lists segments from the first on, while all of their records are older. Excludes the current file and the
+ * one before it: the next start reads the last known state of the database from it.
  */
 function listOldSegments({ folder, before }: OldFiles, pruner?: CheckpointSigner): readonly Closed[] {
   const segments = listSegments(folder)

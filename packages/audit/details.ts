@@ -5,7 +5,7 @@ import { escapeHidden } from './hidden-characters.ts'
 const maxCharacters = 16_384
 /** JSON from requests has at most 64 levels. */
 const maxLevels = 80
-/** Minimum for a member that does not fit: the note of what was cut, and some text. */
+/** Minimum for a member that does not fit: the note about the cut, and some text. */
 const minRoom = 160
 /** Room for the note of an array or object, with its brackets. */
 const noteRoom = 130
@@ -18,14 +18,16 @@ type Plain = string | number | boolean | null | readonly Plain[] | { readonly [n
 type Members = readonly (readonly [name: string | undefined, value: Plain])[]
 
 /**
- * The details of a record as canonical JSON, with what is hidden escaped, of at most 16 KiB. Details that fit are written whole. Otherwise the room is
- * shared equally among the members of each array and object, and what short members leave unused goes to the longer
- * ones: the longest members are cut first, and padding cannot push out a short member. Each cut leaves a note with
- * the length and the SHA-256 of what was there:
+ * The details of a record as canonical JSON of at most 16 KiB, with hidden characters escaped. Details that
+ * fit are written whole. Otherwise the room is shared equally among the members of each array and object, and
+ * what short members leave unused goes to the longer ones: the longest members are cut first, and padding
+ * cannot push out a short member. Each cut leaves a note with the length and the SHA-256 of the removed
+ * value:
  *
- *   text     its beginning, then `…[cut: 20480 bytes, SHA-256 …]` (length and hash of the whole text in UTF-8)
- *   array    the members that fit in their order, then the text `…[cut: 400 of 1000 members, SHA-256 …]`
- *   object   the same with the note as the member `…` (hash of the canonical JSON of the whole array or object)
+ *   text     its beginning, then `…[cut: 20480 bytes, SHA-256 …]` (length and hash of the whole text in
+ *   UTF-8) array    the members that fit in their order, then the text `…[cut: 400 of 1000 members, SHA-256
+ *   …]` object   the same with the note as the member `…` (hash of the canonical JSON of the whole array or
+ *   object)
  */
 export function formatDetails(value: Readonly<Record<string, unknown>>): string {
   const short = formatPlainTexts(value)

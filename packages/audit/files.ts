@@ -6,7 +6,7 @@ export interface LogFile {
   /** Appends all bytes; on failure the file is cut back (at the latest before the next append). */
   append(bytes: Uint8Array): Promise<void>
   sync(): Promise<void>
-  /** Cuts the file back to an earlier size: what was written after it was never acknowledged. */
+  /** Truncates the file to an earlier size: data written after it were never acknowledged. */
   cutTo(size: number): void
   /** Describes what another program (such as logrotate) did to the file since it was opened; undefined = nothing. */
   changed(): string | undefined

@@ -67,8 +67,8 @@ export interface AuditLog {
 /**
  * Opens the log: verifies the chain after the last checkpoint, cuts a torn last line and records that, puts a
  * broken chain aside under another name and begins a new one with a record that names it.
- * @throws StartupError when another process writes this log, the folder cannot be used, or what was wrong
- *   with the log cannot be recorded
+ * @throws StartupError when another process writes this log, the folder cannot be used, or an error of the
+ *   log cannot be recorded
  */
 export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog> {
   const { seal, timestamp } = requested

@@ -53,7 +53,7 @@ export interface TornTail {
    * lines may follow them.
    */
   readonly hole: boolean
-  /** Of an encrypted file: what is torn may be more than a line. */
+  /** In an encrypted file the torn part may be longer than a line. */
   readonly encrypted: boolean
 }
 

@@ -25,7 +25,7 @@ export const authCounters: Counters = {
   auth_saml_metadata_refreshes_total: { outcome: refreshOutcomes },
 }
 
-/** Runs a login and counts it as `auth_logins_total{method, outcome}`. @throws what the login throws */
+/** Runs a login and counts it as `auth_logins_total{method, outcome}`. @throws the error of the login */
 export async function countLogin<R>(
   metrics: Metrics,
   method: LoginMethod,

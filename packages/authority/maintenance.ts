@@ -23,7 +23,10 @@ export interface MaintenanceServices {
 export interface Maintenance {
   /** Whether a signature is due; reads one index entry. */
   due(now: number): Promise<boolean>
-  /** Signs what is due, one issuer after another; failures are logged and tried again later. */
+  /**
+   * Signs lists and certificates that are due, one issuer after another; failures are logged and tried again
+   * later.
+   */
   run(now: number): Promise<void>
   /** Signs the first list of a new issuer, so that its relying parties never wait for one. */
   begin(issuer: string, now: number): Promise<void>

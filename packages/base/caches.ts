@@ -36,7 +36,8 @@ const minPauseFactor = 100
 
 /**
  * Caches the result of a costly reading.
- * @param everyMs it is read again after that, or after a hundred times what the last reading took, if that is longer
+ * @param everyMs it is read again after that, or after a hundred times the duration of the last reading, if
+ *   that is longer
  * @param monotonic milliseconds
  */
 export function memoizeFor<T>(

@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 
 /**
- * Writes what is taken at once.
+ * Writes synchronously.
  * @returns number of bytes that were taken
  * @throws when nothing is taken now: a pipe or terminal is full, a disk is full, the reader has ended
  */

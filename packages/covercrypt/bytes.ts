@@ -24,7 +24,7 @@ export class Reader {
     return this.#at
   }
 
-  /** @throws CovercryptError malformed, with the object and what is wrong with it */
+  /** @throws CovercryptError malformed, with the object and the reason */
   refuse(reason: string): never {
     throw covercryptError('malformed', `The ${this.#what} is malformed: ${reason}.`)
   }

@@ -211,7 +211,7 @@ function subjectIn(body: Uint8Array): Omit<Answer, 'principal'> {
   }
 }
 
-/** @throws failure('unauthorized') for blocks that cannot be read: what they permit is not known */
+/** @throws failure('unauthorized') for blocks that cannot be read: their permissions are unknown */
 function addressesIn(blocks: unknown): AddressSet | undefined {
   if (blocks === undefined || blocks === null) return undefined
   if (Array.isArray(blocks) && blocks.every((block): block is string => typeof block === 'string')) {

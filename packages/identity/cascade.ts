@@ -92,7 +92,7 @@ export function authenticateBy({ steps, ...options }: CascadeOptions): Authentic
   return (request) => from(request, 0, undefined)
 }
 
-/** @throws what was thrown, when it ends the request */
+/** @throws the error that ends the request */
 function withRefusal(refused: Refused | undefined, step: CascadeStep, thrown: unknown): Refused {
   if (!(thrown instanceof Failure) || thrown.kind !== 'unauthorized' || step.failsClosed === true)
     throw thrown

@@ -35,7 +35,7 @@ interface Environment {
 
 /**
  * Reads `issuer[,key set[,audience…]]`.
- * @throws StartupError for what cannot work
+ * @throws StartupError for settings that cannot work
  */
 export function readProvider(text: string, environment: Environment): JwtProvider {
   const read = readProviderText(text)

@@ -26,7 +26,7 @@ export interface SamlLogin {
    */
   begin(realm: string, clientAddress: string): Promise<{ readonly location: string; readonly cookie: string }>
   /**
-   * @param query what the authentication service sent the browser back with
+   * @param query query of the redirect from the authentication service
    * @param cookies values of the cookie of `begin`
    * @throws failure('unauthorized' | 'rate_limited' | 'overloaded')
    */

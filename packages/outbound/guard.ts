@@ -50,7 +50,7 @@ for (const block of special4) {
   blocked4.addSubnet(address, Number(prefix), 'ipv4')
 }
 
-/** Global unicast, the only IPv6 block that is handed out (RFC 4291 §2.4), less what is special inside it. */
+/** Global unicast, the only allocated IPv6 block (RFC 4291 §2.4), without the special ranges inside it. */
 const global6 = new BlockList()
 global6.addSubnet('2000::', 3, 'ipv6')
 const special6 = new BlockList()

@@ -91,7 +91,7 @@ export interface TracedWork extends ActiveTrace {
 export interface TracedCall {
   /** By which the other service continues the trace: `traceparent`, `tracestate` (W3C Trace Context). */
   readonly headers: Readonly<Record<string, string>>
-  /** Called once, with the HTTP status, or with what the call failed with. */
+  /** Called once, with the HTTP status or the error of the call. */
   end(outcome: number | Error): void
 }
 

@@ -23,7 +23,7 @@ export interface TlsProbe {
    * The certificate that a server shows for a protocol (RFC 7301). The caller decides whether it can be
    * trusted.
    * @param host a name or an address
-   * @param servername what is sent as its name (RFC 6066 §3)
+   * @param servername the server name to send (RFC 6066 §3)
    * @returns DER
    * @throws OutboundError, also where the server does not choose the protocol
    */

@@ -1,7 +1,7 @@
 import type { Collected, Metrics } from '@warder/base'
 import { AggregatorRegistry, Counter, Gauge, type Metric, Registry } from 'prom-client'
 
-/** Upper bounds in seconds; what is slower counts only in `+Inf`. */
+/** Upper bounds in seconds; slower requests count only in `+Inf`. */
 export const bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
 /** Durations of one operation. */

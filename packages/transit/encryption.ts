@@ -33,7 +33,7 @@ const tagBytes = 16
 const rsaName = 'RSA-OAEP-256'
 
 /**
- * `vault:vN:` and what the version encrypts: of AES the IV, the ciphertext and the tag.
+ * `vault:vN:` and the output of the version: for AES the IV, the ciphertext and the tag.
  * @throws failure('crypto_failure'); failure('unsupported_algorithm')
  */
 async function encryptWith(
@@ -67,7 +67,7 @@ async function encryptPlaintext(
 }
 
 /**
- * Decrypts what a version encrypted. @throws failure('decryption_failed') for ciphertexts that cannot be
+ * Decrypts a ciphertext of a version. @throws failure('decryption_failed') for ciphertexts that cannot be
  * decrypted
  */
 async function decryptWith(

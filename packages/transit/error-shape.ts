@@ -1,7 +1,9 @@
 import type { ErrorShape, PublicError } from '@warder/server'
 import Type from 'typebox'
 
-/** Statuses for clients of Vault: 400 for a wrong request, 403 for a missing right, 404 for what is not there. */
+/**
+ * Statuses for clients of Vault: 400 for a wrong request, 403 for a missing right, 404 for missing objects.
+ */
 const statuses: Partial<Readonly<Record<PublicError['kind'], number>>> = {
   unauthorized: 403,
   forbidden: 403,

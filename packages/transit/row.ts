@@ -111,7 +111,9 @@ export function requireNotDerived(item: { readonly context?: string; readonly no
       throw failure('bad_request', `${member}: derived keys and convergent encryption are not supported`)
 }
 
-/** Does what another operation of the service does, with its own checks, for a request of this interface. */
+/**
+ * Calls another operation of the service, with the checks of that operation, for a request of this interface.
+ */
 export async function through(
   operation: Operation<TransitServices>,
   input: Partial<OperationInput>,

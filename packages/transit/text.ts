@@ -16,7 +16,7 @@ export function withVersion(version: number, text: string): string {
 /** Longest number of a version that is read as one. */
 const form = /^vault:v([1-9][0-9]{0,5}):(.*)$/s
 
-/** @throws failure('bad_request') for what is not `vault:vN:…` */
+/** @throws failure('bad_request') unless it has the form `vault:vN:…` */
 export function readVersioned(
   text: string,
   what: 'ciphertext' | 'signature',

@@ -28,8 +28,8 @@ export interface IndexRound {
 }
 
 /**
- * Extends the index by what is missing: all whole parts, and the last part of each closed file. Parts that do not fit the
- * files are removed and made again. It may be interrupted at any time.
+ * Adds missing parts to the index: all complete parts, and the last part of each closed file. Parts that do
+ * not fit the files are removed and made again. It may be interrupted at any time.
  */
 export async function extendIndex(log: IndexedLog): Promise<IndexRound> {
   const store = await openOrCreateIndex(log.folder)

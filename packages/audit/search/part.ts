@@ -113,7 +113,7 @@ function openContent(
 class Postings {
   #values = new Uint32Array(partRecords)
   #count = 0
-  /** What was added for the record before, which mostly is added again. */
+  /** Terms of the previous record, most of which occur again. */
   readonly #before: number[] = []
   #slot = 0
 

@@ -16,7 +16,7 @@ export interface SearchRequest extends IndexedLog {
   /** Only records with a smaller number; undefined = the newest first. */
   readonly before?: number | undefined
   readonly limit: number
-  /** After so many milliseconds the page ends with what was found. */
+  /** After this many milliseconds the page ends with the records found so far. */
   readonly budgetMs: number
 }
 
@@ -103,7 +103,7 @@ class Search {
       await this.#searchFile(readSegment(this.#request.folder, first), isNewest)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-      // It was archived meanwhile. What was found so far is before the position.
+      // It was archived meanwhile. The records found so far are before the position.
       await this.#searchFile(readSegment(this.#request.folder, first), isNewest)
     }
   }

@@ -67,7 +67,10 @@ function containsText(value: unknown, text: string): boolean {
  */
 export type Term = number
 
-/** Terms that are looked up together; each kind is stored by itself, so that a search reads what it needs. */
+/**
+ * Terms that are looked up together; each kind is stored separately, so that a search reads only the kind
+ * that it needs.
+ */
 export const termKinds = ['request', 'object', 'other'] as const
 export type TermKind = (typeof termKinds)[number]
 export type Terms = Readonly<Record<TermKind, readonly Term[]>>

@@ -34,7 +34,7 @@ async function verify({
 function run(job: AuditJob): Promise<unknown> {
   if (job.type === 'search') return searchLog(job.request)
   if (job.type === 'verify') return verify(job)
-  // Requests come first: what is not in the index is searched, too.
+  // Requests come first: records outside the index are searched, too.
   lowerThreadPriority()
   return extendIndex(job.log)
 }

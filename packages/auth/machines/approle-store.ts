@@ -243,7 +243,7 @@ export function roleSecretIdsDestruction(role: string): Change {
 const batch = 1000
 const maxBatches = 10_000
 
-/** Deletes what has expired, exhausted ones included. */
+/** Deletes expired and exhausted entries. */
 export async function removeExpiredSecretIds(commit: Commit, now: number): Promise<void> {
   for (let round = 0; round < maxBatches; round++) {
     const [result] = await commit([change(removeExpired, [now, batch])])

@@ -1,7 +1,7 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/storage'
 import type { ChallengeType } from './identifiers.ts'
 
-/** ACME settings of an authority: what it issues, and to which clients. */
+/** ACME settings of an authority: the certificates that it issues, and the clients. */
 export interface DirectorySettings {
   readonly profile: 'server' | 'client'
   /** Validity of certificates. */

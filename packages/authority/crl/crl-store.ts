@@ -183,7 +183,7 @@ export function crlChanges(
   ]
 }
 
-/** Tries at `until` again what cannot be signed now. */
+/** Schedules a new attempt at `until` for a list that cannot be signed now. */
 export function postponeChange(issuer: string, until: number): Change {
   return change(postpone, [until, until, until, until, issuer], 1)
 }

@@ -107,7 +107,7 @@ interface KeptAnswer {
   readonly until: number
 }
 
-/** What the phases of an answer share. */
+/** Data shared by the phases of a response. */
 interface AnswerState {
   readonly clock: Clock
   readonly ocspValidityMs: number

@@ -24,7 +24,10 @@ export interface RecordedWork {
 /** Times that it is run again from its reads because another request was faster. */
 const maxAttempts = 10
 
-/** Runs `work` and commits what it stages, with one record of its outcome: as the engine of KMIP does with an item. */
+/**
+ * Runs `work` and commits its staged changes, with one record of its outcome, like the KMIP engine for an
+ * item.
+ */
 class RecordedRun {
   readonly #services: RecordedServices
   readonly #work: RecordedWork

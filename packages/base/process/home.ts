@@ -49,7 +49,7 @@ export function openHome(path: string): string {
 const secretFile = /\.key(?:\.next)?$|\.toml$|\.db(?:-wal|-shm)?$|^initial-admin-password$/
 
 /**
- * Secret files that other users of this machine can read: nothing that this service does later takes back what was read.
+ * Secret files that other users of this machine can read: the service cannot undo a disclosure.
  * @returns their names in the home; none where others cannot enter the home
  */
 export function findExposedFiles(home: string): readonly string[] {

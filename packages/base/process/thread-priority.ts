@@ -1,6 +1,6 @@
 import { getPriority, setPriority } from 'node:os'
 
-/** Nice value: such a thread gets about a tenth of what others get where all of them want the processor. */
+/** Nice value: under load such a thread gets about a tenth of the processor time of others. */
 const behindOthers = 10
 
 /**

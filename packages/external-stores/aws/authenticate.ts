@@ -18,7 +18,7 @@ import {
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000
 
-/** Paths in which nothing is encoded or resolved, so that what is signed is what is routed. */
+/** Paths without encoding or dot segments, so that the signed path is the routed path. */
 const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/
 
 export interface SignatureOptions {

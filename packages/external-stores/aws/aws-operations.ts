@@ -57,7 +57,7 @@ async function requireHealth({ db, keys, policy }: ExternalStoreServices): Promi
   const made = await key.encrypt(plan, { data, iv: undefined, aad })
   const opened = await key.decrypt(plan, { data: made.data, iv: made.iv, tag: made.tag, aad })
   if (!opened.equals(data))
-    throw xksFailure('InternalException', 'a test key did not decrypt what it encrypted')
+    throw xksFailure('InternalException', 'a test key did not decrypt its own ciphertext')
 }
 
 /** XKS Proxy API, GetHealthStatus: involves no key and no grant. */

@@ -4,7 +4,7 @@ import { JwtRejected, type KeySet, type PeekedToken, verifyToken } from '@warder
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** @returns undefined when it is absent. @throws JwtRejected for what is no text, or too long */
+/** @returns undefined when it is absent. @throws JwtRejected for values that are not text or too long */
 export function optionalText(claims: Claims, name: string, maxBytes: number): string | undefined {
   const value = claims[name]
   if (value === undefined || value === null) return undefined
@@ -118,9 +118,9 @@ export interface TokenSources {
 }
 
 /**
- * `npm run clouds -- google` plays Google and the identity provider with tokens that the owner of the trial key has it
- * sign. They are accepted for resources of this beginning alone, which Google does not use: what was wrapped for a
- * user's resource does not open for one of a trial.
+ * `npm run clouds -- google` plays Google and the identity provider with tokens that the owner of the trial
+ * key has it sign. They are accepted for resources of this beginning alone, which Google does not use: keys
+ * wrapped for a resource of a user cannot be unwrapped in a trial.
  */
 const trialResources = 'warder-trial/'
 

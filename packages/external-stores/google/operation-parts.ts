@@ -8,7 +8,7 @@ import { requireAuthorization } from './callers.ts'
 import type { Role } from './claims.ts'
 import { googlePath } from './scope.ts'
 
-/** Two tokens of 16 KiB, a wrapped private key and what is around them. */
+/** Two tokens of 16 KiB, a wrapped private key and the surrounding JSON. */
 const bodyLimit = 64 * 1024
 
 /** Members shared by the declarations of all operations; tag, error shape and CORS come from the scope. */

@@ -24,7 +24,7 @@ export interface GoogleScope {
   sources(services: ExternalStoreServices): TokenSources
 }
 
-/** The address of the scope: what `kacls_url` of tokens has to be, and what is entered in the Admin console. */
+/** The address of the scope: `kacls_url` of tokens must equal it, and it is entered in the Admin console. */
 export function toKaclsUrl(publicUrl: string): string {
   return `${withoutSlash(publicUrl)}${googlePath}`
 }

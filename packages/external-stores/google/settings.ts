@@ -118,7 +118,7 @@ const needed = [
   'google_cse_config.google_cse_owner_domain',
 ] as const
 
-/** @returns a sentence where it is enabled without what it needs */
+/** @returns an error message if it is enabled without a setting that it requires */
 export function googleSettingsProblem(config: GoogleConfig): string | undefined {
   if (!config['google_cse_config.google_cse_enable']) return undefined
   const missing = needed.filter((name) => config[name] === undefined)

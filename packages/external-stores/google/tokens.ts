@@ -103,7 +103,10 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
   }
 }
 
-/** Refuses tokens that name another URL: they may come from a service in the middle. @throws JwtRejected */
+/**
+ * Refuses tokens that contain another URL: a service in the middle may have forwarded them. @throws
+ * JwtRejected
+ */
 function requireKaclsUrl(claims: Claims, kaclsUrl: string): void {
   const url = requireText(claims, 'kacls_url', 2048)
   if (url !== kaclsUrl && url !== `${kaclsUrl}/`) throw new JwtRejected('another kacls_url')

@@ -79,7 +79,7 @@ async function hasName(
   return (await findTags(services.db, chain)).includes(`${versionTag}${name}`)
 }
 
-/** @throws failure('crypto_failure') for what is no RSA private key */
+/** @throws failure('crypto_failure') unless it is an RSA private key */
 export function requireRsa(key: Key): Key {
   const { type, algorithm } = key.object
   if (type !== 'PrivateKey' || algorithm !== 'RSA')

@@ -149,7 +149,10 @@ const versionOperation = define({
   act: () => version,
 })
 
-/** Microsoft's sample knows 400, 401 and 403 (KeysController.cs): what is not there, or cannot be used, is 400. */
+/**
+ * Microsoft's sample knows 400, 401 and 403 (KeysController.cs): a key that is missing or cannot be used is
+ * 400.
+ */
 const asBadRequest: ReadonlySet<number> = new Set([409, 422])
 
 const microsoftErrors: ErrorShape = {

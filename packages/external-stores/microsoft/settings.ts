@@ -110,7 +110,7 @@ export const microsoftSettings = {
 
 export type MicrosoftConfig = SettingValues<typeof microsoftSettings>
 
-/** @returns a sentence where it is enabled without what it needs */
+/** @returns an error message if it is enabled without a setting that it requires */
 export function microsoftSettingsProblem(config: MicrosoftConfig): string | undefined {
   if (!config['ms_dke_config.ms_dke_enable']) return undefined
   if (config['ms_dke_config.ms_dke_keys'].length > 0 && config['ms_dke_config.ms_dke_tenants'].length > 0)

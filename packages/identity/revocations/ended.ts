@@ -74,7 +74,7 @@ const beatWall = userWords.from + 3
 
 const key = 'warder.kms.ended'
 
-/** In the primary, before any worker: all workers read what it writes. @returns the memory */
+/** Called in the primary before any worker starts: all workers read its data. @returns the memory */
 export function shareEnded(config: EndedConfig): SharedArrayBuffer {
   const memory = createEndedMemory(config.auth_feed_max_entries)
   setEnvironmentData(key, memory)

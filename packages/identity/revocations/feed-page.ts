@@ -50,7 +50,8 @@ const statementHeader = 'x-warder-statement'
 const maxSeq = 2 ** 32 - 1
 
 /**
- * Asks for what comes after `after`. The answer counts when it is signed, about this very question, and in order.
+ * Requests the entries after `after`. The answer counts when it is signed, about this very question, and in
+ * order.
  * @throws FeedRefused, OutboundError
  */
 export async function askFeed(

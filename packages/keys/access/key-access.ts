@@ -36,7 +36,7 @@ export interface Resolved<Request> {
   readonly request: Request
 }
 
-/** `by` is the access that read it: what another one left in the context is not taken for one's own. */
+/** `by` is the access that read it: values stored by another access check are not used. */
 class Finding<Request> implements Resolved<Request> {
   readonly by: object
   readonly key: Key

@@ -44,8 +44,8 @@ export interface BackendKey {
   /** With an RSA private key. */
   decryptRsa(plan: RsaPlan, data: Uint8Array): Promise<Buffer>
   /**
-   * A content key of `bytes` bytes, with an RSA private key: the wrapped one, or another one for what does not open
-   * (implicit rejection, RFC 7516 §11.5).
+   * A content key of `bytes` bytes, with an RSA private key: the wrapped one, or another one if it cannot be
+   * decrypted (implicit rejection, RFC 7516 §11.5).
    */
   unwrapContentKey(hash: OaepHash, wrapped: Uint8Array, bytes: number): Promise<Buffer>
   /** The shared secret of an encapsulation, with an ML-KEM private key. */

@@ -131,7 +131,7 @@ export class JobThread<
 
   /** Error with which a failed job rejects. */
   protected errorOf({ kind, message, detail }: FailedJob): Error {
-    // For kinds with a fixed sentence what is given here is the detail.
+    // For kinds with a fixed message this text is the detail.
     const fixed = failure(kind).message === message
     return failure(kind, fixed ? detail : message, detail === undefined ? {} : { detail })
   }

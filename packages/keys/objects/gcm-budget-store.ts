@@ -28,7 +28,7 @@ export function openBudget(id: string, used = 0, chain?: string): Change {
   return chain === undefined ? change(open, [id, used], 1) : change(openVersion, [id, used, chain], 1)
 }
 
-/** For an object that becomes an AES key; if it was one before, what it used stays used. */
+/** For an object that becomes an AES key; if it was one before, its earlier messages still count. */
 export function ensureBudget(id: string): Change {
   return change(ensure, [id])
 }

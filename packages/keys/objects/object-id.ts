@@ -28,7 +28,7 @@ export function asObjectId(text: string): ObjectId | undefined {
   return text as ObjectId
 }
 
-/** Begins what is an alias of a key and no identifier (docs/adr/identifiers-and-aliases.md). */
+/** Prefix that distinguishes an alias of a key from an identifier (docs/adr/identifiers-and-aliases.md). */
 export const aliasPrefix = 'alias/'
 
 /** Can a client choose this identifier for a new object? One that could be taken for an alias cannot be chosen. */

@@ -26,7 +26,7 @@ function flag(name: string): Column<boolean> {
   return { name, fixed: false, write: Number, read: (stored) => stored === 1 }
 }
 
-/** Limits as text, `Byte 1000 250`: they exceed what a number holds exactly. */
+/** Limits as text, `Byte 1000 250`: they exceed the safe integers of JavaScript. */
 const usageLimits: Column<UsageLimits | undefined> = {
   name: 'usage_limits',
   fixed: false,

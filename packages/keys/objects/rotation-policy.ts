@@ -81,7 +81,7 @@ const members = ['tag', 'algorithm', 'every', 'after_messages'] as const
 /**
  * Reads one rule: a table of the settings as JSON, or `tag=payments, every=90d`.
  * @param algorithms names that keys can have
- * @returns the rule, or what is wrong with it
+ * @returns the rule, or the error in it
  */
 export function readRotationRule(text: string, algorithms: readonly string[]): RotationRule | string {
   const found = text.startsWith('{') ? parseTable(text) : parsePairs(text)

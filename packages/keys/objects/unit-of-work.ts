@@ -45,9 +45,9 @@ interface Staged {
 }
 
 /**
- * Objects as one request sees them, with the changes that it stages. The front end commits what is staged: after each
- * item, or once for a whole batch that is undone when one item fails.
- * An operation never commits by itself. Each object is guarded by the version that was read first.
+ * Objects as one request sees them, with the changes that it stages. The front end commits the staged
+ * changes: after each item, or once for a whole batch that is undone when one item fails. An operation never
+ * commits by itself. Each object is guarded by the version that was read first.
  */
 export class UnitOfWork {
   readonly #services: UnitOfWorkServices
@@ -67,7 +67,7 @@ export class UnitOfWork {
     this.#now = now
   }
 
-  /** The object with this identifier, with what is staged. No rights are checked. */
+  /** The object with this identifier, including staged changes. No rights are checked. */
   async read(id: string): Promise<ManagedObject | undefined> {
     const staged = this.#staged.get(id)
     if (staged !== undefined) return staged.after
@@ -204,7 +204,7 @@ export class UnitOfWork {
     return true
   }
 
-  /** The tags of an object, with what is staged; those of a version are its key's. */
+  /** The tags of an object, including staged changes; those of a version are its key's. */
   async tags(object: Pick<ManagedObject, 'id' | 'chainId'>): Promise<readonly string[]> {
     const id = getChainId(object)
     return this.#keyTags.get(id) ?? this.#staged.get(id)?.tags ?? findTags(this.#services.db, id)
@@ -235,7 +235,7 @@ export class UnitOfWork {
     this.#more.push(...changes)
   }
 
-  /** Objects as they will be, for searches that have to see what the database does not know yet. */
+  /** Objects as they will be, for searches that must include uncommitted changes. */
   staged(): readonly ManagedObject[] {
     return [...this.#staged.values()].flatMap(({ after }) => (after === undefined ? [] : [after]))
   }

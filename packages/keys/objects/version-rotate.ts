@@ -22,11 +22,11 @@ export interface Rotation {
 }
 
 /**
- * Stages a new version of a key, and of the other half of its pair: a key of the same kind, with the names and dates of
- * the version before, that protects from now on. Everything is one commit, which the row of generation 0 guards: of two
- * rotations at once one wins, and there is one newest at any time.
+ * Stages a new version of a key, and of the other half of its pair: a key of the same kind, with the names
+ * and dates of the version before, that protects from now on. Everything is one commit, which the row of
+ * generation 0 guards: of two rotations at once one wins, and there is one newest at any time.
  * @param key a symmetric or private key, not one of its versions
- * @throws failure('crypto_failure') for what cannot be rotated; failure('unsupported_algorithm')
+ * @throws failure('crypto_failure') for keys that cannot be rotated; failure('unsupported_algorithm')
  */
 export async function stageRotation(
   objects: UnitOfWork,
@@ -51,8 +51,9 @@ export async function stageRotation(
 }
 
 /**
- * Objects that a rotation replaces: the newest version, and that of the public half with its key. Changes nothing.
- * @throws failure('crypto_failure') for what cannot be rotated; failure('unsupported_algorithm')
+ * Objects that a rotation replaces: the newest version, and that of the public half with its key. Changes
+ * nothing.
+ * @throws failure('crypto_failure') for keys that cannot be rotated; failure('unsupported_algorithm')
  */
 export async function rotatable(
   objects: UnitOfWork,
@@ -216,8 +217,8 @@ function replaceLink(links: readonly ObjectLink[], id: string): readonly ObjectL
 }
 
 /**
- * Stages that `by`, which this unit created, is the version after `replaced`: what another protocol makes and links by its
- * own rules. Its names and links are for the caller.
+ * Stages that `by`, which this unit created, is the version after `replaced`, for objects that another
+ * protocol creates and links by its own rules. Its names and links are for the caller.
  * @throws failure('crypto_failure') when the key has as many versions as it can have
  */
 export async function stageSuccession(

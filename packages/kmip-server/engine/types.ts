@@ -16,7 +16,7 @@ import type { KmipServices } from './services.ts'
 export interface KmipOperation {
   readonly name: OperationName
   readonly access: KmipAccess
-  /** What it can do to objects with all the rights that it asks for; empty: nothing. */
+  /** The effects that it can have on objects when all required rights are granted; empty: none. */
   readonly reach: readonly Effect[]
   /** Rights on objects that it asks for besides that of `access`, at least for some requests. */
   readonly asks?: readonly Right[] | undefined

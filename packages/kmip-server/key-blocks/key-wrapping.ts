@@ -75,8 +75,8 @@ export function readWrappingSpecification(given: Decoded<typeof specificationFie
 }
 
 /**
- * Both key informations are optional (KMIP 2.1 §3.1.5): a client need not disclose which key wrapped the block. A later
- * request to unwrap it fails with the name of what is missing (`requireOpenable`).
+ * Both key informations are optional (KMIP 2.1 §3.1.5): a client need not disclose which key wrapped the
+ * block. A later request to unwrap it fails and names the missing key (`requireOpenable`).
  * @throws KmipDecodeError, InvalidField
  */
 export function readWrappingData(node: StructureNode): WrappingData {

@@ -19,8 +19,8 @@ import {
 type Count = 'required' | 'optional' | 'defaulted' | 'repeated'
 
 /**
- * One declared member of a payload or of a structure. A field is optional unless `required` or `repeated` says
- * otherwise. `Value` is what a decoded member is, `Given` what is given to encode it.
+ * One declared member of a payload or of a structure. A field is optional unless `required` or `repeated`
+ * says otherwise. `Value` is the type of a decoded member, `Given` that of a member to encode.
  */
 export interface Field<Value = unknown, C extends Count = Count, Given = Value> {
   /** Its tag; several for an object, which has the tag of its type. */
@@ -60,7 +60,7 @@ type RequiredNames<F extends Fields> = {
 /** A decoded payload. */
 export type Decoded<F extends Fields> = { readonly [Name in keyof F]: ReadValue<F[Name]> }
 
-/** What a payload is encoded from. */
+/** The input for the encoding of a payload. */
 export type Given<F extends Fields> = { readonly [Name in RequiredNames<F>]: GivenValue<F[Name]> } & {
   readonly [Name in Exclude<keyof F, RequiredNames<F>>]?: GivenValue<F[Name]> | undefined
 }

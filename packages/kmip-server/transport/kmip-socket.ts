@@ -59,7 +59,7 @@ export interface KmipSocket {
   readonly connections: number
 }
 
-/** What the phases of a socket share. */
+/** Data shared by the phases of a socket. */
 interface SocketState {
   readonly options: KmipSocketOptions
   readonly limits: SocketLimits

@@ -44,7 +44,7 @@ const crlSign = 0x2000
 
 /**
  * Returns the named pair or a new one. The key of an authority signs only certificates and CRLs.
- * @param use what it is for
+ * @param use its purpose
  * @throws Failure bad_request, unsupported_algorithm, not_found, forbidden
  */
 export async function pairFor(

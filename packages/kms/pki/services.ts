@@ -18,7 +18,7 @@ export interface PkiServices extends AccessServices {
   readonly tagSigningPairs: boolean
   /** How authorities publish revocations. */
   readonly revocation: RevocationConfig
-  /** Signs what is due for authorities: CRLs and responder certificates. */
+  /** Signs documents of authorities that are due: CRLs and responder certificates. */
   readonly maintenance: Maintenance
   /** Public CRLs and OCSP responses. */
   readonly published: PublishedStatus

@@ -19,7 +19,8 @@ export const PublicDigest = Type.String({ description: 'SHA-256 of the public ke
 /**
  * The public key of a master key, which its owner has here.
  * @param right that the caller needs on it
- * @throws failure('crypto_failure') for what is no master key, or has no public key here; as `requirePermittedKey`
+ * @throws failure('crypto_failure') for objects that are not a master key, or have no public key here; as
+ *   `requirePermittedKey`
  */
 export async function findPublicKey(
   objects: UnitOfWork,

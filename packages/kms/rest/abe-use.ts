@@ -23,7 +23,10 @@ const abeEncryption = 'A256GCM'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** @throws failure('unsupported_algorithm') for what the policy does not permit, or another `enc` than A256GCM */
+/**
+ * @throws failure('unsupported_algorithm') for algorithms that the policy does not permit, or another `enc`
+ *   than A256GCM
+ */
 export function requireAbePermitted(enc: string, policy: AlgorithmPolicy): void {
   requirePermitted(policy, keyFacts({ algorithm: abeAlgorithm }))
   if (enc !== abeEncryption) throw failure('unsupported_algorithm', `enc: must be ${abeEncryption} for ABE.`)

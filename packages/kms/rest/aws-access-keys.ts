@@ -74,9 +74,9 @@ function storeAt(prefix: string, { external }: RestServices): XksStore {
 }
 
 /**
- * An access key uses every key that was granted to its store. Its creator must have each of these uses or an access key of
- * the store already, or the officers must approve it.
- * @returns what has to be committed with it, so that an approval is used once
+ * An access key uses every key that was granted to its store. Its creator must have each of these uses or an
+ * access key of the store already, or the officers must approve it.
+ * @returns the changes to commit with it, so that an approval is used only once
  * @throws failure('forbidden')
  */
 async function requireMayMake(

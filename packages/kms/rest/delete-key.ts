@@ -148,7 +148,7 @@ async function waitsWhole(db: RestServices['db'], object: ManagedObject): Promis
   return newest?.destruction?.askedAt === object.destruction?.askedAt
 }
 
-/** @throws failure('crypto_failure') for the newest version of a key: what would protect then? */
+/** @throws failure('crypto_failure') for the newest version of a key, which is the only one that protects */
 function requireNotNewest(object: ManagedObject): void {
   if (!isLaterVersion(object) || object.supersededAt !== undefined) return
   throw failure('crypto_failure', `This is the newest version of ${object.chainId}: rotate that key first.`)

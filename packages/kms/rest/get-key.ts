@@ -66,7 +66,7 @@ function formatAbe({ form }: ManagedObject) {
   return { abe }
 }
 
-/** `GET /v1/crypto/keys/{kid}`: what is known about a key, and its public half. Never anything secret. */
+/** `GET /v1/crypto/keys/{kid}`: the attributes of a key, and its public half. Never anything secret. */
 export const getKey = define({
   name: 'crypto.keys.get',
   reach: ['reveal attributes', 'reveal public'],

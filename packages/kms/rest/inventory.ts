@@ -85,7 +85,7 @@ const ListedKey = Type.Object({
   last_used: Type.Optional(Type.String({ description: 'Day of its last use, UTC; absent: never used.' })),
 })
 
-/** `GET /v1/crypto/keys`: which keys there are, by what they are, how old they are, and when they were used. */
+/** `GET /v1/crypto/keys`: lists keys, filtered by type, age and last use. */
 export const listKeys = define({
   name: 'crypto.keys.list',
   reach: ['reveal existence', 'reveal attributes'],
@@ -207,7 +207,7 @@ function writeCursor({ walk, value, id }: InventoryCursor, filter: InventoryFilt
   return Buffer.from(JSON.stringify([filterMark(filter), walk, value, id])).toString('base64url')
 }
 
-/** @throws failure('bad_request') for what is no cursor of a list with this filter */
+/** @throws failure('bad_request') unless it is a cursor of a list with this filter */
 function readCursor(text: string, filter: InventoryFilter): InventoryCursor {
   const place = parseCursor(text)
   if (place === undefined) throw failure('bad_request', 'after is not the `next` of a page.')

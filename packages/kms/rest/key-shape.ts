@@ -34,7 +34,7 @@ export function toCrv(key: { readonly algorithm?: string | undefined; readonly c
   return key.algorithm === 'Ed25519' || key.algorithm === 'X25519' ? key.algorithm : key.curve
 }
 
-/** JWK `key_ops` of secret keys, by what the usage mask has to allow. */
+/** JWK `key_ops` of secret keys, by the required bits of the usage mask. */
 const secretOps: Readonly<Record<string, readonly (readonly [op: string, use: Usage])[]>> = {
   AES: [
     ['encrypt', 'encrypt'],
@@ -56,7 +56,10 @@ const abeOps: Readonly<Record<AbeForm['kind'], readonly string[]>> = {
   user: ['decrypt'],
 }
 
-/** `key_ops` of a stored key: what it does over REST. Keys of KMIP need not be bound, or of an algorithm of REST. */
+/**
+ * `key_ops` of a stored key: its operations over REST. Keys of KMIP need not be bound, or of an algorithm of
+ * REST.
+ */
 export function formatOps({
   type,
   boundAlg,

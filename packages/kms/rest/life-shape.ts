@@ -73,7 +73,7 @@ export function formatDay(day: number): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10)
 }
 
-/** KMIP sets dates far outside of what a calendar has: those are shown as the last moment that it has. */
+/** KMIP allows dates beyond the calendar: they are shown as its last moment. */
 function formatTime(at: number): string {
   const last = 8_640_000_000_000_000
   return new Date(Math.min(Math.max(at, -last), last)).toISOString()

@@ -20,7 +20,7 @@ function isTold({ config, peerSecret }: Environment): boolean {
   return config.auth_verifier_url !== undefined && peerSecret !== undefined
 }
 
-/** In the primary, before any worker: all of them read what one follower writes. */
+/** In the primary, before any worker: all workers read the data of this follower. */
 export async function prepareEnded(environment: Environment): Promise<void> {
   const { config, log } = environment
   if (isTold(environment)) shareEnded(config)

@@ -26,7 +26,7 @@ const maxPages = 40
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** A key with what is to become of it. */
+/** A key with the planned action. */
 interface Planned {
   readonly key: ManagedObject
   readonly plan: RotationPlan

@@ -64,7 +64,7 @@ interface LoadOptions<Table extends SettingsTable> {
   readonly table: Table
   /** TOML file; it need not exist. */
   readonly file: string
-  /** What is read where the file does not exist: the start writes it there. */
+  /** The default contents if the file does not exist: the start writes them to it. */
   readonly firstFile?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   /** `--key value`, `--key=value`, `--flag`, `--no-flag`; other arguments are refused. */
@@ -147,7 +147,7 @@ interface SettingsFile {
 }
 
 /**
- * @param given what the file holds; default: it is read
+ * @param given contents of the file; default: it is read
  * @throws StartupError for an unknown setting, a value that will not do, and one setting under two names
  */
 export function readSettingsFile(

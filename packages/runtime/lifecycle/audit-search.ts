@@ -6,7 +6,7 @@ import { failure } from '@warder/base'
 import type { RuntimeConfig } from './launch.ts'
 import type { ServiceEnvironment } from './service.ts'
 
-/** What a page of a search is asked for. */
+/** The request for a page of a search. */
 export interface AuditQuery {
   readonly filter: SearchFilter
   readonly limit: number
@@ -39,7 +39,7 @@ export interface AuditSearch {
   close(): Promise<void>
 }
 
-/** A page ends after this time with what was found. */
+/** A page ends after this time with the records found so far. */
 const budgetMs = 120
 
 type Environment = Pick<ServiceEnvironment<RuntimeConfig>, 'config' | 'home' | 'seal' | 'node'>

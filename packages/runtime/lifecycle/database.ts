@@ -105,7 +105,7 @@ export async function openSealedDatabase(
 
 /**
  * Opens sealed values of a service for a command, beside the running service or without it; changes nothing.
- * @throws StartupError naming what is missing: the database, or the root key that fits it
+ * @throws StartupError that names the missing part: the database, or its root key
  */
 export async function readSealed<Result>(
   service: string,

@@ -31,7 +31,7 @@ export interface RunningService {
   readonly notices: readonly string[]
   /** Reads the certificates again; the previous ones stay when the files cannot be used. */
   reloadTls(): void
-  /** Stops accepting, finishes what is in flight, flushes the audit log. */
+  /** Stops accepting, finishes running requests, flushes the audit log. */
   stop(): Promise<void>
   /** The supervisor kills the process when it sends no heartbeat for this time; 0 = never. */
   readonly aliveWithinMs: number

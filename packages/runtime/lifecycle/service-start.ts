@@ -1,7 +1,9 @@
 import type { ServiceLaunch } from './launch.ts'
 import type { RunningService } from './primary.ts'
 
-/** See `validate-settings.ts`: checks without a start what a start of this service would refuse. @throws StartupError */
+/**
+ * See `validate-settings.ts`: makes the checks of a start without starting the service. @throws StartupError
+ */
 export async function checkSettings(launch: ServiceLaunch): Promise<readonly string[]> {
   const { checkLaunch } = await import('./validate-settings.ts')
   return checkLaunch(launch)

@@ -67,7 +67,7 @@ export interface ServiceSocket {
   }): Promise<{ readonly port: number }>
   /** New certificates and trust for new connections. */
   setTls(tls: TlsMaterial): void
-  /** Stops accepting, finishes what is in flight, and after `timeoutMs` cuts what is left. */
+  /** Stops accepting, finishes running requests, and aborts the remaining ones after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>
 }
 

@@ -34,9 +34,9 @@ export function requireDatabaseFile(options: Omit<UsableDatabase, 'db'>): void {
 }
 
 /**
- * Refuses a database that a start cannot use: an unfinished restore, a database older than its audit log, or the schema of a
- * newer program. Changes nothing. Every start and `warder check` call it.
- * @returns what is left to migrate, and the loss that the operator accepted
+ * Refuses a database that a start cannot use: an unfinished restore, a database older than its audit log, or
+ * the schema of a newer program. Changes nothing. Every start and `warder check` call it.
+ * @returns the remaining migrations, and the loss that the operator accepted
  * @throws StartupError
  */
 export async function requireUsableDatabase(options: UsableDatabase): Promise<{

@@ -55,7 +55,7 @@ export async function checkLaunch(launch: ServiceLaunch): Promise<readonly strin
 }
 
 const ignore = (): void => undefined
-/** What a start logs about settings that it accepts is for its log. */
+/** Notices about accepted settings are written to the log of a start. */
 const quiet: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
 
 /** @returns a sentence for each system of others that the settings name and that cannot be used now */

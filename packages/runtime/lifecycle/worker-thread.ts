@@ -81,7 +81,7 @@ async function loadDefinition(): Promise<ServiceDefinition<unknown, unknown>> {
   return definition
 }
 
-/** What a worker opens before it builds its service. */
+/** Resources that a worker opens before it builds its service. */
 interface Opened {
   readonly environment: ServiceEnvironment<unknown>
   readonly audit: AuditTrail & { close?(): void }

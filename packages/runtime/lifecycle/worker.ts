@@ -17,7 +17,7 @@ export interface WorkerHandle {
   busy(): number
   /** Moves clients to added workers: this share of its connections ends with the next reply. */
   spread(share: number): void
-  /** Stops accepting, finishes what is in flight (at most `timeoutMs`), then ends the thread. */
+  /** Stops accepting, finishes running requests (at most `timeoutMs`), then ends the thread. */
   drain(timeoutMs: number): Promise<void>
 }
 
@@ -174,7 +174,9 @@ export interface WorkerPool {
   size(): number
   /** Share of the time since the last call in which the event loop of the busiest worker was busy, 0 to 1. */
   busy(): number
-  /** Starts another worker, and moves connections to it. @throws what the worker threw when it could not start */
+  /**
+   * Starts another worker, and moves connections to it. @throws the error of a worker that could not start
+   */
   scaleUp(): Promise<void>
   setTls(tls: TlsMaterials): void
   metrics(): Promise<readonly unknown[]>
@@ -198,9 +200,9 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => undefined)
 
 /**
- * Starts the workers, all of which must serve before it resolves, and replaces a worker that ends by itself. A replacement
- * that cannot start counts as ended; the next one starts later.
- * @throws what the first worker that could not start threw
+ * Starts the workers, all of which must serve before it resolves, and replaces a worker that ends by itself.
+ * A replacement that cannot start counts as ended; the next one starts later.
+ * @throws the error of the first worker that could not start
  */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
   const { log, onGiveUp, wait = sleep } = options

@@ -63,7 +63,7 @@ export function normalAddress(text: string): string | undefined {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
 
-/** Longest chain that is walked; what is further left is the caller's own invention anyway. */
+/** Maximum length of the evaluated chain; entries further left can be forged by the caller anyway. */
 const maxHops = 32
 
 /** Address of the client of a request. */

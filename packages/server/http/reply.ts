@@ -91,7 +91,10 @@ export function prepareFailure(failed: Failure, requestId: string): PreparedRepl
   }
 }
 
-/** The reply to a failure in another shape. @throws what the shape throws, and when its status is not an error */
+/**
+ * The reply to a failure in another shape. @throws the error of the shape, and an error if its status is not
+ * an error status
+ */
 export function prepareFailureInShape(
   failed: Failure,
   shape: ErrorShape,

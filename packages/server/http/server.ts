@@ -33,7 +33,7 @@ import { RequestBatcher } from './request-batcher.ts'
 import { createRouter } from './router.ts'
 import { type ReplyState, sendReply } from './send-reply.ts'
 
-/** What the phases of a server share. */
+/** Data shared by the phases of a server. */
 interface ServerState<Services> {
   readonly options: ServiceServerOptions<Services>
   readonly dispatcher: Dispatcher<Services>

@@ -30,9 +30,9 @@ interface Structure {
 }
 
 /**
- * Finds the first member of a value, at every depth, that its schema does not declare: it would be silently ignored.
- * A map (`Type.Record`), an object with `additionalProperties: true` and a member of any type hold what they hold. In
- * a union the alternatives that accept the value decide.
+ * Finds the first member of a value, at every depth, that its schema does not declare: it would be silently
+ * ignored. A map (`Type.Record`), an object with `additionalProperties: true` and a member of any type are
+ * not checked further. In a union the alternatives that accept the value decide.
  * @returns undefined where nothing can be unknown
  */
 function compileUnknownMemberSearch(schema: TSchema, foreign: ForeignMembers = []): Search | undefined {
@@ -120,7 +120,7 @@ function createObjectSearch(
 /** Names of an object that a sentence lists. */
 const maxListedNames = 24
 
-/** Explains why an unknown member is refused, and names the known members. `noun`: what a member is called. */
+/** Explains why an unknown member is refused, and names the known members. `noun`: the term for a member. */
 function describeUnknownMember({ path, known }: UnknownMember, noun: string): string {
   const name = String(path.at(-1))
   const hint = suggest(name, known)
@@ -130,14 +130,17 @@ function describeUnknownMember({ path, known }: UnknownMember, noun: string): st
   return `is not a known ${noun}; known ${noun}s are ${known.join(', ')}`
 }
 
-/** Checks a value against one compiled schema; throws failure('bad_request') that names the member and what it must be. */
+/**
+ * Checks a value against one compiled schema; throws failure('bad_request') that names the member and its
+ * valid values.
+ */
 export type Check = (value: unknown) => void
 
 /**
- * Compiles a schema once. Members that are null where they are optional are removed from the value; members that the
- * schema does not declare are refused, but for `foreign` ones.
- * `subject` opens the sentence: `Invalid request body: kid: must be a string.` `noun` is what a member is called.
- * No value is ever repeated: it may be a secret.
+ * Compiles a schema once. Members that are null where they are optional are removed from the value; members
+ * that the schema does not declare are refused, but for `foreign` ones. `subject` opens the sentence:
+ * `Invalid request body: kid: must be a string.` `noun` is the term for a member. No value is ever repeated:
+ * it may be a secret.
  */
 export function compileCheck(
   schema: TSchema,
@@ -188,8 +191,8 @@ function describe(errors: readonly TLocalizedValidationError[]): string {
 }
 
 /**
- * Finds what is wrong inside a value that may also be null: not that it is not null. undefined: the union is another one,
- * or the value has the wrong type altogether.
+ * Finds the error inside a value that may also be null, instead of "must be null". undefined: the union is
+ * another one, or the value has the wrong type altogether.
  */
 function insideOfNullable(
   errors: readonly TLocalizedValidationError[],

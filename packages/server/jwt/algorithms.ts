@@ -23,7 +23,7 @@ export interface ExpectedToken {
   readonly audience: readonly string[] | undefined
   readonly requiredClaims: readonly string[]
   readonly leewaySeconds: number
-  /** Further restriction of algorithms; undefined = what the keys allow. */
+  /** Further restriction of algorithms; undefined = all that the keys allow. */
   readonly algorithms?: readonly string[]
 }
 

@@ -12,8 +12,8 @@ const maxEntries = 500
 const signatureUses: ReadonlySet<unknown> = new Set([undefined, 'sig', 'jwt-svid'])
 
 /**
- * Keys of a JWK set (RFC 7517 §5) that can verify signatures. What is malformed, symmetric, private, too weak or for
- * encryption is left out; several keys with one kid are all kept.
+ * Keys of a JWK set (RFC 7517 §5) that can verify signatures. Keys that are malformed, symmetric, private,
+ * too weak or for encryption are omitted; several keys with one kid are all kept.
  */
 export function readKeySet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined

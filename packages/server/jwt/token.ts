@@ -31,7 +31,7 @@ interface CompactJws {
   readonly signature: Uint8Array
 }
 
-/** @throws JwtRejected for what is not three segments of base64url within the bound */
+/** @throws JwtRejected unless it has three segments of base64url within the limit */
 export function readCompact(compact: string): CompactJws {
   if (compact.length > maxTokenLength) throw new JwtRejected('longer than 16 KiB')
   const parts = compact.split('.')

@@ -8,7 +8,7 @@ export const effects = {
   'reveal attributes': 'Attributes, state, links, tags, versions, schedules and uses.',
   'reveal grants': 'Which principals have which rights.',
   'reveal records': 'Records of the audit log, with the identifiers of objects and principals in them.',
-  'reveal public': 'What is published by purpose: public keys, certificates, CRLs, versions of the service.',
+  'reveal public': 'Intentionally public data: public keys, certificates, CRLs, versions of the service.',
   'reveal validity': 'Whether a signature, a MAC or a certificate is valid, or a guessed value is right.',
   'reveal plaintext': 'The plaintext of a ciphertext, or the object in a wrapped block.',
   'reveal material': 'The key material, or the value of secret data, in the clear or wrapped.',

@@ -33,8 +33,8 @@ export interface StoredAuthority {
 }
 
 /**
- * @returns undefined when there is none, or when it runs out soon and a new one is to be made
- * @throws StartupError when what is there cannot be used and must not be overwritten either
+ * @returns undefined when there is none, or when it expires soon and must be replaced
+ * @throws StartupError for an existing file that cannot be used and must not be overwritten either
  */
 export function readStoredAuthority(folder: string, clock: Clock): StoredAuthority | undefined {
   const [file, keyFile] = getPairFiles(folder, 'ca')
@@ -57,9 +57,10 @@ export function readStoredAuthority(folder: string, clock: Clock): StoredAuthori
 }
 
 /**
- * Whether the pair is there, belongs together, was issued by the authority, is valid now and does not run out soon. One
- * that begins later was issued while a clock was ahead.
- * @throws StartupError when what is there is broken, or no local authority made it: that is not overwritten
+ * Whether the pair is there, belongs together, was issued by the authority, is valid now and does not run out
+ * soon. One that begins later was issued while a clock was ahead.
+ * @throws StartupError for an existing certificate that is damaged or was not issued by a local authority: it
+ *   is not overwritten
  */
 export function isFresh(folder: string, name: string, authority: StoredAuthority, clock: Clock): boolean {
   const [file, keyFile] = getPairFiles(folder, name)

@@ -16,11 +16,11 @@ export interface Refusal {
 }
 
 /**
- * Whether a TLS client would accept a server certificate: found by a handshake in memory, so that the answer is that of
- * the real one.
- * @param host what the client calls the server: a name or an address
- * @param authorities PEM of those that the client trusts; undefined = the usual ones
- * @returns why it would not
+ * Whether a TLS client would accept a server certificate: found by a handshake in memory, so that the answer
+ * is that of the real one.
+ * @param host name or address of the server for the client
+ * @param authorities PEM of those that the client trusts; undefined = the default ones @returns the reason of
+ *   a refusal
  */
 export async function findClientRefusal(
   files: ServerFiles,

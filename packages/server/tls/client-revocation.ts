@@ -179,7 +179,7 @@ const maxBytes = 256 * 1024 * 1024
 
 /**
  * Reads the CRLs of the client authorities and checks their signatures. That one has expired is no error.
- * @throws StartupError that names the file and what is wrong with it
+ * @throws StartupError that names the file and the error
  */
 export function readClientCrls({
   authoritiesFile,

@@ -201,7 +201,7 @@ interface Leaf {
   readonly optional: boolean
 }
 
-/** A look without the lock. What it cannot read may be half written: that is judged again under the lock. */
+/** A look without the lock. An unreadable file may be incomplete: it is read again under the lock. */
 function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly Leaf[]): boolean {
   try {
     const authority = readStoredAuthority(folder, clock)

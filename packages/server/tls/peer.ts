@@ -77,7 +77,7 @@ export function createIssuedUnder(authorities: ClientAuthorities, now: () => num
   }
 }
 
-/** Only what is self-signed is an anchor, as for the handshake. */
+/** Only self-signed certificates are anchors, as for the handshake. */
 function readPem(pem: string): Authorities {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
   const certificates = blocks.map((block) => new X509Certificate(block))

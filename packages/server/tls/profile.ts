@@ -116,9 +116,10 @@ export interface TlsFiles {
 export type TlsProfile = Readonly<TlsOptions>
 
 /**
- * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange where the client can.
- * A client certificate that does not verify does not end the handshake (`getVerifiedPeerCertificate` then finds none).
- * @throws StartupError with one line that names the file and what is wrong with it
+ * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange where the client
+ * can. A client certificate that does not verify does not end the handshake (`getVerifiedPeerCertificate`
+ * then finds none).
+ * @throws StartupError with one line that names the file and the error
  */
 export function tlsProfile(files: TlsFiles): TlsProfile {
   const choice = chooseCiphers(files.cipherSuites)
@@ -192,7 +193,7 @@ export function newTicketKeys(): Buffer {
 /**
  * Certificates of authorities, PEM.
  * @param setting begins the sentence of the error
- * @throws StartupError with one line that names the file and what is wrong with it
+ * @throws StartupError with one line that names the file and the error
  */
 export function readAuthorities(file: string, setting: string): Buffer {
   const pem = readPem(file, setting)

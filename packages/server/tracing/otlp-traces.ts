@@ -23,7 +23,7 @@ interface TraceExport {
   stop(): Promise<void>
 }
 
-/** Sends finished spans to a collector again and again. What it does not take is counted and thrown away. */
+/** Sends finished spans to a collector again and again. Rejected spans are counted and discarded. */
 export function startTraceExport(options: TraceExportOptions): TraceExport {
   const { outbound, tracer, log, metrics } = options
   const url = `${options.endpoint.replace(/\/+$/, '')}/v1/traces`
@@ -90,7 +90,7 @@ function toOtlpTraces(spans: readonly Span[], source: OtlpSource): unknown {
 /** Unix nanoseconds, exact to a microsecond. */
 const toNanoseconds = (milliseconds: number): string => `${Math.round(milliseconds * 1000)}000`
 
-/** So far the wall clock may run from what was measured, before it is believed. */
+/** Maximum deviation of the wall clock from the measured time before the wall clock is used again. */
 const maxDriftMs = 5
 
 /**

@@ -105,7 +105,7 @@ interface TracerOptions {
 
 /** Spans that wait for the collector. */
 export const maxWaitingSpans = 8192
-/** Spans of one request, besides its own: a batch of thousands does not push out what others recorded. */
+/** Spans of one request, besides its own: a batch of thousands does not displace the spans of others. */
 export const maxSpansPerRequest = 256
 const hundred = 100
 

@@ -21,7 +21,7 @@ const identity = `SELECT CAST(system_identifier AS TEXT) AS system,
   CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS segment
   FROM pg_control_system()`
 
-/** @throws what the client library throws when the connection is lost */
+/** @throws the error of the client library when the connection is lost */
 export async function readStanding(client: pg.Client): Promise<Standing> {
   const [found] = (await client.query<{ standby: boolean; readOnly: boolean }>(state)).rows
   const known = await client.query<{ system: string; segment: string | null }>(identity).catch((error) => {

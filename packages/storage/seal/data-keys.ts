@@ -13,7 +13,9 @@ import { addDataKey, guardRootKey, readDataKeys, readRootKeyRow, rootKeyParamete
 const defaultSealsPerKey = 2 ** 27
 /** A start replaces a newest data key of this age, so that restarts cannot accumulate up to the bound. */
 const renewAfterMs = 30 * 24 * 3600 * 1000
-/** Data keys appear rarely; values that name what is not there, hostile cookies too, share a query in this time. */
+/**
+ * Data keys appear rarely; values with unknown keys, including hostile cookies, share a query in this time.
+ */
 const minReloadMs = 100
 
 export function toDataKeyContext(id: string): SealContext {

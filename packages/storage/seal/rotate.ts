@@ -58,7 +58,10 @@ export function requireRootKeyFile(path: string): RootKey {
   return key
 }
 
-/** For root keys that are not files: the old and the new one are given. Started again it finishes what was begun. */
+/**
+ * For root keys that are not files: the old and the new one are given. When started again, it completes an
+ * interrupted rotation.
+ */
 export async function rotateRootKey(old: RootKey, fresh: RootKey, options: RotateOptions): Promise<void> {
   for (const database of options.databases) {
     await rewrap(database, old, fresh)

@@ -112,7 +112,7 @@ async function firstRun(options: OpenSealOptions): Promise<void> {
   try {
     await options.db.commit([addRootKey(salt, checkValue, now), addDataKey(id, wrap(id, dataKey), now)])
   } catch (error) {
-    // Another process had its first run at the same moment: what it made is read instead.
+    // Another process had its first run at the same moment: its result is read instead.
     if (!(error instanceof UniqueViolation)) throw error
   } finally {
     dataKey.fill(0)
@@ -147,8 +147,8 @@ interface SealToReadOptions {
 }
 
 /**
- * Opens what a service has sealed, and writes nothing: for a command beside a running service, and for a start that does
- * not know yet whether this is its database.
+ * Opens sealed data without writing: for a command beside a running service, and for a start before it has
+ * recognized its database.
  * @returns undefined when no root key of these fits the database, or nothing was ever sealed in it
  */
 export async function openSealToRead({

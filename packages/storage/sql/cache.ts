@@ -13,7 +13,7 @@ export interface RowCacheOptions<V> {
   /** PostgreSQL: how long an entry may be trusted without asking again (0 = ask each time). */
   readonly leaseMs: number
   readonly clock: Clock
-  /** Called when an entry leaves the cache, e.g. to wipe what it holds. */
+  /** Called when an entry leaves the cache, e.g. to wipe its value. */
   onForget?(value: V): void
 }
 
@@ -106,7 +106,8 @@ class VersionedRows<V> implements RowCache<V> {
     row: { readonly version: number } | undefined,
     asked: { readonly at: number; readonly seen: number | undefined },
   ): MaybePromise<V | undefined> {
-    // Forgotten, or loaded anew, while its version was read: what was read may be older. Each change does this once.
+    // Removed or reloaded while its version was read: the read value may be older. Each change does this
+    // once.
     if (this.#entries.get(key) !== entry) return this.get(key)
     if (row === undefined) {
       this.forget(key)

@@ -145,8 +145,9 @@ export async function isRestoreUnderWay(db: Database): Promise<boolean> {
 const finishedAt = query<[], { readonly restored_at: number }>(`SELECT restored_at FROM ${restoredTable}`)
 
 /**
- * Says that a restore begins. What one that was interrupted has left is removed.
- * @param interruptedAt of the interrupted restore: a database that it has finished is one that no service has used
+ * Says that a restore begins. The remains of an interrupted copy are removed.
+ * @param interruptedAt of the interrupted restore: a database that it has finished is one that no service has
+ *   used
  * @throws StartupError when the database holds something
  */
 export async function beginRestore(db: Database, interruptedAt?: number): Promise<void> {

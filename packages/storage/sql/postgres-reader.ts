@@ -10,8 +10,8 @@ export interface Reader {
 }
 
 /**
- * A connection that is made again when it is lost, or another host has become the primary; what was under way on it
- * fails.
+ * A connection that is made again when it is lost, or when another host has become the primary; its running
+ * statements fail.
  */
 export async function startReader({ Client, retry, isOutdated }: PostgresClients): Promise<Reader> {
   let ending = false

@@ -53,7 +53,7 @@ export interface PostgresOptions {
   readonly passwordFile?: string | undefined
   /** Base folder of relative paths in the address; default: the working directory. */
   readonly folder?: string | undefined
-  /** What the threads of a process know about the primary (`PrimaryMemory`); default: memory of its own. */
+  /** State about the primary, shared by the threads of a process (`PrimaryMemory`); default: not shared. */
   readonly primary?: SharedArrayBuffer | undefined
   readonly log?: HostLog | undefined
   /** Connections for single statements (pipelined); default 2. */

@@ -56,8 +56,8 @@ export interface Database {
   /** Listens for `changed`. On SQLite never called. `key` undefined = anything may have changed (connection was lost). */
   watch(topic: string, listener: (key: string | undefined) => void): () => void
   /**
-   * The sentence for the operator when what is written would be lost: another program removed or replaced a file of
-   * the SQLite database. Every commit is refused then, and `ping` fails. undefined = no such problem.
+   * The message for the operator when writes would be lost: another program removed or replaced a file of the
+   * SQLite database. Every commit is refused then, and `ping` fails. undefined = no such problem.
    */
   problem(): string | undefined
   /** For metrics. */
@@ -108,16 +108,16 @@ export interface Migration {
   readonly number: number
   readonly name: string
   /**
-   * Compatibility with older programs, which do not know this migration. true: they continue, and may be started. A
-   * sentence: they continue during a rolling upgrade and ignore what the sentence states, but may not be started. undefined:
-   * they do not work; every node must be stopped first.
+   * Compatibility with older programs, which do not know this migration. true: they continue, and may be
+   * started. A sentence: they continue during a rolling upgrade and ignore the features in this sentence, but
+   * may not be started. undefined: they do not work; every node must be stopped first.
    */
   readonly older?: true | string
   /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
   readonly statements: readonly string[]
   /**
-   * Brings rows into the new shape, before the statements and in commits of its own. It may be interrupted, may run
-   * again, and may run on two nodes at once: it must leave alone what is converted already.
+   * Brings rows into the new shape, before the statements and in commits of its own. It may be interrupted,
+   * may run again, and may run on two nodes at once: it must not change rows that are already converted.
    */
   readonly convert?: (db: Database) => Promise<void>
 }

@@ -13,7 +13,7 @@ export interface Ownership {
 }
 
 /**
- * Queries what a user owns at the kms.
+ * Queries the objects of a user at the kms.
  * @param newOwner user who gets it; undefined = no user
  * @throws StartupError when there is a new owner and the kms cannot be reached
  */
@@ -26,7 +26,7 @@ export function readUserOwnership(
   return readOwnership(kms, { user_id: username, realm }, newOwner)
 }
 
-/** Queries what a machine owns at the kms. @param entity entity of its tokens */
+/** Queries the objects of a machine at the kms. @param entity entity of its tokens */
 export function readMachineOwnership(
   kms: KmsClient | undefined,
   entity: string,

@@ -24,7 +24,7 @@ interface LogLocation {
  * Reads the keys of the encrypted files of a log, with the root key and the database of its service.
  * @param path a log folder, or a file in it
  * @returns no keys for a log without encrypted files
- * @throws StartupError naming what is missing
+ * @throws StartupError that names the missing key
  */
 export async function readLogKeys(path: string, where: LogLocation): Promise<LogKeys> {
   const folder = statSync(path).isDirectory() ? path : dirname(path)

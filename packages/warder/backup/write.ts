@@ -94,7 +94,7 @@ export function publishFile(part: string, path: string): void {
     linkSync(part, path)
   } catch (error) {
     requireNew(path)
-    // A file system without hard links.
+    // The file system does not support hard links.
     if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EINVAL'].includes(String((error as NodeJS.ErrnoException).code)))
       throw error
     renameSync(part, path)

@@ -110,9 +110,9 @@ export async function readHeader(fill: Fill): Promise<Header> {
 }
 
 /**
- * Format 3 has nothing to verify here, because its MAC covers the replaced wrapped key. In every format the chunks are
- * bound to the MAC, the prefix and the data key.
- * @throws FileRefused when the header is not what the holder of the data key wrote
+ * Format 3 has nothing to verify here, because its MAC covers the replaced wrapped key. In every format the
+ * chunks are bound to the MAC, the prefix and the data key.
+ * @throws FileRefused when the header was not written by the holder of the data key
  */
 export function verifyHeader({ format, bytes, binding }: Header, keys: FileKeys): void {
   if (format === 3) return

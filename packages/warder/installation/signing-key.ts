@@ -78,7 +78,7 @@ function makeKey(home: string, path: string): void {
     linkSync(fresh, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
-    // A file system without hard links.
+    // The file system does not support hard links.
     if (!existsSync(path)) renameSync(fresh, path)
   } finally {
     rmSync(fresh, { force: true })

@@ -302,7 +302,7 @@ async function roundTripFile(steps: Steps, kms: Kms, kid: string, file: string):
         after.update(Buffer.from(expectText(opened.data, 'data'), 'base64url'))
       }
       const [left, right] = [before.digest('hex'), after.digest('hex')]
-      if (left !== right) throw new TryFailed('what came back differs from the file')
+      if (left !== right) throw new TryFailed('the decrypted file differs from the original')
       return { size, left }
     },
     ({ size, left }) => `${size} bytes, SHA-256 ${left.slice(0, 16)}... both`,
@@ -311,6 +311,6 @@ async function roundTripFile(steps: Steps, kms: Kms, kid: string, file: string):
 
 function sameData(answer: Readonly<Record<string, unknown>>, data: string): string {
   const plain = expectText(answer.data, 'data')
-  if (plain !== data) throw new TryFailed('what came back is not what was encrypted')
+  if (plain !== data) throw new TryFailed('the decrypted text differs from the original')
   return plain
 }

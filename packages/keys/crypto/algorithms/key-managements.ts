@@ -31,8 +31,8 @@ const kems = [
 ] as const
 
 /**
- * The table: another name of one of these ways is a row here, another way a case in `jose/key-management`. `A128KW` and
- * `ECDH-ES` are what the interface leaves out unless a setting opens them; ML-KEM is in a draft.
+ * The table: another name of one of these ways is a row here, another way a case in `jose/key-management`.
+ * `A128KW` and `ECDH-ES` are not available unless a setting allows them; ML-KEM is in a draft.
  */
 export const keyManagements: readonly KeyManagementRow[] = [
   ...sizes.map((bits): KeyManagementRow => {

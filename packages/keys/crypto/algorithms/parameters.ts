@@ -8,7 +8,7 @@ export interface CryptographicParameters {
   readonly blockCipherMode?: string
   readonly paddingMethod?: string
   readonly hashingAlgorithm?: string
-  /** Says what the key is for; changes nothing in how it is used. */
+  /** Describes the purpose of the key; has no effect on its use. */
   readonly keyRoleType?: string
   readonly digitalSignatureAlgorithm?: string
   readonly cryptographicAlgorithm?: string

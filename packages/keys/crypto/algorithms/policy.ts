@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import { keyTypes } from './key-types.ts'
 
-/** The lists of a policy, and what a name in each of them is called. */
+/** The lists of a policy, and the term for their entries. */
 const what = {
   algorithms: 'algorithm',
   hashes: 'hash',
@@ -145,7 +145,7 @@ function isListed(list: ReadonlySet<string> | undefined, names: readonly string[
   })
 }
 
-/** @throws failure('unsupported_algorithm') for what this server does not permit */
+/** @throws failure('unsupported_algorithm') for algorithms that this server does not permit */
 export function requirePermitted(policy: AlgorithmPolicy, facts: PolicyFacts): void {
   const refusal = findRefusal(policy, facts)
   if (refusal !== undefined) throw failure('unsupported_algorithm', refusal)

@@ -17,11 +17,11 @@ export interface EncryptionChoice {
 const minRandomIvBytes = 12
 
 /**
- * Why encrypting in this way decrypts what was encrypted with the same key, in a sentence; undefined where it does not.
- * CTR, OFB, CFB, CCM, GCM and ChaCha20 combine the data with a keystream that the IV chooses (SP 800-38A §6,
- * SP 800-38D §7), so a ciphertext that is encrypted under its own IV is its plaintext. Block outputs for inputs of the
- * caller are that keystream. The modes with a synthetic IV (GCM-SIV, and key wrapping: SP 800-38F, RFC 8452) derive it
- * from the data, and resist an IV that is used twice.
+ * The reason why an encryption in this mode can decrypt ciphertexts of the same key, as a sentence; undefined
+ * if it cannot. CTR, OFB, CFB, CCM, GCM and ChaCha20 combine the data with a keystream that the IV chooses
+ * (SP 800-38A §6, SP 800-38D §7), so a ciphertext that is encrypted under its own IV is its plaintext. Block
+ * outputs for inputs of the caller are that keystream. The modes with a synthetic IV (GCM-SIV, and key
+ * wrapping: SP 800-38F, RFC 8452) derive it from the data, and resist an IV that is used twice.
  */
 export function whyEncryptionDecrypts(plan: CipherPlan, choice: EncryptionChoice): string | undefined {
   switch (plan.mode) {

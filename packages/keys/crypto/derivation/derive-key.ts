@@ -200,7 +200,7 @@ function derivePbkdf2(derivation: Derivation, policy: AlgorithmPolicy): Promise<
 function deriveByEncryption(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
   const { secret, algorithm, parameters, initializationVector, length } = derivation
   if (algorithm === undefined) throw refuse('invalid_input', 'ENCRYPT requires a symmetric key.')
-  // A mode with a tag would hide half of what it makes; the standard's methods are the plain ones.
+  // A mode with a tag would have to hide half of its output; the standard's methods are the plain ones.
   const plan = planCipher(algorithm, secret.length, { blockCipherMode: 'CBC', ...parameters }, policy)
   if (plan.tag > 0) throw notSupported(`BlockCipherMode ${plan.mode} is not supported for key derivation.`)
   // The same input must give the same key: an IV or a padding of random bytes would not.

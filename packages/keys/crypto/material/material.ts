@@ -46,7 +46,7 @@ export interface MaterialDescriptor {
   readonly curve?: string
 }
 
-/** A loaded key with what the algorithm tables ask about it. */
+/** A loaded key with the properties that the algorithm tables need. */
 export interface KeyMaterial extends MaterialDescriptor {
   readonly key: KeyObject
 }

@@ -118,8 +118,8 @@ function getRejection(key: KeyObject): Rejection {
 }
 
 /**
- * c^d mod n as long as the modulus, on the thread pool, blinded. RSASVE (SP 800-56B §7.2.1.3), which `decapsulate`
- * does for RSA keys, is exactly this; it refuses only what is not in 1 < c < n - 1.
+ * c^d mod n as long as the modulus, on the thread pool, blinded. RSASVE (SP 800-56B §7.2.1.3), which
+ * `decapsulate` does for RSA keys, is exactly this; it only refuses ciphertexts outside of 1 < c < n - 1.
  */
 export function rsaPrivate(key: KeyObject, ciphertext: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {

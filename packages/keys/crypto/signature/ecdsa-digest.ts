@@ -108,7 +108,7 @@ function privateScalar(key: KeyObject): Uint8Array {
   }
 }
 
-/** r of a signature; undefined for what is no signature. */
+/** r of a signature; undefined for invalid signatures. */
 function firstNumber(signature: Uint8Array): bigint | undefined {
   try {
     return toBigInt(derMagnitude(derMembers(signature, 'the signature')[0], 'the signature'))

@@ -29,7 +29,8 @@ const maxPrimeBytes = 2500
 /**
  * The prime for a secret of so many bytes.
  * @param asked PrimeFieldSize of the request, a magnitude
- * @throws invalid_input when what was asked for is no prime, or too small, or there is none so large
+ * @throws invalid_input when the requested number is not a prime, or too small, or no prime of the required
+ *   size is available
  */
 export function primeFor(secretBytes: number, asked: Uint8Array | undefined): bigint {
   if (asked !== undefined) {
@@ -64,7 +65,7 @@ export function splitInPrimeField(
   })
 }
 
-/** A part with what of its Lagrange coefficient is the same everywhere: 1 / Π (xᵢ - xⱼ). */
+/** A part with the constant factor of its Lagrange coefficient: 1 / Π (xᵢ - xⱼ). */
 interface Point {
   readonly identifier: number
   readonly value: bigint

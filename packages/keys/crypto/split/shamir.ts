@@ -46,7 +46,7 @@ export function joinInBinaryField(field: BinaryField, parts: readonly KeyPart[],
   return valueAt(field, points, 0)
 }
 
-/** A part with what of its Lagrange coefficient is the same everywhere: 1 / Π (xᵢ - xⱼ). */
+/** A part with the constant factor of its Lagrange coefficient: 1 / Π (xᵢ - xⱼ). */
 interface Point extends KeyPart {
   readonly weight: number
 }

@@ -91,7 +91,7 @@ export interface JoinRequest {
 }
 
 /**
- * Joins parts; what is given beyond the threshold is checked against the rest.
+ * Joins parts; parts beyond the threshold are checked against the others.
  * @throws invalid_input for repeated parts, failed for too few and for parts that do not belong together
  */
 export function joinParts({ method, threshold, parts, primeFieldSize, length }: JoinRequest): Buffer {

@@ -14,7 +14,7 @@ export interface ManagementParameters {
   /** RFC 7518 §4.7.1. */
   readonly iv: Uint8Array | undefined
   readonly tag: Uint8Array | undefined
-  /** draft-ietf-jose-pqc-kem: what was encapsulated. */
+  /** draft-ietf-jose-pqc-kem: the encapsulation. */
   readonly kemct: Uint8Array | undefined
 }
 

@@ -85,8 +85,8 @@ async function encryptSecretly(
 }
 
 /**
- * The cipher that the request and the key determine; the audit record names it. A bound key still decrypts what it
- * encrypted with a shorter tag.
+ * The cipher that the request and the key determine; the audit record names it. A bound key still decrypts
+ * earlier ciphertexts with a shorter tag.
  */
 export function planEncryption(
   context: KmipContext,

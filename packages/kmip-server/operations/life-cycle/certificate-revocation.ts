@@ -20,7 +20,8 @@ const reasons: Readonly<Record<string, RevocationReason>> = {
 /**
  * Stages the revocation of a certificate in the register of its issuer.
  * @param occurred when the key was compromised, Unix seconds
- * @param requireAuthority throws unless the caller may revoke what the authority with this certificate issued
+ * @param requireAuthority throws unless the caller may revoke certificates issued by the authority with this
+ *   certificate
  * @returns whether the object itself must be revoked, too
  * @throws Failure conflict, bad_request
  */

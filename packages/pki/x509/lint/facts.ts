@@ -50,7 +50,7 @@ export interface Facts {
   readonly dates: readonly DerElement[]
 }
 
-/** @throws PkiError for what cannot be read */
+/** @throws PkiError for an unreadable certificate */
 export function readFacts(certificate: ParsedCertificate): Facts {
   const { extensions, subject, issuer, spki, key } = certificate
   const names = extensionValue(extensions, extensionIdentifiers.subjectAltName)

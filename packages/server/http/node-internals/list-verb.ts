@@ -91,7 +91,7 @@ export interface ListVerb {
   /** To be called for each new connection, once node has given it its parser. */
   watch(socket: Socket): void
   /**
-   * To be called with what the parser refuses.
+   * To be called with the data that the parser refuses.
    * @returns true: it was a LIST, or the beginning of one, and there is nothing to refuse
    */
   accept(error: ParseError, socket: Socket): boolean
@@ -108,7 +108,7 @@ const knownBytes = 2
 /** As many bytes of earlier reads are remembered. */
 const rememberedBytes = 4
 
-/** What is known of the bytes of a connection. */
+/** State of the bytes of a connection. */
 interface Reading {
   readonly parser: NodeParser
   /** Node's own. */

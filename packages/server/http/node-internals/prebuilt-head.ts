@@ -8,7 +8,7 @@ interface HeadedReply {
   readonly contentType: string | undefined
 }
 
-/** What every prebuilt head has. */
+/** Fields of every prebuilt head. */
 export interface HeadOptions {
   /** Value of the header `Keep-Alive`. */
   readonly keepAlive: string
