@@ -4,8 +4,7 @@ import {
   algorithms,
   type BackendKey,
   type CryptographicParameters,
-  findGrantedRights,
-  getChainId,
+  findGrants,
   joseSignature,
   type Key,
   type ManagedObject,
@@ -152,8 +151,8 @@ async function requireAuthorityKey(
   { object }: Key,
 ): Promise<void> {
   if (object.owner === certificate.owner) return
-  const granted = await findGrantedRights(db, getChainId(object), { name: certificate.owner })
-  if (granted?.has('certify') !== true)
+  const grants = await findGrants(db, object, { name: certificate.owner })
+  if (!grants.some(({ operation }) => operation === 'certify'))
     throw failure('crypto_failure', 'The owner of the authority no longer has the right certify on its key.')
 }
 

@@ -399,7 +399,9 @@ export interface Operations {
     readonly body: {
       /** The key. Optional if only `create`, `external` or `audit` is granted. */
       readonly unique_identifier?: string | null
-      /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
+      /** In place of a key: all keys of the caller that have this tag, now or later. */
+      readonly tag?: string | null
+      /** A user, `*` for every authenticated user, `group:NAME`, `role:SOURCE/NAME`, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
@@ -412,6 +414,53 @@ export interface Operations {
       readonly user_id: string
       /** For a grant: whether the name is known. Absent if that cannot be determined. */
       readonly known?: boolean
+    }
+  }
+  /** Delete a group, with the grants to it */
+  readonly 'access.groups.delete': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly reply: undefined
+  }
+  /** Groups that the caller owns or is in, for crypto officers all of them, in pages */
+  readonly 'access.groups.list': {
+    readonly query?: {
+      /** `user_id` of the last group of the previous page. */
+      readonly after?: string
+    }
+    readonly reply: readonly {
+      readonly name: string
+      /** Its name in grants: `group:NAME`. */
+      readonly user_id: string
+      readonly created_by: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** RFC 3339, UTC. */
+      readonly changed_at: string
+      /** Raised by each change. */
+      readonly version: number
+    }[]
+    readonly paged: true
+  }
+  /** Members and owners of a group, for both and for crypto officers */
+  readonly 'access.groups.read': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly reply: {
+      readonly name: string
+      /** Its name in grants: `group:NAME`. */
+      readonly user_id: string
+      readonly members: readonly string[]
+      readonly owners: readonly string[]
+      readonly created_by: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** RFC 3339, UTC. */
+      readonly changed_at: string
+      /** Raised by each change. */
+      readonly version: number
     }
   }
   /** Number of objects of a user, and of objects with grants to the user */
@@ -434,14 +483,17 @@ export interface Operations {
       readonly object_id: string
     }
     readonly reply: readonly {
+      /** A user, `*`, `group:NAME`, or `role:SOURCE/NAME`. */
       readonly user_id: string
       readonly operations: readonly string[]
+      /** The tag by which it was granted. */
+      readonly tag?: string
     }[]
   }
   /** Objects of others on which the caller has rights, in pages */
   readonly 'access.obtained': {
     readonly query?: {
-      /** Last id of the previous page. */
+      /** `X-Next-After` of the previous page. */
       readonly after?: string
       /** 1 to 1000, default 1000. */
       readonly limit?: string
@@ -451,6 +503,8 @@ export interface Operations {
       readonly owner_id: string
       readonly state: string
       readonly operations: readonly string[]
+      /** Groups, roles and tags by which the rights come, if any. */
+      readonly via?: readonly string[]
     }[]
     readonly paged: true
   }
@@ -515,7 +569,7 @@ export interface Operations {
   /** Objects that the caller owns, in pages */
   readonly 'access.owned': {
     readonly query?: {
-      /** Last id of the previous page. */
+      /** `X-Next-After` of the previous page. */
       readonly after?: string
       /** 1 to 1000, default 1000. */
       readonly limit?: string
@@ -543,7 +597,9 @@ export interface Operations {
     readonly body: {
       /** The key. Optional if only `create`, `external` or `audit` is granted. */
       readonly unique_identifier?: string | null
-      /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
+      /** In place of a key: all keys of the caller that have this tag, now or later. */
+      readonly tag?: string | null
+      /** A user, `*` for every authenticated user, `group:NAME`, `role:SOURCE/NAME`, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
@@ -2410,6 +2466,9 @@ export const routes = {
   'access.blocked': { method: 'GET', path: '/access/block' },
   'access.create': { method: 'GET', path: '/access/create' },
   'access.grant': { method: 'POST', path: '/access/grant' },
+  'access.groups.delete': { method: 'DELETE', path: '/access/groups/{name}' },
+  'access.groups.list': { method: 'GET', path: '/access/groups' },
+  'access.groups.read': { method: 'GET', path: '/access/groups/{name}' },
   'access.holdings': { method: 'GET', path: '/access/holdings' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },

@@ -92,9 +92,8 @@ export {
   rootKeyApproval,
   toGovernance,
 } from './access/governance.ts'
-export { governor } from './access/governor.ts'
+export { governor, isGovernor } from './access/governor.ts'
 export {
-  findGrantedRights,
   findRightsForAny,
   findRightsForEither,
   grantChanges,
@@ -102,10 +101,41 @@ export {
   hasGrantWithPrefix,
   hasRoomForGrantee,
   isGrantedToAny,
-  listObtainedObjects,
-  padNames,
   revokeChanges,
 } from './access/grant-store.ts'
+export {
+  findGrants,
+  findGroupsOfName,
+  type GrantWay,
+  groupPrefix,
+  hasRoomForTagGrant,
+  listGrantees,
+  rolePrefix,
+  tagGrantChanges,
+  tagGrantsOn,
+  tagRevokeChanges,
+} from './access/grantee-store.ts'
+export {
+  findGroup,
+  type Group,
+  type GroupLists,
+  groupCounts,
+  isGroupName,
+  isGroupOwner,
+  listGroups,
+  readGroupLists,
+  requireGroupPresent,
+} from './access/group-store.ts'
+export {
+  findOfficersIn,
+  groupBounds,
+  isSharedName,
+  planGroup,
+  planGroupRemoval,
+  readGroupName,
+  readLists,
+  readSharedGrantee,
+} from './access/groups.ts'
 export {
   type AccessServices,
   keyRight,
@@ -118,6 +148,7 @@ export {
 export { afterCountingUse, requireHmacKeyUse, requireKeyUse } from './access/key-use.ts'
 export { createNamedKeys, type NamedKeys } from './access/named-keys.ts'
 export { createNames, endedPrefix, endName, type Names, transfer } from './access/names.ts'
+export { listObtainedObjects } from './access/obtained-store.ts'
 export {
   activationChange,
   endActivationsChange,
@@ -143,6 +174,7 @@ export {
   officerAccess,
   type Roles,
   requireAllowed,
+  requireTagChange,
   type Verdict,
   verdictOn,
 } from './access/permission.ts'

@@ -34,6 +34,8 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'external.aws.keys.list': ['reveal attributes'],
   // By the right `audit`, which is on no object.
   'audit.records': ['reveal records'],
+  // Of owners and members of groups.
+  'access.groups.read': ['reveal grants'],
   // Of officers.
   'access.transfer': ['change owner'],
   'access.holdings': ['reveal grants'],

@@ -2,14 +2,13 @@ import { failure } from '@warder/base'
 import {
   asObjectId,
   findObject,
-  officerAccess,
   type Right,
   requireAllowed,
   requirePrincipal,
   signedIn,
   verdictOn,
 } from '@warder/keys'
-import { del, get, type Operation, type OperationContext, put } from '@warder/server'
+import { type AuditFields, del, get, type Operation, type OperationContext, put } from '@warder/server'
 import { GuardFailed, UniqueViolation } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { findAuthority } from '../authority.ts'
@@ -43,8 +42,8 @@ export async function requireAuthority(context: Context, id: string, right: Righ
   const object = known === undefined ? undefined : await findObject(db, known)
   const authority = object && (await findAuthority(db, object.id))
   if (object === undefined || authority === undefined) throw failure('not_found', 'Authority not found.')
-  const asOfficer = () => context.audit(officerAccess)
-  requireAllowed(await verdictOn(db, roles, object, requirePrincipal(context), right, asOfficer))
+  const audit = (fields: AuditFields) => context.audit(fields)
+  requireAllowed(await verdictOn(db, roles, object, requirePrincipal(context), right, audit))
 }
 
 /** @throws not_found */

@@ -1,8 +1,17 @@
 import { createHash } from 'node:crypto'
 import { BoundedMap } from '@warder/base'
-import type { ObjectId } from '@warder/keys'
+import { listGrantees, type ObjectId } from '@warder/keys'
 import { derElements, type ParsedCertificate, readAuthorityKeyIdentifier } from '@warder/pki'
-import { type Change, change, type Database, insertInto, query } from '@warder/storage'
+import type { Caller } from '@warder/server'
+import {
+  type Change,
+  change,
+  type Database,
+  insertInto,
+  type Query,
+  query,
+  type SqlValue,
+} from '@warder/storage'
 import type { AuthoritySettings } from './settings.ts'
 
 /** Topic of `Database.changed` for issuers: their authorities and responders. */
@@ -73,12 +82,23 @@ const touchIssuer = query<[id: string], unknown>('UPDATE pki_issuer SET version 
 const issuerOfHash = query<[hash: string], { readonly issuer: string; readonly version: number }>(
   'SELECT h.issuer, i.version FROM pki_issuer_hash h JOIN pki_issuer i ON i.id = h.issuer WHERE h.hash = ?',
 )
-const visible = query<[after: string, all: number, owner: string, user: string, limit: number], Row>(
-  `SELECT ${columns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
-     WHERE a.certificate_id > ? AND (? = 1 OR o.owner = ? OR EXISTS (
-       SELECT 1 FROM object_grant g WHERE g.object_id = a.certificate_id AND g.user_id IN (?, '*')))
-     ORDER BY a.certificate_id LIMIT ?`,
-)
+/** Few different texts: they differ by the number of roles, in steps. */
+const byText = new Map<string, Query<readonly SqlValue[], Row>>()
+
+function visible(grantees: string): Query<readonly SqlValue[], Row> {
+  const known = byText.get(grantees)
+  if (known !== undefined) return known
+  const made = query<readonly SqlValue[], Row>(
+    `SELECT ${columns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
+       WHERE a.certificate_id > ? AND (? = 1 OR o.owner = ? OR EXISTS (
+         SELECT 1 FROM object_grant g WHERE g.object_id = a.certificate_id AND g.user_id IN (${grantees}))
+       OR EXISTS (SELECT 1 FROM object_tag k JOIN tag_grant t ON t.tag = k.tag
+         WHERE k.object_id = a.certificate_id AND t.owner = o.owner AND t.user_id IN (${grantees})))
+       ORDER BY a.certificate_id LIMIT ?`,
+  )
+  byText.set(grantees, made)
+  return made
+}
 
 /** Cache without expiry: rows of authorities are written once and never changed or removed. */
 const known = new WeakMap<Database, Map<string, StoredAuthority>>()
@@ -112,14 +132,16 @@ export async function isLimitedByOthers(db: Database, keyHash: string, owner: st
 }
 
 /**
- * A page of the authorities that the user owns or has a right on, in the order of ids.
+ * A page of the authorities that the caller owns or has a right on, in the order of ids.
  * @param all authorities of all users
  */
 export async function visibleAuthorities(
   db: Database,
-  { user, all, after, limit }: { user: string; all: boolean; after: string; limit: number },
+  { caller, all, after, limit }: { caller: Caller; all: boolean; after: string; limit: number },
 ): Promise<readonly StoredAuthority[]> {
-  return (await db.all(visible, [after, all ? 1 : 0, user, user, limit])).map(toAuthority)
+  const { text, params } = listGrantees(caller)
+  const values = [after, all ? 1 : 0, caller.name, ...params, ...params, limit]
+  return (await db.all(visible(text), values)).map(toAuthority)
 }
 
 /** The first authority of a name, as its `issuerId`. @param name see `hashName` */

@@ -19,6 +19,8 @@ export interface ApprovalPolicy {
   readonly credentialWaitMs: number
   /** Synchronous where nothing is covered. */
   covers(operation: ApprovableOnObject, object: About): Promise<boolean>
+  /** Whether the operation requires approvals on any object. */
+  coversAny(operation: ApprovableOnObject): boolean
   /** Of operations on the installation, to which tags, algorithms and owners mean nothing. */
   takes(operation: Exclude<Approvable, ApprovableOnObject>): boolean
   /** Tags that decide about it: taking one away would take the object out. */
@@ -63,6 +65,7 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
       if (tags.size === 0) return true
       return (await tagsOfPair(db, object)).some((tag) => tags.has(tag))
     },
+    coversAny: (operation) => operations.has(operation),
     takes: (operation) => operations.has(operation),
     keeps: (tag) => operations.size > 0 && tags.has(tag),
   }

@@ -1,5 +1,5 @@
 import { type Clock, failure } from '@warder/base'
-import type { Access } from '@warder/server'
+import type { Access, Principal } from '@warder/server'
 import { requireCredentialWaited } from './credential-wait-store.ts'
 import { type AccessServices, requirePrincipal } from './key-access.ts'
 
@@ -12,13 +12,21 @@ interface GovernorServices extends AccessServices {
 export const governor: Access<GovernorServices> = {
   name: 'crypto officer, or the default user if none is listed',
   async check(_input, context) {
-    const { db, clock, roles, defaultUsername } = context.services
-    const principal = requirePrincipal(context)
-    const { name } = principal
-    const { officers, approvals } = roles
-    const allowed = officers.listed.size === 0 ? name === defaultUsername : await officers.isActive(name)
-    if (!allowed) throw failure('forbidden', 'This is for crypto officers.')
-    // Otherwise a credential in its waiting period could block the officers who should notice it.
-    if (officers.listed.size > 0) await requireCredentialWaited(db, approvals, principal, clock.now())
+    if (!(await isGovernor(context.services, requirePrincipal(context))))
+      throw failure('forbidden', 'This is for crypto officers.')
   },
+}
+
+/**
+ * Whether the principal may manage users.
+ * @throws failure('forbidden') for an officer whose credential still waits: otherwise it could block the officers who
+ *   should notice it
+ */
+export async function isGovernor(services: GovernorServices, principal: Principal): Promise<boolean> {
+  const { db, clock, roles, defaultUsername } = services
+  const { officers, approvals } = roles
+  if (officers.listed.size === 0) return principal.name === defaultUsername
+  if (!(await officers.isActive(principal.name))) return false
+  await requireCredentialWaited(db, approvals, principal, clock.now())
+  return true
 }

@@ -1,15 +1,7 @@
-import type { Caller } from '@warder/server'
 import { type Change, change, type Database, query } from '@warder/storage'
-import type { ManagedObject } from '../objects/managed-object.ts'
-import type { ObjectId } from '../objects/object-id.ts'
-import { findObject } from '../objects/object-store.ts'
-import { allUsers, rights } from './right.ts'
 
 interface OperationRow {
   readonly operation: string
-}
-interface GrantRow extends OperationRow {
-  readonly object_id: string
 }
 
 // On the hot path of a grantee: two point reads of the primary key, never a scan of an object's grants.
@@ -21,17 +13,6 @@ const ofObject = query<[id: string, limit: number], { readonly user_id: string; 
 )
 const countGrantees = query<[id: string, limit: number], { readonly total: number }>(
   'SELECT COUNT(*) AS total FROM (SELECT DISTINCT user_id FROM object_grant WHERE object_id = ? LIMIT ?) AS grantees',
-)
-// Two stretches of the index, as long as one page can need; the database orders them, by its own rules.
-const ofUserAfter = query<
-  [user: string, after: string, rows: number, allUsers: string, after: string, rows: number, rows: number],
-  GrantRow
->(
-  `SELECT object_id, operation FROM (SELECT object_id, operation FROM object_grant
-       WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) mine
-   UNION SELECT object_id, operation FROM (SELECT object_id, operation FROM object_grant
-       WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) everybodys
-   ORDER BY object_id, operation LIMIT ?`,
 )
 /** Max names in one query. */
 const namesAtOnce = 16
@@ -52,23 +33,6 @@ const grant = query<[id: string, user: string, operation: string], unknown>(
 const revoke = query<[id: string, user: string, operation: string], unknown>(
   'DELETE FROM object_grant WHERE object_id = ? AND user_id = ? AND operation = ?',
 )
-
-/**
- * Reads the rights on an object granted to a caller, to a role of the caller, or to all users; never cached, so that
- * revocation is immediate.
- */
-export async function findGrantedRights(
-  db: Database,
-  id: string,
-  { name, roles = [] }: Caller,
-): Promise<ReadonlySet<string> | undefined> {
-  if (roles.length === 0) return findRightsForEither(db, id, name, allUsers)
-  const names = [name, allUsers, ...roles]
-  const rows: OperationRow[] = []
-  for (let from = 0; from < names.length; from += namesAtOnce)
-    rows.push(...(await db.all(ofAny, [id, ...padNames(names.slice(from, from + namesAtOnce), namesAtOnce)])))
-  return toSet(rows)
-}
 
 /**
  * Whether any right on an object was granted to a name with the prefix `beginning`, and not with the prefix `except`.
@@ -164,73 +128,6 @@ const maxGrantees = 1000
 export async function hasRoomForGrantee(db: Database, id: string, user: string): Promise<boolean> {
   const total = Number((await db.get(countGrantees, [id, maxGrantees]))?.total ?? 0)
   return total < maxGrantees || (await db.all(ofUser, [id, user, user])).length > 0
-}
-
-export interface Obtained {
-  readonly object: ManagedObject
-  /** Sorted. */
-  readonly operations: readonly string[]
-}
-
-/** Max objects scanned for one page: many grants in a long list may be on the user's own objects. */
-const maxScanned = 10_000
-
-/**
- * A page of other users' objects on which a right was granted to `user` or to all users, in the order of ids. It reads
- * a range of the index of grants, never the whole index. `next` is the start of the next page; undefined = the end.
- */
-export async function listObtainedObjects(
-  db: Database,
-  user: string,
-  after: string,
-  limit: number,
-): Promise<{ readonly page: readonly Obtained[]; readonly next: string | undefined }> {
-  const page: Obtained[] = []
-  let from = after
-  for (let looked = 0; looked < maxScanned; ) {
-    const { granted, whole } = await readGrantsAfter(db, user, from, limit)
-    for (const [id, operations] of granted) {
-      from = id
-      const object = await findObject(db, id as ObjectId)
-      if (object === undefined || object.owner === user) continue
-      page.push({ object, operations })
-      if (page.length === limit) return { page, next: from }
-    }
-    looked += granted.length
-    if (whole) return { page, next: undefined }
-  }
-  return { page, next: from }
-}
-
-/** Rows read per object of a page: objects typically have a few rights. */
-const rowsOfObject = 4
-
-/**
- * Reads about `limit` further objects with grants to the user or to all users, and all these grants of each. `whole`:
- * there are no more.
- */
-async function readGrantsAfter(
-  db: Database,
-  user: string,
-  after: string,
-  limit: number,
-): Promise<{
-  readonly granted: readonly (readonly [id: string, operations: readonly string[]])[]
-  readonly whole: boolean
-}> {
-  // An object has at most one row per right, so at least one object is complete.
-  const rows = limit * rowsOfObject + rights.length
-  const found = await db.all(ofUserAfter, [user, after, rows, allUsers, after, rows, rows])
-  const byId = new Map<string, string[]>()
-  for (const { object_id: id, operation } of found) {
-    const operations = byId.get(id)
-    if (operations === undefined) byId.set(id, [operation])
-    else operations.push(operation)
-  }
-  const whole = found.length < rows
-  const granted = [...byId]
-  // Of the last one there may be more rows.
-  return { granted: whole ? granted : granted.slice(0, -1), whole }
 }
 
 export function grantChanges(id: string, user: string, operations: readonly string[]): Change[] {

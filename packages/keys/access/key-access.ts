@@ -1,18 +1,11 @@
 import { andThen, failure, type MaybePromise } from '@warder/base'
-import type { Access, OperationContext, OperationInput, Principal } from '@warder/server'
+import type { Access, AuditFields, OperationContext, OperationInput, Principal } from '@warder/server'
 import type { Database } from '@warder/storage'
 import type { Key, KeyRing } from '../objects/key-ring.ts'
 import type { ObjectId } from '../objects/object-id.ts'
 import { processingVersion, protectingVersion, versionNumber } from '../objects/version-use.ts'
 import { type Aliases, resolveKid } from './aliases.ts'
-import {
-  keyNotFound,
-  officerAccess,
-  type Roles,
-  requireAllowed,
-  type Verdict,
-  verdictOn,
-} from './permission.ts'
+import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
 import type { Right } from './right.ts'
 
 /** Every authenticated caller; the operation checks further requirements. */
@@ -92,8 +85,8 @@ export function keyRight<Services extends AccessServices, Request>(
       return andThen(resolveKid(context.services, principal.name, named), (kid) => {
         if (kid === undefined) throw keyNotFound()
         if (kid !== named) context.audit({ object: kid, details: { alias: named } })
-        const asOfficer = () => context.audit(officerAccess)
-        const key = requireKeyById(context.services, principal, kid, right, { use: options.use, asOfficer })
+        const audit = (fields: AuditFields) => context.audit(fields)
+        const key = requireKeyById(context.services, principal, kid, right, { use: options.use, audit })
         return andThen(key, (known) => {
           const version = selectVersion(context.services.keys, known, options.version)
           return andThen(version, (found) => {
@@ -141,13 +134,13 @@ export function requirePermittedKey(
 ): MaybePromise<Key> {
   return andThen(resolveKid(services, principal.name, kid), (id) => {
     if (id === undefined) throw keyNotFound()
-    return requireKeyById(services, principal, id, right, { use, asOfficer: undefined })
+    return requireKeyById(services, principal, id, right, { use, audit: undefined })
   })
 }
 
 interface Way {
   readonly use: 'private half' | undefined
-  readonly asOfficer: (() => void) | undefined
+  readonly audit: ((fields: AuditFields) => void) | undefined
 }
 
 function requireKeyById(
@@ -165,14 +158,14 @@ function authorizeKey(
   principal: Principal,
   key: Key | undefined,
   right: Right,
-  { use, asOfficer }: Way,
+  { use, audit }: Way,
 ): MaybePromise<Key> {
   if (key === undefined) throw keyNotFound()
   const { object } = key
   if (use === 'private half' && object.type === 'PublicKey' && object.linkedId !== undefined) {
-    return requireKeyById(services, principal, object.linkedId, right, { use: undefined, asOfficer })
+    return requireKeyById(services, principal, object.linkedId, right, { use: undefined, audit })
   }
-  const verdict = verdictOn(services.db, services.roles, object, principal, right, asOfficer)
+  const verdict = verdictOn(services.db, services.roles, object, principal, right, audit)
   return andThen(verdict, (now) => allowKey(key, now))
 }
 

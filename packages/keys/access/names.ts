@@ -11,6 +11,8 @@ import {
   grantsEnd,
   grantsTransfer,
   ownerChanges,
+  sharedEnd,
+  sharedTransfer,
   someOwned,
 } from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
@@ -46,7 +48,7 @@ async function moveObjects(parts: Parts, from: string, to: string): Promise<numb
     const some = await someOwned(db, from, batch)
     if (some.length === 0) return moved
     try {
-      await commit(some.flatMap((object) => ownerChanges(db, object, to, now())))
+      await commit(some.flatMap((object) => ownerChanges(db, object, { from, to }, now())))
       moved += some.length
       lost = 0
     } catch (error) {
@@ -60,6 +62,7 @@ export async function transfer(parts: Parts, from: string, to: string): Promise<
   const objects = await moveObjects(parts, from, to)
   const results = await parts.commit([
     ...grantsTransfer(from, to),
+    ...sharedTransfer(from, to),
     ...endUnfinished(from),
     ...acmeTransfer(from, to),
     moveReservations(from, to),
@@ -79,13 +82,14 @@ export function formerOwnerName(name: string, subjectId: string): string {
 }
 
 /**
- * Ends all that is not an object, so that the next user of the name inherits nothing: grants, unfinished work, the
+ * Ends all that is not an object, so that the next user of the name inherits nothing: grants, memberships of groups, unfinished work, the
  * activation as a crypto officer, votes and requests for approval, accounts of ACME, access keys for AWS KMS.
  */
 function bearerEnd(name: string, subjectId: string, now: number): Change[] {
   const left = formerOwnerName(name, subjectId)
   return [
     ...grantsEnd(name),
+    ...sharedEnd(name),
     ...endUnfinished(name),
     ...approvalsEnd(name),
     ...acmeTransfer(name, left),

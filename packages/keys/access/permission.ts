@@ -4,7 +4,8 @@ import type { Database } from '@warder/storage'
 import { getChainId, type ManagedObject } from '../objects/managed-object.ts'
 import { type PairMember, tagsOfPair } from '../objects/name-link-tag-store.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
-import { findGrantedRights, findRightsForEither } from './grant-store.ts'
+import { findRightsForEither, isGrantedToAny } from './grant-store.ts'
+import { findGrants, formatWay, type GrantWay, isGrantedByTag } from './grantee-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
 import {
@@ -61,33 +62,67 @@ export interface Roles {
 
 export type Verdict = 'allowed' | 'lacks_this_right' | 'reserved' | 'nothing'
 
+type Guarded = Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>
+
+/** Why an access is allowed or not: what `verdictOn` decides by, and what an explanation shows. */
+interface Decision {
+  readonly verdict: Verdict
+  /** What allows it; undefined: nothing does. */
+  readonly by?: 'owner' | 'officer' | GrantWay
+  /** All grants that reach the caller, of other rights too. */
+  readonly grants: readonly GrantWay[]
+}
+
+/** Grants of a right, the plainest first: those that name the caller or all users, then shared ones, then tags. */
+function findWay(grants: readonly GrantWay[], right: Right): GrantWay | undefined {
+  const ways = grants.filter(({ operation }) => operation === right)
+  return ways.find((way) => formatWay(way) === undefined) ?? ways.find(({ tag }) => tag === '') ?? ways[0]
+}
+
+/** The decision on an object of another owner. Grants are on keys, not on their versions. */
+async function decideByGrants(
+  db: Database,
+  { officers }: Roles,
+  object: Guarded,
+  caller: Caller,
+  right: Right,
+  permitted: Verdict,
+): Promise<Decision> {
+  const officer = await officers.isActive(caller.name)
+  const grants = await findGrants(db, object, caller)
+  const way = findWay(grants, right)
+  if (way !== undefined) return { verdict: permitted, by: way, grants }
+  if (officer && officerRights.has(right)) return { verdict: 'allowed', by: 'officer', grants }
+  return { verdict: grants.length === 0 && !officer ? 'nothing' : 'lacks_this_right', grants }
+}
+
+function permittedVerdict({ reservedSigners }: Roles, object: Guarded, right: Right): Verdict {
+  return right === 'sign' && reservedSigners?.has(getChainId(object)) === true ? 'reserved' : 'allowed'
+}
+
 /**
- * Whether the caller has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys,
- * not on their versions: they are looked up by the chain.
- * @param asOfficer called when only the role of crypto officer allows the access, so that the caller can audit it
+ * Whether the caller has `right` on the object: as owner, as officer, or by a grant that is read now. Synchronous for
+ * the owner.
+ * @param audit called when only the role of crypto officer, a group, a role or a tag allows the access
  */
 export function verdictOn(
   db: Database,
   roles: Roles,
-  object: Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>,
+  object: Guarded,
   caller: Caller,
   right: Right,
-  asOfficer?: () => void,
+  audit?: (fields: AuditFields) => void,
 ): MaybePromise<Verdict> {
-  const keyId = getChainId(object)
-  const permitted = right === 'sign' && roles.reservedSigners?.has(keyId) === true ? 'reserved' : 'allowed'
+  const permitted = permittedVerdict(roles, object, right)
   if (object.owner === caller.name) return permitted
-  const verdictOnGrants = async (): Promise<Verdict> => {
-    const officer = await roles.officers.isActive(caller.name)
-    const granted = await findGrantedRights(db, keyId, caller)
-    if (granted?.has(right) === true) return permitted
-    if (officer && officerRights.has(right)) {
-      asOfficer?.()
-      return 'allowed'
-    }
-    return granted === undefined && !officer ? 'nothing' : 'lacks_this_right'
+  const byGrants = async (): Promise<Verdict> => {
+    const { verdict, by } = await decideByGrants(db, roles, object, caller, right, permitted)
+    if (by === 'officer') audit?.(officerAccess)
+    const via = typeof by === 'object' ? formatWay(by) : undefined
+    if (via !== undefined) audit?.({ details: { via } })
+    return verdict
   }
-  return verdictOnGrants()
+  return byGrants()
 }
 
 /** Audit marker of an operation on another user's object that only a crypto officer may do. */
@@ -106,6 +141,33 @@ export function requireAllowed(verdict: Verdict): void {
 /** The refusal of a signature with one of `reservedSigners`. */
 export const reservedSentence =
   'This key is configured for an external key store, which signs its own tokens with it: use another key.'
+
+/**
+ * A tag that a grant by tag names decides who reaches the key, so a change of it requires `authorize` as well: otherwise
+ * the right to change tags would give rights.
+ * @throws failure('forbidden')
+ */
+export async function requireTagChange(
+  { db, roles }: { readonly db: Database; readonly roles: Roles },
+  object: Guarded,
+  caller: Caller,
+  before: readonly string[],
+  after: readonly string[],
+): Promise<void> {
+  if (object.owner === caller.name) return
+  const changed = [
+    ...before.filter((tag) => !after.includes(tag)),
+    ...after.filter((tag) => !before.includes(tag)),
+  ]
+  for (const tag of changed) {
+    if (!(await isGrantedByTag(db, object.owner, tag))) continue
+    if ((await verdictOn(db, roles, object, caller, 'authorize')) === 'allowed') return
+    throw failure(
+      'forbidden',
+      `Rights are granted by the tag ${tag}: changing it requires the right authorize.`,
+    )
+  }
+}
 
 export function keyNotFound(): Error {
   return failure('not_found', 'Key not found.')
@@ -152,7 +214,7 @@ export async function hasAuditRight(
   const { officers } = roles
   if (officers.listed.size === 0) return caller.name === defaultUsername
   if (await officers.isActive(caller.name)) return true
-  return (await findGrantedRights(db, anyObject, caller))?.has(auditRight) === true
+  return isGrantedToAny(db, anyObject, auditRight, [caller.name, ...(caller.roles ?? [])])
 }
 
 /** Whether `user` may create an object now, by right and by quota. Call it once per creation, because it counts. */

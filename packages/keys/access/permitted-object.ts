@@ -9,7 +9,7 @@ import { findKeyVersion } from '../objects/version-store.ts'
 import { isLaterVersion } from '../objects/version-use.ts'
 import { resolveKid } from './aliases.ts'
 import type { AccessServices } from './key-access.ts'
-import { officerAccess, reservedSentence, type Verdict, verdictOn } from './permission.ts'
+import { reservedSentence, type Verdict, verdictOn } from './permission.ts'
 import { materialRights, type Right } from './right.ts'
 
 /** `name@latest`, `name@first` or `name@N`: a version of a key, counted from 0 as generations are. */
@@ -112,8 +112,8 @@ async function judge<Found>(
 ): Promise<Found> {
   const { db, roles } = requester.services
   const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
-  const asOfficer = () => requester.audit(officerAccess)
-  const verdict = await verdictOn(db, roles, about, requester.principal, right, asOfficer)
+  const audit = (fields: AuditFields) => requester.audit(fields)
+  const verdict = await verdictOn(db, roles, about, requester.principal, right, audit)
   return requirePermitted(verdict, object, found, right)
 }
 

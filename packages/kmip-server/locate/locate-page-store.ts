@@ -1,4 +1,4 @@
-import { allUsers, type ObjectRow, objectColumns, padNames } from '@warder/keys'
+import { listGrantees, type ObjectRow, objectColumns } from '@warder/keys'
 import type { Caller } from '@warder/server'
 import { type Query, query, type SqlValue } from '@warder/storage'
 import type { Condition } from './locate-condition-store.ts'
@@ -49,17 +49,23 @@ function listSources(
   conditions: readonly Condition[],
 ): readonly Source[] {
   if (all) return [source(undefined, conditions)]
-  const grantees = padNames([name, allUsers, ...roles])
   // If another condition is selective, the index of owners would read many more rows: this expression
   // prevents its use.
   const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
+  const grantees = listGrantees({ name, roles })
+  const granted = `o.id IN (SELECT g.object_id FROM object_grant g
+    WHERE g.user_id IN (${grantees.text}) AND g.operation = 'locate')`
   return [
     source({ where: `${owner} = ?`, params: [name] }, conditions),
+    source({ where: `${granted} AND o.owner <> ?`, params: [...grantees.params, name] }, conditions),
     source(
       {
-        where: `o.id IN (SELECT g.object_id FROM object_grant g
-          WHERE g.user_id IN (${grantees.map(() => '?').join(', ')}) AND g.operation = 'locate') AND o.owner <> ?`,
-        params: [...grantees, name],
+        where: `o.id IN (SELECT k.object_id FROM tag_grant t CROSS JOIN object_tag k
+          WHERE t.user_id IN (${grantees.text}) AND t.operation = 'locate' AND k.tag = t.tag)
+          AND EXISTS (SELECT 1 FROM object_tag k JOIN tag_grant t ON t.tag = k.tag
+            WHERE k.object_id = o.id AND t.owner = o.owner AND t.operation = 'locate' AND t.user_id IN (${grantees.text}))
+          AND NOT ${granted} AND o.owner <> ?`,
+        params: [...grantees.params, ...grantees.params, ...grantees.params, name],
       },
       conditions,
     ),
@@ -91,17 +97,15 @@ export function pageStatement<C extends Columns>(
   const parts = sources.map(
     ({ where }) => `SELECT ${list} FROM managed_object o WHERE ${where}${after} ORDER BY o.id DESC LIMIT ?`,
   )
-  const [first, second] = parts
   // Each part returns as many rows as the whole page can need.
   const params = sources.flatMap((part) => [
     ...part.params,
     ...(below === undefined ? [] : [below]),
     offset + pageLimit,
   ])
-  const found =
-    second === undefined
-      ? (first ?? '')
-      : `SELECT * FROM (${first}) mine UNION ALL SELECT * FROM (${second}) granted`
+  const [first = '', ...others] = parts
+  const more = others.map((part, index) => ` UNION ALL SELECT * FROM (${part}) granted${index}`)
+  const found = others.length === 0 ? first : `SELECT * FROM (${first}) mine${more.join('')}`
   return statement(`SELECT * FROM (${found}) found ORDER BY id DESC LIMIT ? OFFSET ?`, [
     ...params,
     pageLimit,

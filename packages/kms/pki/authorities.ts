@@ -69,10 +69,10 @@ export const listAuthorities = define({
     const { db, roles } = context.services
     const limit = query.limit === undefined ? maxListed : Number(query.limit)
     if (limit < 1 || limit > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
-    const user = requirePrincipal(context).name
-    const all = await roles.officers.isActive(user)
+    const caller = requirePrincipal(context)
+    const all = await roles.officers.isActive(caller.name)
     if (all) context.audit(officerAccess)
-    const page = await visibleAuthorities(db, { user, all, after: query.after ?? '', limit })
+    const page = await visibleAuthorities(db, { caller, all, after: query.after ?? '', limit })
     const next = page.length < limit ? undefined : page.at(-1)?.id
     return pageReply(page.map(summary), next)
   },

@@ -6,14 +6,13 @@ import {
   findWithMaterial,
   keyNotFound,
   type ManagedObject,
-  officerAccess,
   type Right,
   requireAllowed,
   requirePrincipal,
   type Verdict,
   verdictOn,
 } from '@warder/keys'
-import type { Access, OperationContext } from '@warder/server'
+import type { Access, AuditFields, OperationContext } from '@warder/server'
 import type { PkiServices } from './services.ts'
 
 /** A certificate that the caller has a right on. */
@@ -100,8 +99,8 @@ async function verdict(
 ): Promise<Verdict> {
   if (object === undefined) return 'nothing'
   const { db, roles } = context.services
-  const asOfficer = () => context.audit(officerAccess)
-  return verdictOn(db, roles, object, requirePrincipal(context), right, asOfficer)
+  const audit = (fields: AuditFields) => context.audit(fields)
+  return verdictOn(db, roles, object, requirePrincipal(context), right, audit)
 }
 
 async function findCertificate(services: PkiServices, text: string): Promise<FoundCertificate> {

@@ -11,6 +11,7 @@ import {
   requirePrincipal,
   signedIn,
   stateAt,
+  tagGrantsOn,
 } from '@warder/keys'
 import { auditOperations } from '@warder/runtime'
 import { type Access, get, type Operation, pageReply } from '@warder/server'
@@ -20,7 +21,7 @@ import { define, type RestServices } from './services.ts'
 const maxListed = 1000
 
 const Page = Type.Object({
-  after: Type.Optional(Type.String({ maxLength: 256, description: 'Last id of the previous page.' })),
+  after: Type.Optional(Type.String({ maxLength: 4096, description: '`X-Next-After` of the previous page.' })),
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 1000.' })),
 })
 
@@ -87,19 +88,25 @@ const obtained = define({
       owner_id: Type.String(),
       state: Type.String(),
       operations: Type.Array(Type.String()),
+      via: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'Groups, roles and tags by which the rights come, if any.',
+        }),
+      ),
     }),
   ),
   async act({ query }, context) {
     const { db, clock } = context.services
-    const { name } = requirePrincipal(context)
+    const principal = requirePrincipal(context)
     const { after, limit } = readPage(query)
     const now = clock.now()
-    const { page, next } = await listObtainedObjects(db, name, after, limit)
-    const json = page.map(({ object, operations }) => ({
+    const { page, next } = await listObtainedObjects(db, principal, after, limit)
+    const json = page.map(({ object, operations, via }) => ({
       object_id: object.id,
       owner_id: object.owner,
       state: stateAt(object, now),
       operations,
+      ...(via.length > 0 && { via }),
     }))
     return pageReply(json, next)
   },
@@ -117,12 +124,29 @@ const list = define({
   tag: 'Access',
   access: listAccess,
   pathParameters: Type.Object({ object_id: Type.String() }),
-  reply: Type.Array(Type.Object({ user_id: Type.String(), operations: Type.Array(Type.String()) })),
+  reply: Type.Array(
+    Type.Object({
+      user_id: Type.String({ description: 'A user, `*`, `group:NAME`, or `role:SOURCE/NAME`.' }),
+      operations: Type.Array(Type.String()),
+      tag: Type.Optional(Type.String({ description: 'The tag by which it was granted.' })),
+    }),
+  ),
   errors: { 403: 'Only the owner, an officer, or a user with the right Authorize.', 404: 'No such object.' },
   async act(_input, context) {
+    const { db } = context.services
     const { object } = listAccess.resolved(context).key
-    const grants = await grantsOn(context.services.db, getChainId(object))
-    return grants.map(({ user, operations }) => ({ user_id: user, operations }))
+    const grants = (await grantsOn(db, getChainId(object))).map(({ user, operations }) => ({
+      user_id: user,
+      operations,
+    }))
+    const byTag = Map.groupBy(await tagGrantsOn(db, object), (way) => JSON.stringify([way.tag, way.user_id]))
+    const tagged = [...byTag.values()].flatMap((ways) => {
+      const [first] = ways
+      if (first === undefined) return []
+      const { user_id, tag } = first
+      return [{ user_id, operations: ways.map(({ operation }) => operation), tag }]
+    })
+    return [...grants, ...tagged]
   },
 })
 

@@ -5,7 +5,10 @@ import {
   externalStoreNames,
   findLiveSubject,
   grantsOn,
+  isGroupName,
+  isSharedName,
   ownsAnything,
+  rolePrefix,
 } from '@warder/keys'
 import type { RestServices } from './services.ts'
 
@@ -18,6 +21,9 @@ type Standing = 'known' | 'machine' | 'unknown' | 'undetermined'
 
 /** Finds out if a user or machine has the name. @throws failure('overloaded') if the authentication service is down */
 async function findStanding(services: Services, name: string): Promise<Standing> {
+  // Groups are known by the grant itself; roles arrive with a login.
+  if (isGroupName(name)) return 'known'
+  if (name.startsWith(rolePrefix)) return 'undetermined'
   if (await isKnownHere(services, name)) return 'known'
   const { directory } = services
   if (directory === undefined) return 'undetermined'
@@ -58,7 +64,7 @@ function unknownName(name: string): Failure {
 
 /** The grantee to revoke from, if a machine may be named without `app:`: the one of both names that has grants. */
 export async function resolveGrantedName({ db }: Services, object: string, name: string): Promise<string> {
-  if (name === allUsers || name.startsWith(machinePrefix)) return name
+  if (name === allUsers || name.startsWith(machinePrefix) || isSharedName(name)) return name
   const users = new Set((await grantsOn(db, object)).map(({ user }) => user))
   const machine = `${machinePrefix}${name}`
   return !users.has(name) && users.has(machine) ? machine : name

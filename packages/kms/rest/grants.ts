@@ -16,10 +16,9 @@ import {
   type ManagedObject,
   materialRights,
   normalizeName,
-  officerAccess,
   parseRights,
   type Right,
-  type Roles,
+  readSharedGrantee,
   requireAllowed,
   requirePrincipal,
   requireVoteCredential,
@@ -31,20 +30,34 @@ import {
   type Verdict,
   verdictOn,
 } from '@warder/keys'
-import { type Caller, type Operation, type OperationContext, post } from '@warder/server'
+import { type AuditFields, type Caller, type Operation, type OperationContext, post } from '@warder/server'
 import { type Change, retryOnGuard } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { xksPaths } from './aws-access-keys.ts'
 import { isKnownName, requireGrantee, resolveGrantedName } from './grantee.ts'
 import { define, type RestServices } from './services.ts'
+import {
+  changeByTag,
+  mayReachOfficer,
+  requireGroup,
+  requireNamedForApproval,
+  requireNamedPrincipal,
+} from './shared-grants.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
     Type.String({ description: 'The key. Optional if only `create`, `external` or `audit` is granted.' }),
   ),
+  tag: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'In place of a key: all keys of the caller that have this tag, now or later.',
+    }),
+  ),
   user_id: Type.String({
     description:
-      'A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`.',
+      'A user, `*` for every authenticated user, `group:NAME`, `role:SOURCE/NAME`, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`.',
   }),
   operation_types: Type.Array(Type.String({ maxLength: 64 }), {
     minItems: 1,
@@ -103,7 +116,7 @@ export function readWanted(
     written === written.trim() &&
     !/[\p{Cc}\p{Cf}]/u.test(written)
   if (!isName || !written.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
-  const user = normalizeName(written)
+  const user = readSharedGrantee(written) ?? normalizeName(written)
   if (user === caller) throw failure('bad_request', 'You cannot change your own rights.')
   const names = new Set(body.operation_types.flatMap(parseRights))
   const general = generalRights.filter((name) => names.has(name))
@@ -118,6 +131,7 @@ export function readWanted(
       'bad_request',
       `${general.join(' and ')} can be granted only to users of this service, not to clouds.`,
     )
+  requireNamedPrincipal(user, general)
   return { user, written, general, rights: [...names].filter((name) => !isGeneral(name)) }
 }
 
@@ -132,8 +146,12 @@ async function changeRights(
   direction: Direction,
 ): Promise<string> {
   const caller = requirePrincipal(context)
-  const { unique_identifier: kid } = body
+  const { unique_identifier: kid, tag } = body
   const named = readWanted(body, caller.name)
+  if (tag !== undefined) {
+    if (kid !== undefined) throw failure('bad_request', 'Name a key or a tag, not both.')
+    return changeTagged(context, { ...named, tag, gives: direction.gives }, body.known === true)
+  }
   const wanted = body.known === true ? await withKnownUser(context, named, kid, direction) : named
   context.audit({
     ...(kid !== undefined && { object: kid }),
@@ -148,6 +166,18 @@ async function changeRights(
   if (kid === undefined) throw failure('bad_request', 'unique_identifier is missing.')
   await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, generalChanges))
   return wanted.user
+}
+
+/** Changes rights on the caller's keys with a tag. @returns the user whose rights changed */
+async function changeTagged(
+  context: OperationContext<RestServices>,
+  named: Wanted & { readonly tag: string; readonly gives: boolean },
+  known: boolean,
+): Promise<string> {
+  const user = known && named.gives ? await requireGrantee(context.services, named.user) : named.user
+  context.audit({ details: { user, operations: [...named.rights, ...named.general] } })
+  await changeByTag(context, { ...named, user })
+  return user
 }
 
 /**
@@ -200,14 +230,17 @@ async function changeOnObject(
   more: readonly Change[],
 ): Promise<void> {
   const { services } = context
-  const asOfficer = () => context.audit(officerAccess)
-  const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, asOfficer)
+  const audit = (fields: AuditFields) => context.audit(fields)
+  const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, audit)
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
   if (direction.gives && (await isCeremonyShare(services, object)))
     await requireVoteCredential(services.db, approvals, requirePrincipal(context), services.clock.now())
   if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
-    if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
+    if (await approvals.covers('grant', object)) {
+      requireNamedForApproval(wanted.user)
+      throw approvalNeeded('grant', officers)
+    }
   await context.commit([...changes, ...more])
 }
 
@@ -244,7 +277,7 @@ async function rightsChange(
   caller: Caller,
   { user, written, rights }: Pick<Wanted, 'user' | 'written' | 'rights'>,
   direction: Direction,
-  asOfficer?: () => void,
+  audit?: (fields: AuditFields) => void,
 ): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
   const { db, roles, clock, aliases } = services
   if (direction.gives) requireServedStore(services, user)
@@ -253,9 +286,9 @@ async function rightsChange(
   // Rights are on keys: who names a version means its key.
   const object = named?.chainId === undefined ? named : await findObject(db, named.chainId)
   if (object === undefined) throw keyNotFound()
-  requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', asOfficer))
+  requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', audit))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
-  if (object.owner !== caller.name && (await isBoundToOwnRights(roles, caller.name, user, direction))) {
+  if (object.owner !== caller.name && (await isBoundToOwnRights(services, caller.name, user, direction))) {
     for (const right of rights)
       requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
   }
@@ -265,7 +298,9 @@ async function rightsChange(
       'This key has the maximum number of grants on behalf of its owner: only the owner can grant more.',
     )
   const names = direction.gives || written === undefined ? [user] : new Set([user, written])
+  const guards = direction.gives ? await requireGroup(services, user) : []
   const changes = [
+    ...guards,
     ...touchChanges(db, object, clock.now()),
     ...[...names].flatMap((name) => direction.changes(object.id, name, rights)),
   ]
@@ -278,13 +313,16 @@ async function rightsChange(
  * another, and not through a cloud, where they may have an account or create the credential.
  */
 async function isBoundToOwnRights(
-  { officers }: Roles,
+  services: Pick<RestServices, 'db' | 'roles'>,
   caller: string,
   user: string,
   { gives }: Direction,
 ): Promise<boolean> {
+  const { officers } = services.roles
   if (!(await officers.isActive(caller))) return true
-  return gives && (user === allUsers || officers.listed.has(user) || storeOfName(user) !== undefined)
+  if (!gives) return false
+  if (user === allUsers || officers.listed.has(user) || storeOfName(user) !== undefined) return true
+  return mayReachOfficer(services, user)
 }
 
 /** @throws failure('forbidden') that names the right that the caller lacks */

@@ -13,6 +13,7 @@ import {
   requireAllowed,
   requireKeptTags,
   requirePrincipal,
+  requireTagChange,
   touchChanges,
   verdictOn,
 } from '@warder/keys'
@@ -55,7 +56,7 @@ async function changeTags(
   object: ManagedObject,
   right: Right,
   named: readonly string[],
-  changes: (before: readonly string[]) => Change[],
+  plan: (before: readonly string[]) => { readonly changes: Change[]; readonly after: readonly string[] },
 ): Promise<Static<typeof TagsReply>> {
   const { db, clock, roles } = context.services
   const caller = requirePrincipal(context)
@@ -64,7 +65,9 @@ async function changeTags(
     const now = await findObject(db, id)
     if (now === undefined) throw keyNotFound()
     requireAllowed(await verdictOn(db, roles, now, caller, right))
-    const wanted = changes(await findTags(db, id))
+    const before = await findTags(db, id)
+    const { changes: wanted, after } = plan(before)
+    await requireTagChange(context.services, now, caller, before, after)
     if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
     return now
   })
@@ -116,10 +119,9 @@ const addTags = define({
     context.audit({ details: { tags } })
     const { object } = addAccess.resolved(context).key
     return changeTags(context, object, 'addattribute', tags, (before) => {
-      if (new Set([...before, ...tags]).size > maxTags) {
-        throw failure('bad_request', `A key can have at most ${maxTags} tags.`)
-      }
-      return addTagChanges(getChainId(object), tags)
+      const after = [...new Set([...before, ...tags])]
+      if (after.length > maxTags) throw failure('bad_request', `A key can have at most ${maxTags} tags.`)
+      return { changes: addTagChanges(getChainId(object), tags), after }
     })
   },
 })
@@ -147,7 +149,7 @@ const removeTags = define({
     return changeTags(context, object, 'deleteattribute', tags, (before) => {
       const after = before.filter((tag) => !tags.includes(tag))
       requireKeptTags(context.services.roles, before, after)
-      return removeTagChanges(getChainId(object), tags)
+      return { changes: removeTagChanges(getChainId(object), tags), after }
     })
   },
 })

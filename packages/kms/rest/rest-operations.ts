@@ -23,6 +23,7 @@ import { encrypt } from './encrypt.ts'
 import { externalStoreOperations } from './external-stores.ts'
 import { getKey } from './get-key.ts'
 import { grantOperations } from './grants.ts'
+import { groupOperations } from './groups.ts'
 import { listKeys } from './inventory.ts'
 import { jwks } from './jwks.ts'
 import { setDates } from './key-dates.ts'
@@ -124,6 +125,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     setDates,
     keyUses,
     ...grantOperations,
+    ...groupOperations,
     ...blockOperations,
     ...transferOperations,
     ...accessQueries,

@@ -462,4 +462,33 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE TABLE officer_credential (user_id TEXT NOT NULL PRIMARY KEY, set_at BIGINT NOT NULL)',
     ],
   },
+  {
+    number: 35,
+    name: 'groups of principals, and grants by tag',
+    older: 'does not know groups and grants by tag: their rights are refused',
+    statements: [
+      `CREATE TABLE access_group (
+        id TEXT NOT NULL PRIMARY KEY, created_by TEXT NOT NULL, created_at BIGINT NOT NULL, changed_at BIGINT NOT NULL,
+        version BIGINT NOT NULL)`,
+      'CREATE INDEX access_group_by_creator ON access_group (created_by)',
+      `CREATE TABLE access_group_owner (
+        group_id TEXT NOT NULL, owner TEXT NOT NULL, PRIMARY KEY (group_id, owner))`,
+      'CREATE INDEX access_group_owner_by_owner ON access_group_owner (owner, group_id)',
+      `CREATE TABLE access_group_member (
+        group_id TEXT NOT NULL, member TEXT NOT NULL, lookup TEXT NOT NULL, head TEXT NOT NULL, tail TEXT NOT NULL,
+        PRIMARY KEY (group_id, member))`,
+      'CREATE INDEX access_group_member_by_member ON access_group_member (member, group_id)',
+      'CREATE INDEX access_group_member_by_lookup ON access_group_member (lookup)',
+      `CREATE TABLE access_membership (
+        lookup TEXT NOT NULL, group_id TEXT NOT NULL, head TEXT NOT NULL, tail TEXT NOT NULL,
+        PRIMARY KEY (lookup, group_id, head, tail))`,
+      'CREATE INDEX access_membership_by_group ON access_membership (group_id, lookup)',
+      'CREATE TABLE access_group_head (id TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)',
+      "INSERT INTO access_group_head (id, version) VALUES ('all', 1)",
+      `CREATE TABLE tag_grant (
+        owner TEXT NOT NULL, tag TEXT NOT NULL, user_id TEXT NOT NULL, operation TEXT NOT NULL,
+        PRIMARY KEY (owner, tag, user_id, operation))`,
+      'CREATE INDEX tag_grant_by_user ON tag_grant (user_id, owner, tag)',
+    ],
+  },
 ]

@@ -19,7 +19,7 @@ export interface Principal {
   readonly roles?: readonly string[]
 }
 
-/** The caller that asks for a right. Work that runs later for a user knows only the name: roles count in the user's own requests. */
+/** The caller whose rights are checked. Work that runs later for a user knows only the name: roles count in the user's own requests. */
 export type Caller = Pick<Principal, 'name' | 'roles'>
 
 /** The request as the dispatcher and the authenticators see it. Read once into plain values. */

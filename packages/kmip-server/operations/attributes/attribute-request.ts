@@ -7,6 +7,7 @@ import {
   type ObjectChange,
   otherHalfIds,
   requireKeptTags,
+  requireTagChange,
   scheduleIn,
   typedMemberNames,
 } from '@warder/keys'
@@ -93,6 +94,7 @@ export async function stageEdit(
   await requireKeptHalf(context, before.object, after)
   if (state.tags === before.tags) return
   requireKeptTags(context.services.roles, before.tags, state.tags)
+  await requireTagChange(context.services, context.object, context.principal, before.tags, state.tags)
   context.objects.retag(context.object, state.tags)
 }
 
