@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 
 const permissive = new Set([
   'MIT',
+  'MIT-0',
   'ISC',
   'BSD-2-Clause',
   'BSD-3-Clause',

@@ -7,6 +7,7 @@ export const runtimeCounters: Counters = {
   audit_files_changed_total: {},
   audit_forward_failures_total: { target: ['collector', 'syslog'] },
   log_lines_lost_total: {},
+  notices_total: { sink: ['email', 'webhook'], outcome: ['abandoned', 'dropped', 'failed', 'sent'] },
   worker_restarts_total: {},
   clock_jumps_total: { direction: ['ahead', 'back'] },
   http_client_errors_total: {},

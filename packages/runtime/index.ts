@@ -3,6 +3,7 @@ export { createAuditSearch } from './lifecycle/audit-search.ts'
 export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'
 export { readableDatabase } from './lifecycle/health-parts.ts'
 export { sharedRateSlots } from './lifecycle/launch.ts'
+export { createReceivers } from './lifecycle/notice-jobs.ts'
 export { startMetricsListener } from './lifecycle/primary-measurements.ts'
 export type {
   PeriodicWork,
@@ -12,3 +13,12 @@ export type {
 } from './lifecycle/service.ts'
 export { createLogger } from './logger.ts'
 export { createMetrics } from './metrics.ts'
+export { noticeMigrations } from './notices/notice-store.ts'
+export {
+  createNotices,
+  type NoticeDefinition,
+  type NoticeEvents,
+  type Notices,
+} from './notices/notices.ts'
+export { testReceivers } from './notices/receiver-probe.ts'
+export type { NoticeReceiver } from './notices/receivers.ts'

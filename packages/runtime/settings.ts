@@ -2,6 +2,7 @@ export { formatDefaultToml, formatSettingsHelp, formatSettingsToml } from './con
 export type { ForeignSettings } from './config/foreign-settings.ts'
 export { foundationSettings, type ServiceDefaults } from './config/foundation-settings.ts'
 export { type LoadedConfig, loadConfig, readSettingsFile, toEnvName } from './config/load.ts'
+export { type NoticeConfig, noticeSettings } from './config/notice-settings.ts'
 export {
   httpsProblem,
   keySetProblem,

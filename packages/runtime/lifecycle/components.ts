@@ -10,6 +10,7 @@ import {
   schemaMigrations,
   sealMigrations,
 } from '@warder/storage'
+import { noticeMigrations } from '../notices/notice-store.ts'
 
 /** The components that own tables in a service's database, by name, in the order in which a start migrates them. */
 export type Components = ReadonlyMap<string, readonly Migration[]>
@@ -23,6 +24,7 @@ export function listComponents(definition: {
     ['commit count', commitCountMigrations],
     ['seal', sealMigrations],
     ['lease', leaseMigrations],
+    ['notices', noticeMigrations],
     [definition.name, definition.migrations],
     ['audit', preparedCommitMigrations],
   ])

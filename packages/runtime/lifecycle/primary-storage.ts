@@ -211,7 +211,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const rootKeys = await openRootKeys(start, db)
   await migrations.run('lease')
   const seal = await openSeal({ db, rootKeys, service: name, clock })
-  for (const component of [name, 'audit']) await migrations.run(component)
+  for (const component of ['notices', name, 'audit']) await migrations.run(component)
   await migrations.close()
   return { location, writer, db, rootKeys, seal, auditFolder, rollback, standIn }
 }

@@ -6,6 +6,7 @@ import { findRestored, forgetRestored, holdLease, type RestoredBackup } from '@w
 import { listComponents } from './components.ts'
 import { readNoteTime, type ServiceLaunch } from './launch.ts'
 import { noAudit } from './no-audit.ts'
+import { createNoticeJobs } from './notice-jobs.ts'
 import { boundTo, startPeriodic, watchClock, watchSchema } from './periodic.ts'
 import { openAudit, recordRun, rememberAtStop, startForwarding } from './primary-audit.ts'
 import { openCertificates, type PrimaryCertificates } from './primary-certificates.ts'
@@ -180,7 +181,7 @@ function startPeriodicWork(
 ): void {
   const { name, periodic } = definition
   const running = startPeriodic(
-    periodic.map((job) => boundTo(job, environment)),
+    [...periodic.map((job) => boundTo(job, environment)), ...createNoticeJobs(definition, environment)],
     (job, seconds) => holdLease(db, `${name}:${job}`, `${node}:${process.pid}`, seconds, clock),
     log,
   )

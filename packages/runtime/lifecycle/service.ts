@@ -13,7 +13,9 @@ import type {
   Tracer,
 } from '@warder/server'
 import type { Database, Migration, RestoredBackup, Seal } from '@warder/storage'
+import type { NoticeConfig } from '../config/notice-settings.ts'
 import type { SettingsTable } from '../config/setting.ts'
+import type { NoticeDefinition } from '../notices/notices.ts'
 import type { ServiceLaunch } from './launch.ts'
 import type { TlsMaterial } from './messages.ts'
 
@@ -124,6 +126,8 @@ export interface ServiceDefinition<Config = never, Services = never> {
   readonly migrations: readonly Migration[]
   /** Its counters beside those of every service: they exist at 0 from the start. */
   readonly counters?: Counters
+  /** Its events for receivers of notices; its settings then contain `noticeSettings`. undefined = it has none. */
+  readonly notices?: NoticeDefinition<Config & NoticeConfig>
   /**
    * Refuses settings, and warns of others; nothing is opened or written. In the primary before anything is opened, and
    * for the commands that check the settings.

@@ -14,6 +14,7 @@ import { createAuditTimestamps } from './audit-time-stamps.ts'
 import { openClientCrls } from './client-crls.ts'
 import { checkDatabaseFiles, toDatabaseLocation } from './database.ts'
 import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
+import { requireNoticeSettings } from './notice-jobs.ts'
 import { formatUrl, getLocalAuthorityOptions, type Start } from './primary-start.ts'
 import { loadDefinition, type ServiceDefinition } from './service.ts'
 import {
@@ -39,6 +40,7 @@ export async function validateSettings(check: SettingsCheck): Promise<void> {
   requireAuthorities('outbound_ca_file', config, home)
   if (config.audit_enabled) createAuditTimestamps(config, home)
   requireRootKey(check)
+  requireNoticeSettings(definition, config, home)
   const baseUrl = formatUrl(check, config.port)
   await definition.check?.({ config, home, baseUrl, clock, log })
 }

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '@warder/base'
+import { type NoticeSink, noticeSinks } from '../config/notice-settings.ts'
+import { commonNoticeEvents } from './notices.ts'
+import { NotDelivered, type NoticeReceiver } from './receivers.ts'
+
+/** What became of a test notice for one receiver. */
+export interface NoticeTestResult {
+  readonly to: NoticeSink
+  readonly outcome: 'delivered' | 'failed' | 'not_configured'
+  /** What the receiver replied, or why there was no reply. */
+  readonly reply: string
+}
+
+/** Sends a notice `notices.test` to each receiver at once, past the spool. @param to undefined: all receivers */
+export async function testReceivers(
+  receivers: readonly NoticeReceiver[],
+  { to, by, clock }: { readonly to: NoticeSink | undefined; readonly by: string; readonly clock: Clock },
+): Promise<readonly NoticeTestResult[]> {
+  const event = 'notices.test'
+  const { severity = 'info', text = event } = commonNoticeEvents[event] ?? {}
+  const notice = {
+    id: randomUUID(),
+    ...{ event, severity, text },
+    body: JSON.stringify({ event, at: new Date(clock.now()).toISOString(), by }),
+  }
+  return Promise.all(
+    noticeSinks
+      .filter((sink) => to === undefined || sink === to)
+      .map(async (sink): Promise<NoticeTestResult> => {
+        const receiver = receivers.find((one) => one.sink === sink)
+        if (receiver === undefined)
+          return { to: sink, outcome: 'not_configured', reply: 'The settings name no such receiver.' }
+        try {
+          return { to: sink, outcome: 'delivered', reply: await receiver.deliver([notice]) }
+        } catch (error) {
+          if (!(error instanceof NotDelivered)) throw error
+          return { to: sink, outcome: 'failed', reply: error.message }
+        }
+      }),
+  )
+}

@@ -1,0 +1,200 @@
+import { createHmac } from 'node:crypto'
+import { connect, isIP, type Socket } from 'node:net'
+import { type Clock, inHome, Secret } from '@warder/base'
+import {
+  createLookup,
+  loadTrustedAuthorities,
+  type Outbound,
+  OutboundError,
+  resolveAllowedAddresses,
+  systemResolve,
+} from '@warder/outbound'
+import { readPrivateFile } from '@warder/storage'
+import type { NoticeConfig, NoticeSink } from '../config/notice-settings.ts'
+import { formatMail, type OutgoingNotice, printable } from './mail-text.ts'
+import { isLoopback } from './notices.ts'
+
+/** A receiver of notices. */
+export interface NoticeReceiver {
+  readonly sink: NoticeSink
+  /** Notices of one message. */
+  readonly maxTogether: number
+  /**
+   * Delivers notices in one message.
+   * @returns what the receiver replied, printable
+   * @throws NotDelivered
+   */
+  deliver(notices: readonly OutgoingNotice[]): Promise<string>
+}
+
+/** A receiver refused a message or cannot be reached. The message is printable, and contains no secret. */
+export class NotDelivered extends Error {
+  override readonly name = 'NotDelivered'
+}
+
+/** Longest part of a reply that is logged or shown. */
+const maxReplyLength = 300
+
+/**
+ * The signature of a notice: `t=<Unix seconds>,v1=<HMAC-SHA256 of "t.body", in hex>`, in the header `Warder-Signature`.
+ * A receiver compares it in constant time and refuses a `t` that is minutes old.
+ */
+function computeSignature(secret: Uint8Array, seconds: number, body: string): string {
+  const mac = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')
+  return `t=${seconds},v1=${mac}`
+}
+
+/** POST over HTTPS; each status below 300 accepts the notice. */
+export function createWebhook(options: {
+  readonly url: string
+  readonly secret: string
+  readonly outbound: Outbound
+  readonly clock: Clock
+}): NoticeReceiver {
+  const { url, outbound, clock } = options
+  const secret = Secret.fromText(options.secret)
+  return {
+    sink: 'webhook',
+    maxTogether: 1,
+    async deliver([notice]) {
+      if (notice === undefined) return ''
+      const { id, body, severity } = notice
+      const seconds = Math.floor(clock.now() / 1000)
+      const headers = {
+        'content-type': 'application/json',
+        'warder-signature': secret.use((bytes) => computeSignature(bytes, seconds, body)),
+        'warder-notice-id': id,
+        'warder-notice-severity': severity,
+      }
+      const reply = await outbound.post(url, Buffer.from(body), { headers }).catch((error: unknown) => {
+        throw new NotDelivered(printable(String(error), maxReplyLength))
+      })
+      const said =
+        `HTTP ${reply.status} ${printable(Buffer.from(reply.body).toString(), maxReplyLength)}`.trim()
+      if (reply.status >= 300) throw new NotDelivered(said)
+      return said
+    },
+  }
+}
+
+export interface MailerOptions {
+  readonly config: NoticeConfig & {
+    readonly outbound_ca_file: string | undefined
+    readonly outbound_allow_private_networks: boolean
+  }
+  readonly home: string
+  /** Names of the service and the node, for the subject. */
+  readonly service: string
+  readonly node: string
+  readonly clock: Clock
+  /** For a whole message, with the connection; default 30 s. */
+  readonly timeoutMs?: number
+}
+
+const mailTimeoutMs = 30_000
+/** Largest reply of a mail server to one command. */
+const maxResponseBytes = 16_384
+const maxMailNotices = 100
+
+/** Mail over SMTP (RFC 5321), encrypted (RFC 3207, RFC 8314) except to the machine itself. */
+export function createMailer(options: MailerOptions): NoticeReceiver {
+  const { config, clock, timeoutMs = mailTimeoutMs } = options
+  return {
+    sink: 'email',
+    maxTogether: maxMailNotices,
+    async deliver(notices) {
+      const signal = AbortSignal.timeout(timeoutMs)
+      try {
+        // Loaded on demand: most threads send no mail.
+        const { createTransport } = await import('nodemailer')
+        const mail = formatMail(notices, { ...options, now: clock.now() })
+        const settings = readTransport(options)
+        const connection = await openConnection(config, signal)
+        const { response, rejected } = await createTransport({ ...settings, connection }).sendMail({
+          ...mail,
+          from: config.notice_from,
+          to: [...config.notice_to],
+          disableFileAccess: true,
+          disableUrlAccess: true,
+          signal,
+        })
+        const refused = rejected.length === 0 ? '' : `; refused: ${rejected.join(', ')}`
+        return printable(`${response}${refused}`, maxReplyLength)
+      } catch (error) {
+        throw new NotDelivered(describeMailError(error, signal, timeoutMs))
+      }
+    },
+  }
+}
+
+/** Options of the connection. Files are read for each message, so that a new password counts without a restart. */
+function readTransport({ config, home }: MailerOptions) {
+  const { smtp_host: host = '', smtp_port: port, smtp_tls: tls, smtp_username: user } = config
+  const { smtp_password_file: passwordFile } = config
+  const caFile = config.smtp_ca_file ?? config.outbound_ca_file
+  return {
+    ...{ host, port, secure: tls === 'implicit', requireTLS: tls === 'starttls', ignoreTLS: tls === 'none' },
+    name: 'warder',
+    connectionTimeout: mailTimeoutMs,
+    greetingTimeout: mailTimeoutMs,
+    socketTimeout: mailTimeoutMs,
+    maxResponseSize: maxResponseBytes,
+    tls: {
+      ...(isIP(host) === 0 && { servername: host }),
+      ...loadTrustedAuthorities(caFile && inHome(home, caFile)),
+      minVersion: 'TLSv1.2' as const,
+      rejectUnauthorized: true,
+    },
+    ...(user !== undefined &&
+      passwordFile !== undefined && {
+        auth: { user, pass: readSmtpPassword(inHome(home, passwordFile)) },
+        // A server that offers no authentication must not get the message without it.
+        forceAuth: true,
+      }),
+  }
+}
+
+/** @throws StartupError for a file that cannot be read, that others can read, or that is not one line */
+export function readSmtpPassword(path: string): string {
+  const password = readPrivateFile(path, 'smtp_password_file')
+    .toString()
+    .replace(/\r?\n$/, '')
+  if (password === '' || /[\r\n\0]/.test(password))
+    throw new NotDelivered(`smtp_password_file: ${path} must contain exactly one line, the password`)
+  return password
+}
+
+/** Connects to an address that was checked. A server that the operator names by a loopback address needs no permission. */
+async function openConnection(
+  {
+    smtp_host: host = '',
+    smtp_port: port,
+    outbound_allow_private_networks: allowPrivate,
+  }: MailerOptions['config'],
+  signal: AbortSignal,
+): Promise<Socket> {
+  const addresses = await resolveAllowedAddresses(
+    host,
+    systemResolve,
+    allowPrivate || isLoopback(host),
+    signal,
+  )
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, lookup: createLookup(addresses) })
+    const late = (): void => void socket.destroy(new OutboundError('time', 'the deadline has passed'))
+    signal.addEventListener('abort', late, { once: true })
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      signal.removeEventListener('abort', late)
+      socket.off('error', reject)
+      resolve(socket)
+    })
+  })
+}
+
+/** What the server replied to the failed command, or why there was no reply. */
+function describeMailError(error: unknown, signal: AbortSignal, timeoutMs: number): string {
+  if (signal.aborted) return `the mail server did not finish within ${timeoutMs / 1000} s`
+  const { response, message } = error as { readonly response?: string; readonly message?: string }
+  return printable(response ?? message ?? String(error), maxReplyLength)
+}
