@@ -1891,6 +1891,21 @@ export interface Operations {
       readonly tags: readonly string[]
     }
   }
+  /** Send a test notice to the webhook and by e-mail, at once */
+  readonly 'notices.test': {
+    readonly body: {
+      /** Only this receiver; absent: all. */
+      readonly to?: 'webhook' | 'email' | null
+    }
+    readonly reply: {
+      readonly receivers: readonly {
+        readonly to: 'webhook' | 'email'
+        readonly outcome: 'delivered' | 'failed' | 'not_configured'
+        /** What the receiver replied, or why there was no reply. */
+        readonly reply: string
+      }[]
+    }
+  }
   /** The ACME accounts of an authority */
   readonly 'pki.acme.accounts.list': {
     readonly path: {
@@ -2530,6 +2545,7 @@ export const routes = {
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'notices.test': { method: 'POST', path: '/v1/notices/test' },
   'pki.acme.accounts.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/accounts' },
   'pki.acme.accounts.revoke': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/accounts/{account}' },
   'pki.acme.close': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme' },

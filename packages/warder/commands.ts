@@ -62,6 +62,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./officers/command.ts')).officers,
   },
   {
+    name: 'notify',
+    summary: 'Test the receivers of notices',
+    load: async () => (await import('./notify/command.ts')).notify,
+  },
+  {
     name: 'external',
     summary: 'Let clouds use keys that stay here, or cut them off',
     load: async () => (await import('./external/command.ts')).external,

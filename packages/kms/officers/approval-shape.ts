@@ -112,6 +112,6 @@ export async function notifyOfficers(
   request: ApprovalRequest,
 ): Promise<Static<typeof Request>> {
   const after = await formatRequest(context, request)
-  context.services.notices?.tell(event, { by: requirePrincipal(context).name, request: after })
+  await context.services.notices?.tell(event, { by: requirePrincipal(context).name, request: after })
   return after
 }

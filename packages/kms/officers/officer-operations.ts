@@ -1,6 +1,7 @@
 import type { Operation } from '@warder/server'
 import { approvalOperations } from './approvals.ts'
 import { activate, begin, disable, latest, status } from './ceremony.ts'
+import { testNotices } from './notices.ts'
 import type { OfficerServices } from './services.ts'
 
 /** Operations of crypto officers about one another. */
@@ -11,4 +12,5 @@ export const officerOperations: readonly Operation<OfficerServices>[] = [
   activate,
   disable,
   ...approvalOperations,
+  testNotices,
 ]

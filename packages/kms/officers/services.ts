@@ -2,6 +2,7 @@ import type { Clock } from '@warder/base'
 import type { ExternalServices } from '@warder/external-stores'
 import type { Directory } from '@warder/identity'
 import type { AccessServices, AlgorithmPolicy, ManagedObject, Share, UnitOfWork } from '@warder/keys'
+import type { NoticeReceiver, Notices } from '@warder/runtime'
 import { defineOperation, type Principal } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
@@ -30,8 +31,10 @@ export interface CeremonyShares {
 export interface OfficerServices extends AccessServices {
   readonly seal: Seal
   readonly clock: Clock
-  /** Sends notices of requests for approval; undefined = none are sent. */
-  readonly notices: { tell(event: string, about: object): void } | undefined
+  /** undefined = the settings name no receiver. */
+  readonly notices: Pick<Notices, 'tell'> | undefined
+  /** Receivers of notices, for a test. */
+  readonly receivers: readonly NoticeReceiver[]
   /** Algorithm policy of this server, `fips` included: every operation of REST and KMIP checks it. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string

@@ -85,7 +85,7 @@ interface LifeVerb {
   /** See `changeWithholding`; not called for destroyed objects. */
   decide(object: ManagedObject, now: number, db: Database): Promise<Change | undefined>
   /** Called when it is done. */
-  tell?(context: OperationContext<RestServices>, key: ObjectId): void
+  tell?(context: OperationContext<RestServices>, key: ObjectId): Promise<void>
 }
 
 function lifeOperation({ verb, summary, description, right, errors, decide, tell }: LifeVerb) {
@@ -116,7 +116,7 @@ function lifeOperation({ verb, summary, description, right, errors, decide, tell
         if (object.newestId === undefined) requireThere(object, now)
         return decide(object, now, db)
       })
-      tell?.(context, id)
+      await tell?.(context, id)
       return reply
     },
   })
@@ -177,8 +177,11 @@ const restore = lifeOperation({
     const parts = rows.filter(({ destruction }) => destruction?.askedAt === object.destruction?.askedAt)
     return { parts, changed: restored }
   },
-  tell(context, key) {
-    context.services.notices?.tell('destruction.taken_back', { key, by: requirePrincipal(context).name })
+  async tell(context, key) {
+    await context.services.notices?.tell('destruction.taken_back', {
+      key,
+      by: requirePrincipal(context).name,
+    })
   },
 })
 

@@ -12,7 +12,7 @@ import type {
   Names,
   RotationPolicy,
 } from '@warder/keys'
-import type { AuditReaderServices } from '@warder/runtime'
+import type { AuditReaderServices, Notices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
@@ -28,8 +28,8 @@ export interface RestServices extends AccessServices, AuditReaderServices {
   readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail
-  /** Sends notices of requests for approval; undefined = none are sent. */
-  readonly notices: { tell(event: string, about: object): void } | undefined
+  /** undefined = the settings name no receiver. */
+  readonly notices: Pick<Notices, 'tell'> | undefined
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
   /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */

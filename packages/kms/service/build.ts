@@ -54,6 +54,7 @@ import {
 import { createPlainFetch } from '@warder/outbound'
 import {
   createAuditSearch,
+  createReceivers,
   readableDatabase,
   type ServiceEnvironment,
   type ServiceInstance,
@@ -66,7 +67,7 @@ import { rotateKey } from '../rest/rotate-key.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
-import { getNotices } from './notices.ts'
+import { getNotices, kmsNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { admitThrough, findRestoreGate, restorePart } from './restored.ts'
@@ -210,6 +211,7 @@ function createKmsServices(
     contentKeys: new ContentKeys(capacity),
     roles: createRoles(environment),
     notices: getNotices(environment),
+    receivers: createReceivers('kms', kmsNotices, environment),
     ceremonyShares: { stageFresh: stageFreshCeremony, read: readShare },
     fips: config.fips,
     policy,

@@ -99,7 +99,7 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
   await recordAround(audit, event, () => db.commit(changes))
   metrics.count('destructions_total', { outcome: 'carried_out' })
   log.warn({ object: object.id, ...about }, 'a key was destroyed after its delay')
-  getNotices(environment)?.tell('destruction.carried_out', {
+  await getNotices(environment)?.tell('destruction.carried_out', {
     key: object.id,
     owner: object.owner,
     ...about,
@@ -147,5 +147,5 @@ async function announce(environment: Environment, object: ManagedObject, now: nu
     { object: object.id, ...about },
     step === 1 ? 'the destruction of a key is pending' : 'a key will be destroyed soon',
   )
-  getNotices(environment)?.tell(`destruction.${stage}`, { key: object.id, ...about })
+  await getNotices(environment)?.tell(`destruction.${stage}`, { key: object.id, ...about })
 }

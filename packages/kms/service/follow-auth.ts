@@ -84,7 +84,7 @@ export async function endVotes(environment: Environment, changes: readonly Crede
       const from = waits ? { counts_from: new Date(at * 1000 + credentialWaitMs).toISOString() } : {}
       const details = { ...ended, ...from }
       audit.record({ ...createOwnEvent(clock.now(), 'access.credential_set'), object: name, details })
-      getNotices(environment)?.tell('credential_set', { user: name, ended, ...from })
+      await getNotices(environment)?.tell('credential_set', { user: name, ended, ...from })
     }
   }
 }

@@ -1,24 +1,100 @@
-import { Secret } from '@warder/base'
-import type { ServiceEnvironment } from '@warder/runtime'
-import type { Database } from '@warder/storage'
-import { createNotices, type Notices } from '../officers/notices.ts'
+import {
+  createNotices,
+  type NoticeDefinition,
+  type NoticeEvents,
+  type Notices,
+  type ServiceEnvironment,
+} from '@warder/runtime'
 import type { KmsConfig } from './settings.ts'
 
-/** One for each database: its bound counts all notices that wait. */
-const made = new WeakMap<Database, Notices>()
+/** What the kms announces. `byDefault`: events that the webhook gets unless `notices` says otherwise. */
+const events: NoticeEvents = {
+  'approval.asked': {
+    kind: 'approval.asked',
+    severity: 'info',
+    text: 'an operation waits for the approval of crypto officers',
+    byDefault: true,
+  },
+  'approval.approved': {
+    kind: 'approval.given',
+    severity: 'info',
+    text: 'a crypto officer approved an operation',
+    byDefault: true,
+  },
+  'approval.refused': {
+    kind: 'approval.given',
+    severity: 'info',
+    text: 'a crypto officer refused an operation',
+    byDefault: true,
+  },
+  'approval.withdrawn': {
+    kind: 'approval.given',
+    severity: 'info',
+    text: 'a request for approval was withdrawn',
+    byDefault: true,
+  },
+  credential_set: {
+    kind: 'officer.credential',
+    severity: 'warning',
+    text: 'an administrator set a credential of a crypto officer',
+    byDefault: true,
+  },
+  'rotation.soon': {
+    kind: 'key.rotation',
+    severity: 'info',
+    text: 'a key will be rotated soon',
+    byDefault: true,
+  },
+  'rotation.done': { kind: 'key.rotation', severity: 'info', text: 'a key was rotated', byDefault: true },
+  'rotation.failed': {
+    kind: 'key.rotation',
+    severity: 'warning',
+    text: 'a key cannot be rotated by its schedule',
+    byDefault: true,
+  },
+  'budget.ending': {
+    kind: 'key.budget',
+    severity: 'warning',
+    text: 'a key will stop encrypting soon',
+    byDefault: true,
+  },
+  'destruction.waits': {
+    kind: 'key.destruction',
+    severity: 'warning',
+    text: 'the destruction of a key is pending',
+    byDefault: true,
+  },
+  'destruction.near': {
+    kind: 'key.destruction',
+    severity: 'warning',
+    text: 'a key will be destroyed soon',
+    byDefault: true,
+  },
+  'destruction.carried_out': {
+    kind: 'key.destruction',
+    severity: 'warning',
+    text: 'a key was destroyed after its delay',
+    byDefault: true,
+  },
+  'destruction.taken_back': {
+    kind: 'key.destruction',
+    severity: 'info',
+    text: 'the destruction of a key was cancelled',
+    byDefault: true,
+  },
+}
 
-/** Notices by the settings `approvals.webhook_…`. undefined: none are sent. */
-export function getNotices({
-  config,
-  db,
-  outbound,
-  clock,
-  log,
-}: Pick<ServiceEnvironment<KmsConfig>, 'config' | 'db' | 'outbound' | 'clock' | 'log'>): Notices | undefined {
-  const { 'approvals.webhook_url': url, 'approvals.webhook_secret': secret } = config
-  if (url === undefined || secret === undefined) return undefined
-  const notices =
-    made.get(db) ?? createNotices({ url, secret: Secret.fromText(secret), outbound, clock, log })
-  made.set(db, notices)
-  return notices
+export const kmsNotices: NoticeDefinition<KmsConfig> = {
+  events,
+  webhookSettings: 'approvals.webhook_url',
+  webhook({ 'approvals.webhook_url': url, 'approvals.webhook_secret': secret }) {
+    return url === undefined || secret === undefined ? undefined : { url, secret }
+  },
+}
+
+/** @returns undefined if the settings name no receiver */
+export function getNotices(
+  environment: Pick<ServiceEnvironment<KmsConfig>, 'config' | 'db' | 'clock' | 'log' | 'metrics'>,
+): Notices | undefined {
+  return createNotices({ ...environment, definition: kmsNotices })
 }

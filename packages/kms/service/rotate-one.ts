@@ -146,7 +146,7 @@ async function rotateKey(
       throw error
     }
     log.info({ object: id, ...about }, 'a key was rotated by its schedule')
-    getNotices(environment)?.tell('rotation.done', { key: id, owner: key.owner, ...about })
+    await getNotices(environment)?.tell('rotation.done', { key: id, owner: key.owner, ...about })
   } finally {
     objects.clear()
   }
@@ -176,7 +176,7 @@ async function recordFailure(
       { object: key.id, error },
       'a key cannot be rotated by its schedule; the rotation will be repeated',
     )
-    if (isRefusal(error)) tellRefusal(environment, key, error, now)
+    if (isRefusal(error)) await tellRefusal(environment, key, error, now)
   }
   if (cause.by === 'use' || !isRefusal(error)) return
   const ownTime = key.rotateAt !== undefined && key.rotateAt <= now
@@ -189,12 +189,12 @@ function isRefusal(error: unknown): error is Failure {
   return error instanceof Failure && refusals.includes(error.kind)
 }
 
-function tellRefusal(
+async function tellRefusal(
   environment: RotationEnvironment,
   key: ManagedObject,
   error: Failure,
   now: number,
-): void {
+): Promise<void> {
   const event: AuditEvent = {
     ...createOwnEvent(now, 'crypto.keys.rotation'),
     object: key.id,
@@ -204,7 +204,7 @@ function tellRefusal(
   }
   environment.audit.record(event)
   const about = { key: key.id, owner: key.owner, why: error.message }
-  getNotices(environment)?.tell('rotation.failed', about)
+  await getNotices(environment)?.tell('rotation.failed', about)
 }
 
 /** Sets the date of the next rotation, unless the key was changed meanwhile. */

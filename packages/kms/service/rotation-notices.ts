@@ -55,7 +55,7 @@ export async function tellSoon(
       ? 'a key will be rotated soon'
       : 'a key is due for rotation soon, but cannot be rotated'
   log[obstacle === undefined ? 'info' : 'warn']({ object: key.id, ...about }, said)
-  getNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
+  await getNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
 }
 
 const rotateIt =
@@ -86,7 +86,7 @@ export async function tellEnding(
     { object: key.id, ...about },
     'a key will stop encrypting soon: its limit of AES-GCM messages is almost reached',
   )
-  getNotices(environment)?.tell('budget.ending', { key: key.id, ...about })
+  await getNotices(environment)?.tell('budget.ending', { key: key.id, ...about })
 }
 
 async function listUsers(

@@ -25,6 +25,7 @@ import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
 import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
+import { kmsNotices } from './notices.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
 import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
@@ -38,6 +39,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   settings: kmsSettings,
   migrations: kmsMigrations,
   counters: kmsCounters,
+  notices: kmsNotices,
   async check(environment) {
     const { config, log } = environment
     refuseContradictions(config)

@@ -16,6 +16,7 @@ import {
   integer,
   keySetProblem,
   list,
+  noticeSettings,
   optionalInteger,
   optionalText,
   providersProblem,
@@ -146,6 +147,17 @@ export const kmsSettings = {
     check: httpsProblem,
   }),
   'approvals.webhook_secret': noticeSecret,
+  ...noticeSettings(
+    [
+      'approval.asked',
+      'approval.given',
+      'officer.credential',
+      'key.rotation',
+      'key.budget',
+      'key.destruction',
+    ],
+    'Those about approvals, officers, rotations, budgets and destructions go to `approvals.webhook_url` if they are not named here; the others are not sent.',
+  ),
   ...destructionConfigSettings,
   ...rotationConfigSettings,
   auth_verifier_url: optionalText({

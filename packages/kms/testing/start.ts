@@ -7,8 +7,9 @@ import type { AuditEvent, AuditTrail } from '@warder/audit'
 import { type Clock, failure, type Logger, type Metrics, Secret, systemClock } from '@warder/base'
 import type { KeyBackend } from '@warder/keys'
 import { createOutbound, type Outbound } from '@warder/outbound'
-import type { ServiceEnvironment } from '@warder/runtime'
+import { createReceivers, noticeMigrations, type ServiceEnvironment } from '@warder/runtime'
 import { foundationSettings } from '@warder/runtime/settings'
+import { sendDueNotices } from '@warder/runtime/testing'
 import {
   createServiceServer,
   ensureLocalAuthority,
@@ -26,6 +27,7 @@ import {
   sealMigrations,
 } from '@warder/storage'
 import { build } from '../service/build.ts'
+import { kmsNotices } from '../service/notices.ts'
 import { kmsService } from '../service/service.ts'
 import type { KmsServices } from '../service/services.ts'
 import { type KmsConfig, kmsDefaults, kmsSettings } from '../service/settings.ts'
@@ -91,7 +93,7 @@ export interface Started extends AsyncDisposable {
   databaseBytes(): Buffer
 }
 
-const components = { seal: sealMigrations, kms: kmsService.migrations }
+const components = { seal: sealMigrations, notices: noticeMigrations, kms: kmsService.migrations }
 
 export const issuer = 'https://auth.test'
 
@@ -136,8 +138,9 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     ...options.config,
   })
   const own = options.db === undefined ? await openTestDatabase(home, components) : undefined
-  const db = options.db ?? own?.db
-  if (db === undefined) throw new Error('no database')
+  const stored = options.db ?? own?.db
+  if (stored === undefined) throw new Error('no database')
+  const db = config['approvals.webhook_url'] === undefined ? stored : sendingAtOnce(stored, () => environment)
   opened.defer(() => own?.close())
   for (const [component, migrations] of Object.entries(components)) await migrate(db, component, migrations)
   const rootKeys = [
@@ -234,6 +237,22 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
       await server.drain(200)
       await instance.close?.()
       await running.disposeAsync()
+    },
+  }
+}
+
+/** The database of a node that sends notices once they are stored. */
+function sendingAtOnce(db: Database, getEnvironment: () => ServiceEnvironment<KmsConfig>): Database {
+  return {
+    ...db,
+    async commit(changes) {
+      const results = await db.commit(changes)
+      if (changes.some(({ query }) => query.text.startsWith('INSERT INTO notice '))) {
+        const environment = getEnvironment()
+        const receivers = createReceivers('kms', kmsNotices, environment)
+        await sendDueNotices({ ...environment, db, receivers, events: kmsNotices.events })
+      }
+      return results
     },
   }
 }

@@ -9,6 +9,7 @@ import { cryptoParts } from '../crypto/command.ts'
 import { externalParts } from '../external/command.ts'
 import { keysParts } from '../keys/command.ts'
 import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { notifyParts } from '../notify/command.ts'
 import { officersParts } from '../officers/command.ts'
 import { pkiParts } from '../pki/command.ts'
 import { type Installation, runWarder } from './installation.ts'
@@ -43,6 +44,7 @@ const parts = {
   crypto: cryptoParts,
   access: accessParts,
   external: externalParts,
+  notify: notifyParts,
   officers: officersParts,
   pki: pkiParts,
 }
