@@ -8,6 +8,7 @@ const Sink = Type.Union([Type.Literal('webhook'), Type.Literal('email')])
 
 export const testNotices = define({
   name: 'notices.test',
+  reach: [],
   route: post('/v1/notices/test'),
   summary: 'Send a test notice to the webhook and by e-mail, at once',
   description: 'The reply has what each receiver replied.',

@@ -4,7 +4,7 @@ import type { Database } from '@warder/storage'
 import { type Components, planMigrations } from './components.ts'
 import type { PeriodicWork, ServiceEnvironment } from './service.ts'
 
-interface PeriodicJob {
+export interface PeriodicJob {
   readonly name: string
   readonly everySeconds: number
   /** Whether there is work: a job without work takes no lease, which would be a write. Default: always. */
