@@ -52,12 +52,23 @@ test('settings load no service, no store and no schemas', () => {
 })
 
 /**
- * `audit verify`, `root-key` and `backup` open a database, so that they load the stores of `storage` and `audit`, and
+ * `audit verify`, `root-key`, `backup` and others open a database, so that they load the stores of `storage` and `audit`, and
  * `pki` for their certificates and time stamps. `check` and `config check` load the services once they run, because each
- * service declares its own checks and migrations.
+ * service declares its own checks and migrations; `drill` loads the kms once it tries the restored keys.
  */
-for (const command of ['check', 'config', 'audit', 'root-key', 'service'])
-  test(`packages/warder/${command} loads no service, no server and no schemas, and at most 250 files`, () => {
+const maxFiles = {
+  check: 250,
+  config: 250,
+  audit: 250,
+  'root-key': 250,
+  service: 250,
+  backup: 280,
+  drill: 280,
+  officers: 280,
+  admin: 280,
+}
+for (const [command, max] of Object.entries(maxFiles))
+  test(`packages/warder/${command} loads no service, no server and no schemas, and at most ${max} files`, () => {
     const loaded = listLoaded(`../packages/warder/${command}/command.ts`)
     const heavy = loaded.filter((url) =>
       /\/packages\/(?:server|authority|identity|transit|kmip-codec|kmip-server|covercrypt|(?:auth|kms)\/(?!(?:service\/)?[\w-]*settings\.ts))|\/node_modules\/(?!smol-toml\/)/.test(
@@ -65,7 +76,7 @@ for (const command of ['check', 'config', 'audit', 'root-key', 'service'])
       ),
     )
     assert.deepEqual(heavy, [])
-    assert.ok(loaded.length <= 250, `${loaded.length} files`)
+    assert.ok(loaded.length <= max, `${loaded.length} files`)
   })
 
 test('what runs all the time and serves nothing loads no service and no schemas: warder start stays small', () => {

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readPublicCheckpointKey, verifyAudit } from '@warder/audit'
 import { inHome, StartupError, systemClock } from '@warder/base'
-import { tryKeys } from '@warder/kms'
 import { openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
 import { loadRootKeys, openSeal } from '@warder/storage'
 import { readLogKeys } from '../audit/unlock-log.ts'
@@ -131,6 +130,7 @@ async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): P
     const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }).catch(
       explainWrongRootKey,
     )
+    const { tryKeys } = await import('@warder/kms')
     const { opened, broken } = await tryKeys(db, seal, keys)
     if (broken.length > 0)
       throw new StartupError(

@@ -2,7 +2,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/base'
-import { issueCertificate, readPeerCommonName, recordClientCertificate } from '@warder/server'
 import { UsageError } from '../cli/usage-error.ts'
 
 export interface CertificateRequest {
@@ -46,6 +45,7 @@ export async function makeCertificate(request: CertificateRequest): Promise<Cert
   }
   const authority = readFileSync(caFile, 'utf8')
   const notAfter = new Date(Math.min(now + days * day, new X509Certificate(authority).validToDate.getTime()))
+  const { issueCertificate, readPeerCommonName, recordClientCertificate } = await import('@warder/server')
   const { certificatePem, keyPem } = await issueCertificate(
     {
       commonName: name,

@@ -1,12 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { StartupError, systemClock } from '@warder/base'
-import {
-  type ClientCertificate,
-  listClientCertificates,
-  readClientCertificate,
-  revokeClientCertificates,
-} from '@warder/server'
+import type { ClientCertificate } from '@warder/server'
 import { UsageError } from '../cli/usage-error.ts'
 
 /** Reasons of RFC 5280 §5.3.1 for clients; the first is the default. */
@@ -41,14 +36,17 @@ export async function revokeCertificates({
   reason,
 }: RevocationRequest): Promise<readonly ClientCertificate[]> {
   const folder = join(home, 'tls')
-  const certificates = cert === undefined ? findCertificates(folder, name) : [readCertificateFor(cert, name)]
+  const { revokeClientCertificates } = await import('@warder/server')
+  const certificates =
+    cert === undefined ? await findCertificates(folder, name) : [await readCertificateFor(cert, name)]
   const revoked = await revokeClientCertificates(folder, certificates, reason, systemClock)
   if (revoked.length === 0) throw new StartupError(`every certificate of ${name} is already revoked`)
   await pause(seenAfterMs)
   return revoked
 }
 
-function findCertificates(folder: string, name: string): readonly ClientCertificate[] {
+async function findCertificates(folder: string, name: string): Promise<readonly ClientCertificate[]> {
+  const { listClientCertificates } = await import('@warder/server')
   const found = listClientCertificates(folder).filter((each) => each.name === name)
   if (found.length > 0) return found
   throw new StartupError(
@@ -56,7 +54,8 @@ function findCertificates(folder: string, name: string): readonly ClientCertific
   )
 }
 
-function readCertificateFor(file: string, name: string): ClientCertificate {
+async function readCertificateFor(file: string, name: string): Promise<ClientCertificate> {
+  const { readClientCertificate } = await import('@warder/server')
   const certificate = readClientCertificate(file)
   if (certificate.name === name) return certificate
   throw new UsageError(`${file} is the certificate of ${certificate.name}, not of ${name}`)
