@@ -28,7 +28,7 @@ const avoided: Readonly<Record<string, { readonly pattern: RegExp; readonly inst
 /** Occurrences from before the glossary, by package. A number may only fall: lower it with each that goes. */
 const remaining: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   // warder: an option and its member of the API; kms: that member; kmip-server: texts to rewrite.
-  'kmip-server': { person: 6 },
+  'kmip-server': { person: 4 },
   kms: { person: 3 },
   warder: { person: 4 },
 }

@@ -37,7 +37,7 @@ export class RecordedRemovals {
  * @param isRead the chain was read from the end of this file to its own end: the record cannot be in an
  *   unread part
  */
-export function isExplained(
+export function isRecordedRemoval(
   signed: SignedCheckpoint,
   {
     keys,

@@ -46,7 +46,7 @@ async function readLastRecords(
   let lines: string[] = []
   let last = 0
   for (const path of listRecordFiles(options.folder).toReversed()) {
-    const ofFile: string[] = []
+    const fileLines: string[] = []
     for await (const { bytes, whole } of readLines(path, { keys: options.keys })) {
       if (!whole) break
       const text = bytes.toString('utf8')
@@ -54,10 +54,10 @@ async function readLastRecords(
       if (written === undefined)
         throw new StartupError(`${path}: a line is not a record: run warder audit verify`)
       if (lines.length === 0) last = Math.max(last, parseSeq(text) ?? 0)
-      if (written !== '') ofFile.push(written)
-      if (ofFile.length > options.lines) ofFile.shift()
+      if (written !== '') fileLines.push(written)
+      if (fileLines.length > options.lines) fileLines.shift()
     }
-    lines = [...ofFile, ...lines].slice(-options.lines)
+    lines = [...fileLines, ...lines].slice(-options.lines)
     if (lines.length >= options.lines) break
   }
   return { lines, last }

@@ -13,7 +13,7 @@ import {
 import { parseFirstSeq } from './folder.ts'
 import { computeStoredDigest, type Line, readLines } from './lines.ts'
 import { beginning, type ChainHead } from './record.ts'
-import { isExplained, RecordedRemovals } from './removals.ts'
+import { isRecordedRemoval, RecordedRemovals } from './removals.ts'
 import { formatSegmentName, isPresent, listSegments, type Segment } from './segments.ts'
 
 export interface BrokenAt {
@@ -131,7 +131,9 @@ class Verification {
       records: this.#records,
       files: this.#segments.length - this.#removed.length,
       removed: this.#removed.length,
-      unexplained: this.#removed.filter((segment) => !this.#isExplained(segment)).map(formatSegmentName),
+      unexplained: this.#removed
+        .filter((segment) => !this.#isRecordedRemoval(segment))
+        .map(formatSegmentName),
       unopened: this.#unopened,
       unread: this.#unread,
       first: this.#first,
@@ -172,10 +174,10 @@ class Verification {
     this.#removed.push(segment)
   }
 
-  #isExplained({ signed }: Segment): boolean {
+  #isRecordedRemoval({ signed }: Segment): boolean {
     return (
       signed !== undefined &&
-      isExplained(signed, {
+      isRecordedRemoval(signed, {
         keys: this.#options.keys ?? [],
         recorded: this.#recordedRemovals,
         isRead: this.#readFrom <= signed.checkpoint.last_seq + 1,

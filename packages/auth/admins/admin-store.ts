@@ -59,7 +59,7 @@ const withTotp = query<[], { readonly id: string }>(
     ])
     .join(' UNION '),
 )
-const supers = query<[], { readonly count: number }>(
+const superAdminCount = query<[], { readonly count: number }>(
   "SELECT COUNT(*) AS count FROM admin_realm WHERE realm_id = '_'",
 )
 const superRealmVersion = query<[], { readonly version: number }>("SELECT version FROM realm WHERE id = '_'")
@@ -195,7 +195,7 @@ export interface SuperAdmins {
  */
 export async function countSuperAdmins(db: Database): Promise<SuperAdmins> {
   const version = (await db.get(superRealmVersion, []))?.version ?? 0
-  const count = Number((await db.get(supers, []))?.count ?? 0)
+  const count = Number((await db.get(superAdminCount, []))?.count ?? 0)
   return { count, oneFewer: change(bumpSuperRealm, [version], 1) }
 }
 

@@ -169,7 +169,12 @@ function wrongIds(): Error {
 const define = defineOperation<MachineServices>()
 
 const common = { tag: 'Machines: AppRole', errorShape: vaultErrors, bodyLimit: 64 * 1024 } as const
-const ofRole = { ...common, access: roleAdmin, pathParameters: RolePath, queryParameters: RoleQuery } as const
+const roleOperation = {
+  ...common,
+  access: roleAdmin,
+  pathParameters: RolePath,
+  queryParameters: RoleQuery,
+} as const
 const bodies = { bodyOptional: true, anyContentType: true } as const
 const Text = Type.String()
 const defaultTokenTtl = 3600
@@ -248,7 +253,7 @@ export const appRoleOperations = withAliases([
     act: ({ body }, context) => logInByAppRole(context, body.role_id, body.secret_id ?? undefined),
   }),
   define({
-    ...ofRole,
+    ...roleOperation,
     ...bodies,
     name: 'approle.role.save',
     reach: ['make object', 'change settings'],
@@ -263,7 +268,7 @@ export const appRoleOperations = withAliases([
       retryOnGuard(maxTries, () => saveRole(context, path.name, query.realm, body ?? {})),
   }),
   define({
-    ...ofRole,
+    ...roleOperation,
     name: 'approle.role.get',
     reach: ['reveal attributes'],
     route: get('/auth/approle/role/{name}'),
@@ -296,7 +301,7 @@ export const appRoleOperations = withAliases([
     },
   }),
   define({
-    ...ofRole,
+    ...roleOperation,
     name: 'approle.role.role_id',
     reach: ['reveal attributes'],
     route: get('/auth/approle/role/{name}/role-id'),
@@ -307,7 +312,7 @@ export const appRoleOperations = withAliases([
   }),
   ...secretIdOperations,
   define({
-    ...ofRole,
+    ...roleOperation,
     name: 'approle.role.delete',
     reach: ['end object', 'end credential', 'end session'],
     route: del('/auth/approle/role/{name}'),

@@ -40,24 +40,24 @@ const feedIds = insertIntoFeed<string[]>(`s.session_id IN (${marks})`)
 const deleteIds = deleteWhere<string[]>(`session_id IN (${marks})`)
 const feedRealm = insertIntoFeed<[realm: string]>('s.realm_id = ?')
 const deleteRealm = deleteWhere<[realm: string]>('realm_id = ?')
-const ofUser = 'realm_id = ? AND username = ? AND auth_scheme = ?'
-const feedUser = insertIntoFeed<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
-const deleteUser = deleteWhere<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
-const ofUnregistered = "realm_id = ? AND username = ? AND auth_scheme IN ('cc', 'sa')"
-const feedUnregistered = insertIntoFeed<[realm: string, username: string]>(ofUnregistered)
-const deleteUnregistered = deleteWhere<[realm: string, username: string]>(ofUnregistered)
-const ofWholeScheme = 'realm_id = ? AND auth_scheme = ?'
-const feedScheme = insertIntoFeed<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
-const deleteScheme = deleteWhere<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
-const ofOthers = `realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
+const userCondition = 'realm_id = ? AND username = ? AND auth_scheme = ?'
+const feedUser = insertIntoFeed<[realm: string, username: string, scheme: AuthScheme]>(userCondition)
+const deleteUser = deleteWhere<[realm: string, username: string, scheme: AuthScheme]>(userCondition)
+const unregisteredCondition = "realm_id = ? AND username = ? AND auth_scheme IN ('cc', 'sa')"
+const feedUnregistered = insertIntoFeed<[realm: string, username: string]>(unregisteredCondition)
+const deleteUnregistered = deleteWhere<[realm: string, username: string]>(unregisteredCondition)
+const wholeSchemeCondition = 'realm_id = ? AND auth_scheme = ?'
+const feedScheme = insertIntoFeed<[realm: string, scheme: AuthScheme]>(wholeSchemeCondition)
+const deleteScheme = deleteWhere<[realm: string, scheme: AuthScheme]>(wholeSchemeCondition)
+const otherIssuerCondition = `realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
   (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ? AND j.issuer <> ?)`
 type Others = [realm: string, username: string, realm: string, username: string, issuer: string]
-const feedOthers = insertIntoFeed<Others>(ofOthers)
-const deleteOthers = deleteWhere<Others>(ofOthers)
-const ofIssuer = `realm_id = ? AND auth_scheme = 'jwt' AND username IN
+const feedOthers = insertIntoFeed<Others>(otherIssuerCondition)
+const deleteOthers = deleteWhere<Others>(otherIssuerCondition)
+const issuerCondition = `realm_id = ? AND auth_scheme = 'jwt' AND username IN
   (SELECT j.subject FROM jwt_subject j WHERE j.realm_id = ? AND j.issuer = ?)`
-const feedIssuer = insertIntoFeed<[realm: string, realm: string, issuer: string]>(ofIssuer)
-const deleteIssuer = deleteWhere<[realm: string, realm: string, issuer: string]>(ofIssuer)
+const feedIssuer = insertIntoFeed<[realm: string, realm: string, issuer: string]>(issuerCondition)
+const deleteIssuer = deleteWhere<[realm: string, realm: string, issuer: string]>(issuerCondition)
 
 /** Changes that end sessions. The last one deletes them, and its row count is their number. */
 export type SessionsEnd = readonly [...Change[], Change]

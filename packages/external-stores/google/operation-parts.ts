@@ -56,7 +56,7 @@ export function roles(...allowed: readonly Role[]): Access<ExternalStoreServices
   }
 }
 
-/** The authenticator has asked who it is. */
+/** The authenticator has already identified the caller. */
 export const administrators: Access<ExternalStoreServices> = {
   name: 'Google CSE administrators',
   check: recordReason,

@@ -69,8 +69,8 @@ export const keyKinds = {
 const position = userWords.from
 const completeSeconds = userWords.from + 1
 /** Low 32 bits of the milliseconds of the last beat, by the monotonic and by the wall clock, which counts a suspension, too. */
-const beatMonotonic = userWords.from + 2
-const beatWall = userWords.from + 3
+const lastBeatMonotonic = userWords.from + 2
+const lastBeatWallClock = userWords.from + 3
 
 const key = 'warder.kms.ended'
 
@@ -100,8 +100,8 @@ export function createEndedWriter(memory: SharedArrayBuffer, config: EndedConfig
     moveTo: (seq) => void Atomics.store(words, position, seq),
     completeAt: (time) => void Atomics.store(words, completeSeconds, Math.max(1, Math.floor(time / 1000))),
     beat() {
-      Atomics.store(words, beatWall, lowBits(clock.now()))
-      Atomics.store(words, beatMonotonic, lowBits(clock.monotonic()))
+      Atomics.store(words, lastBeatWallClock, lowBits(clock.now()))
+      Atomics.store(words, lastBeatMonotonic, lowBits(clock.monotonic()))
     },
   }
 }
@@ -115,7 +115,8 @@ export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock:
   /** A clock that was set back is no lost time. */
   const gapSince = (word: number, now: number): number => (lowBits(now) - Atomics.load(words, word)) | 0
   const isFollowed = (): boolean =>
-    gapSince(beatMonotonic, clock.monotonic()) <= maxGapMs && gapSince(beatWall, clock.now()) <= maxGapMs
+    gapSince(lastBeatMonotonic, clock.monotonic()) <= maxGapMs &&
+    gapSince(lastBeatWallClock, clock.now()) <= maxGapMs
   const isCurrent = (): boolean => {
     const complete = Atomics.load(words, completeSeconds)
     return complete !== 0 && clock.monotonic() / 1000 - complete <= maxAge && isFollowed()

@@ -31,7 +31,7 @@ const insert = insertInto<[id: string, owner: string, operation: string, expires
 const byId = query<[id: string, owner: string, now: number], PendingRow>(
   'SELECT id, owner, operation, expires_at, result FROM kmip_pending WHERE id = ? AND owner = ? AND expires_at > ?',
 )
-const ofOwner = query<[owner: string, now: number, most: number], PendingSummary>(
+const selectByOwner = query<[owner: string, now: number, most: number], PendingSummary>(
   `SELECT id, operation, CASE WHEN result IS NULL THEN 0 ELSE 1 END AS done
    FROM kmip_pending WHERE owner = ? AND expires_at > ? ORDER BY id LIMIT ?`,
 )
@@ -65,7 +65,7 @@ export async function listPending(
   now: number,
   limit: number,
 ): Promise<readonly PendingSummary[]> {
-  return db.all(ofOwner, [owner, now, limit])
+  return db.all(selectByOwner, [owner, now, limit])
 }
 
 /** How many requests of a user are pending or wait to be fetched. */

@@ -214,15 +214,15 @@ function replaceNode(
     return { object, tags: [...new Set([...kept, ...readTags(after)])].sort() }
   }
   const stored = readStoredAttributes(object)
-  const isHalf = before !== undefined && isHalfLink(object, before)
-  if (isHalf && sameValue(before, after)) return state
+  const isPairLink = before !== undefined && isHalfLink(object, before)
+  if (isPairLink && sameValue(before, after)) return state
   const at = before === undefined ? -1 : stored.findIndex((node) => isSameInstance(node, before))
   // The link between the halves of a pair precedes the stored links.
-  const last = isHalf ? 0 : stored.length
+  const last = isPairLink ? 0 : stored.length
   const end = next === undefined ? last : stored.findIndex((node) => isSameInstance(node, next))
   const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
   const edited = withStoredAttributes(object, nodes)
-  return { tags, object: isHalf ? { ...edited, linkedId: undefined } : edited }
+  return { tags, object: isPairLink ? { ...edited, linkedId: undefined } : edited }
 }
 
 function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): AttributeState {

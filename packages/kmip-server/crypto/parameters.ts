@@ -49,8 +49,8 @@ export function readParameters(node: StructureNode): CryptographicParameters {
 const ivBytes = { min: 7, max: 32 }
 
 /**
- * IVLength counts bits (KMIP 2.1 §4.16), and kmip-go is one of the clients that send bytes: 12 for GCM, 16 for CBC. No
- * IV has so few bits, so a number this small is bytes.
+ * IVLength counts bits (KMIP 2.1 §4.16), and kmip-go is one of the clients that send bytes: 12 for GCM, 16
+ * for CBC. Such a small number is read as bytes, because no IV has so few bits.
  */
 function ivBits(length: number): number {
   return length >= ivBytes.min && length <= ivBytes.max ? length * 8 : length

@@ -251,11 +251,11 @@ async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject
 }
 
 /** Rights with which material leaves the service. */
-const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
+const exportRights: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
 /** Whether a grant requires approval: export of material, and use by a cloud, because that happens elsewhere. */
 function takesApproval(user: string, right: Right): boolean {
-  return givesMaterial.has(right) || (storeOfName(user) !== undefined && materialRights.has(right))
+  return exportRights.has(right) || (storeOfName(user) !== undefined && materialRights.has(right))
 }
 
 /**

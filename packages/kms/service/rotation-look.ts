@@ -73,7 +73,7 @@ function isDue({ key, plan }: Planned, now: number): boolean {
   return key.rotateEvery === undefined && plan.at !== undefined && plan.at <= now && !waitsForRetry(plan, now)
 }
 
-/** Tags and settings may require fewer messages than at the last check of the version by its use. */
+/** Tags and settings may now permit fewer messages than at the last check of the version's use. */
 function looksByUse({ key, afterMessages }: Planned): readonly Change[] {
   const looks = afterMessages !== undefined && key.algorithm === 'AES'
   return looks ? [lookNoLaterThan(key.newestId ?? key.id, noticeFrom(afterMessages))] : []

@@ -184,9 +184,9 @@ export function isWithinProfile(
   if (!extensions.every(({ identifier }) => permitted.has(identifier))) return false
   if (readBasicConstraints(extensions).authority !== profile.authority) return false
   const purposes = readExtendedKeyUsage(extensions)
-  const ofProfile = new Set<string>(profile.purposes.map((each) => keyPurposes[each]))
+  const profilePurposes = new Set<string>(profile.purposes.map((each) => keyPurposes[each]))
   // The purposes of an authority limit it; an end entity must have purposes of its profile.
-  if (!profile.authority && (purposes === undefined || !purposes.every((each) => ofProfile.has(each))))
+  if (!profile.authority && (purposes === undefined || !purposes.every((each) => profilePurposes.has(each))))
     return false
   const alternative = extensionValue(extensions, extensionIdentifiers.subjectAltName)
   try {

@@ -84,8 +84,8 @@ function writeReply<Services>(
   const cacheControl = (status < 400 ? operation?.cacheControl : undefined) ?? 'no-store'
   const { origin } = request.headers
   // Only pages send Origin; a cacheable reply may also be served to a page later.
-  const mayBeRead = origin !== undefined || operation?.cacheControl !== undefined
-  const anyOrigin = mayBeRead && (operation?.cors === 'any-origin' || exchange.preflightAnyOrigin)
+  const mayBeReadByPages = origin !== undefined || operation?.cacheControl !== undefined
+  const anyOrigin = mayBeReadByPages && (operation?.cors === 'any-origin' || exchange.preflightAnyOrigin)
   const unread = !message.complete && announcesBody(message) && !drainable(message)
   const plain = !anyOrigin && origin === undefined && message.httpVersion === '1.1'
   const { leaving, open } = exchange.connection

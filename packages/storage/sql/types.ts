@@ -113,10 +113,10 @@ export interface Migration {
    * may not be started. undefined: they do not work; every node must be stopped first.
    */
   readonly older?: true | string
-  /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
+  /** Portable DDL, one statement an element; `BYTES` becomes BLOB or BYTEA, `BIGINT` a 64-bit integer. */
   readonly statements: readonly string[]
   /**
-   * Brings rows into the new shape, before the statements and in commits of its own. It may be interrupted,
+   * Converts rows to the new schema, before the statements and in separate commits. It may be interrupted,
    * may run again, and may run on two nodes at once: it must not change rows that are already converted.
    */
   readonly convert?: (db: Database) => Promise<void>

@@ -16,7 +16,7 @@ const blocks = 32
 
 /** Writes to a file in the background, while the caller produces the next bytes. */
 export function createFileSink(file: FileHandle): Sink {
-  return writeBehind(async (bytes) => {
+  return queueWrites(async (bytes) => {
     for (let written = 0; written < bytes.length; ) {
       const { bytesWritten } = await file.write(bytes, written)
       written += bytesWritten
@@ -26,14 +26,14 @@ export function createFileSink(file: FileHandle): Sink {
 
 /** Writes to a pipe in the background. @param write resolves when the bytes are written */
 export function createPipeSink(write: (bytes: Uint8Array) => Promise<void>): Sink {
-  return writeBehind(write)
+  return queueWrites(write)
 }
 
 /**
  * Copies the bytes into a fixed set of blocks: a cipher allocates a new buffer for each output, and queueing those buffers
  * would allocate new memory from the system, which costs more than the copy.
  */
-function writeBehind(act: (bytes: Uint8Array) => Promise<void>): Sink {
+function queueWrites(act: (bytes: Uint8Array) => Promise<void>): Sink {
   const free = Array.from({ length: blocks }, () => Buffer.allocUnsafeSlow(blockBytes))
   let block: Buffer<ArrayBuffer> | undefined
   let filled = 0

@@ -29,7 +29,7 @@ const columns = 'realm_id, subject, issuer, assigned, created_at'
 const byName = query<[realm: string, subject: string], SubjectRow>(
   `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject = ?`,
 )
-const ofRealm = query<[realm: string, after: string, limit: number], SubjectRow>(
+const selectByRealm = query<[realm: string, after: string, limit: number], SubjectRow>(
   `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject > ? ORDER BY subject LIMIT ?`,
 )
 const upsert = `INSERT INTO jwt_subject (realm_id, subject, issuer, assigned, created_at) VALUES (?, ?, ?, ?, ?)
@@ -72,7 +72,7 @@ export async function findSubject(
 
 /** Of a realm, by name. */
 export async function listSubjects(db: Database, realm: string, page: Page): Promise<readonly JwtSubject[]> {
-  return (await db.all(ofRealm, [realm, page.after, page.limit])).map(toSubject)
+  return (await db.all(selectByRealm, [realm, page.after, page.limit])).map(toSubject)
 }
 
 /** A guard: the provider has the name, or gets it because it was free. Fails when another provider has it. */

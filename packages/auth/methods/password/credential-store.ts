@@ -16,10 +16,10 @@ const columns = 'realm_id, username, password_hash, change_password, roles, extr
 const byName = query<[realm: string, username: string], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE realm_id = ? AND username = ?`,
 )
-const ofRealm = query<[realm: string, after: string, limit: number], CredentialRow>(
+const selectByRealm = query<[realm: string, after: string, limit: number], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE realm_id = ? AND username > ? ORDER BY username LIMIT ?`,
 )
-const ofEveryRealm = query<[realm: string, username: string, limit: number], CredentialRow>(
+const selectInAllRealms = query<[realm: string, username: string, limit: number], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE (realm_id, username) > (?, ?) ORDER BY realm_id, username LIMIT ?`,
 )
 const insert = insertInto<[string, string, string, number, string, string | null, number]>('credential', [
@@ -67,13 +67,13 @@ export async function listCredentials(
   realm: string,
   page: Page,
 ): Promise<readonly Credential[]> {
-  return (await db.all(ofRealm, [realm, page.after, page.limit])).map(toCredential)
+  return (await db.all(selectByRealm, [realm, page.after, page.limit])).map(toCredential)
 }
 
 /** Credentials of every realm, by realm and username; the cursor of a credential is `realm/username`. */
 export async function listEveryCredential(db: Database, page: Page): Promise<readonly Credential[]> {
   const [realm = '', ...username] = page.after.split('/')
-  return (await db.all(ofEveryRealm, [realm, username.join('/'), page.limit])).map(toCredential)
+  return (await db.all(selectInAllRealms, [realm, username.join('/'), page.limit])).map(toCredential)
 }
 
 export function credentialInsertion(credential: Omit<Credential, 'version'>): Change {

@@ -151,14 +151,14 @@ function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
  */
 function ofBase(base: ManagedObject, requested: readonly TtlvNode[]): readonly TtlvNode[] {
   const attributes = [
-    ...requested.filter(({ tag }) => !ofTheKey.has(tag)),
+    ...requested.filter(({ tag }) => !copiedFromKey.has(tag)),
     integer(Tag.CryptographicUsageMask, base.usageMask),
     link('ParentLink', base.id),
   ]
   return isSensitive(base) ? sensitive(attributes) : attributes
 }
 
-const ofTheKey: ReadonlySet<number> = new Set([
+const copiedFromKey: ReadonlySet<number> = new Set([
   Tag.CryptographicAlgorithm,
   Tag.CryptographicLength,
   Tag.CryptographicUsageMask,

@@ -80,7 +80,7 @@ export async function copyAttributes(
 }
 
 /** Attributes of the replacement alone: they do not affect its permitted use, or are compared before. */
-const ofReplacement: ReadonlySet<number> = new Set([
+const replacementOnly: ReadonlySet<number> = new Set([
   Tag.UniqueIdentifier,
   Tag.ObjectType,
   Tag.KeyFormatType,
@@ -107,7 +107,7 @@ async function requireSameAttributes(
   requested: readonly TtlvNode[],
 ): Promise<void> {
   const other = requested.find((node) => {
-    if (ofReplacement.has(node.tag)) return false
+    if (replacementOnly.has(node.tag)) return false
     const known = [...own, ...attributeInstances({ object, tags: [] }, node.tag, context.now)]
     return (
       !known.some((one) => one.tag === node.tag && sameValue(one, node)) ||

@@ -28,7 +28,7 @@ type Life = Partial<
 >
 
 /** Attributes that describe the stored object, regardless of the values from the other server. */
-const ofThisServer: ReadonlySet<number> = new Set([
+const localAttributes: ReadonlySet<number> = new Set([
   Tag.ShortUniqueIdentifier,
   Tag.LastChangeDate,
   Tag.Digest,
@@ -70,7 +70,7 @@ export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes 
     const own = readLife(node)
     if (own !== undefined) life = { ...life, ...own }
     else if (node.tag === Tag.ArchiveDate) archivedAt = readTime(node)
-    else if (ofThisServer.has(node.tag) || isNamePart(node.tag)) continue
+    else if (localAttributes.has(node.tag) || isNamePart(node.tag)) continue
     else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag))
       kept.push(checkKept(node, kept))
     else ordinary.push(node)

@@ -206,7 +206,7 @@ function watch(socket: Socket): void {
   readings.set(socket, reading)
   setAfterExecute(parser, (result) => {
     if (typeof result === 'number') {
-      // To ask for the bytes of a read is to copy them.
+      // getCurrentBuffer() copies the bytes of a read.
       if (result > rememberedBytes) reading.before = nothing
       else remember(reading, parser.getCurrentBuffer())
     }
