@@ -107,7 +107,7 @@ export function getMemoryBytes({ bytes, marks }: BatchMemory): number {
 
 /**
  * The same records in no more memory than they need, for a batch that has to wait: most memory of a small one is unused.
- * @returns undefined where that would not save half of it
+ * @returns undefined if that would not save half of it
  */
 export function compactBatch(batch: RecordBatch): RecordBatch | undefined {
   const { bytes, marks, end, count } = batch

@@ -63,8 +63,8 @@ export interface Removal {
   /** The chain has a record of it. */
   readonly recorded?: true
   /**
-   * Ed25519 signature over the whole checkpoint by its key, base64url. Earlier versions did not sign removals: an unsigned
-   * removal is accepted only where the chain has a record of it.
+   * Ed25519 signature over the whole checkpoint by its key, base64url. Earlier versions did not sign
+   * removals: an unsigned removal is accepted only if the chain has a record of it.
    */
   readonly signature?: string
 }

@@ -32,7 +32,7 @@ const maxWaitingRecords = 200_000
 const maxWaitingBytes = 64 * 1024 * 1024
 const minCompactBytes = 2 * 1024 * 1024
 const logFailureEveryMs = 10_000
-/** More than most records. Without a newline: where a crash leaves it there, it is a torn line. */
+/** More than most records. Without a newline: if a crash leaves it in the file, it is a torn line. */
 const probeBytes = Buffer.alloc(4096, ' ')
 
 /** The only writer of a chain: groups waiting records, with one append (and one fsync) a group. */

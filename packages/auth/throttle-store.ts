@@ -61,7 +61,9 @@ export async function blockSlot(db: Database, slot: number, until: number): Prom
   await db.commit([change(block, [until, slot, until])])
 }
 
-/** Sets the last failure to `now` and the end of the wait to `until` where the last failure is after `latest`. */
+/**
+ * Sets the last failure to `now` and the end of the wait to `until` if the last failure is after `latest`.
+ */
 export async function moveFailuresBack(
   db: Database,
   slot: number,

@@ -46,7 +46,7 @@ export interface IssueRequest {
   readonly permitted?: readonly Uint8Array[]
   readonly excluded?: readonly Uint8Array[]
   readonly policies?: readonly string[]
-  /** Objects of the keys, where they are here. */
+  /** Objects of the keys, if the service has them. */
   readonly publicKey?: string
   readonly privateKey?: string
   /** The certificate that this one replaces. */

@@ -101,7 +101,7 @@ export class Output {
 /**
  * Sink of standard output (1) or standard error (2). Not to wait needs `O_NONBLOCK`, which belongs to the open file, and that
  * the shell and other processes share: so a pipe or a terminal is opened again. A socket cannot be (journald's is one), nor
- * can what is another user's, nor anything where there is no /proc: these are written to as they are.
+ * can what is another user's, nor anything if there is no /proc: these are written to as they are.
  */
 export function standardSink(descriptor: 1 | 2): OutputSink {
   const own = openAgain(descriptor)

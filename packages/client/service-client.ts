@@ -37,7 +37,7 @@ export type PagedName<O extends Table<O>> = {
   readonly [Name in keyof O]: O[Name] extends { readonly paged: true } ? Name : never
 }[keyof O]
 export type ReplyOf<O extends Table<O>, Name extends keyof O> = O[Name]['reply']
-/** No argument where the operation has no required input. */
+/** No argument if the operation has no required input. */
 export type Given<O extends Table<O>, Name extends keyof O> =
   Record<never, never> extends InputOf<O, Name> ? [input?: InputOf<O, Name>] : [input: InputOf<O, Name>]
 

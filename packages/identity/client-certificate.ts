@@ -18,9 +18,10 @@ interface Holder {
 
 /**
  * Authenticates a client by the Common Name of its certificate, which was verified against the client CA. The
- * certificate of a connection is read once. A connection may outlive it, so each request checks its expiry, and whether
- * the named user was deleted: certificates issued before the deletion are refused, even if another user gets the name.
- * @param ended revocations of the authentication service; where they are unknown, certificates remain accepted
+ * certificate of a connection is read once. A connection may outlive it, so each request checks its expiry,
+ * and whether the named user was deleted: certificates issued before the deletion are refused, even if
+ * another user gets the name.
+ * @param ended revocations of the authentication service; if they are unknown, certificates remain accepted
  */
 export function clientCertificates(clock: Clock, ended?: Ended, roles?: RoleReader): Extractor {
   const holders = new WeakMap<X509Certificate, Holder>()

@@ -8,7 +8,7 @@ export interface AnsweredSession {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** undefined where the answer has no session cookie. */
+/** undefined if the answer has no session cookie. */
 export function sessionIn({ headers }: OutboundResponse): AnsweredSession | undefined {
   const cookie = /(?:^|, )(_ea_=[^;,\s]+)/.exec(headers['set-cookie'] ?? '')?.[1]
   return cookie === undefined ? undefined : { cookie, claims: claimsIn(cookie) }

@@ -77,7 +77,7 @@ export interface SpanHead {
 export interface ActiveTrace {
   /** Begins a call that is made for the request. */
   call(method: string, url: URL): TracedCall
-  /** Begins work for the request. @returns undefined where it is not recorded */
+  /** Begins work for the request. @returns undefined if it is not recorded */
   begin(head: SpanHead): TracedWork | undefined
 }
 

@@ -31,7 +31,7 @@ export interface SearchPage {
   readonly records: readonly FoundRecord[]
   /** `before` of the next page; undefined = the beginning of the log was reached. */
   readonly next: number | undefined
-  /** The last record of the log; known where the search began there. */
+  /** The last record of the log; known if the search began there. */
   readonly head: ChainHead | undefined
   /** Sentences about records that were left out, and about an index that was not used. */
   readonly problems: readonly string[]

@@ -67,7 +67,9 @@ const bumpSuperRealm = query<[version: number], unknown>(
   "UPDATE realm SET version = version + 1 WHERE id = '_' AND version = ?",
 )
 
-/** Finds the login methods by which super admins can log in. A password counts where its credential exists. */
+/**
+ * Finds the login methods by which super admins can log in. A password counts only if its credential exists.
+ */
 const superCredentials = query<[], { readonly kind: string }>(
   [
     `SELECT 'password' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'

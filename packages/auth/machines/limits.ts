@@ -236,7 +236,8 @@ export function isWithin(blocks: readonly string[], { clientAddress, isAddressKn
 }
 
 /**
- * Refuses a login that is bound to addresses, where the request was forwarded and the address of its client is not known.
+ * Refuses a login that is bound to addresses, if the request was forwarded and the address of its client is
+ * unknown.
  * @throws failure('forbidden')
  */
 export function requireKnownAddress(

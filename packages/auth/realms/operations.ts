@@ -66,7 +66,7 @@ export function realmOperations<Services extends RealmServices>(
 
 function createOperation<Services extends RealmServices>(rules: RealmRules<Services>): Operation<Services> {
   const RealmInput = realmInput(rules.members)
-  /** `id` is required where the path does not contain it. */
+  /** `id` is required if the path does not contain it. */
   const NewRealm = Type.Intersect([RealmInput, Type.Object({ id: RealmId })])
   return defineOperation<Services>()({
     name: 'realms.create',

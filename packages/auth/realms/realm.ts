@@ -126,7 +126,7 @@ const Age = Type.Integer({ minimum: 1, maximum: maxSessionAgeSeconds })
 const defaultCertificateAge = 365 * 86_400
 
 /**
- * A realm in a request. `id` may be omitted where the path contains it.
+ * A realm in a request. `id` may be omitted if the path contains it.
  * @param members of its `auth_params`
  */
 export function realmInput(members: readonly RealmMember[]) {

@@ -168,7 +168,7 @@ export async function listIssued(
   return rows.map((row) => ({ ...toIssued(row), successor: row.successor ?? undefined }))
 }
 
-/** @throws UniqueViolation by the commit, where the issuer has used the serial number before */
+/** @throws UniqueViolation by the commit, if the issuer has used the serial number before */
 export function insertIssuedChange(issued: IssuedCertificate): Change {
   return change(
     insert,

@@ -3,7 +3,7 @@ import { type Database, query } from '@warder/storage'
 
 /**
  * Certificates and private keys that are to be renewed by themselves and were not renewed yet. `object_attribute` has a row of the
- * attribute where it is set.
+ * attribute if it is set.
  */
 const renewable = query<[after: string, limit: number], { readonly id: string }>(
   `SELECT o.id FROM object_attribute a JOIN managed_object o ON o.id = a.object_id

@@ -19,7 +19,7 @@ import { describeWriteError, StartupError } from '../errors.ts'
 export const restoreFolder = '.restoring'
 
 /**
- * Opens `WARDER_HOME`: makes it with mode 0700 where it is missing, and proves that it can be written.
+ * Opens `WARDER_HOME`: creates it with mode 0700 if it is missing, and checks that it is writable.
  * @returns its absolute path
  * @throws StartupError with one line that describes the correction
  */

@@ -171,7 +171,7 @@ const plans = new WeakMap<AlgorithmPolicy, CipherPlan>()
 
 /**
  * AES-256-GCM with an IV of 96 bits that is made here, and a tag of 128 bits.
- * @throws xksFailure('InvalidKeyUsageException') where the policy of the server does not permit it
+ * @throws xksFailure('InvalidKeyUsageException') if the policy of the server does not permit it
  */
 export function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
   const known = plans.get(policy)

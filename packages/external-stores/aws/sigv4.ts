@@ -62,7 +62,7 @@ function readWhole(header: string | undefined): SignatureHeader | string {
     if (!signedHeaders.includes(needed)) return `The header ${needed} must be signed.`
   if (!signatureForm.test(Signature)) return 'Signature in the header Authorization is malformed.'
   const scope: Scope = { accessKeyId, date, region, service, signedHeaders }
-  // Only where the signature is the last member: the text after it belongs to the parsed values.
+  // Only if the signature is the last member: the text after it belongs to the parsed values.
   if (header.endsWith(`${signatureMember}${Signature}`))
     scopes.set(header.slice(0, -Signature.length - signatureMember.length), scope)
   return { ...scope, signature: Buffer.from(Signature, 'hex') }

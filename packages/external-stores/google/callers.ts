@@ -34,7 +34,7 @@ function findCaller(request: IncomingRequest): GoogleCaller {
   return caller
 }
 
-/** Of operations that need it: @throws failure('internal_error') where the authenticator does not ask for it */
+/** Of operations that need it: @throws failure('internal_error') if the authenticator does not require it */
 export function requireAuthorization(
   request: IncomingRequest,
 ): GoogleCaller & { authorization: Authorization } {

@@ -130,7 +130,7 @@ function asRejected(token: TokenName, error: unknown): unknown {
 /** Identity of a user: a verified authentication token. */
 export interface Authentication {
   readonly issuer: string
-  /** Folded: `google_email` where the token has it, else `email`. */
+  /** Folded: `google_email` if the token has it, else `email`. */
   readonly email: string
   /** More names of the user in the token: none gives a right, each can be blocked. */
   readonly otherNames: readonly string[]

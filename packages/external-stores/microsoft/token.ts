@@ -17,7 +17,7 @@ import type { MicrosoftScope } from './scope.ts'
 
 /** Claims of a verified token of Entra about its user. */
 export interface MicrosoftCaller {
-  /** `email`, else `upn`, folded; undefined where the token has neither. */
+  /** `email`, else `upn`, folded; undefined if the token has neither. */
   readonly email: string | undefined
   /** App roles and groups. */
   readonly roles: readonly string[]

@@ -27,7 +27,7 @@ import type { StopSwitch } from './stop-switch.ts'
 export interface VendorRequest {
   /** The identifier of the request in the vendor's own log. */
   readonly requestId: string | undefined
-  /** The vendor's name of the caller; undefined where the request names none. */
+  /** The vendor's name of the caller; undefined if the request names none. */
   readonly principal: string | undefined
   /** Further facts, under names of this service. Nothing secret. */
   readonly details?: Readonly<Record<string, unknown>>

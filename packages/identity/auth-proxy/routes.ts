@@ -88,7 +88,9 @@ function failUnanswered(cause: unknown): never {
 
 const define = defineOperation<unknown>()
 
-/** Paths that machines use for themselves. Administration of roles stays at the authentication service. */
+/**
+ * Paths for machines that act for themselves. Administration of roles stays at the authentication service.
+ */
 const paths = {
   'approle.login': ['/v1/auth/approle/login', 'Log in a machine with its AppRole'],
   'kubernetes.login': ['/v1/auth/kubernetes/login', 'Log in a machine with its service account'],

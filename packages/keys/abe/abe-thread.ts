@@ -1,4 +1,4 @@
-// The thread of attribute-based encryption: the only place where its keys are in use, one job after the other.
+// The thread of attribute-based encryption: only this thread uses its keys, one job after the other.
 import { constants, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { toFailure } from '@warder/base'

@@ -17,7 +17,7 @@ export interface ApprovalPolicy {
   /** Methods of the credentials with which officers vote; empty: all. */
   readonly voteWith: readonly string[]
   readonly credentialWaitMs: number
-  /** Synchronous where nothing is covered. */
+  /** Synchronous if nothing is covered. */
   covers(operation: ApprovableOnObject, object: About): Promise<boolean>
   /** Whether the operation requires approvals on any object. */
   coversAny(operation: ApprovableOnObject): boolean

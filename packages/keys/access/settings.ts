@@ -53,7 +53,7 @@ export interface ApprovalSettings {
 /** Methods of the credentials that administrators of the authentication service cannot set. */
 export const personalMethods: readonly string[] = ['tls_auth', 'jwt_auth']
 
-/** Shortest and longest time that a destruction waits, in days, where it waits at all. */
+/** Minimum and maximum delay of a destruction in days, if it is delayed. */
 const minDays = 7
 export const maxDays = 30
 

@@ -196,7 +196,7 @@ interface DescribedKey {
   readonly attributes: ObjectAttributes
 }
 
-/** The key of an object as KMIP calls it; undefined where its algorithm is not known. */
+/** The key of an object as KMIP calls it; undefined if its algorithm is not known. */
 export function readKeyKind(object: DescribedKey): KmipKeyKind | undefined {
   const { attributes, curve } = object
   const algorithm = toAlgorithmName(attributes.get('CryptographicAlgorithm') ?? toKmipAlgorithm(object))

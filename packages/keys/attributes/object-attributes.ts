@@ -111,7 +111,7 @@ function decode<Name extends AttributeName>(name: Name, { value }: StoredValue):
   return value as AttributeValues[Name]
 }
 
-/** RFC 3339, or seconds as 16 hexadecimal digits where a year has not four digits. */
+/** RFC 3339, or seconds as 16 hexadecimal digits if the year does not have four digits. */
 export function dateIn(text: string): number {
   return text.startsWith('0x') ? Number(BigInt.asIntN(64, BigInt(text))) * 1000 : Date.parse(text)
 }

@@ -63,9 +63,9 @@ export interface BackendKey {
   derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
   /** The raw shared secret of this private key and another's public key, as the derivation wants it. */
   agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
-  /** Ciphers that are fed part by part; undefined where a backend takes its data in one piece. */
+  /** Ciphers that are fed part by part; undefined if a backend takes its data in one piece. */
   readonly parts: CipherParts | undefined
-  /** The key itself, where it is in this process: for work that is handed to a thread. */
+  /** The key itself, if it is in this process: for work in another thread. */
   readonly local: KeyObject | undefined
 }
 

@@ -232,7 +232,7 @@ function toOpenContent(
   }
 }
 
-/** Seals in this turn of the event loop, where the key is in this process. */
+/** Encrypts synchronously if the key is in this process. */
 export const sealNow: ContentSealer<MaybePromise<FlattenedJwe>> = (key, plan, content) => {
   const input = { data: content.plaintext, iv: undefined, aad: content.additional }
   return andThen(key.encrypt(plan, input), (sealed) => toFlattenedJwe(content, sealed))
@@ -249,7 +249,7 @@ function toFlattenedJwe(content: OpenContent, { iv, data, tag }: Encrypted): Fla
   return content.aad === undefined ? jwe : { ...jwe, aad: content.aad }
 }
 
-/** Opens in this turn of the event loop, where the key is in this process. */
+/** Decrypts synchronously if the key is in this process. */
 export const openNow: ContentOpener<MaybePromise<Buffer>> = (key, plan, sealed, additional) => {
   const { iv, ciphertext, tag } = sealed
   // An IV of any other length cannot decrypt: same error as for a wrong one.

@@ -137,9 +137,9 @@ export interface InventoryPage {
 
 /**
  * A page of keys. It continues in an index after a key, not after a count: keys that are created, changed or
- * removed meanwhile do not shift others. One whose date changed between two pages may be seen where it was,
- * where it is, or not.
- * @param after where the page before ended; of the same filter
+ * removed meanwhile do not shift others. A key whose date changed between two pages may appear at its old or
+ * new position, or not at all.
+ * @param after end of the previous page; with the same filter
  */
 export async function inventoryPage(
   db: Database,

@@ -66,7 +66,7 @@ export const rules: Readonly<Record<Walk, WalkRule>> = walks
 /** Behind which row a page begins. */
 export interface InventoryCursor {
   readonly walk: Walk
-  /** Value of the sort column; 0 where the id alone sorts. */
+  /** Value of the sort column; 0 if only the id sorts. */
   readonly value: number
   readonly id: string
 }

@@ -78,7 +78,7 @@ export interface AbeForm {
   readonly master?: ObjectId
 }
 
-/** Form of the bytes of the material, where the type and the algorithm do not determine it. */
+/** Form of the bytes of the material, if the type and the algorithm do not determine it. */
 export interface MaterialForm {
   /** `block`: the encoding of the whole object as it was received, for objects without a canonical form. */
   readonly format?: 'block'
@@ -181,7 +181,7 @@ export function findLinkTarget({ links }: Pick<ManagedObject, 'links'>, kind: st
   return links.find((link) => link.kind === kind)?.id
 }
 
-/** The id of the key that an object is a version of, its own where it is none: what grants and tags belong to. */
+/** The id of the key of a version, or the id of the object itself: grants and tags belong to it. */
 export function getChainId<Id extends string>({
   id,
   chainId,

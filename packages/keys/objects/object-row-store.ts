@@ -54,7 +54,7 @@ const destruction: Column<PendingDestruction | undefined> = {
   read: (stored) => (typeof stored === 'string' ? (JSON.parse(stored) as PendingDestruction) : undefined),
 }
 
-/** Pairs of text as JSON, `[["CertificateLink","id"]]`; NULL where there are none. */
+/** Pairs of text as JSON, `[["CertificateLink","id"]]`; NULL if there are none. */
 function pairs<Value>(
   name: string,
   toPair: (value: Value) => readonly [string, string],
@@ -90,7 +90,7 @@ const attributes: Column<ObjectAttributes> = {
   read: (stored) => (typeof stored === 'string' ? ObjectAttributes.stored(stored) : ObjectAttributes.none),
 }
 
-/** The columns of `managed_object` beside the material: the one place where a member meets its column. */
+/** The columns of `managed_object` beside the material: the only mapping of members to columns. */
 const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[Member]> } = {
   id: plain('id', true),
   type: plain('object_type', true),

@@ -11,7 +11,7 @@ export function requireContentKey(key: Key, enc: string): void {
 }
 
 /**
- * How a content key travels; undefined where the key is the content key, or encrypts for a policy.
+ * How a content key travels; undefined if the key is the content key, or encrypts for a policy.
  * @throws failure('unsupported_algorithm')
  */
 export function planManagement(alg: string, policy: AlgorithmPolicy) {

@@ -28,7 +28,7 @@ export function toPublicJwk(
   if (object.type !== 'PublicKey' && object.type !== 'PrivateKey') return undefined
   if (key.state === 'Destroyed' || key.state === 'Destroyed_Compromised') return undefined
   const exported = key.publicMaterial.key.export({ format: 'jwk' }) as Readonly<Record<string, unknown>>
-  // Signatures name the public half where there is one.
+  // Signatures name the public half if there is one.
   const kid = object.type === 'PrivateKey' ? (object.linkedId ?? object.id) : object.id
   const jwk: Record<string, string> = { kid }
   for (const name of publicMembers) {

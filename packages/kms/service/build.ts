@@ -78,7 +78,7 @@ import type { KmsConfig } from './settings.ts'
 
 const maxBudgets = 100_000
 
-/** The service in one worker; `backend` is where it uses its keys. */
+/** The service in one worker; `backend` is the key backend. */
 export async function build(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend = softwareBackend,

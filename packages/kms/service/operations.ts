@@ -37,7 +37,7 @@ export interface OperationsOptions {
   readonly baseUrl: string
   /** Parts that `/health` checks; default: that the database answers. */
   readonly health?: readonly HealthPart[] | undefined
-  /** Absent where the operations are only described. */
+  /** Absent if the operations are only described. */
   readonly kmip?: KmipEngine
   /** Absent: `/v1/auth/…` is not passed on. */
   readonly authProxy?: Forward | undefined
@@ -45,7 +45,7 @@ export interface OperationsOptions {
   readonly transit?: boolean
   /** Environment of external key stores. `described`: all of them, to be described; absent: none. */
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
-  /** Absent where the operations are only described. */
+  /** Absent if the operations are only described. */
   readonly acme?: AcmeEnvironment
   /** Credentials that the settings accept. Absent if the operations are only described: all. */
   readonly credentials?: ReadonlySet<Credential>

@@ -151,7 +151,7 @@ const maxWaitMs = 1000
 /**
  * Opens the audit log; log and database know of each other's last changes afterwards (docs/adr/rollback-detection.md,
  * 0025).
- * @returns undefined where the settings switch it off
+ * @returns undefined if the settings switch it off
  */
 export async function openAudit(start: Start, storage: Storage): Promise<AuditLog | undefined> {
   const { launch, definition, clock, log, metrics, node, opened } = start

@@ -12,7 +12,7 @@ const otlpEverySeconds = 60
 
 /**
  * Exports the metrics of primary and workers as the settings require.
- * @returns the listener of `GET /metrics`, where there is one
+ * @returns the listener of `GET /metrics`, if there is one
  */
 export async function startMeasurements(
   { launch, definition, metrics, node, clock, log, opened }: Start,

@@ -46,7 +46,7 @@ export async function validateSettings(check: SettingsCheck): Promise<void> {
 }
 
 /**
- * `validateSettings` without a start, and the systems of others that a start asks once it serves.
+ * `validateSettings` without a start, including the external systems that a running service contacts.
  * @returns a sentence for each of those that cannot be used now
  * @throws StartupError
  */

@@ -201,7 +201,7 @@ function createRateLimiter(): TokenBuckets | undefined {
   return createTokenBuckets({ ratePerSecond, burst, clock, slots: rateLimitSlots, memory: start.buckets })
 }
 
-/** Opens the listener beside HTTPS, where there is one. */
+/** Opens the listener beside HTTPS, if there is one. */
 async function listenBeside(
   service: ServiceInstance<unknown>,
   rateLimiter: TokenBuckets | undefined,

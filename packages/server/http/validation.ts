@@ -33,7 +33,7 @@ interface Structure {
  * Finds the first member of a value, at every depth, that its schema does not declare: it would be silently
  * ignored. A map (`Type.Record`), an object with `additionalProperties: true` and a member of any type are
  * not checked further. In a union the alternatives that accept the value decide.
- * @returns undefined where nothing can be unknown
+ * @returns undefined if nothing can be unknown
  */
 function compileUnknownMemberSearch(schema: TSchema, foreign: ForeignMembers = []): Search | undefined {
   return foreign === 'any' ? undefined : createSearch(schema as Structure, new Set(foreign))
@@ -137,7 +137,7 @@ function describeUnknownMember({ path, known }: UnknownMember, noun: string): st
 export type Check = (value: unknown) => void
 
 /**
- * Compiles a schema once. Members that are null where they are optional are removed from the value; members
+ * Compiles a schema once. Optional members that are null are removed from the value; members
  * that the schema does not declare are refused, but for `foreign` ones. `subject` opens the sentence:
  * `Invalid request body: kid: must be a string.` `noun` is the term for a member. No value is ever repeated:
  * it may be a secret.

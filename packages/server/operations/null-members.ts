@@ -15,7 +15,7 @@ interface Structure {
 }
 
 /**
- * Removes from a parsed JSON value the members that are null where the schema has them optional: many serialisers write
+ * Removes from a parsed JSON value the null members that are optional in the schema: many serialisers write
  * an unset member so. A member whose schema accepts null keeps it, since null has a meaning of its own there; one that
  * is required keeps it, too, and is refused by the check.
  */

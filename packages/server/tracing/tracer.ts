@@ -26,7 +26,7 @@ const sampledFlag = 1
 /** §3.3.1.5: at least 512 characters are to be passed on. */
 const maxStateLength = 512
 
-/** @returns undefined where there is no valid `traceparent`: the trace begins here */
+/** @returns undefined if there is no valid `traceparent`: the trace begins here */
 export function readTraceContext(
   headers: Readonly<Record<string, string | undefined>>,
 ): TraceContext | undefined {
@@ -86,9 +86,9 @@ export interface RequestTrace extends ActiveTrace {
 }
 
 export interface Tracer {
-  /** @returns undefined where nothing is recorded and nothing has to be passed on */
+  /** @returns undefined if nothing is recorded and nothing has to be passed on */
   begin(headers: Readonly<Record<string, string | undefined>>): RequestTrace | undefined
-  /** For requests of a protocol that has no place for a context. @returns undefined where it is not recorded */
+  /** For requests of a protocol that has no place for a context. @returns undefined if it is not recorded */
   beginWork(head: SpanHead): TracedWork | undefined
   /** Takes finished spans out, at most so many. */
   take(max: number): readonly Span[]

@@ -6,7 +6,7 @@ import { describeWriteError, StartupError } from '@warder/base'
  *
  * POSIX drops every lock of a process on a file when the process closes any descriptor of that file. Another program
  * would then take itself for the last user of the database and remove its write-ahead log. So no code of this process
- * opens a file of a database beside SQLite: `O_EXCL` opens nothing where the file exists.
+ * opens a file of a database beside SQLite: `O_EXCL` opens nothing if the file exists.
  * @throws StartupError when it cannot be created
  */
 export function createDatabaseFile(path: string): void {

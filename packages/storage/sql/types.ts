@@ -45,7 +45,7 @@ export interface Database {
   readonly commit: Commit
   /**
    * SQLite: a number that changes with every commit to the file by any process (one cheap read of shared memory).
-   * undefined where the engine has no such number: versions of rows are read one by one then.
+   * undefined if the engine has no such number: versions of rows are read one by one then.
    */
   readonly dataVersion?: () => number
   /**

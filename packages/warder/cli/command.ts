@@ -33,7 +33,7 @@ export interface Command {
   readonly summary: string
   /** Lines of `warder NAME --help`. */
   readonly help: string
-  /** Lines of `warder NAME VERB --help`; undefined where there is no such verb. */
+  /** Lines of `warder NAME VERB --help`; undefined if there is no such verb. */
   readonly helpFor?: (args: readonly string[]) => string | undefined
   /** Its verbs, and the options of the command or of all verbs; source of completion and manual pages. */
   readonly verbs?: readonly Verb[]

@@ -69,7 +69,7 @@ interface Details {
   readonly uses: Reply<'crypto.keys.uses'>['uses']
 }
 
-/** Fetches the details of a key; empty where the caller has no right to them. */
+/** Fetches the details of a key; empty if the caller has no right to them. */
 async function fetchDetails(
   kms: KmsClient,
   { kid, version, version_of: key, object_type: type }: Shown,

@@ -41,7 +41,7 @@ function checkConditions(assertion: XmlElement, { spEntityId, now }: Expected): 
   if (!isForUs) throw new SamlRefused('audience', 'assertion is not addressed to this service provider')
 }
 
-/** Returns the refusal when a time has passed or is invalid; undefined where there is no time. */
+/** Returns the refusal when a time has passed or is invalid; undefined if there is no time. */
 function notAfter(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
   if (text === undefined) return undefined
   const end = readTime(text)

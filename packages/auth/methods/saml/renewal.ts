@@ -34,7 +34,7 @@ function describeKey(key: KeptSpKey, signing: KeptSpKey) {
   return { generation, certificate, sha256, signs_from: signsFrom, created_at: createdAt, state }
 }
 
-/** @throws failure('conflict') where the keys are the operator's files */
+/** @throws failure('conflict') if the keys are files of the operator */
 function requireStoredKeys({ spKeys }: SamlServices): SpKeyParts {
   if (spKeys.stored !== undefined) return spKeys.stored
   throw failure('conflict', 'The keys of the SAML service provider come from saml_sp_key_files.')

@@ -65,8 +65,8 @@ export function returnUrl(asked: string | undefined, settings: ReturnSettings): 
 }
 
 /**
- * Selects the URL that receives the code of a login: an allowed URL without fragment, or that of a program on the
- * same computer where the realm allows it.
+ * Selects the URL that receives the code of a login: an allowed URL without fragment, or that of a program on
+ * the same computer if the realm allows it.
  * @throws failure('bad_request')
  */
 export function codeReturnUrl(asked: string, settings: ReturnSettings): string {

@@ -90,7 +90,7 @@ export async function newSpKey(now: number): Promise<NewSpKey> {
 export interface SpKeys {
   /** The current signing key, then all other published keys. All of them decrypt. */
   list(): Promise<readonly [SpKey, ...SpKey[]]>
-  /** Keys in the database; undefined where they are files of the operator. */
+  /** Keys in the database; undefined if they are files of the operator. */
   readonly stored: SpKeyParts | undefined
 }
 

@@ -176,12 +176,12 @@ export function onlyChild(parent: XmlElement, namespace: Namespace, name: string
   return first
 }
 
-/** The text of an element that has nothing but text; undefined where it has elements. */
+/** The text of an element that has nothing but text; undefined if it has elements. */
 export function readText(element: XmlElement): string | undefined {
   return childElements(element).length > 0 ? undefined : (element.textContent ?? '')
 }
 
-/** undefined where it is absent. */
+/** undefined if it is absent. */
 export function readAttribute(element: XmlElement, name: string): string | undefined {
   return element.hasAttribute(name) ? (element.getAttribute(name) ?? '') : undefined
 }

@@ -25,7 +25,7 @@ interface Common {
   readonly materials?: readonly MaterialAlgorithm[]
   /** false: not in FIPS builds. */
   readonly fips: boolean
-  /** true: served only where the settings open it. */
+  /** true: available only if the settings allow it. */
   readonly optional?: true
 }
 
@@ -158,7 +158,7 @@ export function algorithmNames(use: Algorithm['use']): readonly string[] {
     .map(([name]) => name)
 }
 
-/** Names of those that are served only where the settings open them. */
+/** Names of those that are available only if the settings allow them. */
 export const optionalAlgorithms: readonly string[] = Object.entries(algorithms)
   .filter(([, { optional }]) => optional === true)
   .map(([name]) => name)

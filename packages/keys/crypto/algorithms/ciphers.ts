@@ -58,7 +58,7 @@ export const families: Readonly<Record<string, Family>> = {
   },
 }
 
-/** Paddings of whole blocks. `Zeros` can be taken off again only where the data does not end with a zero byte. */
+/** Paddings of whole blocks. `Zeros` can be removed only if the data does not end with a zero byte. */
 export const paddings = ['None', 'PKCS5', 'ANSIX9_23', 'ISO10126', 'SSL3', 'Zeros'] as const
 export type BlockPadding = (typeof paddings)[number]
 

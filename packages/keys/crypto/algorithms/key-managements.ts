@@ -18,7 +18,7 @@ export type KeyManagementRow = KeyManagementWay & {
   readonly materials: readonly [MaterialAlgorithm, ...MaterialAlgorithm[]]
   /** false: not in FIPS builds. */
   readonly fips: boolean
-  /** Served only where the settings open it (`AlgorithmPolicy.opened`). */
+  /** Available only if the settings allow it (`AlgorithmPolicy.opened`). */
   readonly optional?: true
 }
 

@@ -94,7 +94,7 @@ export const curves: Readonly<
   'P-256': { name: 'prime256v1', bytes: 32, bits: 256 },
   'P-384': { name: 'secp384r1', bytes: 48, bits: 384 },
   'P-521': { name: 'secp521r1', bytes: 66, bits: 521 },
-  // RFC 8812 §3.1: for ES256K alone, where the settings open it.
+  // RFC 8812 §3.1: only for ES256K, if the settings allow it.
   secp256k1: { name: 'secp256k1', bytes: 32, bits: 256 },
 })
 

@@ -31,7 +31,7 @@ export interface HashedSignature {
   readonly jose?: string
   /** JOSE binds a curve to the hash. */
   readonly curve?: string
-  /** Served only where the settings open it (`AlgorithmPolicy.opened`). */
+  /** Available only if the settings allow it (`AlgorithmPolicy.opened`). */
   readonly optional?: true
 }
 

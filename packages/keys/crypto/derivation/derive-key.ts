@@ -59,7 +59,7 @@ const kdfNames: ReadonlySet<ParameterName> = new Set([
  * Derives key material (KMIP 2.1 §6.1.14, §11.14).
  *
  * - PBKDF2 (RFC 8018): Salt, IterationCount; HMAC-SHA-1 when no hash is named (RFC 8018 §A.2, TC-DERIVEKEY-3 and -4).
- * - HASH: of the derivation key, or of the derivation data where there is no key but data.
+ * - HASH: of the derivation key, or of the derivation data if there is no key but data.
  * - HMAC: of the derivation data under the key. ENCRYPT: the derivation data encrypted with the key.
  * - NIST800_108 in counter, feedback and double-pipeline mode (SP 800-108 §4): PRF(key, … ‖ [i] ‖ DerivationData), the
  *   counter of CounterLength bits (32), big-endian, from 1; feedback starts with InitializationVector or nothing. The

@@ -184,7 +184,7 @@ function chooseHash(
   return hash
 }
 
-/** Names in policies: KMIP's name and, where there is one, that of JOSE. */
+/** Names in policies: KMIP's name and, if there is one, that of JOSE. */
 function policyNames(scheme: Scheme, { name }: HashAlgorithm): readonly string[] {
   const jose = findJoseName(scheme, name)
   const kmip =

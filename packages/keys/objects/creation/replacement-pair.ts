@@ -36,7 +36,7 @@ export interface ReplacementPair {
 
 /**
  * Stages a pair of the same kind in place of one, half by half, Active from now on.
- * @param open the public half, where it is here
+ * @param open the public half, if the service has it
  * @throws Refusal, Failure
  */
 export async function stageReplacementPair(

@@ -29,7 +29,7 @@ interface NodeParserClass {
   readonly kOnExecute: number
 }
 
-/** The parser of a connection; undefined where this release of node keeps it elsewhere, or has taken it off. */
+/** The parser of a connection; undefined if this release of node keeps it elsewhere, or has taken it off. */
 function getParser(socket: Socket): NodeParser | undefined {
   const { parser } = socket as { parser?: Partial<NodeParser> | null }
   const complete =
@@ -44,7 +44,7 @@ function getParserClass(parser: NodeParser): NodeParserClass {
   return parser.constructor as unknown as NodeParserClass
 }
 
-/** Node's own follow-up of a read; undefined where there is none. */
+/** Node's own follow-up of a read; undefined if there is none. */
 function getAfterExecute(parser: NodeParser): AfterExecute | undefined {
   const found = parser[getParserClass(parser).kOnExecute]
   return typeof found === 'function' ? (found as AfterExecute) : undefined
