@@ -41,6 +41,8 @@ export interface CloserOptions {
   record(event: AuditEvent): Promise<void>
   /** Requests a time-stamp token for a new checkpoint, base64 of its DER; undefined = time stamps are off. */
   timestamp?(signature: string): Promise<string>
+  /** A closed file was changed, or is missing. */
+  onDamage?(file: string, problem: string): void
   /** After a round that failed; default a minute. */
   readonly retryMs?: number
 }
@@ -272,6 +274,7 @@ class Closing {
     const file = segment.path === undefined ? formatSegmentName(segment) : basename(segment.path)
     metrics?.count('audit_files_changed_total', {})
     log.error({ file, problem }, 'a closed audit file was changed: run warder audit verify')
+    this.#options.onDamage?.(file, problem)
     await record({
       ...createOwnEvent(clock.now(), 'audit.file_changed'),
       outcome: 'failure',

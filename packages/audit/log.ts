@@ -38,6 +38,8 @@ export interface AuditLogOptions
   readonly encrypt?: boolean
   /** undefined = time stamps are off. */
   readonly timestamp?: CloserOptions['timestamp'] | undefined
+  /** The chain is broken, or a closed file was changed or is missing. */
+  readonly onDamage?: CloserOptions['onDamage']
 }
 
 interface Opening extends WriterOptions {
@@ -96,7 +98,12 @@ export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog
       start.head,
     )
     syncFolder(options.folder)
-    if (start.repair !== undefined) await recordRepair(options, writer, path, start.repair)
+    if (start.repair !== undefined) {
+      await recordRepair(options, writer, path, start.repair)
+      const { operation, details } = start.repair.event
+      if (operation === 'audit.chain_sealed')
+        requested.onDamage?.(String(details?.sealed ?? ''), 'its chain is broken: run warder audit verify')
+    }
     if (key !== undefined) {
       const record = (event: AuditEvent): Promise<void> => writeDurably(writer, event)
       if (key.made !== undefined)
@@ -110,6 +117,7 @@ export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog
         signer: key.signer,
         record,
         ...(timestamp && { timestamp }),
+        ...(requested.onDamage && { onDamage: requested.onDamage }),
       })
       closer.tend()
     }

@@ -134,9 +134,12 @@ test('a start goes on from the last checkpoint, and closed files are read again 
   const file = first?.path ?? ''
   const text = readFileSync(file, 'utf8')
   writeFileSync(file, text.replace('user-1', 'user-9'))
-  const log = await openAuditLog(options(folder))
+  const damage: string[] = []
+  const onDamage = (file: string, problem: string): void => void damage.push(`${file} ${problem}`)
+  const log = await openAuditLog({ ...options(folder), onDamage })
   await log.whenIdle()
   await log.close()
+  assert.match(damage.join(), /^\S+ it has changed since it was closed$/)
   // The old log was not put aside for it: the chain goes on and says what is wrong.
   assert.ok((await operations(folder)).includes('audit.file_changed'))
   assert.match((await verify(folder)).firstBroken?.reason ?? '', /its hash differs/)

@@ -457,6 +457,7 @@ export {
   lifeCycleChanges,
   listOwnedObjects,
   objectsAwaitingDestruction,
+  objectsEndingBetween,
   overdueObjects,
   publicKeysWithTag,
   requirePresent,

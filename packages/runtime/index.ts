@@ -13,7 +13,7 @@ export type {
 } from './lifecycle/service.ts'
 export { createLogger } from './logger.ts'
 export { createMetrics } from './metrics.ts'
-export { noticeMigrations } from './notices/notice-store.ts'
+export { noticeMigrations, raiseMark, readMark } from './notices/notice-store.ts'
 export {
   createNotices,
   type NoticeDefinition,

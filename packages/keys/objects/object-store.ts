@@ -74,6 +74,11 @@ const dueDeactivation = query<[now: number, limit: number], ObjectRow>(
      ORDER BY deactivation_at LIMIT ?`,
 )
 
+const endingBetween = query<[from: number, to: number, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object
+     WHERE state = 'Active' AND deactivation_at > ? AND deactivation_at <= ? ORDER BY deactivation_at, id LIMIT ?`,
+)
+
 const waitingObjects = query<[after: string, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE destruction_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
 )
@@ -250,6 +255,14 @@ export async function overdueObjects(
     ...(await db.all(dueDeactivation, [now, limit])),
   ]
   return rows.map(toObject)
+}
+
+/** Active objects whose deactivation date is after `from` and not after `to`, in the order of these dates. */
+export async function objectsEndingBetween(
+  db: Database,
+  { from, to, limit }: Readonly<Record<'from' | 'to' | 'limit', number>>,
+): Promise<readonly ManagedObject[]> {
+  return (await db.all(endingBetween, [from, to, limit])).map(toObject)
 }
 
 /** Whether the destruction of any object waits. */

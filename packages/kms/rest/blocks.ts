@@ -63,6 +63,7 @@ const block = define({
     if ((await countBlocks(db)) >= maxBlocks)
       throw failure('conflict', `${maxBlocks} users are blocked, the maximum: unblock former users.`)
     await context.commit(blockChanges(db, { user, at: clock.now(), by, reason }))
+    await context.services.notices?.tell('block', { user, by, reason }, { object: user })
     return { success: `${user} is blocked` }
   },
 })
@@ -84,6 +85,10 @@ const unblock = define({
     // Names that were blocked before names were normalized are in the list as they were written.
     const names = [...((await readBlocks(db))?.value ?? [])].filter((name) => normalizeName(name) === user)
     if (names.length > 0) await context.commit(names.flatMap((name) => unblockChanges(db, name)))
+    if (names.length > 0) {
+      const { name: by } = requirePrincipal(context)
+      await context.services.notices?.tell('block.lifted', { user, by }, { object: user })
+    }
     return { success: names.length > 0 ? `${user} is no longer blocked` : `${user} was not blocked` }
   },
 })

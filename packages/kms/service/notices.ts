@@ -58,6 +58,14 @@ const events: NoticeEvents = {
     text: 'a key will stop encrypting soon',
     byDefault: true,
   },
+  'key.ending': { kind: 'key.ending', severity: 'warning', text: 'keys will reach their deactivation date' },
+  'certificate.ending': {
+    kind: 'certificate.ending',
+    severity: 'warning',
+    text: 'certificates will expire',
+  },
+  block: { kind: 'block', severity: 'warning', text: 'a user was blocked' },
+  'block.lifted': { kind: 'block', severity: 'info', text: 'a user is no longer blocked' },
   'destruction.waits': {
     kind: 'key.destruction',
     severity: 'warning',

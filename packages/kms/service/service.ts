@@ -21,6 +21,7 @@ import {
 import { sweepPending } from '@warder/kmip-server'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/runtime'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { announceEnds, announcesEnds } from './ending-notices.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
 import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
@@ -91,6 +92,12 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   partners: externalPartners,
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
+    {
+      name: 'kms keys and certificates that end',
+      everySeconds: 600,
+      due: announcesEnds,
+      run: announceEnds,
+    },
     { name: 'kms destructions that wait', everySeconds: lookEveryMs / 1000, due: waits, run: carryOut },
     { name: 'kms rotations of keys', everySeconds: 60, due: isRotationDue, run: rotateKeys },
     {

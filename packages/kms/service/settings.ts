@@ -155,9 +155,18 @@ export const kmsSettings = {
       'key.rotation',
       'key.budget',
       'key.destruction',
+      'key.ending',
+      'certificate.ending',
+      'block',
     ],
     'Those about approvals, officers, rotations, budgets and destructions go to `approvals.webhook_url` if they are not named here; the others are not sent.',
   ),
+  notice_days: integer({
+    default: 30,
+    min: 1,
+    max: 365,
+    docs: 'Days before the end of a key or certificate at which `key.ending` and `certificate.ending` are sent; they are sent again 7 days and 1 day before.',
+  }),
   ...destructionConfigSettings,
   ...rotationConfigSettings,
   auth_verifier_url: optionalText({

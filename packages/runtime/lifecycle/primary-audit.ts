@@ -17,6 +17,7 @@ import { type Database, readCommitCount } from '@warder/storage'
 import { createAuditTimestamps } from './audit-time-stamps.ts'
 import type { RuntimeConfig } from './launch.ts'
 import { acceptLostAudit, logName, rememberAudit, requireWholeAudit } from './lost-audit.ts'
+import { createServiceNotices } from './notice-jobs.ts'
 import type { Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
 import { acceptRollback } from './rollback.ts'
@@ -145,6 +146,16 @@ function createTargets({ config, home, environment }: ForwardAudit): readonly Fo
   return found
 }
 
+/** Announces a damaged log to the receivers of notices. */
+async function announceDamage(
+  { definition, launch, clock, log, metrics, node }: Start,
+  db: Database,
+  about: { readonly file: string; readonly problem: string },
+): Promise<void> {
+  const notices = createServiceNotices(definition, { config: launch.config, db, clock, log, metrics })
+  await notices?.tell('audit.broken', { node, ...about }, { object: `${node} ${about.file}` })
+}
+
 const dayMs = 86_400_000
 const maxWaitMs = 1000
 
@@ -171,6 +182,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
         seal,
         encrypt: config.audit_encryption,
         onNewFile: () => keeper?.onNewFile(),
+        onDamage: (file, problem) => void announceDamage(start, db, { file, problem }),
         timestamp: createAuditTimestamps(config, home),
         clock,
         log,

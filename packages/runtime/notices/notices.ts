@@ -54,6 +54,8 @@ export interface Notices {
   tell(event: string, about: object, more?: NoticeMore): Promise<void>
   /** The same as part of a commit of the caller, so that neither is without the other. */
   stage(event: string, about: object, more?: NoticeMore): readonly Change[]
+  /** Whether the settings name a receiver of the event. */
+  announces(event: string): boolean
 }
 
 export interface NoticeMore {
@@ -101,6 +103,7 @@ export function createNotices<Config extends NoticeConfig>(
 
   return {
     stage,
+    announces: (event) => (routes.get(event)?.sinks.length ?? 0) > 0,
     async tell(event, about, more) {
       const dropped = (fields: Readonly<Record<string, unknown>>, why: string): void => {
         log.warn(
