@@ -38,7 +38,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'whoami',
-    summary: 'Show who is logged in, until when, and how',
+    summary: 'Show who is logged in, until when, how, and with which roles',
     load: async () => (await import('./session/whoami.ts')).whoami,
   },
   {

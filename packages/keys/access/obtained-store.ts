@@ -16,7 +16,10 @@ const stretch = `SELECT * FROM (SELECT object_id, operation, user_id FROM object
   WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) mine`
 const byCount = new Map<number, Query<Params, Row>>()
 
-/** A stretch of the index for each grantee, as long as one page can need; few different counts of them. */
+/**
+ * Reads a range of the index for each grantee, up to the size of a page. Prepared once for each number of
+ * grantees.
+ */
 function stretches(count: number): Query<Params, Row> {
   const known = byCount.get(count)
   if (known !== undefined) return known

@@ -19,7 +19,7 @@ export interface Officers {
   isActive(user: string): Promise<boolean>
 }
 
-/** More than half, and never one alone. */
+/** The configured quorum, by default more than half of the officers; at least two. */
 export function computeQuorum(officers: number, configured: number | undefined): number {
   return Math.max(2, configured ?? Math.floor(officers / 2) + 1)
 }

@@ -14,7 +14,7 @@ interface CountedMessages {
   readonly told: number
 }
 
-/** The action of the service for a version that has encrypted so many messages. */
+/** The action of the service for the number of messages that a version has encrypted. */
 export type BudgetStep = 'rotate' | 'announce' | 'warn' | 'wait'
 
 /** Limits of the messages of a version. */

@@ -121,7 +121,7 @@ function firstCursor(walk: Walk, filter: InventoryFilter): InventoryCursor {
 
 /** A key of a page. */
 export interface Listed {
-  /** The row that has its name. */
+  /** The row with the name of the key. */
   readonly key: ManagedObject
   /** The version that protects; of a key that was never rotated the same row. */
   readonly newest: ManagedObject

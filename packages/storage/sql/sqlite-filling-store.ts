@@ -49,7 +49,7 @@ export function fillSqlite(path: string): Filling {
     finish() {
       runClassified(() => {
         for (const { sql } of indexes) db.exec(sql)
-        // The change of the journal writes the first page, and waits for the disk to have the whole file.
+        // Changing the journal mode writes the first page and syncs the whole file to disk.
         db.exec('COMMIT; PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL')
       })
       db.close()
