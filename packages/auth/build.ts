@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { unixSeconds } from '@warder/base'
-import type { ServiceEnvironment, ServiceInstance } from '@warder/runtime'
+import { createReceivers, type ServiceEnvironment, type ServiceInstance } from '@warder/runtime'
 import {
   type Authenticate,
   createPeerSecretCheck,
@@ -20,6 +20,7 @@ import {
   type SpKeys,
 } from './methods/saml/sp-keys.ts'
 import { createVerification } from './methods/saml/verification.ts'
+import { authNotices, getNotices } from './notices.ts'
 import { type AuthServices, authOperations } from './operations.ts'
 import { nameIsCertain } from './realm-rules.ts'
 import { createRevocationFeed } from './revocations/feed.ts'
@@ -142,6 +143,9 @@ export async function build(
     samlVerification,
     samlPendingLimiter: createPendingLimiter(db),
     failures,
+    notices: getNotices(environment),
+    receivers: createReceivers('auth', authNotices, environment),
+    log,
     attempts: createAttempts(failures, now, countWorkers(config)),
     codeAttempts: createAttempts(failures, now, countWorkers(config)),
     loginBuckets: createLoginBuckets({

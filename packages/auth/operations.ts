@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Clock, failure } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
+import type { NoticeReceiver } from '@warder/runtime'
 import {
   type Access,
   defineOperation,
@@ -22,6 +23,7 @@ import { orchestratorOperations } from './machines/orchestrator-operations.ts'
 import { tokenOperations } from './machines/token-operations.ts'
 import type { MachineServices } from './machines/tokens.ts'
 import { type MethodServices, methods } from './methods/methods.ts'
+import { testNotices } from './notices.ts'
 import { realmRules } from './realm-rules.ts'
 import { realmOperations } from './realms/operations.ts'
 import { type RevocationServices, revocationOperations } from './revocations/operations.ts'
@@ -44,6 +46,8 @@ export interface AuthServices
   readonly clock: Clock
   readonly outbound: Outbound
   readonly sessionSigner: Signer
+  /** Receivers of notices, for a test. */
+  readonly receivers: readonly NoticeReceiver[]
 }
 
 /** Semantic version of the service, as `GET /public/version` answers it. */
@@ -194,6 +198,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,
+  testNotices,
   ...revocationOperations,
   ...userOperations,
   ...realmOperations(realmRules),

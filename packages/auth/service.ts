@@ -1,5 +1,5 @@
 import { createOwnEvent } from '@warder/audit'
-import { memoizeFor, unixSeconds } from '@warder/base'
+import { memoizeFor, StartupError, unixSeconds } from '@warder/base'
 import type { PeriodicWork, ServiceDefinition, ServiceEnvironment } from '@warder/runtime'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
 import { authCounters, countSessions, countTokens } from './counting.ts'
@@ -10,6 +10,7 @@ import { pendingBounds, removeExcessPending, removeExpiredMessages } from './met
 import { listSpKeys } from './methods/saml/sp-key-store.ts'
 import { ensureSpKeys } from './methods/saml/sp-keys.ts'
 import { authMigrations } from './migrations.ts'
+import { authNotices } from './notices.ts'
 import type { AuthServices } from './operations.ts'
 import { superRealm } from './realms/realm.ts'
 import { findRealm } from './realms/realm-store.ts'
@@ -81,8 +82,10 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   name: 'auth',
   settings: authSettings,
   migrations: authMigrations,
+  notices: authNotices,
   counters: { ...authCounters, auth_saml_responses_total: { outcome: ['accepted', ...samlChecks] } },
   async check({ config, home }) {
+    refuseUnsignedNotices(config)
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
     // Loaded on demand: the primary starts without SAML.
     const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/sp-keys.ts')
@@ -108,6 +111,16 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   // Loaded by workers only: the primary needs neither the operations nor their dependencies.
   build: async (environment) => (await import('./build.ts')).build(environment),
   periodic: sweeps,
+}
+
+/** @throws StartupError for notices that their receiver could not verify */
+function refuseUnsignedNotices({ notice_webhook_url: url, notice_webhook_secret: secret }: AuthConfig): void {
+  if ((url === undefined) !== (secret === undefined))
+    throw new StartupError('notices require both notice_webhook_url and notice_webhook_secret, or neither')
+  if (secret !== undefined && secret.length < 32)
+    throw new StartupError(
+      'notice_webhook_secret must have at least 32 characters: create one with openssl rand -hex 32',
+    )
 }
 
 /** Writes the recoveries that a command committed to the audit log, and then deletes them. */

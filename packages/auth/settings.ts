@@ -1,9 +1,12 @@
 import {
   boolean,
+  httpsProblem,
   integer,
   list,
+  noticeSettings,
   optionalText,
   type ServiceDefaults,
+  type Setting,
   type SettingValues,
 } from '@warder/runtime/settings'
 
@@ -13,6 +16,12 @@ export const authDefaults = {
   port: 8443,
   bodyLimitBytes: 1_048_576,
 } as const satisfies ServiceDefaults
+
+const noticeSecret: Setting<string | undefined> = {
+  type: 'secret',
+  default: undefined,
+  docs: 'Secret that signs those notices: at least 32 characters.',
+}
 
 /** Settings of the authentication service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const authSettings = {
@@ -45,6 +54,12 @@ export const authSettings = {
     max: 256,
     docs: 'Maximum number of password hashes that one worker computes concurrently (64 MiB each); 0 = its share of the cores.',
   }),
+  ...noticeSettings(['login.failed'], 'Kinds that are not named here are not sent.'),
+  notice_webhook_url: optionalText({
+    docs: 'Address (https) for notices, signed with `notice_webhook_secret`.',
+    check: httpsProblem,
+  }),
+  notice_webhook_secret: noticeSecret,
   saml_sp_key_files: list({
     default: [],
     docs: 'RSA keys of the SAML service provider (PEM, at least 2048 bits), instead of generated ones: the first one signs, all of them decrypt and are published.',

@@ -870,6 +870,25 @@ export interface Operations {
       readonly machine: boolean | null
     }
   }
+  /** Send a test notice to the webhook and by e-mail, at once */
+  readonly 'notices.test': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      /** Only this receiver; absent: all. */
+      readonly to?: 'webhook' | 'email' | null
+    }
+    readonly reply: {
+      readonly receivers: readonly {
+        readonly to: 'webhook' | 'email'
+        readonly outcome: 'delivered' | 'failed' | 'not_configured'
+        /** What the receiver replied, or why there was no reply. */
+        readonly reply: string
+      }[]
+    }
+  }
   /** Exchange a service-account token for a machine token */
   readonly 'orchestrator.login': {
     readonly body: {
@@ -1599,6 +1618,7 @@ export const routes = {
   'kubernetes.role.save': { method: 'POST', path: '/auth/kubernetes/role/{name}' },
   login: { method: 'POST', path: '/login' },
   'names.known': { method: 'GET', path: '/known' },
+  'notices.test': { method: 'POST', path: '/notices/test' },
   'orchestrator.login': { method: 'POST', path: '/auth/orchestrator/login' },
   'orchestrator.role.delete': { method: 'DELETE', path: '/auth/orchestrator/role/{name}' },
   'orchestrator.role.get': { method: 'GET', path: '/auth/orchestrator/role/{name}' },

@@ -20,5 +20,5 @@ export {
   type NoticeEvents,
   type Notices,
 } from './notices/notices.ts'
-export { testReceivers } from './notices/receiver-probe.ts'
+export { NoticeTestReply, NoticeTestRequest, testReceivers } from './notices/receiver-probe.ts'
 export type { NoticeReceiver } from './notices/receivers.ts'

@@ -173,6 +173,12 @@ export async function adminsBehind(
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
 }
 
+/** Whether this user name in this realm is that of an administrator. */
+export async function isAdminName(db: Database, realm: string, username: string): Promise<boolean> {
+  const admins = await adminsBehind(db, { scheme: 'up', username, certificateSha256: undefined })
+  return [...admins.values()].some((realms) => realm === superRealm || realms.includes(realm))
+}
+
 /** Lists the login methods that at least one super admin has a credential for. */
 export async function findSuperCredentials(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(superCredentials, [])).map(({ kind }) => kind))

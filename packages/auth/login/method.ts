@@ -1,4 +1,5 @@
-import { type Failure, failure, type Metrics } from '@warder/base'
+import { type Failure, failure, type Logger, type Metrics } from '@warder/base'
+import type { Notices } from '@warder/runtime'
 import type { IncomingRequest, Operation, OperationContext, TokenBuckets } from '@warder/server'
 import type { Change, Database, Seal } from '@warder/storage'
 import type { AuthScheme, Subject } from '../claims.ts'
@@ -228,6 +229,9 @@ export interface LoginLimitServices {
 /** Services used by a login, whatever its method. */
 export interface LoginServices extends SecondProofServices, LoginLimitServices {
   readonly metrics: Metrics
+  readonly log: Logger
+  /** undefined = the settings name no receiver. */
+  readonly notices: Pick<Notices, 'tell' | 'announces'> | undefined
   readonly sessions: SessionManager
   readonly failures: FailureCounter
   readonly attempts: Attempts

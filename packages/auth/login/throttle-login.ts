@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
 import { bucketKey, type OperationContext } from '@warder/server'
+import { isAdminName } from '../admins/admin-store.ts'
 import { foldName, isUsername } from '../texts.ts'
 import { type LoginLimitServices, LoginRefused, type LoginServices, refusal } from './method.ts'
 
@@ -48,7 +49,26 @@ async function counting<R>(
     if (isUsername(name.username)) context.audit({ object: name.username })
     if (error.guess !== undefined) await failures.count(slots.slot, now())
     if (error.guess === 'code') await failures.count(slots.codes, now())
+    // Not awaited: the time of the reply does not depend on whether the name is that of an administrator.
+    if (error.guess !== undefined) void announceFailure(context, name, error)
     throw auditRefusal(context, name.realm, error)
+  }
+}
+
+/** Announces a wrong password or code of an administrator; many of one administrator are one notice in ten minutes. */
+async function announceFailure(
+  { services, request }: Context,
+  { realm, username }: { readonly realm: string; readonly username: string },
+  { reason }: LoginRefused,
+): Promise<void> {
+  const { notices, db, log } = services
+  if (notices?.announces('login.failed') !== true || !isUsername(username)) return
+  try {
+    if (!(await isAdminName(db, realm, username))) return
+    const about = { realm, user: username, reason, address: request.clientAddress }
+    await notices.tell('login.failed', about, { object: `${realm}/${username}` })
+  } catch (error) {
+    log.warn({ error }, 'a failed login of an administrator could not be announced')
   }
 }
 

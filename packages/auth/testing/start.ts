@@ -6,7 +6,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { AuditEvent, AuditTrail } from '@warder/audit'
 import { type Clock, Secret } from '@warder/base'
 import { createOutbound } from '@warder/outbound'
-import { type QueueOwner, readableDatabase, type ServiceEnvironment } from '@warder/runtime'
+import { noticeMigrations, type QueueOwner, readableDatabase, type ServiceEnvironment } from '@warder/runtime'
 import { createServiceServer, healthOperation, issueCertificate } from '@warder/server'
 import { type Database, migrate, openPostgres, openSeal, openSqlite, sealMigrations } from '@warder/storage'
 import type { TestPostgres } from '@warder/storage/testing'
@@ -15,7 +15,7 @@ import type { Credential } from '../methods/password/credential.ts'
 import type { PasswordHasher } from '../methods/password/password-hash.ts'
 import type { AuthServices } from '../operations.ts'
 import { authService } from '../service.ts'
-import type { AuthConfig } from '../settings.ts'
+import { type AuthConfig, authSettings } from '../settings.ts'
 import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
 import { breakable, type Faults, memoryLog, memoryMetrics, memoryTrail } from './in-memory.ts'
 
@@ -111,6 +111,9 @@ export interface TestOptions {
 export const peerSecret = 'the secret of the services of a test'
 
 const config: AuthConfig = {
+  ...(Object.fromEntries(
+    Object.entries(authSettings).map(([name, setting]) => [name, setting.default]),
+  ) as unknown as AuthConfig),
   issuer: undefined,
   publish_session_jwks: true,
   certificate_signing: true,
@@ -130,7 +133,7 @@ export function usePostgres(server: TestPostgres): void {
   postgres = server
 }
 
-const components = { seal: sealMigrations, auth: authService.migrations }
+const components = { seal: sealMigrations, notices: noticeMigrations, auth: authService.migrations }
 
 interface OpenedDatabase {
   readonly db: Database

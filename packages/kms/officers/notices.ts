@@ -1,10 +1,7 @@
 import { governor, requirePrincipal } from '@warder/keys'
-import { testReceivers } from '@warder/runtime'
+import { NoticeTestReply, NoticeTestRequest, testReceivers } from '@warder/runtime'
 import { post } from '@warder/server'
-import Type from 'typebox'
 import { define } from './services.ts'
-
-const Sink = Type.Union([Type.Literal('webhook'), Type.Literal('email')])
 
 export const testNotices = define({
   name: 'notices.test',
@@ -14,22 +11,8 @@ export const testNotices = define({
   description: 'The reply has what each receiver replied.',
   tag: 'Notices',
   access: governor,
-  request: Type.Object({
-    to: Type.Optional(Type.Union([...Sink.anyOf], { description: 'Only this receiver; absent: all.' })),
-  }),
-  reply: Type.Object({
-    receivers: Type.Array(
-      Type.Object({
-        to: Sink,
-        outcome: Type.Union([
-          Type.Literal('delivered'),
-          Type.Literal('failed'),
-          Type.Literal('not_configured'),
-        ]),
-        reply: Type.String({ description: 'What the receiver replied, or why there was no reply.' }),
-      }),
-    ),
-  }),
+  request: NoticeTestRequest,
+  reply: NoticeTestReply,
   errors: { 403: 'Only crypto officers, or the default user if no officers are configured.' },
   async act({ body: { to } }, context) {
     const { receivers, clock } = context.services

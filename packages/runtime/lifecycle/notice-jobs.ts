@@ -23,13 +23,13 @@ const sendEverySeconds = 2
 /** The receivers that the settings name. */
 export function createReceivers(
   name: string,
-  definition: NoticeDefinition<Config>,
+  definition: Pick<NoticeDefinition<never>, 'webhook'>,
   environment: Environment,
 ): readonly NoticeReceiver[] {
   const config = environment.config as Config
   const { home, node, outbound, clock } = environment
   const found: NoticeReceiver[] = []
-  const webhook = definition.webhook(config)
+  const webhook = definition.webhook(config as never)
   if (webhook !== undefined) found.push(createWebhook({ ...webhook, outbound, clock }))
   if (config.smtp_host !== undefined) found.push(createMailer({ config, home, service: name, node, clock }))
   return found

@@ -1,8 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '@warder/base'
+import Type from 'typebox'
 import { type NoticeSink, noticeSinks } from '../config/notice-settings.ts'
 import { commonNoticeEvents } from './notices.ts'
 import { NotDelivered, type NoticeReceiver } from './receivers.ts'
+
+const Sink = Type.Union([Type.Literal('webhook'), Type.Literal('email')])
+
+export const NoticeTestRequest = Type.Object({
+  to: Type.Optional(Type.Union([...Sink.anyOf], { description: 'Only this receiver; absent: all.' })),
+})
+export const NoticeTestReply = Type.Object({
+  receivers: Type.Array(
+    Type.Object({
+      to: Sink,
+      outcome: Type.Union([
+        Type.Literal('delivered'),
+        Type.Literal('failed'),
+        Type.Literal('not_configured'),
+      ]),
+      reply: Type.String({ description: 'What the receiver replied, or why there was no reply.' }),
+    }),
+  ),
+})
 
 /** What became of a test notice for one receiver. */
 export interface NoticeTestResult {
