@@ -99,7 +99,7 @@ function startOfSegment({ firstSeq, signed }: Segment): KnownParts {
  */
 export async function readKnownParts(
   { indexKey }: Pick<IndexedLog, 'indexKey'>,
-  store: IndexStore,
+  store: IndexStore | undefined,
   segment: Segment,
   stored: readonly PartRange[],
 ): Promise<KnownParts> {
@@ -115,7 +115,7 @@ export async function readKnownParts(
   const checkpoint = segment.signed?.checkpoint
   if (checkpoint !== undefined && last.last > checkpoint.last_seq) return none
   if (checkpoint?.last_seq === last.last && checkpoint.last_hash !== last.lastHash) return none
-  const sealed = await store.content(last, 'blocks')
+  const sealed = await store?.content(last, 'blocks')
   const opened = sealed === undefined ? undefined : openBlocks(indexKey, last, sealed)
   if (opened === undefined) return none
   const isArchived = isCompressedName(segment.path)

@@ -1,21 +1,44 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
-import { loadRootKeys, migrate, openSeal, openSqlite, sealMigrations } from '@warder/storage'
+import { change, loadRootKeys, migrate, openSeal, openSqlite, query, sealMigrations } from '@warder/storage'
+import fc from 'fast-check'
+import { archiveOld } from '../archive.ts'
+import { readCheckpointSigner } from '../checkpoint-key.ts'
 import type { LogKeys } from '../encrypted-bytes.ts'
+import { exportAudit } from '../export.ts'
 import { type AuditLog, type AuditLogOptions, openAuditLog } from '../log.ts'
 import { ensureIndexKey, openLogKeys } from '../log-keys.ts'
+import { createRecordMaker } from '../record.ts'
 import { listSegments } from '../segments.ts'
 import type { AuditEvent } from '../types.ts'
 import { indexFileName } from './index-store.ts'
 import { extendIndex } from './indexer.ts'
 import { type FoundRecord, searchLog } from './search.ts'
-import { matchesSearch, parseLine, type SearchFilter } from './terms.ts'
+import {
+  matchesSearch,
+  parseLine,
+  parseProperties,
+  readPosition,
+  readProperties,
+  type SearchFilter,
+  TermMaker,
+  toTerms,
+} from './terms.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-search-'))
 after(() => rmSync(room, { recursive: true, force: true }))
@@ -123,7 +146,7 @@ function readAllLines(folder: string): readonly string[] {
 const at = (index: number): number => firstTime + index * 1000
 const filters: readonly SearchFilter[] = [
   {},
-  { principal: 'rare-5001' },
+  { principal: 'rare-3001' },
   { principal: 'user-3', outcome: 'failure' },
   { operation: 'kmip.*', object: 'key-31' },
   { operation: 'crypto.dec*', address: '192.0.2.4', since: at(9000), until: at(12_000) },
@@ -138,37 +161,288 @@ const filters: readonly SearchFilter[] = [
   { principal: 'user-2', operation: 'kmip.Get', outcome: 'success', address: '192.0.2.2' },
 ]
 
-test('a search finds what reading all of the log finds, with the index, without it, and in small pages', async () => {
+/** Compares a search by every filter with the records themselves. */
+async function requireEqual(
+  log: Indexed,
+  lines: readonly string[],
+  some = filters,
+): Promise<readonly string[]> {
+  const problems = new Set<string>()
+  for (const filter of some) {
+    const found = await searchAll(log, filter, 1000)
+    const expected = expectedIn(lines, filter)
+    assert.deepEqual(
+      found.records.map(({ line }) => line),
+      expected,
+      JSON.stringify(filter),
+    )
+    for (const problem of found.problems) problems.add(problem)
+  }
+  return [...problems]
+}
+
+test('a search finds what reading all of the log finds, in large and small pages', async () => {
   const log = await fillLog(20_000)
   const lines = readAllLines(log.folder)
   assert.ok(listSegments(log.folder).length > 3)
-  const withoutIndex = { ...log, indexKey: createSecretKey(randomBytes(32)) }
-  const copy = path()
+  assert.deepEqual(await requireEqual(log, lines), [])
   for (const filter of filters) {
     const expected = expectedIn(lines, filter)
-    for (const limit of [1000, 7]) {
-      if (limit === 7 && expected.length > 2000) continue
-      const found = await searchAll(log, filter, limit)
-      assert.deepEqual(
-        found.records.map(({ line }) => line),
-        expected,
-        JSON.stringify(filter),
-      )
-      assert.deepEqual(found.problems, [])
-    }
     // Each page has time for one part of the log alone.
     const hasty = await searchAll(log, filter, 1000, 0)
     assert.deepEqual(
       hasty.records.map(({ line }) => line),
       expected,
     )
-  }
-  copyFileSync(join(log.folder, indexFileName), copy)
-  for (const filter of filters.slice(0, 6)) {
-    const found = await searchAll(withoutIndex, filter, 1000)
+    if (expected.length > 2000) continue
+    const small = await searchAll(log, filter, 7)
     assert.deepEqual(
-      found.records.map(({ line }) => line),
-      expectedIn(lines, filter),
+      small.records.map(({ line }) => line),
+      expected,
     )
   }
+})
+
+test('without an index, or without its key, all of the log is read', async () => {
+  const log = await fillLog(8000)
+  const lines = readAllLines(log.folder)
+  const problems = await requireEqual({ ...log, indexKey: createSecretKey(randomBytes(32)) }, lines)
+  assert.match(problems.join(), /did not match the log/)
+  rmSync(join(log.folder, indexFileName), { force: true })
+  assert.deepEqual(await requireEqual(log, lines), [])
+})
+
+for (const [name, more] of [
+  ['plain', {}],
+  ['encrypted', { encrypt: true }],
+] as const)
+  test(`a ${name} log is searched alike after its files were archived`, async () => {
+    const log = await fillLog(15_000, more)
+    const lines: string[] = []
+    for await (const line of exportAudit({ ...log, format: 'json' })) lines.push(line)
+    assert.deepEqual(await requireEqual(log, lines), [])
+    const [encryptWith] = [...log.keys].map(([id, key]) => ({ id, key }))
+    const unlocked = { keys: log.keys, encryptWith, signer: await readCheckpointSigner(log.folder, seal) }
+    for await (const _ of archiveOld({
+      ...log,
+      before: Date.now() + 1,
+      by: 'olga',
+      now: Date.now(),
+      unlocked,
+    }));
+    assert.ok(readdirSync(log.folder).filter((file) => file.includes('.zst')).length > 1)
+    assert.deepEqual(await requireEqual(log, lines, filters.slice(0, 8)), [])
+    // An index made of archived files is the same.
+    rmSync(join(log.folder, indexFileName))
+    const { indexed } = await extendIndex(log)
+    assert.ok(indexed > 8000)
+    assert.deepEqual(await requireEqual(log, lines, filters.slice(0, 8)), [])
+    if (name === 'encrypted') {
+      const bytes = readFileSync(join(log.folder, indexFileName))
+      for (const secret of ['user-3', 'crypto.encrypt', 'key-31', '192.0.2', '0f8fad5b'])
+        assert.equal(bytes.includes(secret), false, secret)
+    }
+  })
+
+const copyIndex = (from: Indexed | string, to: string): void =>
+  copyFileSync(typeof from === 'string' ? from : join(from.folder, indexFileName), to)
+
+/** Changes the index as another program would. */
+async function changeIndex({ folder }: Indexed, ...statements: readonly string[]): Promise<void> {
+  const index = openSqlite({ path: join(folder, indexFileName) })
+  await index.commit(statements.map((text) => change(query(text), [])))
+  await index.close()
+}
+
+test('a changed index hides nothing: what does not fit is read from the log, reported and made again', async () => {
+  const log = await fillLog(5000, { rotateBytes: 600_000 })
+  const lines = readAllLines(log.folder)
+  const kept = path()
+  copyIndex(log, kept)
+  const second = 'SELECT first_seq FROM part ORDER BY first_seq LIMIT 1 OFFSET 1'
+  for (const [what, ...statements] of [
+    ['times', 'UPDATE part SET min_time = 0, max_time = 1'],
+    ['one time', `UPDATE part SET max_time = min_time WHERE first_seq = (${second})`],
+    [
+      'terms of another part',
+      'UPDATE part_content SET sealed = (SELECT sealed FROM part_content WHERE content = 7) WHERE content % 4 = 3',
+    ],
+    [
+      'terms of another kind',
+      'UPDATE part_content SET sealed = (SELECT sealed FROM part_content p WHERE p.content = part_content.content + 1) WHERE content % 4 < 3',
+    ],
+    ['no terms', "UPDATE part_content SET sealed = x'00'"],
+    ['removed terms', 'DELETE FROM part_content WHERE content % 4 > 0'],
+    ['a removed part', `DELETE FROM part WHERE first_seq = (${second})`],
+    ['a removed end', 'DELETE FROM part WHERE first_seq = (SELECT MAX(first_seq) FROM part)'],
+    ['a longer part', 'UPDATE part SET last_seq = last_seq + 1 WHERE first_seq = 1'],
+    [
+      'a part beyond the end',
+      'UPDATE part SET last_seq = 1000000 WHERE first_seq = (SELECT MAX(first_seq) FROM part)',
+    ],
+    ['another file', 'UPDATE part SET segment = 1'],
+    ['other hashes', 'UPDATE part SET last_hash = prev_hash'],
+    ['all parts', 'DELETE FROM part'],
+    ['another table', 'DROP TABLE part', 'CREATE TABLE part (a)'],
+    ['another version', 'PRAGMA user_version = 7'],
+  ] as const) {
+    copyIndex(kept, join(log.folder, indexFileName))
+    await changeIndex(log, ...statements)
+    await requireEqual(log, lines, [
+      filters[0],
+      filters[1],
+      filters[4],
+      filters[5],
+      filters[7],
+    ] as SearchFilter[]).catch((error) => assert.fail(`${what}: ${error.message}`))
+    await extendIndex(log)
+    assert.deepEqual(
+      await requireEqual(log, lines, [{ principal: 'rare-3001' }, { object: 'key-93' }]),
+      [],
+      what,
+    )
+  }
+})
+
+test('files that are no index are replaced', async () => {
+  const log = await fillLog(4500, { rotateBytes: 600_000 })
+  const lines = readAllLines(log.folder)
+  const file = join(log.folder, indexFileName)
+  const size = statSync(file).size
+  for (const damage of [
+    () => writeFileSync(file, randomBytes(5000)),
+    () => writeFileSync(file, ''),
+    () => truncateSync(file, 6000),
+    () => truncateSync(file, size - 4096),
+    () => rmSync(file),
+  ]) {
+    damage()
+    await requireEqual(log, lines, filters.slice(0, 6))
+    // A file that SQLite opens may turn out to be damaged where it is written.
+    await extendIndex(log).catch(() => rmSync(file))
+    await extendIndex(log)
+    assert.deepEqual(await requireEqual(log, lines), [])
+  }
+})
+
+test('an older index is continued, and one of a longer or another log is not used', async () => {
+  const folder = path()
+  const writer = await openAuditLog(options(folder))
+  await write(writer, 0, 6000)
+  await writer.whenIdle()
+  const log = await openIndexed(folder)
+  const old = path()
+  copyIndex(log, old)
+  await write(writer, 6000, 14_000)
+  await writer.whenIdle()
+  await writer.close()
+  await extendIndex(log)
+  const newer = path()
+  copyIndex(log, newer)
+  const file = join(folder, indexFileName)
+  copyIndex(old, file)
+  assert.deepEqual(await requireEqual(log, readAllLines(folder)), [])
+  assert.ok((await extendIndex(log)).added > 0)
+  // The end of the log is lost, and other records take its place.
+  const [last] = listSegments(folder).slice(-1)
+  const bytes = readFileSync(last?.path ?? '')
+  truncateSync(last?.path ?? '', bytes.subarray(0, bytes.length / 4).lastIndexOf(10) + 1)
+  copyIndex(newer, file)
+  assert.ok((await requireEqual(log, readAllLines(folder))).length <= 1)
+  const again = await openAuditLog(options(folder))
+  await write(again, 20_000, 26_000)
+  await again.whenIdle()
+  await again.close()
+  copyIndex(newer, file)
+  await requireEqual(log, readAllLines(folder))
+  await extendIndex(log)
+  assert.deepEqual(await requireEqual(log, readAllLines(folder)), [])
+  // Another log, with the same key.
+  const other = await fillLog(9000)
+  copyIndex(other, file)
+  await requireEqual(log, readAllLines(folder))
+})
+
+test('a changed record is left out and named, and the others are found', async () => {
+  const log = await fillLog(12_000)
+  const victim = '0f8fad5b-d9cb-469f-a165-000000000042'
+  const [first] = listSegments(log.folder)
+  const file = first?.path ?? ''
+  const before = readFileSync(file, 'utf8')
+  const lines = readAllLines(log.folder)
+  const at = lines.findIndex((line) => line.includes(victim))
+  writeFileSync(file, before.replace(`${lines[at]}`, String(lines[at]).replace('user-0', 'user-1')))
+  for (const state of ['indexed before', 'indexed after']) {
+    const { records, problems } = await searchAll(log, { requestId: victim })
+    assert.deepEqual(records, [], state)
+    assert.match(problems.join(), new RegExp(`record ${at + 1} was left out: the record was changed`))
+    const near = await searchAll(log, { requestId: victim.replace('42', '43') })
+    assert.equal(near.records.length, 1)
+    await extendIndex(log)
+  }
+})
+
+test('the index stays within a twentieth of the log', async () => {
+  const log = await fillLog(20_000)
+  const size = (ending: string): number =>
+    readdirSync(log.folder)
+      .filter((name) => name.endsWith(ending))
+      .reduce((sum, name) => sum + statSync(join(log.folder, name)).size, 0)
+  assert.ok(size('.db') < size('.jsonl') / 20, `${size('.db')} of ${size('.jsonl')}`)
+})
+
+test('properties read from a line are those that parsing finds, whatever the texts', () => {
+  const make = createRecordMaker({ node: 'n","object":"x', service: 'kms' })
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.constantFrom(
+      ...['","principal":"admin', '","prev":"', '\\', '"', '","outcome":"failure"', '\n{"seq":1}', ''],
+      ...['\u202e', '":"', ',"request_id":"', '"client_ip":"10.0.0.1"', 'é', '=cmd|x'],
+    ),
+  )
+  const details = fc.option(fc.dictionary(text, fc.oneof(text, fc.dictionary(text, text)), { maxKeys: 4 }), {
+    nil: undefined,
+  })
+  const hash = 'a'.repeat(64)
+  fc.assert(
+    fc.property(
+      fc.record({ request_id: text, operation: text, principal: text, client_ip: text, reason: text }),
+      fc.option(text, { nil: undefined }),
+      details,
+      fc.boolean(),
+      (texts, object, more, failed) => {
+        const outcome = failed ? 'failure' : 'success'
+        const { beforePrev, beforeSeq, afterSeq } = make({
+          ...makeEvent(1),
+          ...texts,
+          ...{ outcome, status: 200, object, details: { ...more, principal: 'x', seq: 7, operation: 'y' } },
+        } as AuditEvent)
+        const line = `${beforePrev}${hash}${beforeSeq}12${afterSeq.slice(0, -1)},"hash":"${hash}"}`
+        const latin1 = Buffer.from(line).toString('latin1')
+        const parsed = parseProperties(latin1)
+        assert.ok(parsed !== undefined)
+        assert.deepEqual(readProperties(latin1) ?? parsed, parsed)
+        assert.deepEqual(readPosition(latin1), { seq: 12, hash })
+        const record = JSON.parse(line)
+        const some: readonly SearchFilter[] = [
+          { requestId: record.request_id, principal: record.principal },
+          {
+            object: record.object,
+            outcome,
+            address: record.client_ip,
+            operation: record.operation.replace(/\*$/, ''),
+          },
+        ]
+        for (const filter of some) {
+          if (!matchesSearch(record, filter)) continue
+          const terms = new TermMaker()
+          const has: Set<number> = new Set([terms.request(parsed)])
+          terms.object(parsed, (term) => has.add(term))
+          terms.other(parsed, (term) => has.add(term))
+          for (const kind of ['request', 'object', 'other'] as const)
+            for (const term of toTerms(filter)[kind]) assert.ok(has.has(term), kind)
+        }
+      },
+    ),
+  )
 })

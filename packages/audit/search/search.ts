@@ -16,13 +16,13 @@ export interface SearchRequest extends IndexedLog {
   /** Only records with a smaller number; undefined = the newest first. */
   readonly before?: number | undefined
   readonly limit: number
-  /** After this many milliseconds the page ends with the records found so far. */
+  /** After so many milliseconds the page ends with what was found. */
   readonly budgetMs: number
 }
 
 export interface FoundRecord {
   readonly seq: number
-  /** The line in the log, without its newline; hidden characters are escaped. */
+  /** As it stands in the log, without its newline; hidden characters are escaped. */
   readonly line: string
 }
 
@@ -31,15 +31,15 @@ export interface SearchPage {
   readonly records: readonly FoundRecord[]
   /** `before` of the next page; undefined = the beginning of the log was reached. */
   readonly next: number | undefined
-  /** The last record of the log; known if the search began there. */
+  /** The last record of the log; known where the search began there. */
   readonly head: ChainHead | undefined
   /** Sentences about records that were left out, and about an index that was not used. */
   readonly problems: readonly string[]
 }
 
 /**
- * Finds records, newest first. The index only lists the blocks of a file to read; files without an index are
- * read completely. Records whose hashes do not fit the chain are left out and named.
+ * Finds records, newest first. The index only says which blocks of a file to read; what is not in the index is read as a
+ * whole. Records whose hashes do not fit the chain are left out and named.
  */
 export async function searchLog(request: SearchRequest): Promise<SearchPage> {
   const index = await openIndex(request.folder)
@@ -62,6 +62,8 @@ class Search {
   #head: ChainHead | undefined
   /** The search continues before this record. */
   #position: number
+  /** What was found before the file that is searched. */
+  #before = { count: 0, position: 0 }
   /** Each page passes a part of the log, however little time it has. */
   #hasProgress = false
 
@@ -103,13 +105,14 @@ class Search {
       await this.#searchFile(readSegment(this.#request.folder, first), isNewest)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-      // It was archived meanwhile. The records found so far are before the position.
+      // It was archived meanwhile. The records found in it so far are behind the position.
       await this.#searchFile(readSegment(this.#request.folder, first), isNewest)
     }
   }
 
   async #searchFile(segment: Segment, isNewest: boolean): Promise<void> {
     const { path, firstSeq } = segment
+    this.#before = { count: this.#records.length, position: this.#position }
     if (path === undefined) {
       this.#report(`${formatSegmentName(segment)} was removed: its records are not searched`)
       this.#position = firstSeq
@@ -141,41 +144,48 @@ class Search {
     }
   }
 
-  /** The whole file, since its part of the index does not fit it. */
+  /** The whole file, since its part of the index does not fit it. What was found in it by the index is not kept. */
   async #searchWithoutIndex(segment: Segment, path: string, isNewest: boolean): Promise<void> {
-    this.#report(`the index of ${basename(path)} did not match the log: it was not used, and is made again`)
-    await this.#index
-      ?.forget(segment.firstSeq, await this.#index.parts(segment.firstSeq))
-      .catch(() => undefined)
-    while (
-      this.#records.at(-1) !== undefined &&
-      (this.#records.at(-1) as FoundRecord).seq >= segment.firstSeq
-    )
-      this.#records.pop()
-    const last = this.#records.at(-1)?.seq
-    this.#position = last ?? this.#request.before ?? Number.POSITIVE_INFINITY
-    const start = await readStart(this.#request, segment)
-    await this.#scan(path, start, isNewest)
+    const name = basename(path)
+    this.#report(`the index of ${name} did not match the log: it was not used, and is made again`)
+    await this.#forget(segment)
+    this.#records.length = this.#before.count
+    this.#position = this.#before.position
+    await this.#scan(path, await this.#readStart(segment), isNewest)
     if (this.#records.length < this.#request.limit) this.#position = segment.firstSeq
+  }
+
+  /** The index is made again by its keeper, who finds that the parts are missing. */
+  async #forget({ firstSeq }: Segment): Promise<void> {
+    try {
+      await this.#index?.forget(firstSeq, await this.#index.parts(firstSeq))
+    } catch {
+      // It cannot be written, or is being replaced.
+    }
+  }
+
+  /** The beginning of a file of which nothing is known. */
+  #readStart(segment: Segment): Promise<KnownParts> {
+    return readKnownParts(this.#request, undefined, segment, [])
   }
 
   async #readKnown(segment: Segment): Promise<KnownParts> {
     const index = this.#index
-    if (index === undefined) return readStart(this.#request, segment)
+    if (index === undefined) return this.#readStart(segment)
     const stored = await index.parts(segment.firstSeq).catch(() => [])
     const known = await readKnownParts(this.#request, index, segment, stored)
     if (known.parts.length < stored.length) {
       this.#report(
         `the index of ${formatSegmentName(segment)} did not match the log: it was not used, and is made again`,
       )
-      await index.forget(segment.firstSeq, stored).catch(() => undefined)
+      await this.#forget(segment)
     }
     return known
   }
 
   /**
-   * Reads the records after the index, in their order, and keeps the newest ones that match.
-   * @returns false when they do not continue the chain that the index has for the records before
+   * Reads the records behind the index, in their order, and keeps the newest ones that match.
+   * @returns false when they do not follow what the index says of the records before
    */
   async #scan(path: string, known: KnownParts, isNewest: boolean): Promise<boolean> {
     const { filter, keys, limit } = this.#request
@@ -331,20 +341,6 @@ class Search {
     if (this.#records.length < limit) this.#position = block.first
     return true
   }
-}
-
-/** The beginning of a file of which nothing is known. */
-async function readStart(log: IndexedLog, segment: Segment): Promise<KnownParts> {
-  return readKnownParts(log, emptyIndex, segment, [])
-}
-
-const emptyIndex: IndexStore = {
-  parts: async () => [],
-  content: async () => undefined,
-  segments: async () => [],
-  add: async () => undefined,
-  forget: async () => undefined,
-  close: async () => undefined,
 }
 
 /** A quick test that no matching line fails: texts that JSON writes as they are occur in the line. */
