@@ -15,6 +15,11 @@ export function checkRecord(
   return quick ?? checkLine(line, head, anywhere)
 }
 
+/** Whether a line is a record whose hash is that of its content. Where it stands in the chain is not known. */
+export function isRecordWhole(line: string): boolean {
+  return typeof checkLine(Buffer.from(line), undefined, true) !== 'string'
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** @param anywhere the chain may start in the middle (a single file that was rotated) */

@@ -1,4 +1,5 @@
 export { archiveOld, type Done, pruneOld, type UnlockedLog } from './archive.ts'
+export { isRecordWhole } from './check-record.ts'
 export { computeCheckpointKeyId } from './checkpoint.ts'
 export { readCheckpointSigner, readPublicCheckpointKey } from './checkpoint-key.ts'
 export { createAuditClient } from './client.ts'
@@ -9,7 +10,14 @@ export type { ForwardTarget } from './forward/forwarder.ts'
 export { startForwarder } from './forward/forwarder.ts'
 export { createSyslogTarget } from './forward/syslog.ts'
 export { commitsOperation, type KnownCommits, readKnownCommits } from './known-commits.ts'
-export { findRememberedHead, rememberHead } from './known-head-store.ts'
+export {
+  type AuditNodeRow,
+  findRememberedHead,
+  listAuditNodes,
+  readNodeKey,
+  rememberHead,
+  rememberNode,
+} from './known-head-store.ts'
 export { type AuditLog, openAuditLog } from './log.ts'
 export { openIndexKey, openLogKeys } from './log-keys.ts'
 export type { AuditConnection } from './messages.ts'
@@ -18,6 +26,7 @@ export { createPreparedCommits, type PreparedCommit } from './prepared-commits.t
 export { LogReader } from './reader.ts'
 export type { ChainHead } from './record.ts'
 export { resolvePreparedCommits } from './resolve-prepared.ts'
+export { formatHead, formatRecordAs, type RecordFormat, recordFormats } from './search/formats.ts'
 export { AuditThread } from './search/jobs.ts'
 export { type IndexKeeper, startIndexKeeper } from './search/keeper.ts'
 export type { SearchPage } from './search/search.ts'

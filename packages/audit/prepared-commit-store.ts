@@ -20,6 +20,17 @@ export const preparedCommitMigrations: readonly Migration[] = [
       'CREATE TABLE audit_head (log TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL, hash TEXT NOT NULL)',
     ],
   },
+  {
+    number: 3,
+    name: 'nodes whose audit logs can be searched',
+    older: true,
+    statements: [
+      // `log` as in audit_head. address: where other nodes reach it; empty = nowhere.
+      'CREATE TABLE audit_node (log TEXT NOT NULL PRIMARY KEY, node TEXT NOT NULL, address TEXT NOT NULL, started_at BIGINT NOT NULL)',
+      // One row: by this key nodes prove to each other that they belong together.
+      'CREATE TABLE audit_node_key (id BIGINT NOT NULL PRIMARY KEY, sealed BYTES NOT NULL)',
+    ],
+  },
 ]
 
 export interface SourceRow {

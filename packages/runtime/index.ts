@@ -1,3 +1,4 @@
+export { nodeProofHeader } from './lifecycle/audit-nodes.ts'
 export { type AuditReaderServices, auditOperations } from './lifecycle/audit-operations.ts'
 export { createAuditSearch } from './lifecycle/audit-search.ts'
 export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'

@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict'
+import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type AuditEvent, createOwnEvent, openAuditLog } from '@warder/audit'
+import {
+  type AuditEvent,
+  createOwnEvent,
+  openAuditLog,
+  preparedCommitMigrations,
+  readNodeKey,
+  rememberHead,
+  rememberNode,
+} from '@warder/audit'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
+import { migrate } from '@warder/storage'
+import { bothEngines } from '../testing/engines.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
 const path = '/v1/audit/records'
@@ -11,7 +23,12 @@ const path = '/v1/audit/records'
 /** Writes records to the log that the service reads; its own ones go to memory. */
 async function writeLog(kms: Started, events: readonly Partial<AuditEvent>[]): Promise<void> {
   const log = await openAuditLog({
-    ...{ folder: join(kms.home, 'audit', 'kms'), service: 'kms', node: 'test', mode: 'continue' },
+    ...{
+      folder: join(kms.home, 'audit', 'kms'),
+      service: 'kms',
+      mode: 'continue',
+      node: kms.environment.node,
+    },
     ...{ rotateBytes: 1_000_000, clock: systemClock, log: quietLog, seal: kms.environment.seal },
   })
   for (const event of events) log.trail.record({ ...createOwnEvent(Date.now(), 'crypto.encrypt'), ...event })
@@ -166,3 +183,222 @@ test('a malformed filter or cursor is refused by name', async () => {
   const none = await admin.get(`${path}?principal=alice&after=${forge([1, digest, ['test', 1]])}`)
   assert.deepEqual([none.json.records, none.headers['x-next-after']], [[], undefined])
 })
+
+test('an export has all matching records in each format, and no formula or line of a caller in it', async () => {
+  await using kms = await startKms()
+  const admin = kms.user('admin')
+  const hostile = [
+    '=HYPERLINK("http://evil")',
+    '+1',
+    '-1',
+    '@SUM(A1)',
+    ' =1+1',
+    '\t=1',
+    '\r\n"quoted", and, commas\nsecond line',
+    'CEF:0|Warder|x|1|a|b|3|src=1 cs1=forged',
+    '\u202eevil',
+    '{"hash":"x"}',
+  ]
+  await writeLog(
+    kms,
+    Array.from({ length: 2500 }, (_, index) => ({
+      principal: hostile[index % hostile.length] ?? '',
+      object: hostile[(index + 1) % hostile.length] ?? '',
+      operation: 'crypto.sign',
+      details: { [hostile[(index + 2) % hostile.length] ?? '']: hostile[(index + 3) % hostile.length] },
+    })),
+  )
+  const fetch = async (query: string) => {
+    const { status, text, headers } = await admin.get(`/v1/audit/export?operation=crypto.sign${query}`)
+    assert.equal(status, 200, text)
+    return { text, type: headers['content-type'] }
+  }
+  const json = await fetch('')
+  const records = json.text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.equal(json.type, 'application/x-ndjson')
+  assert.equal(records.length, 2500)
+  assert.deepEqual(new Set(records.map(({ principal }) => principal)), new Set(hostile))
+  const cef = await fetch('&format=cef')
+  const lines = cef.text.trimEnd().split('\n')
+  assert.equal(lines.length, 2500)
+  for (const line of lines)
+    assert.match(line, /^CEF:0\|Warder\|kms\|1\|crypto\.sign\|crypto\.sign\|3\|rt=\d+ src=/)
+  for (const line of lines) assert.equal(line.match(/(?<!\\)\bcs1=/g)?.length, 1)
+  const csv = await fetch('&format=csv')
+  const rows = csv.text.trimEnd().split('\r\n')
+  assert.equal(rows.length, 2501)
+  assert.match(rows[0] ?? '', /^time,node,service,seq,operation,/)
+  for (const row of rows.slice(1)) {
+    const cells = [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))/g)].map(
+      ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
+    )
+    assert.equal(cells.length, 19, row)
+    for (const cell of cells) assert.doesNotMatch(cell, /^\s*[=+\-@]|[\r\n\t\u202e]/u)
+  }
+  const none = await admin.get('/v1/audit/export?principal=nobody&format=csv')
+  assert.equal(none.text.trimEnd().split('\r\n').length, 1)
+  assert.equal((await admin.get('/v1/audit/export?format=xml')).status, 400)
+  assert.equal((await kms.user('bob').get('/v1/audit/export')).status, 403)
+  assert.equal((await admin.call('HEAD', '/v1/audit/export')).text, '')
+})
+
+test('a verification reports the place that was changed', async () => {
+  await using kms = await startKms()
+  const admin = kms.user('admin')
+  await writeLog(
+    kms,
+    Array.from({ length: 20 }, () => ({ principal: 'alice' })),
+  )
+  const whole = (await admin.get('/v1/audit/verify')).json
+  assert.deepEqual([whole.ok, whole.nodes[0].records, whole.nodes[0].head.seq], [true, 21, 21])
+  const [file = ''] = readdirSync(join(kms.home, 'audit', 'kms')).filter((name) => name.endsWith('.jsonl'))
+  const path = join(kms.home, 'audit', 'kms', file)
+  const lines = readFileSync(path, 'utf8').split('\n')
+  lines[9] = String(lines[9]).replace('alice', 'mallory')
+  writeFileSync(path, lines.join('\n'))
+  const { status, json } = await admin.get('/v1/audit/verify')
+  assert.deepEqual(
+    [status, json.ok, json.nodes[0].broken.file, json.nodes[0].broken.line],
+    [200, false, file, 10],
+  )
+  assert.equal((await kms.user('bob').get('/v1/audit/verify')).status, 403)
+  const answers = await Promise.all([1, 2].map(() => admin.get('/v1/audit/verify')))
+  assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, 409])
+})
+
+for (const engine of await bothEngines())
+  test(`nodes on ${engine.name} answer for their logs, and those that do not are named`, {
+    skip: engine.skip,
+  }, async () => {
+    const url = await engine.url()
+    const rootKey = randomBytes(32)
+    const [one, other] = [await engine.open(url), await engine.open(url)]
+    await migrate(one, 'audit', preparedCommitMigrations)
+    const config = { outbound_ca_file: 'tls/ca.crt' }
+    await using near = await startKms({ db: one, rootKey, node: 'near', config })
+    const far = await startKms({ db: other, rootKey, node: 'far', config })
+    let isUp = true
+    try {
+      const remember = (node: string, address: string) =>
+        one.commit(rememberNode({ log: `${node}:home`, node, address }, Date.now(), near.environment.seal))
+      await remember('near', `https://localhost:${near.port}`)
+      await remember('far', `https://localhost:${far.port}/`)
+      const times = (offset: number) =>
+        Array.from({ length: 30 }, (_, index) => ({
+          time: Date.parse('2026-01-01T00:00:00Z') + index * 2000 + offset,
+          operation: 'crypto.sign',
+          request_id: `${offset}-${index}`,
+        }))
+      await writeLog(near, times(0))
+      await writeLog(far, times(1000))
+      const admin = near.user('admin')
+      const readAll = async () => {
+        const found: string[] = []
+        let after = ''
+        for (let pages = 0; pages < 30; pages += 1) {
+          const { status, json, headers } = await admin.get(`${path}?operation=crypto.sign&limit=7${after}`)
+          assert.equal(status, 200)
+          found.push(...json.records.map(({ time }: { time: string }) => time))
+          if (headers['x-next-after'] === undefined) return { found, nodes: json.nodes }
+          after = `&after=${headers['x-next-after']}`
+        }
+        return assert.fail('the pages have no end')
+      }
+      const both = await readAll()
+      assert.equal(both.found.length, 60)
+      assert.deepEqual(both.found, both.found.toSorted().reverse())
+      const first = (await admin.get(path)).json.nodes
+      assert.deepEqual(
+        first.map(({ node, answered, problems, head }: AuditNode) => [node, answered, problems, head?.seq]),
+        [
+          ['far', true, [], 31],
+          ['near', true, [], 31],
+        ],
+      )
+      const verified = (await admin.get('/v1/audit/verify')).json
+      assert.deepEqual(
+        [verified.ok, verified.nodes.map(({ node }: AuditNode) => node)],
+        [true, ['far', 'near']],
+      )
+      const exported = await admin.get('/v1/audit/export?operation=crypto.sign')
+      assert.equal(exported.text.trimEnd().split('\n').length, 60)
+      // The other node recorded who asked, and what.
+      const asked = far.audit.find(({ operation }) => operation === 'audit.node')
+      assert.deepEqual(
+        [asked?.principal, asked?.auth_method, asked?.outcome],
+        ['node', 'audit_node', 'success'],
+      )
+      // A log that ends before what the database recorded.
+      await one.commit([rememberHead('far:home', { seq: 1000, hash: 'ff' })])
+      const [short] = (await admin.get(path)).json.nodes
+      assert.match(short.problems.join(), /ends with record 31, which is not what the database recorded/)
+      await remember('mute', '')
+      await remember('gone', 'https://localhost:1')
+      const named = (await admin.get(`${path}?limit=1`)).json.nodes
+      assert.deepEqual(
+        named.map(({ node, answered }: AuditNode) => [node, answered]),
+        [
+          ['far', true],
+          ['gone', false],
+          ['mute', false],
+          ['near', true],
+        ],
+      )
+      assert.match(named[2].reason, /node_url is not set/)
+      const refused = await admin.get('/v1/audit/export')
+      assert.deepEqual([refused.status, refused.json.error], [502, 'bad_gateway'])
+      assert.match(refused.json.description, /gone, mute/)
+      const partial = await admin.get('/v1/audit/export?partial=true&operation=crypto.sign')
+      assert.equal(partial.headers['x-audit-missing-nodes'], 'gone, mute')
+      assert.equal(partial.text.trimEnd().split('\n').length, 60)
+
+      // What only a node may ask, and only this one, with this body, now.
+      const key = await readNodeKey(one, near.environment.seal)
+      assert.ok(key !== undefined)
+      const body = { type: 'search', limit: 1 }
+      const ask = async (header: string | undefined, json: unknown = body) =>
+        (
+          await near
+            .with(header === undefined ? {} : { 'x-warder-audit-node': header })
+            .post('/v1/audit/node', json)
+        ).status
+      const prove = (node: string, at = Date.now(), by = key) => {
+        const [time, nonce] = [String(at), randomBytes(16).toString('base64url')]
+        const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex')
+        const proof = createHmac('sha256', by)
+          .update(JSON.stringify(['warder audit node 1', node, time, nonce, digest]))
+          .digest('base64url')
+        return `${time}.${nonce}.${proof}`
+      }
+      assert.equal(await ask(prove('near')), 200)
+      assert.equal(await ask(prove('far')), 401)
+      assert.equal(await ask(prove('near', Date.now() - 120_000)), 401)
+      assert.equal(await ask(prove('near', Date.now(), createSecretKey(randomBytes(32)))), 401)
+      assert.equal(await ask(prove('near'), { ...body, limit: 2 }), 401)
+      assert.equal(await ask(undefined), 401)
+      assert.equal(await ask('...'), 401)
+      assert.equal((await near.user('admin').post('/v1/audit/node', body)).status, 401)
+
+      isUp = false
+      await far[Symbol.asyncDispose]()
+      const alone = await readAll()
+      assert.equal(alone.found.length, 30)
+      assert.deepEqual(
+        alone.nodes.filter(({ answered }: AuditNode) => answered).map(({ node }: AuditNode) => node),
+        ['near'],
+      )
+      assert.equal((await admin.get('/v1/audit/verify')).json.ok, false)
+    } finally {
+      if (isUp) await far[Symbol.asyncDispose]()
+    }
+  })
+
+interface AuditNode {
+  readonly node: string
+  readonly answered: boolean
+  readonly problems: readonly string[]
+  readonly head?: { readonly seq: number }
+}

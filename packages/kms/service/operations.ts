@@ -15,7 +15,7 @@ import {
   listSchemes,
 } from '@warder/identity'
 import { type KmipEngine, kmipRoutes } from '@warder/kmip-server'
-import { readableDatabase } from '@warder/runtime'
+import { nodeProofHeader, readableDatabase } from '@warder/runtime'
 import {
   documentationOperations,
   type HealthPart,
@@ -96,6 +96,7 @@ export function kmsOperations({
         ...identitySchemes,
         ...externalSecuritySchemes,
         acme: { type: 'http', scheme: 'JWS (RFC 8555)' },
+        audit_node: { type: 'apiKey', in: 'header', name: nodeProofHeader },
       },
       service: listSchemes(credentials),
     },

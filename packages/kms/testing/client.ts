@@ -64,7 +64,7 @@ export function caller(options: CallerOptions, agents: Agent[]): Caller {
           response.on('end', () => {
             const whole = Buffer.concat(chunks)
             const received = whole.toString('utf8')
-            const isJson = /json/.test(response.headers['content-type'] ?? '')
+            const isJson = /\bjson/.test(response.headers['content-type'] ?? '')
             resolve({
               status: response.statusCode ?? 0,
               headers: response.headers,

@@ -44,6 +44,8 @@ export interface StartOptions {
   readonly seal?: Seal
   /** 32 bytes, for a second node on one database. */
   readonly rootKey?: Uint8Array
+  /** Name of the node; default `test`. */
+  readonly node?: string
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
@@ -166,7 +168,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     log: memoryLog(lines),
     metrics: options.metrics ?? noMetrics,
     clock,
-    node: 'test',
+    node: options.node ?? 'test',
     restored: options.restored,
   }
   await kmsService.check?.(environment)

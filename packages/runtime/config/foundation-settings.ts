@@ -294,6 +294,10 @@ const clusterSettings = {
     docs: 'PostgreSQL: maximum age of a cached row before it is checked again (0 = always checked). It bounds how long a revoked key still works on another node.',
   }),
   node_name: optionalText({ docs: 'Name of this node in the audit log; default: the host name.' }),
+  node_url: optionalText({
+    docs: 'Address (https) of this node, at which the other nodes of its database reach it, also in private networks, to search its audit log. Its certificate must be one that they trust (outbound_ca_file). Unset = they cannot.',
+    check: isNodeUrl,
+  }),
 }
 
 function secretText(docs: string): Setting<string | undefined> {
@@ -304,6 +308,12 @@ function isHttpsUrl(url: string): string | undefined {
   return URL.canParse(url) && new URL(url).protocol === 'https:'
     ? undefined
     : 'must be an address like https://collector.example:4318'
+}
+
+function isNodeUrl(url: string): string | undefined {
+  return URL.canParse(url) && new URL(url).origin === url.replace(/\/$/, '') && url.startsWith('https:')
+    ? undefined
+    : 'must be an address like https://node1.example:9998'
 }
 
 function isWebUrl(url: string): string | undefined {

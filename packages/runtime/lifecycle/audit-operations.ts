@@ -1,8 +1,16 @@
-import type { SearchFilter } from '@warder/audit'
+import { basename } from 'node:path'
+import {
+  formatHead,
+  formatRecordAs,
+  type RecordFormat,
+  recordFormats,
+  type SearchFilter,
+} from '@warder/audit'
 import { failure } from '@warder/base'
-import { type Access, defineOperation, get, type Operation, rawReply } from '@warder/server'
+import { type Access, defineOperation, get, type Operation, post, rawReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
-import type { AuditSearch } from './audit-search.ts'
+import { nodePath, nodeProofHeader } from './audit-nodes.ts'
+import type { AuditAnswer, AuditSearch, VerifiedNode } from './audit-search.ts'
 
 /** Services that the operations on the audit log need. */
 export interface AuditReaderServices {
@@ -21,6 +29,7 @@ const filterParameters = {
   request_id: Text('Id of the request.'),
   text: Text('Part of a name or a value in the details; case is ignored.'),
 }
+const FilterQuery = Type.Object(filterParameters)
 const RecordsQuery = Type.Object({
   ...filterParameters,
   after: Type.Optional(
@@ -75,7 +84,7 @@ function readTime(name: string, text: string | undefined): number | undefined {
 }
 
 /** @throws failure('bad_request') */
-function readFilter(query: Omit<Static<typeof RecordsQuery>, 'after' | 'limit'>): SearchFilter {
+function readFilter(query: Static<typeof FilterQuery>): SearchFilter {
   const { since, until, request_id: requestId, ...same } = query
   for (const [name, value] of Object.entries(query))
     if (!value.isWellFormed() || value === '') throw failure('bad_request', `${name} is empty or not text.`)
@@ -129,5 +138,178 @@ export function auditOperations<Services extends AuditReaderServices>(
       })
     },
   })
-  return [records]
+  const exported = define({
+    name: 'audit.export',
+    route: get('/v1/audit/export'),
+    summary: 'Export records of the audit log, newest first, as JSON lines, CSV or CEF',
+    description:
+      'The export is refused when a node does not answer, unless `partial` is true. If a node stops answering meanwhile, the connection is cut.',
+    tag: 'Audit',
+    access: recorded,
+    queryParameters: Type.Object({
+      ...filterParameters,
+      format: Type.Optional(
+        Type.Union([Type.Literal('jsonl'), Type.Literal('csv'), Type.Literal('cef')], {
+          description: 'Default jsonl: the records as they stand in the log.',
+        }),
+      ),
+      partial: Type.Optional(
+        Type.Union([Type.Literal('true'), Type.Literal('false')], {
+          description: 'true: nodes that do not answer are left out, and named in `X-Audit-Missing-Nodes`.',
+        }),
+      ),
+    }),
+    replyContentType: 'application/x-ndjson',
+    errors: {
+      403: 'The caller may not read the audit log.',
+      404: 'The audit log is disabled.',
+      502: 'A node does not answer.',
+    },
+    async act({ query }, { services }) {
+      const { format = 'jsonl', partial, ...filters } = query
+      const pages = new ExportPages(services.auditSearch, readFilter(filters))
+      const first = await pages.next()
+      const missing = first.nodes.filter(({ answered }) => !answered).map(({ node }) => node)
+      if (missing.length > 0 && partial !== 'true')
+        throw failure('bad_gateway', `These nodes do not answer: ${missing.join(', ')}.`)
+      return rawReply({
+        stream: streamExport(pages, first, format, new Set(missing)),
+        contentType: recordFormats[format],
+        ...(missing.length > 0 && {
+          headers: { 'X-Audit-Missing-Nodes': missing.map(encodeURIComponent).join(', ') },
+        }),
+      })
+    },
+  })
+  const verify = define({
+    name: 'audit.verify',
+    route: get('/v1/audit/verify'),
+    summary: 'Verify the hash chains of the audit logs of all nodes',
+    description: 'Reads all of each log, one verification at a time: some seconds for each gigabyte.',
+    tag: 'Audit',
+    access: recorded,
+    reply: Type.Object({ ok: Type.Boolean(), nodes: Type.Array(VerifiedReply) }),
+    errors: {
+      403: 'The caller may not read the audit log.',
+      404: 'The audit log is disabled.',
+      409: 'A verification is running.',
+    },
+    async act(_input, { services }) {
+      const nodes = (await services.auditSearch.verify()).map(formatVerified)
+      return { ok: nodes.every(({ ok }) => ok), nodes }
+    },
+  })
+  const node = define({
+    name: 'audit.node',
+    route: post(nodePath),
+    summary: 'Search or verify the audit log of this node, for another node of its database',
+    tag: 'Audit',
+    access: { name: 'another node of the database', credentials: ['audit_node'] },
+    security: ['audit_node'],
+    bodyLimit: maxNodeBytes,
+    request: NodeBody,
+    reply: Type.Object({}, { additionalProperties: true }),
+    async authenticate({ services, request }) {
+      const header = request.headers[nodeProofHeader]
+      const isNode = header !== undefined && (await services.auditSearch.isAsked(header, request.body))
+      return isNode ? { name: 'node', method: 'audit_node' } : undefined
+    },
+    async act({ body }, { services, audit }) {
+      audit({ details: { ...body } })
+      const { type, limit = defaultLimit, before, filter = {} } = body
+      const asked = type === 'search' ? { type, filter, limit, before } : { type }
+      return services.auditSearch.answer(asked)
+    },
+  })
+  return [records, exported, verify, node]
+}
+
+const maxNodeBytes = 32 * 1024
+const NodeBody = Type.Object({
+  type: Type.Union([Type.Literal('search'), Type.Literal('verify')]),
+  filter: Type.Optional(
+    Type.Object({
+      since: Type.Optional(Type.Number()),
+      until: Type.Optional(Type.Number()),
+      principal: Type.Optional(Type.String()),
+      object: Type.Optional(Type.String()),
+      operation: Type.Optional(Type.String()),
+      outcome: filterParameters.outcome,
+      address: Type.Optional(Type.String()),
+      requestId: Type.Optional(Type.String()),
+      text: Type.Optional(Type.String()),
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: maxLimit })),
+  before: Type.Optional(Type.Integer({ minimum: 1 })),
+})
+
+const VerifiedReply = Type.Object({
+  node: Type.String(),
+  answered: Type.Boolean(),
+  reason: Type.Optional(Type.String()),
+  ok: Type.Boolean(),
+  records: Type.Optional(Type.Integer()),
+  files: Type.Optional(Type.Integer()),
+  removed: Type.Optional(Type.Integer({ description: 'Files that were removed.' })),
+  unexplained: Type.Optional(
+    Type.Array(Type.String({ description: 'Files whose removal is neither signed nor recorded.' })),
+  ),
+  unread: Type.Optional(Type.Array(Type.String({ description: 'Encrypted files that were not verified.' }))),
+  head: Type.Optional(Position),
+  broken: Type.Optional(Type.Object({ file: Type.String(), line: Type.Integer(), reason: Type.String() })),
+})
+
+function formatVerified({ node, answered, reason, result }: VerifiedNode): Static<typeof VerifiedReply> {
+  if (result === undefined) return { node, answered, ok: false, ...(reason !== undefined && { reason }) }
+  const { ok, records, files, removed, unexplained, unread, head, firstBroken, torn } = result
+  const isWhole = ok && unexplained.length === 0 && torn === undefined && (result.first ?? 1) === 1
+  return {
+    ...{ node, answered, ok: isWhole, records, files, removed },
+    unexplained: [...unexplained],
+    unread: [...unread],
+    ...(head !== undefined && { head }),
+    ...(firstBroken !== undefined && { broken: { ...firstBroken, file: basename(firstBroken.file) } }),
+  }
+}
+
+/** The pages of a search, one after the other. */
+class ExportPages {
+  readonly #search: AuditSearch
+  readonly #filter: SearchFilter
+  #after: string | undefined
+  #isOver = false
+
+  constructor(search: AuditSearch, filter: SearchFilter) {
+    this.#search = search
+    this.#filter = filter
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  async next(): Promise<AuditAnswer> {
+    const answer = await this.#search.search({ filter: this.#filter, limit: maxLimit, after: this.#after })
+    this.#after = answer.next
+    this.#isOver = answer.next === undefined
+    return answer
+  }
+}
+
+/** @param missing nodes that did not answer at the beginning */
+async function* streamExport(
+  pages: ExportPages,
+  first: AuditAnswer,
+  format: RecordFormat,
+  missing: ReadonlySet<string>,
+): AsyncGenerator<string> {
+  yield formatHead(format)
+  for (let page = first; ; page = await pages.next()) {
+    const gone = page.nodes.find(({ node, answered }) => !answered && !missing.has(node))
+    if (gone !== undefined) throw new Error(`the node ${gone.node} does not answer any more`)
+    const text = page.lines.map((line) => formatRecordAs(format, line)).join('')
+    if (text !== '') yield text
+    if (pages.isOver) return
+  }
 }

@@ -1,12 +1,28 @@
-import { createHash, createSecretKey, randomBytes } from 'node:crypto'
+import { createHash, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { AuditThread, openIndexKey, openLogKeys, type SearchFilter, type SearchPage } from '@warder/audit'
+import {
+  type AuditNodeRow,
+  AuditThread,
+  listAuditNodes,
+  openIndexKey,
+  openLogKeys,
+  readNodeKey,
+  type SearchFilter,
+  type VerifyResult,
+} from '@warder/audit'
 import { failure } from '@warder/base'
+import {
+  createNodeClient,
+  isNodeProof,
+  type NodeAnswers,
+  type NodePage,
+  type NodeRequest,
+} from './audit-nodes.ts'
 import type { RuntimeConfig } from './launch.ts'
 import type { ServiceEnvironment } from './service.ts'
 
-/** The request for a page of a search. */
+/** What a page of a search is asked for. */
 export interface AuditQuery {
   readonly filter: SearchFilter
   readonly limit: number
@@ -26,60 +42,243 @@ export interface AuditNode {
 }
 
 export interface AuditAnswer {
-  /** Newest first: the unchanged JSON of the logs, since a parser could change its members. */
+  /** Newest first: JSON as it stands in the logs, since a parser may take its members for others. */
   readonly lines: readonly string[]
   readonly nodes: readonly AuditNode[]
   /** Cursor of the next page. */
   readonly next: string | undefined
 }
 
-/** Searches the audit log of a service, in a worker. */
+export interface VerifiedNode extends Omit<AuditNode, 'head' | 'problems'> {
+  readonly result?: VerifyResult
+}
+
+/** Searches the audit logs of a service on all of its nodes, in a worker. */
 export interface AuditSearch {
+  /** @throws failure('bad_request') for a cursor that is none */
   search(query: AuditQuery): Promise<AuditAnswer>
+  verify(): Promise<readonly VerifiedNode[]>
+  /** What another node asks for; its `isAsked` was true. */
+  answer(request: NodeRequest): Promise<NodeAnswers[NodeRequest['type']]>
+  /** Whether another node asks. */
+  isAsked(header: string, body: Uint8Array): Promise<boolean>
   close(): Promise<void>
 }
 
-/** A page ends after this time with the records found so far. */
-const budgetMs = 120
+/** A page of a node ends after this time with what was found. */
+const budgetMs = 150
 
-type Environment = Pick<ServiceEnvironment<RuntimeConfig>, 'config' | 'home' | 'seal' | 'node'>
+type Environment = Pick<
+  ServiceEnvironment<RuntimeConfig>,
+  'config' | 'home' | 'seal' | 'node' | 'db' | 'clock'
+>
 
-/** @param service whose log it is */
-export function createAuditSearch({ config, home, seal, node }: Environment, service: string): AuditSearch {
-  const folder = join(home, 'audit', service)
-  const thread = new AuditThread()
-  const searchHere = async (request: NodeRequest): Promise<SearchPage> => {
-    if (!existsSync(folder)) return { records: [], next: undefined, head: undefined, problems: [] }
+/** @param service whose logs they are */
+export function createAuditSearch(environment: Environment, service: string): AuditSearch {
+  return new NodesSearch(environment, service)
+}
+
+class NodesSearch implements AuditSearch {
+  readonly #environment: Environment
+  readonly #folder: string
+  readonly #thread = new AuditThread()
+  #nodeKey: KeyObject | undefined
+  #client: ReturnType<typeof createNodeClient> | undefined
+  #isVerifying = false
+
+  constructor(environment: Environment, service: string) {
+    this.#environment = environment
+    this.#folder = join(environment.home, 'audit', service)
+  }
+
+  async search({ filter, limit, after }: AuditQuery): Promise<AuditAnswer> {
+    const digest = digestFilter(filter)
+    const positions = after === undefined ? new Map<string, number>() : readCursor(after, digest)
+    const nodes: AuditNode[] = []
+    const pages: (NodePage & { readonly name: string })[] = []
+    const rows = await this.#listNodes()
+    await Promise.all(
+      rows.map(async (row) => {
+        const name = toCursorName(row)
+        const before = positions.get(name)
+        // This log was searched to its beginning.
+        if (before === 0) return
+        try {
+          const page = await this.#ask(row, { type: 'search', filter, limit, before })
+          pages.push({ ...page, name })
+          nodes.push(describeNode(row, page))
+        } catch (error) {
+          if (row.isHere) throw error
+          nodes.push({ node: row.node, answered: false, reason: describeError(error), problems: [] })
+        }
+      }),
+    )
+    const merged = mergePages(pages, limit, positions)
+    const isOver = pages.every(({ name }) => merged.positions.get(name) === 0)
+    return {
+      lines: merged.lines,
+      nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)),
+      next: isOver ? undefined : writeCursor(merged.positions, digest),
+    }
+  }
+
+  async verify(): Promise<readonly VerifiedNode[]> {
+    const rows = await this.#listNodes()
+    return Promise.all(
+      rows.map(async (row): Promise<VerifiedNode> => {
+        const { node, isHere } = row
+        try {
+          return { node, answered: true, result: await this.#ask(row, { type: 'verify' }) }
+        } catch (error) {
+          if (isHere) throw error
+          return { node, answered: false, reason: describeError(error) }
+        }
+      }),
+    )
+  }
+
+  async answer(request: NodeRequest): Promise<NodeAnswers[NodeRequest['type']]> {
+    return request.type === 'search' ? this.#searchHere(request) : this.#verifyHere()
+  }
+
+  async isAsked(header: string, body: Uint8Array): Promise<boolean> {
+    const { node, clock } = this.#environment
+    const key = await this.#readKey()
+    return key !== undefined && isNodeProof(key, node, header, body, clock.now())
+  }
+
+  close(): Promise<void> {
+    return this.#thread.stop()
+  }
+
+  #requireLog(): void {
+    if (!this.#environment.config.audit_enabled)
+      throw failure('not_found', 'The audit log is disabled by the settings of this server.')
+  }
+
+  async #ask<Request extends NodeRequest>(
+    row: AuditNodeRow & { readonly isHere: boolean },
+    request: Request,
+  ): Promise<NodeAnswers[Request['type']]> {
+    if (row.isHere) return this.answer(request) as Promise<NodeAnswers[Request['type']]>
+    const { config, home, clock } = this.#environment
+    this.#client ??= createNodeClient(config, home)
+    const key = await this.#readKey()
+    if (key === undefined) throw new Error('the database has no key of its nodes')
+    return this.#client.ask(row, request, key, clock.now())
+  }
+
+  async #readKey(): Promise<KeyObject | undefined> {
+    const { db, seal } = this.#environment
+    this.#nodeKey ??= await readNodeKey(db, seal)
+    return this.#nodeKey
+  }
+
+  /** This node, and all others that were started with its database. Nodes are told apart by their names. */
+  async #listNodes(): Promise<readonly (AuditNodeRow & { readonly isHere: boolean })[]> {
+    this.#requireLog()
+    const { db, node } = this.#environment
+    const others = (await listAuditNodes(db)).map((row) => ({ ...row, isHere: row.node === node }))
+    if (others.some(({ isHere }) => isHere)) return others
+    return [{ log: '', node, address: '', seq: null, hash: null, isHere: true }, ...others]
+  }
+
+  async #searchHere(request: Extract<NodeRequest, { type: 'search' }>): Promise<NodePage> {
+    this.#requireLog()
+    const folder = this.#folder
+    if (!existsSync(folder)) return { lines: [], problems: [] }
+    const { seal } = this.#environment
     // Without its key no index can be read.
     const indexKey = (await openIndexKey(folder, seal)) ?? createSecretKey(randomBytes(32))
     const keys = await openLogKeys(folder, seal)
-    return thread.run({ type: 'search', request: { folder, keys, indexKey, budgetMs, ...request } })
+    const { filter, limit, before } = request
+    const log = { folder, keys, indexKey }
+    const page = await this.#thread.run({
+      type: 'search',
+      request: { ...log, filter, limit, before, budgetMs },
+    })
+    const { records, next, head, problems } = page
+    return { lines: records.map(({ line }) => line), next, head, problems }
   }
-  return {
-    async search({ filter, limit, after }) {
-      if (!config.audit_enabled)
-        throw failure('not_found', 'The audit log is disabled by the settings of this server.')
-      const digest = digestFilter(filter)
-      const positions = after === undefined ? new Map<string, number>() : readCursor(after, digest)
-      const before = positions.get(node)
-      const page = await searchHere({ filter, limit, before })
-      const lines = page.records.map(({ line }) => line)
-      const next = page.next === undefined ? undefined : writeCursor(new Map([[node, page.next]]), digest)
-      const { head, problems } = page
-      return {
-        lines,
-        nodes: [{ node, answered: true, problems, ...(head !== undefined && { head }) }],
-        next,
-      }
-    },
-    close: () => thread.stop(),
+
+  async #verifyHere(): Promise<VerifyResult> {
+    this.#requireLog()
+    if (this.#isVerifying) throw failure('conflict', 'The audit log is being verified: wait for the result.')
+    this.#isVerifying = true
+    try {
+      const keys = await openLogKeys(this.#folder, this.#environment.seal)
+      return await this.#thread.run({ type: 'verify', folder: this.#folder, keys })
+    } finally {
+      this.#isVerifying = false
+    }
   }
 }
 
-interface NodeRequest {
-  readonly filter: SearchFilter
-  readonly limit: number
-  readonly before: number | undefined
+/** Nodes with one name, from several homes, have logs of their own. */
+function toCursorName({ log, node }: AuditNodeRow): string {
+  return log === '' ? node : log
+}
+
+function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : 'it failed'
+}
+
+/** With a sentence when the log ends before a record that the database knows. */
+function describeNode({ node, seq, hash }: AuditNodeRow, { head, problems }: NodePage): AuditNode {
+  const isShort = head !== undefined && seq !== null && head.seq < seq
+  const isOther = head !== undefined && head.seq === seq && head.hash !== hash
+  return {
+    node,
+    answered: true,
+    ...(head !== undefined && { head }),
+    problems:
+      isShort || isOther
+        ? [...problems, `its log ends with record ${head.seq}, which is not what the database recorded`]
+        : problems,
+  }
+}
+
+const timeAt = /"time":"([^"]{24})","hash":"[0-9a-f]{64}"\}$/
+const seqAt =
+  /,"seq":(\d+),"service":"(?:[^"\\]|\\.)*","status":\d+,"time":"[^"]{24}","hash":"[0-9a-f]{64}"\}$/
+
+/**
+ * The newest records of all pages. A page that ends although its log has more ends the answer: records of the others may
+ * be older than what it has not told yet.
+ */
+function mergePages(
+  pages: readonly (NodePage & { readonly name: string })[],
+  limit: number,
+  before: ReadonlyMap<string, number>,
+): { readonly lines: readonly string[]; readonly positions: ReadonlyMap<string, number> } {
+  const positions = new Map(before)
+  const lines: string[] = []
+  const taken = pages.map(() => 0)
+  const readTime = (line: string): string => timeAt.exec(line)?.[1] ?? ''
+  while (lines.length < limit) {
+    let best = -1
+    let bestTime = ''
+    let isWaiting = false
+    for (const [index, page] of pages.entries()) {
+      const line = page.lines[taken[index] ?? 0]
+      if (line === undefined) {
+        if (page.next !== undefined) isWaiting = true
+        continue
+      }
+      const time = readTime(line)
+      if (best < 0 || time > bestTime) [best, bestTime] = [index, time]
+    }
+    if (best < 0 || isWaiting) break
+    lines.push(pages[best]?.lines[taken[best] ?? 0] ?? '')
+    taken[best] = (taken[best] ?? 0) + 1
+  }
+  for (const [index, page] of pages.entries()) {
+    const count = taken[index] ?? 0
+    // All of the page was told: it continues where the node says; else behind the last record that was told.
+    if (count === page.lines.length) positions.set(page.name, page.next ?? 0)
+    else if (count > 0) positions.set(page.name, Number(seqAt.exec(page.lines[count - 1] ?? '')?.[1]))
+  }
+  return { lines, positions }
 }
 
 /** A cursor belongs to the filter that it was made for. */
@@ -94,9 +293,9 @@ function writeCursor(positions: ReadonlyMap<string, number>, digest: string): st
   return Buffer.from(JSON.stringify([1, digest, ...positions])).toString('base64url')
 }
 
-const maxNodes = 1000
+const maxPositions = 1000
 
-/** Reads where the search continues at each node. @throws failure('bad_request') */
+/** Reads where the search continues at each node; 0 = it is over there. @throws failure('bad_request') */
 function readCursor(text: string, digest: string): ReadonlyMap<string, number> {
   let value: unknown
   try {
@@ -111,7 +310,7 @@ function readCursor(text: string, digest: string): ReadonlyMap<string, number> {
     typeof entry[0] === 'string' &&
     Number.isSafeInteger(entry[1]) &&
     entry[1] >= 0
-  if (version !== 1 || positions.length > maxNodes || !positions.every(isPosition))
+  if (version !== 1 || positions.length > maxPositions || !positions.every(isPosition))
     throw failure('bad_request', 'after is not the cursor of a page.')
   if (filter !== digest) throw failure('bad_request', 'after is the cursor of a search with other filters.')
   return new Map(positions)

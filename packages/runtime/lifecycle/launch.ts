@@ -58,6 +58,7 @@ export interface RuntimeConfig {
   readonly outbound_ca_file: string | undefined
   readonly cache_lease_ms: number
   readonly node_name: string | undefined
+  readonly node_url: string | undefined
 }
 
 /** Everything needed to run one service. */

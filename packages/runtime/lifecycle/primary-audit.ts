@@ -8,6 +8,7 @@ import {
   type ForwardTarget,
   type IndexKeeper,
   openAuditLog,
+  rememberNode,
   resolvePreparedCommits,
   startForwarder,
   startIndexKeeper,
@@ -203,6 +204,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   const records = await startCommitRecords({ db, audit, clock, log })
   opened.defer(() => records.stop())
   await rememberAudit(db, known, audit)
+  await db.commit(rememberNode({ log: known, node, address: config.node_url ?? '' }, clock.now(), seal))
   const { keys } = audit
   keeper = await startIndexKeeper({ folder, keys, seal, log, seq: () => audit.head.seq })
   opened.defer(() => keeper?.stop())

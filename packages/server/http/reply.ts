@@ -11,6 +11,7 @@ class BrandedReply implements RawReply {
   readonly raw?: Uint8Array | string
   readonly contentType?: string
   readonly json?: unknown
+  readonly stream?: AsyncIterable<string>
 
   constructor(reply: RawReply) {
     Object.assign(this, reply)
@@ -42,6 +43,8 @@ export function pageReply(json: unknown, next: string | undefined): unknown {
 export interface PreparedReply {
   readonly status: number
   readonly body: string | Uint8Array | undefined
+  /** The body in parts, instead of `body`. */
+  readonly stream?: AsyncIterable<string>
   readonly contentType: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined
   /** Kind of the failure that it reports, for the audit record. */
@@ -75,8 +78,9 @@ function prepareRaw(reply: RawReply, status: number, replyContentType: string | 
   return {
     status: reply.status ?? status,
     body,
-    contentType: body === undefined ? undefined : (reply.contentType ?? usual),
+    contentType: body === undefined && reply.stream === undefined ? undefined : (reply.contentType ?? usual),
     headers: reply.headers,
+    ...(reply.stream !== undefined && { stream: reply.stream }),
   }
 }
 

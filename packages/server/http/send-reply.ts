@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
 import type { Metrics } from '@warder/base'
 import { announcesBody } from './body.ts'
 import type { BodyBudget } from './body-budget.ts'
@@ -78,9 +79,10 @@ function writeReply<Services>(
     exchange.connection.refusal ??= { reply, requestId: request.id }
     return
   }
-  const { body, status } = reply
+  const { body, status, stream } = reply
   const bodyless = status === 204 || status === 304
-  const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
+  const length =
+    bodyless || stream !== undefined ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
   const cacheControl = (status < 400 ? operation?.cacheControl : undefined) ?? 'no-store'
   const { origin } = request.headers
   // Only pages send Origin; a cacheable reply may also be served to a page later.
@@ -106,10 +108,20 @@ function writeReply<Services>(
   } else if (response.shouldKeepAlive) headers.push('Keep-Alive', keepAlive)
   if (response.socket === null) queueBehindOthers(exchange)
   response.writeHead(status, headers)
-  if (unread) linger(message, response, bodyless ? undefined : body)
+  if (stream !== undefined && message.method !== 'HEAD') sendStream(exchange, stream)
+  else if (unread) linger(message, response, bodyless ? undefined : body)
   else if (body === undefined || bodyless) response.end()
   else if (typeof body === 'string') response.end(body, length === body.length ? 'latin1' : 'utf8')
   else response.end(body)
+}
+
+/** Sends parts as fast as the client takes them. A client that is gone ends the stream. */
+function sendStream<Services>(exchange: Exchange<Services>, stream: AsyncIterable<string>): void {
+  readThroughStream(exchange.connection, exchange.message.socket)
+  pipeline(Readable.from(stream), exchange.response, (error) => {
+    if (error !== undefined && error !== null && error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
+      exchange.log.error({ detail: String(error) }, 'a reply ended before it was complete')
+  })
 }
 
 function drainable(message: IncomingMessage): boolean {

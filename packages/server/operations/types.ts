@@ -135,6 +135,8 @@ export interface RawReply {
   readonly contentType?: string
   /** JSON body instead of `raw`. */
   readonly json?: unknown
+  /** Text that is sent as it comes, instead of `raw`. When it fails, the connection is cut: the body has no end then. */
+  readonly stream?: AsyncIterable<string>
 }
 
 /** The part of a failure that is sent to callers; its detail and its cause stay private. */

@@ -1,0 +1,43 @@
+import { formatCef } from '../export.ts'
+import { escapeHidden, escapeUnits } from '../hidden-characters.ts'
+import { parseLine } from './terms.ts'
+
+/** Content types of exports by their formats. */
+export const recordFormats = {
+  jsonl: 'application/x-ndjson',
+  csv: 'text/csv; charset=utf-8; header=present',
+  cef: 'text/plain; charset=utf-8',
+} as const
+export type RecordFormat = keyof typeof recordFormats
+
+const columns = [
+  ...['time', 'node', 'service', 'seq', 'operation', 'outcome', 'status', 'reason', 'principal'],
+  ...['auth_method', 'realm', 'object', 'algorithm', 'client_ip', 'request_id', 'duration_ms', 'details'],
+  ...['prev', 'hash'],
+]
+
+/** The first line of an export, with its end; empty for formats without one. */
+export function formatHead(format: RecordFormat): string {
+  return format === 'csv' ? `${columns.join(',')}\r\n` : ''
+}
+
+/** A record of the log in one line, with its end. */
+export function formatRecordAs(format: RecordFormat, line: string): string {
+  if (format === 'jsonl') return `${line}\n`
+  const record = parseLine(line) ?? {}
+  if (format === 'cef') return `${formatCef(record)}\n`
+  return `${columns.map((name) => formatCell(record[name])).join(',')}\r\n`
+}
+
+/**
+ * A cell of CSV (RFC 4180), always in quotes. Programs that open CSV take a text that begins with `=`, `+`, `-`, `@`, a tab
+ * or a return for a formula: a `'` before it makes it text. Control characters are escaped as in JSON.
+ */
+function formatCell(value: unknown): string {
+  if (value === undefined) return ''
+  if (typeof value === 'number') return String(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const visible = escapeHidden(text).replace(/\p{Cc}/gu, escapeUnits)
+  const safe = /^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]/.test(text) ? `'${visible}` : visible
+  return `"${safe.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,155 @@
+import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import { isRecordWhole, type SearchFilter, type VerifyResult } from '@warder/audit'
+import { inHome } from '@warder/base'
+import { createOutbound, type Outbound, OutboundError } from '@warder/outbound'
+import type { RuntimeConfig } from './launch.ts'
+
+// Nodes of one database ask each other for their audit logs. A request proves by the key of the database that it comes
+// from a node; it is bound to the node that is asked, to its body, and to a minute.
+
+/** Header of such a request: time, nonce and proof. */
+export const nodeProofHeader = 'x-warder-audit-node'
+export const nodePath = '/v1/audit/node'
+
+/** What a node is asked for. */
+export type NodeRequest =
+  | {
+      readonly type: 'search'
+      readonly filter: SearchFilter
+      readonly limit: number
+      readonly before?: number | undefined
+    }
+  | { readonly type: 'verify' }
+
+/** A page of one node. */
+export interface NodePage {
+  /** Newest first. */
+  readonly lines: readonly string[]
+  readonly next?: number | undefined
+  readonly head?: { readonly seq: number; readonly hash: string } | undefined
+  readonly problems: readonly string[]
+}
+
+export interface NodeAnswers {
+  readonly search: NodePage
+  readonly verify: VerifyResult
+}
+
+const domain = 'warder audit node 1'
+/** Clocks of nodes may differ by this much. */
+const proofMs = 60_000
+
+function computeProof(key: KeyObject, node: string, time: string, nonce: string, body: Uint8Array): Buffer {
+  const digest = createHash('sha256').update(body).digest('hex')
+  return createHmac('sha256', key)
+    .update(JSON.stringify([domain, node, time, nonce, digest]))
+    .digest()
+}
+
+/** The header of a request to a node. */
+export function proveNode(key: KeyObject, node: string, body: Uint8Array, now: number): string {
+  const time = String(now)
+  const nonce = randomBytes(16).toString('base64url')
+  return `${time}.${nonce}.${computeProof(key, node, time, nonce, body).toString('base64url')}`
+}
+
+/** Whether a request to this node was made by another node of the database, within the last minute. */
+export function isNodeProof(
+  key: KeyObject,
+  node: string,
+  header: string,
+  body: Uint8Array,
+  now: number,
+): boolean {
+  const [, time = '', nonce = '', proof = ''] = /^(\d{1,16})\.([\w-]{22})\.([\w-]{43})$/.exec(header) ?? []
+  if (proof === '' || Math.abs(now - Number(time)) > proofMs) return false
+  return timingSafeEqual(Buffer.from(proof, 'base64url'), computeProof(key, node, time, nonce, body))
+}
+
+/** Pages of other nodes have at most 1000 records of some KiB. */
+const maxAnswerBytes = 64 * 2 ** 20
+const searchTimeoutMs = 5000
+const verifyTimeoutMs = 600_000
+
+/** Asks other nodes. @throws a sentence as an Error when one does not answer */
+export interface NodeClient {
+  ask<Request extends NodeRequest>(
+    node: { readonly node: string; readonly address: string },
+    request: Request,
+    key: KeyObject,
+    now: number,
+  ): Promise<NodeAnswers[Request['type']]>
+}
+
+export function createNodeClient(config: RuntimeConfig, home: string): NodeClient {
+  const create = (timeoutMs: number): Outbound =>
+    createOutbound({
+      // The address is a setting of the installation's own nodes.
+      allowPrivateNetworks: true,
+      caFile: config.outbound_ca_file === undefined ? undefined : inHome(home, config.outbound_ca_file),
+      maxBytes: maxAnswerBytes,
+      timeoutMs,
+    })
+  const clients = { search: create(searchTimeoutMs), verify: create(verifyTimeoutMs) }
+  return {
+    async ask<Request extends NodeRequest>(
+      { node, address }: { readonly node: string; readonly address: string },
+      request: Request,
+      key: KeyObject,
+      now: number,
+    ) {
+      if (address === '') throw new Error('node_url is not set there')
+      const body = Buffer.from(JSON.stringify(request))
+      const headers = {
+        'content-type': 'application/json',
+        [nodeProofHeader]: proveNode(key, node, body, now),
+      }
+      const url = `${address.replace(/\/$/, '')}${nodePath}`
+      const answer = await clients[request.type].post(url, body, { headers }).catch((error: unknown) => {
+        throw new Error(error instanceof OutboundError ? error.message : 'the connection failed')
+      })
+      if (answer.status !== 200) throw new Error(`it answered with status ${answer.status}`)
+      return readAnswer(request.type, answer.body) as unknown as NodeAnswers[Request['type']]
+    },
+  }
+}
+
+/** @throws Error for an answer that no node gives */
+function readAnswer(type: NodeRequest['type'], body: Uint8Array): NodeAnswers[NodeRequest['type']] {
+  const answer = parse(body)
+  if (type === 'verify') {
+    if (typeof answer.ok !== 'boolean' || !Number.isSafeInteger(answer.records)) throw malformed()
+    return answer as unknown as VerifyResult
+  }
+  const { lines, next, head, problems } = answer as Partial<NodePage>
+  const isPage = isTexts(lines) && isTexts(problems) && (next === undefined || Number.isSafeInteger(next))
+  if (!isPage || !(head === undefined || Number.isSafeInteger(head.seq))) throw malformed()
+  const whole = lines.filter(isRecordWhole)
+  return {
+    lines: whole,
+    next,
+    head: head && { seq: head.seq, hash: String(head.hash) },
+    problems:
+      whole.length === lines.length
+        ? problems
+        : [...problems, 'it answered with records whose hashes are wrong, which were left out'],
+  }
+}
+
+function parse(body: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
+    if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>
+  } catch {
+    // As any other answer that is not one.
+  }
+  throw malformed()
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function malformed(): Error {
+  return new Error('its answer is malformed')
+}
