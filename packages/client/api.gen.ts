@@ -655,6 +655,26 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** Search or verify the audit log of this node, for another node of its database */
+  readonly 'audit.node': {
+    readonly body: {
+      readonly type: 'search' | 'verify'
+      readonly filter?: {
+        readonly since?: number | null
+        readonly until?: number | null
+        readonly principal?: string | null
+        readonly object?: string | null
+        readonly operation?: string | null
+        readonly outcome?: 'success' | 'failure' | null
+        readonly address?: string | null
+        readonly requestId?: string | null
+        readonly text?: string | null
+      } | null
+      readonly limit?: number | null
+      readonly before?: number | null
+    }
+    readonly reply: Readonly<Record<string, unknown>>
+  }
   /** Search the audit log, newest records first, in pages */
   readonly 'audit.records': {
     readonly query?: {
@@ -717,6 +737,33 @@ export interface Operations {
       }[]
     }
     readonly paged: true
+  }
+  /** Verify the hash chains of the audit logs of all nodes */
+  readonly 'audit.verify': {
+    readonly reply: {
+      readonly ok: boolean
+      readonly nodes: readonly {
+        readonly node: string
+        readonly answered: boolean
+        readonly reason?: string
+        readonly ok: boolean
+        readonly records?: number
+        readonly files?: number
+        /** Files that were removed. */
+        readonly removed?: number
+        readonly unexplained?: readonly string[]
+        readonly unread?: readonly string[]
+        readonly head?: {
+          readonly seq: number
+          readonly hash: string
+        }
+        readonly broken?: {
+          readonly file: string
+          readonly line: number
+          readonly reason: string
+        }
+      }[]
+    }
   }
   /** Create an alias for a key */
   readonly 'crypto.aliases.create': {
@@ -2499,7 +2546,9 @@ export const routes = {
   'access.unblock': { method: 'DELETE', path: '/access/block' },
   'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
   'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
+  'audit.node': { method: 'POST', path: '/v1/audit/node' },
   'audit.records': { method: 'GET', path: '/v1/audit/records' },
+  'audit.verify': { method: 'GET', path: '/v1/audit/verify' },
   'crypto.aliases.create': { method: 'POST', path: '/v1/crypto/aliases' },
   'crypto.aliases.delete': { method: 'DELETE', path: '/v1/crypto/aliases/{alias}' },
   'crypto.aliases.get': { method: 'GET', path: '/v1/crypto/aliases/{alias}' },

@@ -47,7 +47,7 @@ function computeProof(key: KeyObject, node: string, time: string, nonce: string,
 }
 
 /** The header of a request to a node. */
-export function proveNode(key: KeyObject, node: string, body: Uint8Array, now: number): string {
+function proveNode(key: KeyObject, node: string, body: Uint8Array, now: number): string {
   const time = String(now)
   const nonce = randomBytes(16).toString('base64url')
   return `${time}.${nonce}.${computeProof(key, node, time, nonce, body).toString('base64url')}`

@@ -145,6 +145,7 @@ export function auditOperations<Services extends AuditReaderServices>(
     description:
       'The export is refused when a node does not answer, unless `partial` is true. If a node stops answering meanwhile, the connection is cut.',
     tag: 'Audit',
+    reach: ['reveal records'],
     access: recorded,
     queryParameters: Type.Object({
       ...filterParameters,
@@ -187,6 +188,7 @@ export function auditOperations<Services extends AuditReaderServices>(
     summary: 'Verify the hash chains of the audit logs of all nodes',
     description: 'Reads all of each log, one verification at a time: some seconds for each gigabyte.',
     tag: 'Audit',
+    reach: ['reveal records'],
     access: recorded,
     reply: Type.Object({ ok: Type.Boolean(), nodes: Type.Array(VerifiedReply) }),
     errors: {
@@ -204,6 +206,7 @@ export function auditOperations<Services extends AuditReaderServices>(
     route: post(nodePath),
     summary: 'Search or verify the audit log of this node, for another node of its database',
     tag: 'Audit',
+    reach: ['reveal records'],
     access: { name: 'another node of the database', credentials: ['audit_node'] },
     security: ['audit_node'],
     bodyLimit: maxNodeBytes,
