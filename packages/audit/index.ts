@@ -30,7 +30,7 @@ export { formatHead, formatRecordAs, type RecordFormat, recordFormats } from './
 export { AuditThread } from './search/jobs.ts'
 export { type IndexKeeper, startIndexKeeper } from './search/keeper.ts'
 export type { SearchPage } from './search/search.ts'
-export type { SearchFilter } from './search/terms.ts'
+export { readPosition, type SearchFilter } from './search/terms.ts'
 export { readClosedHead } from './segments.ts'
 export { tailAudit } from './tail.ts'
 export {

@@ -103,6 +103,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'sessions.end': () => asSuper('DELETE', '/sessions', { session_ids: [other] }),
     'sessions.sweep': () => asSuper('DELETE', '/sessions/expired'),
     'sessions.end_realm': () => asSuper('DELETE', '/sessions/realms/r'),
+    'notices.test': () => asSuper('POST', '/notices/test', {}),
     'realms.create': () => asSuper('POST', '/admins/realms', { id: 'new', ...plain }),
     'realms.list': () => asSuper('GET', '/admins/realms'),
     'realms.get': () => asSuper('GET', '/admins/realms/r'),

@@ -10,7 +10,7 @@ import { sessionCookie } from './session-cookie.ts'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const people = { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' }
 const realm = { aud: ['people'], as_rid: 'people' }
-const sessionOf = ({ environment }: Started, name: string): string => {
+const createSession = ({ environment }: Started, name: string): string => {
   const [cookie = ''] = sessionCookie(environment, { name, realm: 'people' }).split(';')
   return cookie
 }
@@ -18,7 +18,7 @@ const sessionOf = ({ environment }: Started, name: string): string => {
 // Specification §5 rule 1
 test('the first credential that succeeds decides: a refused one before it does no harm, and is logged', async () => {
   await using kms = await startKms({ clientCertificates: true, config: people })
-  const cookie = sessionOf(kms, 'carol')
+  const cookie = createSession(kms, 'carol')
   const stale = bearer(kms.token({ sub: 'alice', ...realm, exp: 1 }))
   const live = bearer(kms.token({ sub: 'alice', ...realm }))
   const who = async (answer: ReturnType<ReturnType<typeof kms.with>['get']>) => {
@@ -64,7 +64,7 @@ test('an app token that cannot be looked up ends the request, whatever else it c
 
 test('a foreign page is refused whichever credential of its visitor would succeed', async () => {
   await using kms = await startKms({ config: people })
-  const headers = { cookie: sessionOf(kms, 'carol'), origin: 'https://evil.example', ...bearer('a.b.c') }
+  const headers = { cookie: createSession(kms, 'carol'), origin: 'https://evil.example', ...bearer('a.b.c') }
   assert.equal((await kms.with(headers).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).status, 403)
 })
 

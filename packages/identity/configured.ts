@@ -18,7 +18,7 @@ import { type PasswordLogin, passwordLogin } from './password-login.ts'
 import { publishedIssuer, publishedIssuers } from './published-issuers.ts'
 import type { Ended } from './revocations/ended.ts'
 import type { FeedSource } from './revocations/feed-page.ts'
-import { configuredRoles, type RoleConfig } from './roles.ts'
+import { openRoleReader, type RoleConfig } from './roles.ts'
 import { type SamlLogin, samlLogin } from './saml-login.ts'
 import { type LoginProvider, sessionExtractor } from './session-cookie.ts'
 import { isRealmId } from './user-name.ts'
@@ -67,7 +67,7 @@ export interface IdentityEnvironment {
 export function configuredSteps(environment: IdentityEnvironment): readonly CascadeStep[] {
   const { config, home, clock, log, keyDigest, ended } = environment
   const steps: CascadeStep[] = []
-  const roles = configuredRoles(environment)
+  const roles = openRoleReader(environment)
   const outbound = outboundToAuth(config, home)
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
@@ -163,7 +163,7 @@ export function configuredLogin(
     url,
     only,
     outboundToAuth(config, home),
-    configuredRoles({ config, home, log }),
+    openRoleReader({ config, home, log }),
     peerSecret,
   )
 }
@@ -189,7 +189,7 @@ export function configuredSaml(
   const url = authAddress(config)
   if (url === undefined) return undefined
   const { kms_public_url: publicUrl = baseUrl, auth_verifier_realm: only } = config
-  const [outbound, roles] = [outboundToAuth(config, home), configuredRoles(environment)]
+  const [outbound, roles] = [outboundToAuth(config, home), openRoleReader(environment)]
   return samlLogin({ url, only, publicUrl, outbound, roles, seal, clock, peerSecret })
 }
 
@@ -232,7 +232,7 @@ export function configuredOidc(
   const clientSecret = config['ui_config.ui_oidc_auth.ui_oidc_client_secret']
   const { kms_public_url: publicUrl = baseUrl } = config
   const redirectUri = `${httpsAddress('kms_public_url', publicUrl)}/ui/callback`
-  const roles = configuredRoles({ config, home, log })
+  const roles = openRoleReader({ config, home, log })
   return oidcLogin({ ...client, clientSecret, redirectUri, outbound, seal, clock, roles })
 }
 

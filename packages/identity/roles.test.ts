@@ -36,7 +36,7 @@ function token(iss: string, claims: Claims): string {
   return signToken(header, { iss, sub: 'bob', exp: now() + 600, ...claims }, privateKey)
 }
 
-async function rolesOf(caller: Caller): Promise<readonly string[]> {
+async function readRoles(caller: Caller): Promise<readonly string[]> {
   const { status, json, text } = await caller.get('/me')
   assert.equal(status, 200, text)
   assert.notDeepEqual(json.roles, [], 'no roles are no member')
@@ -56,10 +56,10 @@ async function startWith(sources: readonly string[], config: StartOptions['confi
 }
 
 const asIssuer = (kms: Started, iss: string, claims: Claims) =>
-  rolesOf(kms.with({ authorization: `Bearer ${token(iss, claims)}` }))
+  readRoles(kms.with({ authorization: `Bearer ${token(iss, claims)}` }))
 
 const asRealm = (kms: Started, realm: string, claims: Claims) =>
-  rolesOf(
+  readRoles(
     kms.with({
       authorization: `Bearer ${kms.token({ sub: 'bob', aud: [realm], as_rid: realm, ...claims })}`,
     }),
@@ -77,10 +77,10 @@ test('a role is one of its source: tokens of another issuer, sessions and certif
   assert.deepEqual(await asRealm(kms, 'eng', claims), ['role:staff/auditor'])
   assert.deepEqual(await asRealm(kms, '_', claims), [])
   assert.deepEqual(await asRealm(kms, 'eng2', claims), [])
-  assert.deepEqual(await rolesOf(kms.certified()), [])
+  assert.deepEqual(await readRoles(kms.certified()), [])
   // The second time the verified token comes from the cache.
   const caller = kms.with({ authorization: `Bearer ${token('https://one.test', claims)}` })
-  for (const _ of [1, 2]) assert.deepEqual(await rolesOf(caller), ['role:corp/auditor'])
+  for (const _ of [1, 2]) assert.deepEqual(await readRoles(caller), ['role:corp/auditor'])
 })
 
 test('without sources no credential has roles', async () => {
@@ -221,7 +221,7 @@ test('a session of the web page keeps its claims, and the settings of now give t
   const { db, seal } = kms.environment
   const user = { name: 'eng/bob', realm: 'eng', roleClaims: { roles: ['auditor', 'x-reader'] } }
   const [cookie = ''] = sessionCookie(kms.environment, user).split(';')
-  assert.deepEqual(await rolesOf(kms.with({ cookie })), ['role:staff/auditor', 'role:staff/x-reader'])
+  assert.deepEqual(await readRoles(kms.with({ cookie })), ['role:staff/auditor', 'role:staff/x-reader'])
   for (const [sources, roles] of [
     [[], []],
     [['staff,session,_'], []],
@@ -229,7 +229,7 @@ test('a session of the web page keeps its claims, and the settings of now give t
     [['people,session,eng'], ['role:people/auditor', 'role:people/x-reader']],
   ] as const) {
     await using node = await startKms({ db, seal, config: { ...logins, role_sources: sources } })
-    assert.deepEqual(await rolesOf(node.with({ cookie })), roles, sources.join())
+    assert.deepEqual(await readRoles(node.with({ cookie })), roles, sources.join())
   }
 })
 
@@ -241,7 +241,7 @@ test('roles that do not fit into the cookie of a session are none of them, and t
     realm: 'eng',
     roleClaims: { roles },
   }).split(';')
-  assert.deepEqual(await rolesOf(kms.with({ cookie })), [])
+  assert.deepEqual(await readRoles(kms.with({ cookie })), [])
   assert.match(kms.log.join(), /do not fit into the session cookie.*"principal":"bob"/)
 })
 
@@ -268,7 +268,7 @@ test('a login with a password has the roles of its session, over HTTP and in a K
     ] as const) {
       const login = await kms.with({}).post('/ui/login', { username, password: 'correct horse' })
       const [cookie = ''] = login.headers['set-cookie']?.[0]?.split(';') ?? []
-      assert.deepEqual(await rolesOf(kms.with({ cookie })), role === undefined ? [] : [role])
+      assert.deepEqual(await readRoles(kms.with({ cookie })), role === undefined ? [] : [role])
 
       const made = await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
       const user_id = role ?? 'role:staff/auditor'
@@ -339,14 +339,14 @@ test('units and alternative names of a client certificate are roles, each by its
     'DNS:web1.corp.test',
   ]
   const caller = await presenting(kms, subject, [...names, 'email:web@corp.test'].map(generalName))
-  assert.deepEqual(await rolesOf(caller), [
+  assert.deepEqual(await readRoles(caller), [
     'role:unit/auditors',
     'role:unit/a/b, OU=admins',
     'role:uri/reader',
     'role:host/web1.corp.test',
     'role:mail/web@corp.test',
   ])
-  assert.deepEqual(await rolesOf(kms.certified()), [])
+  assert.deepEqual(await readRoles(kms.certified()), [])
 })
 
 test('a source of certificates with an authority reads those that this authority signed itself', async () => {
@@ -374,7 +374,7 @@ test('a source of certificates with an authority reads those that this authority
     ['OU', 'auditors'],
     ['CN', 'web1'],
   ]
-  assert.deepEqual(await rolesOf(await presenting(kms, subject, [])), [
+  assert.deepEqual(await readRoles(await presenting(kms, subject, [])), [
     'role:own/auditors',
     'role:both/itors',
   ])
@@ -400,7 +400,11 @@ test('names of a certificate that could be taken for several are one value (CVE-
     ],
     names,
   )
-  assert.deepEqual(await rolesOf(caller), ['role:uri/a, DNS:b', 'role:uri/"DNS:c"', 'role:uri/\u00ff\u00fd'])
+  assert.deepEqual(await readRoles(caller), [
+    'role:uri/a, DNS:b',
+    'role:uri/"DNS:c"',
+    'role:uri/\u00ff\u00fd',
+  ])
 })
 
 test('a source of credentials that are not accepted stops the start, by its name', async () => {

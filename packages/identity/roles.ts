@@ -39,7 +39,7 @@ export interface RoleReader {
   /** @param claims of a verified token or session */
   fromClaims(principal: Principal, origin: ClaimsOrigin, claims: Claims): Principal
   fromCertificate(principal: Principal, certificate: X509Certificate): Principal
-  /** The claims of a login that `fromStored` reads at each request; undefined: it has no roles. */
+  /** Selects the claims to store with a session, for `fromStored`; undefined: the login has no roles. */
   select(name: string, origin: ClaimsOrigin, claims: Claims): StoredRoleClaims | undefined
   /** Names follow the settings of now: a source that was removed or changed since the login gives no role. */
   fromStored(principal: Principal, origin: ClaimsOrigin, stored: StoredRoleClaims | undefined): Principal
@@ -53,7 +53,7 @@ const maxRoleLength = 128
  * The sources of `role_sources`.
  * @throws StartupError for a source whose credentials are not accepted
  */
-export function configuredRoles({
+export function openRoleReader({
   config,
   home,
   log,

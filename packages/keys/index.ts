@@ -116,12 +116,13 @@ export {
   tagRevokeChanges,
 } from './access/grantee-store.ts'
 export {
+  compareLists,
   findGroup,
   type Group,
-  type GroupLists,
   groupCounts,
   isGroupName,
   isGroupOwner,
+  type ListChange,
   listGroups,
   readGroupLists,
   requireGroupPresent,
@@ -129,12 +130,12 @@ export {
 export {
   findOfficersIn,
   groupBounds,
-  isSharedName,
+  isGroupOrRoleName,
   planGroup,
   planGroupRemoval,
   readGroupName,
+  readGroupOrRole,
   readLists,
-  readSharedGrantee,
 } from './access/groups.ts'
 export {
   type AccessServices,

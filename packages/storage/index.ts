@@ -46,7 +46,7 @@ export { type MigrationPlan, migrate, planMigration, requireUsable } from './sql
 export { schemaMigrations } from './sql/older-programs-store.ts'
 export { lockForRestore, openPostgres, openPostgresSnapshot } from './sql/open-database.ts'
 export type { PostgresOptions } from './sql/postgres.ts'
-export { change, insertInto, query, readOne } from './sql/query.ts'
+export { change, insertInto, query, queryOfText, readOne } from './sql/query.ts'
 export { findRestored, forgetRestored, insertRestored } from './sql/restored-store.ts'
 export { findUnsafeSettings, readConnectionLimit } from './sql/server-settings-store.ts'
 export { openSqlite } from './sql/sqlite.ts'

@@ -30,8 +30,8 @@ export function formatRecordAs(format: RecordFormat, line: string): string {
 }
 
 /**
- * A cell of CSV (RFC 4180), always in quotes. Programs that open CSV take a text that begins with `=`, `+`, `-`, `@`, a tab
- * or a return for a formula: a `'` before it makes it text. Control characters are escaped as in JSON.
+ * A cell of CSV (RFC 4180), always in quotes. Spreadsheets run a cell as a formula if it begins with `=`, `+`, `-`, `@`, a
+ * tab or a carriage return. A `'` in front of such a value makes it text. Control characters are escaped as in JSON.
  */
 function formatCell(value: unknown): string {
   if (value === undefined) return ''

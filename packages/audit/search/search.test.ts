@@ -132,7 +132,7 @@ async function searchAll(log: Indexed, filter: SearchFilter, limit = 100, budget
 }
 
 /** What a search must find, out of the files themselves. */
-function expectedIn(lines: readonly string[], filter: SearchFilter): readonly string[] {
+function filterLines(lines: readonly string[], filter: SearchFilter): readonly string[] {
   return lines.filter((line) => matchesSearch(parseLine(line) ?? {}, filter)).toReversed()
 }
 
@@ -170,7 +170,7 @@ async function requireEqual(
   const problems = new Set<string>()
   for (const filter of some) {
     const found = await searchAll(log, filter, 1000)
-    const expected = expectedIn(lines, filter)
+    const expected = filterLines(lines, filter)
     assert.deepEqual(
       found.records.map(({ line }) => line),
       expected,
@@ -187,7 +187,7 @@ test('a search finds what reading all of the log finds, in large and small pages
   assert.ok(listSegments(log.folder).length > 3)
   assert.deepEqual(await requireEqual(log, lines), [])
   for (const filter of filters) {
-    const expected = expectedIn(lines, filter)
+    const expected = filterLines(lines, filter)
     // Each page has time for one part of the log alone.
     const hasty = await searchAll(log, filter, 1000, 0)
     assert.deepEqual(

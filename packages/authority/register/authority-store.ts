@@ -10,6 +10,7 @@ import {
   insertInto,
   type Query,
   query,
+  queryOfText,
   type SqlValue,
 } from '@warder/storage'
 import type { AuthoritySettings } from './settings.ts'
@@ -82,13 +83,9 @@ const touchIssuer = query<[id: string], unknown>('UPDATE pki_issuer SET version 
 const issuerOfHash = query<[hash: string], { readonly issuer: string; readonly version: number }>(
   'SELECT h.issuer, i.version FROM pki_issuer_hash h JOIN pki_issuer i ON i.id = h.issuer WHERE h.hash = ?',
 )
-/** Few different texts: they differ by the number of roles, in steps. */
-const byText = new Map<string, Query<readonly SqlValue[], Row>>()
-
-function visible(grantees: string): Query<readonly SqlValue[], Row> {
-  const known = byText.get(grantees)
-  if (known !== undefined) return known
-  const made = query<readonly SqlValue[], Row>(
+/** @param grantees SQL for all names under which the caller is a grantee */
+function queryVisible(grantees: string): Query<readonly SqlValue[], Row> {
+  return queryOfText(
     `SELECT ${columns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
        WHERE a.certificate_id > ? AND (? = 1 OR o.owner = ? OR EXISTS (
          SELECT 1 FROM object_grant g WHERE g.object_id = a.certificate_id AND g.user_id IN (${grantees}))
@@ -96,8 +93,6 @@ function visible(grantees: string): Query<readonly SqlValue[], Row> {
          WHERE k.object_id = a.certificate_id AND t.owner = o.owner AND t.user_id IN (${grantees})))
        ORDER BY a.certificate_id LIMIT ?`,
   )
-  byText.set(grantees, made)
-  return made
 }
 
 /** Cache without expiry: rows of authorities are written once and never changed or removed. */
@@ -141,7 +136,7 @@ export async function visibleAuthorities(
 ): Promise<readonly StoredAuthority[]> {
   const { text, params } = listGrantees(caller)
   const values = [after, all ? 1 : 0, caller.name, ...params, ...params, limit]
-  return (await db.all(visible(text), values)).map(toAuthority)
+  return (await db.all(queryVisible(text), values)).map(toAuthority)
 }
 
 /** The first authority of a name, as its `issuerId`. @param name see `hashName` */

@@ -93,9 +93,9 @@ function isHeld(pid: number, started: string): boolean {
 }
 
 /**
- * Start time of a process in clock ticks since boot (Linux); `ended` for a killed process whose parent has
- * not reaped it (in a container it may stay a zombie). On other systems it is unknown: a running process
- * counts as the holder.
+ * Start time of a process in clock ticks since boot (Linux). `ended`: a zombie, which is a process that has ended and
+ * whose parent has not waited for it, as happens in containers. `unknown`: on other systems; every running process with
+ * the id then counts as the holder.
  */
 function readStartTime(pid: number): string {
   try {

@@ -1,5 +1,5 @@
 import type { Caller } from '@warder/server'
-import { type Change, change, type Database, type Query, query } from '@warder/storage'
+import { type Change, change, type Database, query, queryOfText } from '@warder/storage'
 import { getChainId, type ManagedObject } from '../objects/managed-object.ts'
 import { padNames } from './grant-store.ts'
 import { allUsers } from './right.ts'
@@ -43,7 +43,10 @@ interface Part {
 
 const fittingParams = (name: string): Params => [...anchors(name, name), name, name, name, name]
 
-/** A list of all names under which the caller is a grantee, for `IN (…)`: name, `*`, roles and groups. */
+/**
+ * A list of all names under which the caller is a grantee, for `IN (…)`: name, `*`, roles and groups. There are few
+ * different texts: they differ by the number of roles, in steps.
+ */
 export function listGrantees(caller: Caller): Part {
   const { name, roles = [] } = caller
   const names = padNames([name, allUsers, ...roles])
@@ -53,15 +56,6 @@ export function listGrantees(caller: Caller): Part {
       UNION ALL SELECT m.group_id FROM access_membership m WHERE m.lookup IN (?, ?) AND ${fits}`,
     params: [...names, name, ...fittingParams(name)],
   }
-}
-
-const byText = new Map<string, Query<Params, unknown>>()
-
-/** Few different texts: they differ by the number of roles, in steps. */
-function toQuery<R>(text: string): Query<Params, R> {
-  const known = byText.get(text) ?? query<Params, unknown>(text)
-  byText.set(text, known)
-  return known as Query<Params, R>
 }
 
 /**
@@ -87,14 +81,14 @@ export async function findGrants(
     UNION ALL SELECT t.operation, t.user_id, t.tag FROM object_tag k CROSS JOIN tag_grant t
       WHERE k.object_id = ? AND t.owner = ? AND t.tag = k.tag AND t.user_id IN (${grantees.text})`
   const params = [id, ...names, name, id, ...fittingParams(name), id, id, object.owner, ...grantees.params]
-  return db.all(toQuery<GrantWay>(text), params)
+  return db.all(queryOfText<Params, GrantWay>(text), params)
 }
 
 /** How a right came, for the audit log; undefined: by a grant to the caller's name or to all users. */
 export function formatWay({ user_id: user, tag }: Pick<GrantWay, 'user_id' | 'tag'>): string | undefined {
-  const isShared = user.startsWith(groupPrefix) || user.startsWith(rolePrefix)
-  if (tag === '') return isShared ? user : undefined
-  return isShared ? `tag:${tag} ${user}` : `tag:${tag}`
+  const isGroupOrRole = user.startsWith(groupPrefix) || user.startsWith(rolePrefix)
+  if (tag === '') return isGroupOrRole ? user : undefined
+  return isGroupOrRole ? `tag:${tag} ${user}` : `tag:${tag}`
 }
 
 const groupsOfName = query<Params, { readonly group_id: string }>(

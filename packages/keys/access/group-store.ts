@@ -25,6 +25,26 @@ export interface GroupLists {
   readonly owners: readonly string[]
 }
 
+/** The lists of a group before and after a change. */
+export interface ListChange {
+  readonly before: GroupLists
+  readonly after: GroupLists
+}
+
+/** The names that a change adds to the lists of a group, and those that it removes. */
+export function compareLists({ before, after }: ListChange) {
+  const without = (names: readonly string[], others: readonly string[]): readonly string[] => {
+    const excluded = new Set(others)
+    return names.filter((name) => !excluded.has(name))
+  }
+  return {
+    added: without(after.members, before.members),
+    removed: without(before.members, after.members),
+    ownersAdded: without(after.owners, before.owners),
+    ownersRemoved: without(before.owners, after.owners),
+  }
+}
+
 const columns = 'id, created_by, created_at, changed_at, version'
 const byId = query<[id: string], Row>(`SELECT ${columns} FROM access_group WHERE id = ?`)
 const every = query<[after: string, limit: number], Row>(
@@ -80,7 +100,7 @@ const insertGroup = insertInto<[id: string, by: string, created: number, changed
 const touch = query<[now: number, id: string, version: number], unknown>(
   'UPDATE access_group SET changed_at = ?, version = version + 1 WHERE id = ? AND version = ?',
 )
-const stay = query<[id: string], unknown>('UPDATE access_group SET id = id WHERE id = ?')
+const keepGroup = query<[id: string], unknown>('UPDATE access_group SET id = id WHERE id = ?')
 const removeGroup = query<[id: string, version: number], unknown>(
   'DELETE FROM access_group WHERE id = ? AND version = ?',
 )
@@ -95,8 +115,8 @@ const insertOwner = insertInto<[id: string, owner: string]>('access_group_owner'
 const removeOwner = query<[id: string, owner: string], unknown>(
   'DELETE FROM access_group_owner WHERE group_id = ? AND owner = ?',
 )
-/** Everything of a group that goes away. */
-const remains = [
+/** Deletes all rows about a group. */
+const deletesOfGroup = [
   'DELETE FROM access_membership WHERE group_id = ?',
   'DELETE FROM access_group_member WHERE group_id = ?',
   'DELETE FROM access_group_member WHERE member = ?',
@@ -105,7 +125,34 @@ const remains = [
   'DELETE FROM tag_grant WHERE user_id = ?',
 ].map((text) => query<[id: string], unknown>(text))
 
-/** A group, the groups in it, and those in them: no more, since the depth is bounded. */
+/** Deletes the memberships, owned groups and grants by tag of a name. */
+const deletesOfName = [
+  'DELETE FROM tag_grant WHERE owner = ?',
+  'DELETE FROM tag_grant WHERE user_id = ?',
+  'DELETE FROM access_group_member WHERE member = ?',
+  'DELETE FROM access_membership WHERE lookup = ?',
+  'DELETE FROM access_group_owner WHERE owner = ?',
+].map((text) => query<[name: string], unknown>(text))
+const raiseHead = query<[], unknown>("UPDATE access_group_head SET version = version + 1 WHERE id = 'all'")
+const copyTagGrants = query<[to: string, from: string, to: string], unknown>(
+  `INSERT INTO tag_grant (owner, tag, user_id, operation)
+     SELECT t.owner, t.tag, ?, t.operation FROM tag_grant t WHERE t.user_id = ? AND t.owner <> ?
+     ON CONFLICT DO NOTHING`,
+)
+const copyMembers = query<[to: string, to: string, from: string], unknown>(
+  `INSERT INTO access_group_member (group_id, member, lookup, head, tail)
+     SELECT m.group_id, ?, ?, m.head, m.tail FROM access_group_member m WHERE m.member = ? ON CONFLICT DO NOTHING`,
+)
+const copyMemberships = query<[to: string, from: string], unknown>(
+  `INSERT INTO access_membership (lookup, group_id, head, tail)
+     SELECT ?, m.group_id, m.head, m.tail FROM access_membership m WHERE m.lookup = ? ON CONFLICT DO NOTHING`,
+)
+const copyOwners = query<[to: string, from: string], unknown>(
+  `INSERT INTO access_group_owner (group_id, owner)
+     SELECT o.group_id, ? FROM access_group_owner o WHERE o.owner = ? ON CONFLICT DO NOTHING`,
+)
+
+/** A group, the groups in it, and the groups in those: the depth of groups is bounded. */
 const within = `SELECT CAST(? AS TEXT) UNION SELECT a.member FROM access_group_member a WHERE a.group_id = ?
   UNION SELECT b.member FROM access_group_member a JOIN access_group_member b ON b.group_id = a.member WHERE a.group_id = ?`
 const members = `SELECT DISTINCT d.lookup, CAST(? AS TEXT), d.head, d.tail FROM access_group_member d
@@ -205,7 +252,7 @@ function toMemberRow(member: string): [member: string, lookup: string, head: str
  */
 export function groupChanges(
   group: Pick<Group, 'id'> & Partial<Group>,
-  lists: { readonly before: GroupLists; readonly after: GroupLists },
+  lists: ListChange,
   parts: {
     readonly head: number
     readonly affected: readonly string[]
@@ -214,22 +261,16 @@ export function groupChanges(
   },
 ): Change[] {
   const { id, version } = group
-  const { before, after } = lists
-  const gone = (from: readonly string[], to: readonly string[]) => {
-    const kept = new Set(to)
-    return from.filter((name) => !kept.has(name))
-  }
+  const { added, removed, ownersAdded, ownersRemoved } = compareLists(lists)
   return [
     change(advance, [parts.head], 1),
     version === undefined
       ? change(insertGroup, [id, parts.by, parts.now, parts.now, 1], 1)
       : change(touch, [parts.now, id, version], 1),
-    ...gone(before.members, after.members).map((member) => change(removeMember, [id, member])),
-    ...gone(after.members, before.members).map((member) =>
-      change(insertMember, [id, ...toMemberRow(member)]),
-    ),
-    ...gone(before.owners, after.owners).map((owner) => change(removeOwner, [id, owner])),
-    ...gone(after.owners, before.owners).map((owner) => change(insertOwner, [id, owner])),
+    ...removed.map((member) => change(removeMember, [id, member])),
+    ...added.map((member) => change(insertMember, [id, ...toMemberRow(member)])),
+    ...ownersRemoved.map((owner) => change(removeOwner, [id, owner])),
+    ...ownersAdded.map((owner) => change(insertOwner, [id, owner])),
     ...parts.affected.flatMap(rebuildChanges),
   ]
 }
@@ -246,14 +287,33 @@ export function groupRemoval(
   return [
     change(advance, [parts.head], 1),
     change(removeGroup, [id, version], 1),
-    ...remains.map((statement) => change(statement, [id])),
+    ...deletesOfGroup.map((statement) => change(statement, [id])),
     ...parts.affected.filter((other) => other !== id).flatMap(rebuildChanges),
   ]
 }
 
 /** Part of a commit that names a group: it fails if the group is gone by then. */
 export function requireGroupPresent(id: string): Change {
-  return change(stay, [id], 1)
+  return change(keepGroup, [id], 1)
+}
+
+/** Ends the memberships of a name, its ownership of groups, and the grants by tag to it and by it. */
+export function membershipsEnd(name: string): readonly Change[] {
+  return [change(raiseHead, []), ...deletesOfName.map((statement) => change(statement, [name]))]
+}
+
+/**
+ * Transfers memberships, ownership of groups and grants by tag to another name. The grants by tag that the former owner
+ * made have become grants on the keys.
+ */
+export function membershipsTransfer(from: string, to: string): readonly Change[] {
+  return [
+    change(copyTagGrants, [to, from, to]),
+    change(copyMembers, [to, to, from]),
+    change(copyMemberships, [to, from]),
+    change(copyOwners, [to, from]),
+    ...membershipsEnd(from),
+  ]
 }
 
 /** Whether a grantee is the name of a group. */

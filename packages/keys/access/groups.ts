@@ -12,6 +12,7 @@ import {
   groupCounts,
   groupRemoval,
   isGroupName,
+  type ListChange,
   readGroupHead,
   readGroupLists,
 } from './group-store.ts'
@@ -47,7 +48,7 @@ export function readGroupName(name: string): string {
   if (
     !isPlain ||
     id.length > maxGrantee ||
-    isSharedName(name) ||
+    isGroupOrRoleName(name) ||
     storeOfName(normalizeName(name)) !== undefined
   )
     throw failure(
@@ -58,7 +59,7 @@ export function readGroupName(name: string): string {
 }
 
 /** Whether a name has the prefix of a group or a role, in any case. */
-export function isSharedName(name: string): boolean {
+export function isGroupOrRoleName(name: string): boolean {
   const folded = foldAscii(name)
   return folded.startsWith(groupPrefix) || folded.startsWith(rolePrefix)
 }
@@ -67,10 +68,10 @@ export function isSharedName(name: string): boolean {
  * The normal form of a grantee that is a group or a role; undefined for other names.
  * @throws failure('bad_request') for a malformed one
  */
-export function readSharedGrantee(name: string): string | undefined {
+export function readGroupOrRole(name: string): string | undefined {
   if (name.startsWith(groupPrefix)) return readGroupName(name.slice(groupPrefix.length))
   if (/^role:[^/*]+\/./su.test(name) && name.normalize('NFC') === name) return name
-  if (!isSharedName(name)) return undefined
+  if (!isGroupOrRoleName(name)) return undefined
   throw failure(
     'bad_request',
     'A group is named group:NAME, a role role:SOURCE/NAME, with the prefix in lower case.',
@@ -84,7 +85,7 @@ function readMember(text: string): string {
   if (text.startsWith(groupPrefix)) return readGroupName(text.slice(groupPrefix.length))
   const name = normalizeName(text)
   if (text === '*') throw problem('all users are no members of a group: grant the right to `*`.')
-  if (isSharedName(text)) throw problem('roles are no members of groups: grant the right to the role.')
+  if (isGroupOrRoleName(text)) throw problem('roles are no members of groups: grant the right to the role.')
   if (storeOfName(name) !== undefined)
     throw problem('principals of clouds are no members of groups: grant the right to them.')
   if (name.startsWith(endedPrefix)) throw problem('it is a deleted user.')
@@ -97,7 +98,7 @@ function readMember(text: string): string {
 
 /** @throws failure('bad_request') */
 function readGroupOwner(text: string): string {
-  const isUser = isName(text) && text.length <= maxGrantee && !text.includes('*') && !isSharedName(text)
+  const isUser = isName(text) && text.length <= maxGrantee && !text.includes('*') && !isGroupOrRoleName(text)
   if (!isUser || text.startsWith(endedPrefix) || storeOfName(normalizeName(text)) !== undefined)
     throw failure('bad_request', `The owner ${JSON.stringify(text)} is not the name of a user or a machine.`)
   return text
@@ -151,7 +152,7 @@ async function requireNoOfficerAdded(
   db: Database,
   { listed }: Officers,
   by: string,
-  { before, after }: { readonly before: GroupLists; readonly after: GroupLists },
+  { before, after }: ListChange,
 ): Promise<void> {
   if (!listed.has(by)) return
   for (const officer of listed) {
@@ -206,43 +207,39 @@ async function requireNoCycle(db: Database, id: string, members: readonly string
   }
 }
 
-function over(what: string, max: number): Error {
-  return failure('conflict', `${what}: at most ${max}.`)
+function boundExceeded(counted: string, max: number): Error {
+  return failure('conflict', `${counted}: at most ${max}.`)
 }
 
 async function requireBounds(
   db: Database,
   id: string,
-  { before, after }: Lists,
+  { before, after }: ListChange,
   containing: number,
 ): Promise<void> {
-  if (after.members.length > groupBounds.members) throw over('Members of a group', groupBounds.members)
-  if (after.owners.length > groupBounds.owners) throw over('Owners of a group', groupBounds.owners)
+  if (after.members.length > groupBounds.members)
+    throw boundExceeded('Members of a group', groupBounds.members)
+  if (after.owners.length > groupBounds.owners) throw boundExceeded('Owners of a group', groupBounds.owners)
   const groups = after.members.filter(isGroupName)
-  if (groups.length > groupBounds.groups) throw over('Groups in a group', groupBounds.groups)
+  if (groups.length > groupBounds.groups) throw boundExceeded('Groups in a group', groupBounds.groups)
   const patterns = after.members.filter((member) => member.includes('*')).length
   if (patterns > 0 && (await groupCounts.patterns(db, id)) + patterns > groupBounds.patterns)
-    throw over('Patterns in all groups', groupBounds.patterns)
+    throw boundExceeded('Patterns in all groups', groupBounds.patterns)
   let all = after.members.length
   const known = new Set(before.members)
   for (const member of after.members) {
     if (isGroupName(member)) {
       all += await groupCounts.within(db, member)
       if (!known.has(member) && (await groupCounts.busiest(db, member)) + containing > groupBounds.ofMember)
-        throw over(`Groups of a member of ${member}`, groupBounds.ofMember)
+        throw boundExceeded(`Groups of a member of ${member}`, groupBounds.ofMember)
     } else if (
       !known.has(member) &&
       (await groupCounts.ofMember(db, member, id)) + containing > groupBounds.ofMember
     )
-      throw over(`Groups that ${member} is in`, groupBounds.ofMember)
+      throw boundExceeded(`Groups that ${member} is in`, groupBounds.ofMember)
   }
   if (all > groupBounds.allMembers)
-    throw over('Members of a group with those of its groups', groupBounds.allMembers)
-}
-
-interface Lists {
-  readonly before: GroupLists
-  readonly after: GroupLists
+    throw boundExceeded('Members of a group with those of its groups', groupBounds.allMembers)
 }
 
 /** What plans a change of groups needs. */
@@ -264,7 +261,7 @@ export async function planGroup(
   id: string,
   existing: Group | undefined,
   after: GroupLists,
-): Promise<{ readonly lists: Lists; readonly changes: Change[] }> {
+): Promise<{ readonly lists: ListChange; readonly changes: Change[] }> {
   const head = await readGroupHead(db)
   const before =
     existing === undefined ? { members: [], owners: [] } : await readGroupLists(db, id, groupBounds.members)

@@ -2,6 +2,7 @@ import { failure } from '@warder/base'
 import { type Change, type Commit, type Database, GuardFailed } from '@warder/storage'
 import { moveReservations } from '../objects/removed-id-store.ts'
 import { transferAliases } from './aliases.ts'
+import { membershipsEnd, membershipsTransfer } from './group-store.ts'
 import { endActivationsChange } from './officer-store.ts'
 import {
   accessKeysEnd,
@@ -11,8 +12,6 @@ import {
   grantsEnd,
   grantsTransfer,
   ownerChanges,
-  sharedEnd,
-  sharedTransfer,
   someOwned,
 } from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
@@ -62,7 +61,7 @@ export async function transfer(parts: Parts, from: string, to: string): Promise<
   const objects = await moveObjects(parts, from, to)
   const results = await parts.commit([
     ...grantsTransfer(from, to),
-    ...sharedTransfer(from, to),
+    ...membershipsTransfer(from, to),
     ...endUnfinished(from),
     ...acmeTransfer(from, to),
     moveReservations(from, to),
@@ -82,14 +81,15 @@ export function formerOwnerName(name: string, subjectId: string): string {
 }
 
 /**
- * Ends all that is not an object, so that the next user of the name inherits nothing: grants, memberships of groups, unfinished work, the
- * activation as a crypto officer, votes and requests for approval, accounts of ACME, access keys for AWS KMS.
+ * Ends all that is not an object, so that the next user of the name inherits nothing: grants, memberships of groups,
+ * unfinished work, the activation as a crypto officer, votes and requests for approval, accounts of ACME, access keys for
+ * AWS KMS.
  */
 function bearerEnd(name: string, subjectId: string, now: number): Change[] {
   const left = formerOwnerName(name, subjectId)
   return [
     ...grantsEnd(name),
-    ...sharedEnd(name),
+    ...membershipsEnd(name),
     ...endUnfinished(name),
     ...approvalsEnd(name),
     ...acmeTransfer(name, left),

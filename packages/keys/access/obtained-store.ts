@@ -1,5 +1,5 @@
 import type { Caller } from '@warder/server'
-import { type Database, type Query, query } from '@warder/storage'
+import { type Database, type Query, query, queryOfText } from '@warder/storage'
 import type { ManagedObject } from '../objects/managed-object.ts'
 import type { ObjectId } from '../objects/object-id.ts'
 import { findObject } from '../objects/object-store.ts'
@@ -12,21 +12,13 @@ interface Row extends Omit<GrantWay, 'tag'> {
   readonly object_id: string
 }
 
-const stretch = `SELECT * FROM (SELECT object_id, operation, user_id FROM object_grant
+const rangeOfGrantee = `SELECT * FROM (SELECT object_id, operation, user_id FROM object_grant
   WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) mine`
-const byCount = new Map<number, Query<Params, Row>>()
 
-/**
- * Reads a range of the index for each grantee, up to the size of a page. Prepared once for each number of
- * grantees.
- */
-function stretches(count: number): Query<Params, Row> {
-  const known = byCount.get(count)
-  if (known !== undefined) return known
-  const text = Array(count).fill(stretch).join(' UNION ')
-  const made = query<Params, Row>(`${text} ORDER BY object_id, operation, user_id LIMIT ?`)
-  byCount.set(count, made)
-  return made
+/** Reads a range of the index for each of `count` grantees, up to the size of a page. */
+function queryRanges(count: number): Query<Params, Row> {
+  const ranges = Array(count).fill(rangeOfGrantee).join(' UNION ')
+  return queryOfText(`${ranges} ORDER BY object_id, operation, user_id LIMIT ?`)
 }
 
 export interface Obtained {
@@ -46,8 +38,8 @@ interface Page {
 const maxScanned = 10_000
 /** Rows read per object of a page: objects typically have a few rights. */
 const rowsOfObject = 4
-/** Begins the places of a list after which objects by tags are listed: the tag grant and the object. */
-const tagPlace = 'tag:'
+/** Prefix of a cursor in the second part of the list, the objects by tags. */
+const tagCursorPrefix = 'tag:'
 
 /**
  * A page of other users' objects on which the caller has rights: first those by grants on the object, in the order of
@@ -60,7 +52,7 @@ export async function listObtainedObjects(
   after: string,
   limit: number,
 ): Promise<Page> {
-  if (after.startsWith(tagPlace)) return listTagged(db, caller, readTagPlace(after), limit)
+  if (after.startsWith(tagCursorPrefix)) return listTagged(db, caller, readTagCursor(after), limit)
   const names = padNames([
     caller.name,
     allUsers,
@@ -80,7 +72,7 @@ export async function listObtainedObjects(
     }
     scanned += granted.length
     if (whole)
-      return { page, next: (await hasTagGrants(db, caller)) ? formatTagPlace(['', '', '']) : undefined }
+      return { page, next: (await hasTagGrants(db, caller)) ? formatTagCursor(['', '', '']) : undefined }
   }
   return { page, next: from }
 }
@@ -117,7 +109,7 @@ async function readGrantsAfter(
   // An object has at most one row per right and name, so at least one object is complete.
   const rows = limit * rowsOfObject + rights.length * new Set(names).size
   const params = [...names.flatMap((name) => [name, after, rows]), rows]
-  const found = await db.all(stretches(names.length), params)
+  const found = await db.all(queryRanges(names.length), params)
   const byId = Map.groupBy(found, ({ object_id }) => object_id)
   const granted = [...byId].map(
     ([id, some]) => [id, some.map(({ operation, user_id }) => ({ operation, user_id, tag: '' }))] as const,
@@ -127,44 +119,37 @@ async function readGrantsAfter(
   return { granted: whole ? granted : granted.slice(0, -1), whole }
 }
 
-/** `owner`, `tag` and object after which the list continues. */
-type TagPlace = readonly [owner: string, tag: string, object: string]
+/** The list continues after this grant by tag and this object. */
+type TagCursor = readonly [owner: string, tag: string, object: string]
 
-function isPlaceText(value: unknown): value is string {
+function isCursorText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }
 
-function formatTagPlace(place: TagPlace): string {
-  return `${tagPlace}${Buffer.from(JSON.stringify(place)).toString('base64url')}`
+function formatTagCursor(cursor: TagCursor): string {
+  return `${tagCursorPrefix}${Buffer.from(JSON.stringify(cursor)).toString('base64url')}`
 }
 
-function readTagPlace(text: string): TagPlace {
+function readTagCursor(text: string): TagCursor {
   try {
-    const place: unknown = JSON.parse(Buffer.from(text.slice(tagPlace.length), 'base64url').toString())
-    if (Array.isArray(place)) {
-      const [owner, tag, object] = place.filter(isPlaceText)
+    const parts: unknown = JSON.parse(Buffer.from(text.slice(tagCursorPrefix.length), 'base64url').toString())
+    if (Array.isArray(parts)) {
+      const [owner, tag, object] = parts.filter(isCursorText)
       if (owner !== undefined && tag !== undefined && object !== undefined) return [owner, tag, object]
     }
   } catch {
-    // A place that this service did not write: the list begins anew.
+    // This service did not write the cursor: the list begins at its start.
   }
   return ['', '', '']
 }
 
-const byText = new Map<string, Query<Params, unknown>>()
-function toQuery<R>(text: string): Query<Params, R> {
-  const known = byText.get(text) ?? query<Params, unknown>(text)
-  byText.set(text, known)
-  return known as Query<Params, R>
-}
-
-/** Grants by tag that reach the caller, from a place on. */
-async function readTagGrants(db: Database, caller: Caller, [owner, tag]: TagPlace, limit: number) {
+/** Grants by tag that reach the caller, from a cursor on. */
+async function readTagGrants(db: Database, caller: Caller, [owner, tag]: TagCursor, limit: number) {
   const grantees = listGrantees(caller)
   const text = `SELECT DISTINCT owner, tag FROM tag_grant WHERE (owner > ? OR (owner = ? AND tag >= ?))
       AND owner <> ? AND user_id IN (${grantees.text}) ORDER BY owner, tag LIMIT ?`
   const params = [owner, owner, tag, caller.name, ...grantees.params, limit]
-  return db.all(toQuery<{ readonly owner: string; readonly tag: string }>(text), params)
+  return db.all(queryOfText<Params, { readonly owner: string; readonly tag: string }>(text), params)
 }
 
 async function hasTagGrants(db: Database, caller: Caller): Promise<boolean> {
@@ -178,11 +163,11 @@ const tagged = query<[tag: string, after: string, limit: number], { readonly obj
 const tagsOfPage = 100
 const objectsAtOnce = 500
 
-async function listTagged(db: Database, caller: Caller, place: TagPlace, limit: number): Promise<Page> {
+async function listTagged(db: Database, caller: Caller, cursor: TagCursor, limit: number): Promise<Page> {
   const page: Obtained[] = []
   let scanned = 0
-  let after = place
-  const grants = await readTagGrants(db, caller, place, tagsOfPage)
+  let after = cursor
+  const grants = await readTagGrants(db, caller, cursor, tagsOfPage)
   for (const { owner, tag } of grants) {
     if (owner !== after[0] || tag !== after[1]) after = [owner, tag, '']
     for (;;) {
@@ -191,7 +176,7 @@ async function listTagged(db: Database, caller: Caller, place: TagPlace, limit: 
         after = [owner, tag, id]
         const found = await toTagged(db, caller, after)
         if (found !== undefined) page.push(found)
-        if (page.length === limit || ++scanned === maxScanned) return { page, next: formatTagPlace(after) }
+        if (page.length === limit || ++scanned === maxScanned) return { page, next: formatTagCursor(after) }
       }
       if (ids.length < objectsAtOnce) break
     }
@@ -199,18 +184,23 @@ async function listTagged(db: Database, caller: Caller, place: TagPlace, limit: 
   // The following tag is the first after this one: no text lies between a text and the same with U+0001 behind it.
   return {
     page,
-    next: grants.length < tagsOfPage ? undefined : formatTagPlace([after[0], `${after[1]}\u0001`, '']),
+    next: grants.length < tagsOfPage ? undefined : formatTagCursor([after[0], `${after[1]}\u0001`, '']),
   }
 }
 
 async function toTagged(
   db: Database,
   caller: Caller,
-  [owner, tag, id]: TagPlace,
+  [owner, tag, id]: TagCursor,
 ): Promise<Obtained | undefined> {
   const object = await findObject(db, id as ObjectId)
   if (object === undefined || object.owner !== owner) return undefined
   const grantees = listGrantees(caller)
   const text = `SELECT operation, user_id, tag FROM tag_grant WHERE owner = ? AND tag = ? AND user_id IN (${grantees.text})`
-  return toObtained(db, caller, id, await db.all(toQuery<GrantWay>(text), [owner, tag, ...grantees.params]))
+  return toObtained(
+    db,
+    caller,
+    id,
+    await db.all(queryOfText<Params, GrantWay>(text), [owner, tag, ...grantees.params]),
+  )
 }

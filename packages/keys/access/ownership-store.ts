@@ -36,31 +36,6 @@ const keepTagGrants = query<[id: string, owner: string, to: string], unknown>(
        WHERE k.object_id = ? AND t.owner = ? AND t.user_id <> ?
      ON CONFLICT DO NOTHING`,
 )
-const sharedByName = [
-  'DELETE FROM tag_grant WHERE owner = ?',
-  'DELETE FROM tag_grant WHERE user_id = ?',
-  'DELETE FROM access_group_member WHERE member = ?',
-  'DELETE FROM access_membership WHERE lookup = ?',
-  'DELETE FROM access_group_owner WHERE owner = ?',
-].map((text) => query<[name: string], unknown>(text))
-const raiseHead = query<[], unknown>("UPDATE access_group_head SET version = version + 1 WHERE id = 'all'")
-const copyShared = [
-  `INSERT INTO tag_grant (owner, tag, user_id, operation)
-     SELECT t.owner, t.tag, ?, t.operation FROM tag_grant t WHERE t.user_id = ? AND t.owner <> ?
-     ON CONFLICT DO NOTHING`,
-  `INSERT INTO access_group_member (group_id, member, lookup, head, tail)
-     SELECT m.group_id, ?, ?, m.head, m.tail FROM access_group_member m WHERE m.member = ? ON CONFLICT DO NOTHING`,
-  `INSERT INTO access_membership (lookup, group_id, head, tail)
-     SELECT ?, m.group_id, m.head, m.tail FROM access_membership m WHERE m.lookup = ? ON CONFLICT DO NOTHING`,
-  `INSERT INTO access_group_owner (group_id, owner)
-     SELECT o.group_id, ? FROM access_group_owner o WHERE o.owner = ? ON CONFLICT DO NOTHING`,
-] as const
-const [copyTagGrants, copyMembers, copyMemberships, copyOwners] = [
-  query<[to: string, from: string, to: string], unknown>(copyShared[0]),
-  query<[to: string, to: string, from: string], unknown>(copyShared[1]),
-  query<[to: string, from: string], unknown>(copyShared[2]),
-  query<[to: string, from: string], unknown>(copyShared[3]),
-]
 /** State of a KMIP user besides objects: pending responses, multi-part operations, rules for new objects. */
 const unfinished = [
   'DELETE FROM kmip_pending WHERE owner = ?',
@@ -189,22 +164,6 @@ export function ownerChanges(
     change(keepTagGrants, [id, from, to]),
     followOwner(id, to),
     db.changed(objectTopic, id),
-  ]
-}
-
-/** Ends what a name has by groups and tags: memberships, groups that it owns, grants by tag to it and of it. */
-export function sharedEnd(name: string): readonly Change[] {
-  return [change(raiseHead, []), ...sharedByName.map((statement) => change(statement, [name]))]
-}
-
-/** The same, once another user has it. Grants by tag of the former owner became grants on the keys. */
-export function sharedTransfer(from: string, to: string): readonly Change[] {
-  return [
-    change(copyTagGrants, [to, from, to]),
-    change(copyMembers, [to, to, from]),
-    change(copyMemberships, [to, from]),
-    change(copyOwners, [to, from]),
-    ...sharedEnd(from),
   ]
 }
 

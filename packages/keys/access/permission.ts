@@ -96,7 +96,7 @@ async function decideByGrants(
   return { verdict: grants.length === 0 && !officer ? 'nothing' : 'lacks_this_right', grants }
 }
 
-function permittedVerdict({ reservedSigners }: Roles, object: Guarded, right: Right): Verdict {
+function verdictForHolder({ reservedSigners }: Roles, object: Guarded, right: Right): Verdict {
   return right === 'sign' && reservedSigners?.has(getChainId(object)) === true ? 'reserved' : 'allowed'
 }
 
@@ -113,7 +113,7 @@ export function verdictOn(
   right: Right,
   audit?: (fields: AuditFields) => void,
 ): MaybePromise<Verdict> {
-  const permitted = permittedVerdict(roles, object, right)
+  const permitted = verdictForHolder(roles, object, right)
   if (object.owner === caller.name) return permitted
   const byGrants = async (): Promise<Verdict> => {
     const { verdict, by } = await decideByGrants(db, roles, object, caller, right, permitted)

@@ -136,8 +136,8 @@ export interface InventoryPage {
 }
 
 /**
- * A page of keys. It continues in an index after a key, not after a count: keys that are created, changed or
- * removed meanwhile do not shift others. A key whose date changed between two pages may appear at its old or
+ * A page of keys. The cursor is a position in an index, not an offset, so keys that are created, changed or removed
+ * between two pages do not shift the others. A key whose date changed between two pages may appear at its old or
  * new position, or not at all.
  * @param after end of the previous page; with the same filter
  */

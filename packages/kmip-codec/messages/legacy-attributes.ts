@@ -58,10 +58,10 @@ export function fromLegacyName(name: string): TtlvNode {
 }
 
 /**
- * The attributes of a 2.x `Attributes` structure as 1.x Attribute structures, in order, with an index from
- * the second instance on: its position, or the value of an AttributeIndex that follows it. Attributes that
- * the client's version lacks, those of other vendors, and links of a later type are omitted; the indexes of
- * the others do not change.
+ * Converts a 2.x `Attributes` structure to 1.x Attribute structures, in the same order. The second and later instances
+ * have an index: their position, or the value of the AttributeIndex that follows them. Three kinds are omitted:
+ * attributes that the client's version does not define, attributes of other vendors, and links of a later type. The
+ * other attributes keep their indexes.
  */
 export function toLegacyAttributes(
   version: KmipVersion,

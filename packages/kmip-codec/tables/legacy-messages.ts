@@ -29,7 +29,7 @@ const sentences: Readonly<Partial<Record<ResultReason, string>>> = {
   NonUniqueNameAttribute: 'An object with this name exists already.',
   NotExtractable: 'The object is not Extractable: it is not returned to any client.',
   ObjectDestroyed: 'The object is destroyed.',
-  // The same for objects that do not exist and objects to which the caller has no right.
+  // The message must not reveal whether the object exists: it is the same if the caller has no right to the object.
   ObjectNotFound: 'There is no such object for this caller.',
   PermissionDenied: 'The usage limits of the object do not allow this.',
   ReadOnlyAttribute: 'Clients cannot set or change this attribute.',

@@ -6,7 +6,7 @@ import {
   findLiveSubject,
   grantsOn,
   isGroupName,
-  isSharedName,
+  isGroupOrRoleName,
   ownsAnything,
   rolePrefix,
 } from '@warder/keys'
@@ -64,7 +64,7 @@ function unknownName(name: string): Failure {
 
 /** The grantee to revoke from, if a machine may be named without `app:`: the one of both names that has grants. */
 export async function resolveGrantedName({ db }: Services, object: string, name: string): Promise<string> {
-  if (name === allUsers || name.startsWith(machinePrefix) || isSharedName(name)) return name
+  if (name === allUsers || name.startsWith(machinePrefix) || isGroupOrRoleName(name)) return name
   const users = new Set((await grantsOn(db, object)).map(({ user }) => user))
   const machine = `${machinePrefix}${name}`
   return !users.has(name) && users.has(machine) ? machine : name

@@ -18,7 +18,7 @@ import {
   normalizeName,
   parseRights,
   type Right,
-  readSharedGrantee,
+  readGroupOrRole,
   requireAllowed,
   requirePrincipal,
   requireVoteCredential,
@@ -35,14 +35,14 @@ import { type Change, retryOnGuard } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { xksPaths } from './aws-access-keys.ts'
 import { isKnownName, requireGrantee, resolveGrantedName } from './grantee.ts'
-import { define, type RestServices } from './services.ts'
 import {
   changeByTag,
   mayReachOfficer,
   requireGroup,
   requireNamedForApproval,
   requireNamedPrincipal,
-} from './shared-grants.ts'
+} from './group-grants.ts'
+import { define, type RestServices } from './services.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
@@ -116,7 +116,7 @@ export function readWanted(
     written === written.trim() &&
     !/[\p{Cc}\p{Cf}]/u.test(written)
   if (!isName || !written.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
-  const user = readSharedGrantee(written) ?? normalizeName(written)
+  const user = readGroupOrRole(written) ?? normalizeName(written)
   if (user === caller) throw failure('bad_request', 'You cannot change your own rights.')
   const names = new Set(body.operation_types.flatMap(parseRights))
   const general = generalRights.filter((name) => names.has(name))

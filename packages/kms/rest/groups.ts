@@ -1,14 +1,15 @@
 import { failure } from '@warder/base'
 import {
+  compareLists,
   findGroup,
   findGroupsOfName,
   type Group,
-  type GroupLists,
   groupBounds,
   groupCounts,
   hasCreateRight,
   isGovernor,
   isGroupOwner,
+  type ListChange,
   listGroups,
   officerAccess,
   planGroup,
@@ -121,17 +122,9 @@ async function currentOwners(
   return owners ?? (await readGroupLists(context.services.db, existing.id, groupBounds.members)).owners
 }
 
-function describeChange({ before, after }: { readonly before: GroupLists; readonly after: GroupLists }) {
-  const only = (these: readonly string[], others: readonly string[]) => {
-    const known = new Set(others)
-    return these.filter((name) => !known.has(name))
-  }
-  return {
-    added: only(after.members, before.members),
-    removed: only(before.members, after.members),
-    owners_added: only(after.owners, before.owners),
-    owners_removed: only(before.owners, after.owners),
-  }
+function describeChange(lists: ListChange) {
+  const { added, removed, ownersAdded, ownersRemoved } = compareLists(lists)
+  return { added, removed, owners_added: ownersAdded, owners_removed: ownersRemoved }
 }
 
 async function formatGroup({ services: { db } }: Context, id: string): Promise<Static<typeof GroupReply>> {

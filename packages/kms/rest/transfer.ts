@@ -5,7 +5,7 @@ import {
   endedPrefix,
   findObject,
   governor,
-  isSharedName,
+  isGroupOrRoleName,
   listOwnedObjects,
   materialGrantedTo,
   normalizeName,
@@ -25,7 +25,7 @@ const maxOwnerLength = 400
 /** @throws failure('bad_request') */
 function readOwner(member: string, text: string): string {
   const ended = text.startsWith(endedPrefix) && text.length <= maxOwnerLength && text.isWellFormed()
-  if ((ended || isName(text)) && text !== '*' && !isSharedName(text)) return text
+  if ((ended || isName(text)) && text !== '*' && !isGroupOrRoleName(text)) return text
   throw failure('bad_request', `${member} is not the name of a user.`)
 }
 

@@ -11,7 +11,7 @@ export interface RoleSource {
   readonly path: readonly string[]
   /** Only values that begin with it are roles, and it is not a part of their names. */
   readonly prefix: string
-  /** PEM file of the authorities that must have issued the certificate; undefined: any that is accepted. */
+  /** PEM file: one of its authorities must have issued the certificate. undefined: each accepted authority may. */
   readonly authorityFile?: string
 }
 

@@ -8,6 +8,7 @@ import {
   openIndexKey,
   openLogKeys,
   readNodeKey,
+  readPosition,
   type SearchFilter,
   type VerifyResult,
 } from '@warder/audit'
@@ -239,12 +240,9 @@ function describeNode({ node, seq, hash }: AuditNodeRow, { head, problems }: Nod
 }
 
 const timeAt = /"time":"([^"]{24})","hash":"[0-9a-f]{64}"\}$/
-const seqAt =
-  /,"seq":(\d+),"service":"(?:[^"\\]|\\.)*","status":\d+,"time":"[^"]{24}","hash":"[0-9a-f]{64}"\}$/
-
 /**
- * The newest records of all pages. A page that ends although its log has more ends the answer: records of the others may
- * be older than what it has not told yet.
+ * Merges the pages of the nodes, newest records first. The answer ends at the first page that is used up while its log
+ * has more records: those may be newer than the next records of the other nodes.
  */
 function mergePages(
   pages: readonly (NodePage & { readonly name: string })[],
@@ -274,9 +272,9 @@ function mergePages(
   }
   for (const [index, page] of pages.entries()) {
     const count = taken[index] ?? 0
-    // All of the page was told: it continues where the node says; else behind the last record that was told.
+    // A page that is used up continues where its node says, any other one after the last record that was taken.
     if (count === page.lines.length) positions.set(page.name, page.next ?? 0)
-    else if (count > 0) positions.set(page.name, Number(seqAt.exec(page.lines[count - 1] ?? '')?.[1]))
+    else if (count > 0) positions.set(page.name, readPosition(page.lines[count - 1] ?? '')?.seq ?? 0)
   }
   return { lines, positions }
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { connect, isIP, type Socket } from 'node:net'
-import { type Clock, inHome, Secret } from '@warder/base'
+import { type Clock, inHome, Secret, StartupError } from '@warder/base'
 import {
   createLookup,
   loadTrustedAuthorities,
@@ -160,7 +160,7 @@ export function readSmtpPassword(path: string): string {
     .toString()
     .replace(/\r?\n$/, '')
   if (password === '' || /[\r\n\0]/.test(password))
-    throw new NotDelivered(`smtp_password_file: ${path} must contain exactly one line, the password`)
+    throw new StartupError(`smtp_password_file: ${path} must contain exactly one line, the password`)
   return password
 }
 

@@ -97,7 +97,7 @@ function serve(
       const offersTls = options.tls === 'starttls' && !isEncrypted && behaviour !== 'offers no TLS'
       reply(`250-mail.test\r\n${offersTls ? '250-STARTTLS\r\n' : ''}250-AUTH PLAIN\r\n250 8BITMIME`)
     } else if (line.toUpperCase() === 'STARTTLS' && behaviour === 'offers no TLS') {
-      reply('502 5.5.1 not implemented')
+      reply('502 5.5.1 unknown command')
     } else if (line.toUpperCase() === 'STARTTLS') {
       socket.removeAllListeners('data')
       socket.write(`220 go ahead\r\n${behaviour === 'injects' ? '250 AUTH PLAIN\r\n' : ''}`, () =>

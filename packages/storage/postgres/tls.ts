@@ -7,10 +7,10 @@ import type { SslSettings } from './address.ts'
 import { readPrivateFile } from './password.ts'
 
 /**
- * Options of TLS to the database. The files are read at each connection: certificates that were renewed count
- * from the next one on.
- * @param host that is connected to: the client library leaves an address out of the check, and `localhost`
- *   would do
+ * TLS options for connections to the database. The files are read for each connection, so the next connection uses a
+ * renewed certificate.
+ * @param host of the server. It is passed on because the client library does not check an IP address against the
+ *   certificate, and accepts `localhost` in its place
  * @param resolvePath makes a path absolute
  * @returns false = without TLS; undefined = as in PGSSLMODE
  * @throws StartupError for a file that cannot be used

@@ -67,7 +67,8 @@ export async function createPostgresSnapshot(options: SessionOptions): Promise<D
 const lockNumber = 7_223_190_421
 
 /**
- * Locks a database against other restores while the session lives: the lock of a killed process is released.
+ * Locks a database against other restores. The lock belongs to a database session, so PostgreSQL releases it when the
+ * process ends, also when it is killed.
  * @returns a function that releases the lock
  * @throws StartupError when another restore has it
  */

@@ -1,4 +1,4 @@
-import { failure } from '@warder/base'
+import { BoundedMap, failure } from '@warder/base'
 import type { Change, Database, Query, Row, SqlValue } from './types.ts'
 
 /**
@@ -7,6 +7,15 @@ import type { Change, Database, Query, Row, SqlValue } from './types.ts'
  */
 export function query<P extends readonly SqlValue[], R = Row>(text: string): Query<P, R> {
   return Object.freeze({ text, numbered: numberPlaceholders(text) })
+}
+
+const queriesByText = new BoundedMap<string, Query<readonly SqlValue[], unknown>>(1000)
+
+/** The same for a text that is built at run time, of which there are few: the statement is declared once for each text. */
+export function queryOfText<P extends readonly SqlValue[], R>(text: string): Query<P, R> {
+  const known = queriesByText.get(text) ?? query<readonly SqlValue[], unknown>(text)
+  queriesByText.set(text, known)
+  return known as unknown as Query<P, R>
 }
 
 /**

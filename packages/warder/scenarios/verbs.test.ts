@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -320,14 +322,25 @@ test('verbs of the clouds, and the provider of Kubernetes', async () => {
   )
 })
 
-test('verbs of officers', async () => {
+test('verbs of officers', async (context) => {
   const passwords = (name: string) => `the password of ${name}`
   for (const name of ['ann', 'ben', 'cid', 'dora']) {
     const path = file(`password-${name}`, passwords(name))
     await run('admin add-user', [name, '--realm', '_', '--new-password-file', path, '--keep-password'])
   }
   assert.equal(await warder.stop(), 0)
+  const [cert, key] = ['kms.crt', 'kms.key'].map((name) => readFileSync(join(home, 'tls', name)))
+  const webhook = createServer({ cert, key }, (_request, response) => response.writeHead(204).end())
+  context.after(() => {
+    webhook.closeAllConnections()
+    webhook.close()
+  })
+  await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
   await start({
+    KMS_APPROVALS_WEBHOOK_URL: `https://127.0.0.1:${(webhook.address() as AddressInfo).port}/`,
+    KMS_APPROVALS_WEBHOOK_SECRET: 'a secret of more than thirty-two characters',
+    KMS_OUTBOUND_ALLOW_PRIVATE_NETWORKS: 'true',
+    KMS_OUTBOUND_CA_FILE: join(home, 'tls', 'ca.crt'),
     KMS_ROLES_CRYPTO_OFFICER_USERS: 'ann,ben,cid',
     KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
     KMS_APPROVALS_CREDENTIAL_WAIT: '0',
@@ -342,13 +355,14 @@ test('verbs of officers', async () => {
   await run('officers activate', [], ben)
   await run('officers status', [], ann)
   await run('access grant-create', ['dora'], ann)
-  const key = idIn(await run('keys create', ['--alg', 'A256GCM'], dora))
-  const ask = async (): Promise<string> => (await run('officers ask', ['destroy', key, json], dora)).id
+  const kid = idIn(await run('keys create', ['--alg', 'A256GCM'], dora))
+  const ask = async (): Promise<string> => (await run('officers ask', ['destroy', kid, json], dora)).id
   await run('officers withdraw', [await ask()], dora)
   const refused = await ask()
   await run('officers refuse', [refused, '--yes'], ann)
   await run('officers requests', [], ann)
   await run('officers approve', [await ask(), '--yes'], ann)
+  await run('notify test', [], ann)
   await run('officers disable', [], ann)
 })
 

@@ -155,9 +155,9 @@ async function loadEstimator(): Promise<ZxcvbnFactory> {
 }
 
 /**
- * Refuses a password that takes too few guesses, besides its length and the list of common ones: repeats, sequences,
- * dates, similarity to common passwords, the names of the user and the realm. It takes milliseconds, so it runs only
- * after the old password was proved.
+ * Refuses a password that an attacker guesses with few attempts: one with repeats, sequences, dates, a common password
+ * with small changes, or the name of the user or the realm. The check takes milliseconds, so it runs only after the old
+ * password was verified.
  * @throws failure('bad_request') with advice for a better password
  */
 export async function checkStrength(

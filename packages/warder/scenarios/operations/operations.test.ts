@@ -29,6 +29,8 @@ const refusals: Readonly<Record<string, number>> = {
   'kms transit.refused.export': 400,
   'kms transit.refused.backup': 400,
   'kms auth_proxy.others': 404,
+  // Only another node of the database may send it.
+  'kms audit.node': 401,
 }
 
 // POST /password was 500 in everything that ships, and every test passed, since none called it there.

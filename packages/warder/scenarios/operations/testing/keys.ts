@@ -61,6 +61,9 @@ export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
   await alice.post(`${keys}/${waits}/restore`)
   assert.equal((await alice.del(`${keys}/${hmac}`)).status, 204)
   await walkAccess(alice, kid, await user('bob'), admin.kms)
+  for (const path of ['records', 'export', 'verify']) await admin.kms.get(`/v1/audit/${path}`)
+  await wire('kms').post('/v1/audit/node', { type: 'verify' })
+  await admin.kms.post('/v1/notices/test', {})
 }
 
 async function walkVersions(alice: Walker, kid: string, sealed: object): Promise<void> {
@@ -88,6 +91,11 @@ async function walkAccess(alice: Walker, kid: string, bob: Walker, admin: Walker
   await bob.get('/access/obtained')
   await alice.get(`/access/list/${kid}`)
   await alice.post('/access/revoke', right)
+  const group = '/access/groups/readers'
+  await alice.put(group, { members: ['bob'] })
+  await alice.get(group)
+  await alice.get('/access/groups')
+  await alice.del(group)
   await admin.post('/access/block', { user_id: 'eve' })
   await admin.get('/access/block')
   await admin.del('/access/block', { user_id: 'eve' })

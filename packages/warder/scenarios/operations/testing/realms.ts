@@ -28,6 +28,7 @@ export async function walkRealms(
     },
     ...times,
   }
+  await admin.post('/notices/test', {})
   await admin.post('/admins/realms', { id: 'staff', ...realm })
   await admin.post('/admins/realms', { id: 'short', auth_params: {}, ...times })
   await admin.get('/admins/realms')

@@ -5,7 +5,7 @@ import {
   type GeneralRight,
   groupPrefix,
   hasRoomForTagGrant,
-  isSharedName,
+  isGroupOrRoleName,
   type Right,
   requireGroupPresent,
   requirePrincipal,
@@ -30,7 +30,7 @@ const attempts = 10
  */
 export function requireNamedPrincipal(user: string, general: readonly GeneralRight[]): void {
   const refused = general.find((right) => user.startsWith(groupPrefix) || right !== 'audit')
-  if (!isSharedName(user) || refused === undefined) return
+  if (!isGroupOrRoleName(user) || refused === undefined) return
   throw failure('bad_request', `The right \`${refused}\` can be granted only to named users and machines.`)
 }
 
@@ -98,7 +98,7 @@ export async function changeByTag(context: OperationContext<RestServices>, wante
 
 /** Whether a right on material may be granted to this name where it requires approval: members change without one. */
 export function requireNamedForApproval(user: string): void {
-  if (isSharedName(user))
+  if (isGroupOrRoleName(user))
     throw failure(
       'forbidden',
       'A grant of material that requires approval names a user: members of a group or a role change without approval.',
