@@ -463,6 +463,33 @@ export interface Operations {
       readonly version: number
     }
   }
+  /** Create a group, or replace its members and owners */
+  readonly 'access.groups.replace': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly body: {
+      readonly members: readonly string[]
+      /** Who may change it. Default: as they are; of a new group: its creator, who is always one. */
+      readonly owners?: readonly string[] | null
+      /** The version that was read: the group is changed only if it still has it. 0: it must be new. */
+      readonly version?: number | null
+    }
+    readonly reply: {
+      readonly name: string
+      /** Its name in grants: `group:NAME`. */
+      readonly user_id: string
+      readonly members: readonly string[]
+      readonly owners: readonly string[]
+      readonly created_by: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** RFC 3339, UTC. */
+      readonly changed_at: string
+      /** Raised by each change. */
+      readonly version: number
+    }
+  }
   /** Number of objects of a user, and of objects with grants to the user */
   readonly 'access.holdings': {
     readonly query: {
@@ -2531,6 +2558,7 @@ export const routes = {
   'access.groups.delete': { method: 'DELETE', path: '/access/groups/{name}' },
   'access.groups.list': { method: 'GET', path: '/access/groups' },
   'access.groups.read': { method: 'GET', path: '/access/groups/{name}' },
+  'access.groups.replace': { method: 'PUT', path: '/access/groups/{name}' },
   'access.holdings': { method: 'GET', path: '/access/holdings' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },

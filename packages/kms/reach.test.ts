@@ -34,6 +34,10 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'external.aws.keys.list': ['reveal attributes'],
   // By the right `audit`, which is on no object.
   'audit.records': ['reveal records'],
+  'audit.export': ['reveal records'],
+  'audit.verify': ['reveal records'],
+  // For other nodes of the database.
+  'audit.node': ['reveal records'],
   // Of owners and members of groups.
   'access.groups.read': ['reveal grants'],
   // Of officers.

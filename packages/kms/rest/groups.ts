@@ -135,7 +135,7 @@ async function formatGroup({ services: { db } }: Context, id: string): Promise<S
 }
 
 const replace = define({
-  name: 'access.groups.put',
+  name: 'access.groups.replace',
   reach: ['change settings'],
   route: put(`${path}/{name}`),
   summary: 'Create a group, or replace its members and owners',

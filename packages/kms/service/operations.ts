@@ -96,7 +96,7 @@ export function kmsOperations({
         ...identitySchemes,
         ...externalSecuritySchemes,
         acme: { type: 'http', scheme: 'JWS (RFC 8555)' },
-        audit_node: { type: 'apiKey', in: 'header', name: nodeProofHeader },
+        auditNode: { type: 'apiKey', in: 'header', name: nodeProofHeader },
       },
       service: listSchemes(credentials),
     },

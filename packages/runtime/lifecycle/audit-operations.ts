@@ -208,7 +208,7 @@ export function auditOperations<Services extends AuditReaderServices>(
     tag: 'Audit',
     reach: ['reveal records'],
     access: { name: 'another node of the database', credentials: ['audit_node'] },
-    security: ['audit_node'],
+    security: ['auditNode'],
     bodyLimit: maxNodeBytes,
     request: NodeBody,
     reply: Type.Object({}, { additionalProperties: true }),

@@ -37,8 +37,8 @@ export const macVerb = kmsVerb({
   name: 'mac',
   words: 'FILE',
   summary: 'Compute or verify the HMAC of a file',
-  about: `The file is sent to the service, up to ${mebibytes} MiB; for larger files use warder crypto sign. Use - as FILE for standard input. The
-MAC is printed as base64url. Requires the right mac on KEY.`,
+  about: `The file is sent to the service, up to ${mebibytes} MiB; for larger files use warder crypto sign. Use - as FILE for
+standard input. The MAC is printed as base64url. Requires the right mac on KEY.`,
   examples: [
     'warder crypto mac config.json --key KEY',
     'warder crypto mac config.json --key KEY --verify "$MAC"',

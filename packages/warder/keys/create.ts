@@ -88,8 +88,8 @@ export const importKeyVerb = kmsVerb({
   name: 'import',
   words: 'FILE',
   summary: 'Import a private or secret key from a JWK or PEM file',
-  about: `Use - as FILE for standard input. The key is validated completely before the import. The file is not removed. Of a pair only
-the private key is stored; it also verifies.`,
+  about: `Use - as FILE for standard input. The key is validated completely before the import. The file is not removed. Of a pair
+only the private key is stored; it also verifies.`,
   examples: [
     'warder keys import signing-key.pem --alg ES256 --tag legacy',
     'openssl genpkey -algorithm ed25519 | warder keys import -',

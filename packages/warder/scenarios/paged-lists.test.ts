@@ -77,6 +77,9 @@ test('the client follows the pages of each operation of the kms that has them', 
   await many(101, () => kms.call('pki.acme.credentials.create', { path, body: {} }))
   await many(1000, (index) => kms.call('crypto.aliases.create', { body: { alias: `a${index}`, kid } }))
   await many(1001, (index) => kms.call('access.block', { body: { user_id: `u${index}` } }))
+  // One after the other, since each change of a group is planned on the one before.
+  for (let index = 0; index < 1001; index += 1)
+    await kms.call('access.groups.replace', { path: { name: `g${index}` }, body: { members: [] } })
 
   const limit = '2'
   const query = (after: string | undefined) => ({ limit, ...(after !== undefined && { after }) })
@@ -85,6 +88,14 @@ test('the client follows the pages of each operation of the kms that has them', 
     'access.owned': [follow((after) => kms.page('access.owned', { query: query(after) })), 0],
     'access.obtained': [follow((after) => kms.page('access.obtained', { query: query(after) })), 3],
     'access.blocked': [follow((after) => kms.page('access.blocked', { query: only(after) })), 1001],
+    'access.groups.list': [follow((after) => kms.page('access.groups.list', { query: only(after) })), 1001],
+    'audit.records': [
+      follow((after) => {
+        const records = { ...query(after), operation: 'pki.authorities.create', outcome: 'success' } as const
+        return kms.page('audit.records', { query: records })
+      }, 'records'),
+      3,
+    ],
     'access.approvals.list': [
       follow((after) => kms.page('access.approvals.list', { query: query(after) })),
       3,
