@@ -394,6 +394,37 @@ export interface Operations {
       readonly has_create_permission: boolean
     }
   }
+  /** Why a user may or may not use a key for an operation */
+  readonly 'access.explain': {
+    readonly body: {
+      /** A user or machine, by the name at this service. */
+      readonly user_id: string
+      /** The key, or an alias. */
+      readonly unique_identifier: string
+      /** One KMIP operation name: `encrypt`, `get` … */
+      readonly operation: string
+    }
+    readonly reply: {
+      readonly user_id: string
+      readonly unique_identifier: string
+      readonly operation: string
+      readonly allowed: boolean
+      readonly reasons: readonly {
+        /** owner, direct, wildcard, role, group, tag, officer, no_grant, role_unknown, reserved, block, state, or approval. */
+        readonly kind: string
+        /** true: it gives the right; false: it stands against the use. */
+        readonly allows: boolean
+        readonly text: string
+        /** The grantee of a grant. */
+        readonly user_id?: string
+        readonly tag?: string
+        /** From the group of the grant to the member. */
+        readonly path?: readonly string[]
+      }[]
+      /** What would change the answer. */
+      readonly step?: string
+    }
+  }
   /** Grant rights on a key */
   readonly 'access.grant': {
     readonly body: {
@@ -2554,6 +2585,7 @@ export const routes = {
   'access.block': { method: 'POST', path: '/access/block' },
   'access.blocked': { method: 'GET', path: '/access/block' },
   'access.create': { method: 'GET', path: '/access/create' },
+  'access.explain': { method: 'POST', path: '/access/explain' },
   'access.grant': { method: 'POST', path: '/access/grant' },
   'access.groups.delete': { method: 'DELETE', path: '/access/groups/{name}' },
   'access.groups.list': { method: 'GET', path: '/access/groups' },

@@ -80,6 +80,13 @@ test('the realm of the first run without its authentication service leaves clien
   assert.match(kms.log.join('\n'), /auth_verifier_realm has no effect/)
 })
 
+test('crypto officers are named users, not groups or roles', () => {
+  const problem = (names: readonly string[]) => kmsSettings['roles.crypto_officer_users'].check?.(names)
+  assert.equal(problem(['ann', 'app:ops', 'corp/ben']), undefined)
+  for (const name of ['group:ops', 'Role:corp/x', 'GROUP:ops'])
+    assert.match(problem(['ann', name]) ?? '', /users, not groups or roles/, name)
+})
+
 test('the default user has a name that a user can have', () => {
   const problem = (name: string) => kmsSettings.default_username.check?.(name)
   for (const name of ['admin', 'ann@example.com', 'Zoë', 'x'.repeat(256)])

@@ -106,6 +106,7 @@ export {
 export {
   findGrants,
   findGroupsOfName,
+  formatWay,
   type GrantWay,
   groupPrefix,
   hasRoomForTagGrant,
@@ -128,6 +129,7 @@ export {
   requireGroupPresent,
 } from './access/group-store.ts'
 export {
+  findGroupPath,
   findOfficersIn,
   groupBounds,
   isGroupOrRoleName,
@@ -167,6 +169,7 @@ export {
 } from './access/ownership-store.ts'
 export {
   createDestructionPolicy,
+  decideOn,
   hasAuditRight,
   hasCreateRight,
   hasExternalRight,

@@ -40,6 +40,8 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'audit.node': ['reveal records'],
   // Of owners and members of groups.
   'access.groups.read': ['reveal grants'],
+  // Of the owner of the key, of officers, or about the caller.
+  'access.explain': ['reveal grants'],
   // Of officers.
   'access.transfer': ['change owner'],
   'access.holdings': ['reveal grants'],

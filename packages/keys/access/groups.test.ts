@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { type Started, startKms } from '@warder/kms/testing'
 import type { ObjectId } from '../objects/object-id.ts'
 import { findObject } from '../objects/object-store.ts'
+import { endName } from './names.ts'
 import { verdictOn } from './permission.ts'
 import { principalNamed } from './principal-named.ts'
 
@@ -156,4 +157,135 @@ test('lists show what comes by groups and tags, to their end', async () => {
   assert.deepEqual(found, rows)
   const grants = (await kms.user('hana').get(`/access/list/${kids[1]}`)).json
   assert.deepEqual(grants, [{ user_id: 'group:readers', operations: ['decrypt'], tag: 'list-a' }])
+})
+
+test('cycles, too long chains, and members that a group cannot have are refused by name', async () => {
+  for (const [name, members] of [
+    ['c1', ['group:c2']],
+    ['c2', ['group:c3']],
+  ] as const)
+    assert.equal((await put(name, { members })).status, 400, 'the group inside does not exist')
+  for (const name of ['c3', 'c2', 'c1', 'c0'])
+    assert.equal((await put(name, { members: ['mia'] })).status, 200)
+  assert.equal((await put('c2', { members: ['group:c3'] })).status, 200)
+  assert.equal((await put('c1', { members: ['group:c2'] })).status, 200)
+  for (const [name, member, text] of [
+    ['c3', 'group:c1', /group:c3 > group:c1 > group:c2 > group:c3/],
+    ['c3', 'group:c3', /group:c3 > group:c3/],
+    ['c0', 'group:c1', /At most 3 groups/],
+    ['c3', 'group:c0', /At most 3 groups/],
+    ['c0', 'role:corp/x', /roles are no members/],
+    ['c0', '*', /all users/],
+    ['c0', 'app*', /at least 4/],
+    ['c0', 'web-*-*', /one `\*`/],
+    ['c0', 'GROUP:x', /roles are no members|group/i],
+    ['c0', 'google:a@b.c', /clouds/],
+    ['c0', 'ended:x:1', /deleted user/],
+    ['c0', 'a\u202eb', /not the name/],
+  ] as const) {
+    const refused = await put(name, { members: [member] })
+    assert.equal(refused.status, 400, `${name} ${member}: ${refused.text}`)
+    assert.match(refused.json.description, text)
+  }
+  const both = await Promise.all([put('c3', { members: ['group:c0'] }), put('c0', { members: ['group:c3'] })])
+  assert.ok(!both.every(({ status }) => status === 200), 'at once')
+})
+
+test('names of groups are compared exactly, and only in one Unicode form', async () => {
+  const kid = await makeKey('alice')
+  assert.equal((await put('Straße', { members: ['nora'] })).status, 200)
+  assert.equal((await put('STRASSE', { members: ['omar'] })).status, 200)
+  assert.equal((await grant(kid, 'group:Straße', ['encrypt'])).status, 200)
+  assert.deepEqual([await encrypt('nora', kid), await encrypt('omar', kid)], [200, 404])
+  for (const name of ['e\u0301quipe', 'group:ops', 'ops\u200b', ' ops', 'o*s', 'role:a/b', 'x'.repeat(251)])
+    assert.equal((await put(name, { members: [] })).status, 400, JSON.stringify(name))
+  for (const user of ['Group:Straße', 'GROUP:ops', 'Role:corp/x', 'role:corp', 'role:/x', 'role:a*/x'])
+    assert.equal((await grant(kid, user, ['encrypt'])).status, 400, user)
+  assert.equal(await encrypt('Nora', kid), 404)
+})
+
+test('a group is changed by its owners, seen by its members, and leaves nothing to the next of its name', async () => {
+  const kid = await makeKey('alice')
+  assert.equal((await put('team', { members: ['pia'] })).status, 200)
+  assert.equal((await grant(kid, 'group:team', ['encrypt'])).status, 200)
+  const path = '/access/groups/team'
+  assert.equal((await put('team', { members: ['mallory'] }, 'mallory')).status, 403)
+  assert.equal((await put('team', { members: ['pia'], owners: ['pia'] }, 'pia')).status, 403)
+  assert.deepEqual(
+    await Promise.all(['alice', 'pia', 'mallory'].map(async (who) => (await kms.user(who).get(path)).status)),
+    [200, 200, 404],
+  )
+  assert.equal((await kms.user('pia').del(path)).status, 403)
+  assert.equal((await kms.user('mallory').del(path)).status, 404)
+  assert.equal((await put('team', { members: ['pia'], version: 7 })).status, 409)
+  assert.equal((await kms.user('alice').del(path)).status, 204)
+  assert.equal(await encrypt('pia', kid), 404)
+  assert.equal((await put('team', { members: ['mallory'] }, 'mallory')).status, 200)
+  assert.equal(await encrypt('mallory', kid), 404)
+})
+
+test('a group gives neither general rights nor the uses that officers may not give themselves', async () => {
+  await using strict = await startKms({ config: { 'roles.crypto_officer_users': ['olga', 'otto'] } })
+  const call = (who: string, method: 'PUT' | 'POST', path: string, json: object) =>
+    strict.user(who).call(method, path, { json })
+  assert.equal(
+    (await call('olga', 'POST', '/access/grant', { user_id: 'alice', operation_types: ['create'] })).status,
+    200,
+  )
+  const kid = (await strict.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid
+  const putGroup = (who: string, name: string, members: readonly string[]) =>
+    call(who, 'PUT', `/access/groups/${name}`, { members })
+  const give = (
+    who: string,
+    user_id: string,
+    operation_types: readonly string[],
+    on: string | undefined = kid,
+  ) => call(who, 'POST', '/access/grant', { user_id, operation_types, unique_identifier: on })
+  assert.equal((await putGroup('olga', 'mixed', ['olga', 'bob'])).status, 403)
+  assert.equal((await putGroup('olga', 'mixed', ['otto'])).status, 403)
+  assert.equal((await putGroup('olga', 'mixed', ['ot*lga', 'bob*'])).status, 400)
+  assert.equal((await putGroup('alice', 'mixed', ['olga', 'bob'])).status, 200)
+  assert.equal((await putGroup('olga', 'plain', ['bob'])).status, 200)
+  assert.equal((await putGroup('olga', 'plain', ['bob', 'group:mixed'])).status, 403)
+  for (const right of ['create', 'external', 'audit'])
+    assert.equal((await give('olga', 'group:plain', [right])).status, 400, right)
+  assert.equal((await give('olga', 'role:corp/x', ['create'])).status, 400)
+  assert.equal((await give('olga', 'role:corp/x', ['audit'], undefined)).status, 200)
+  assert.notEqual((await give('olga', 'group:mixed', ['encrypt'])).status, 200)
+  assert.notEqual((await give('olga', 'role:corp/x', ['encrypt'])).status, 200)
+  assert.equal((await give('olga', 'group:plain', ['encrypt'])).status, 200)
+  assert.equal((await give('alice', 'group:mixed', ['encrypt'])).status, 200, 'the owner gives it')
+})
+
+test('transfer and the end of a user take memberships, groups and grants by tag along', async () => {
+  const [from, to] = ['quin', 'rosa']
+  const kid = (await kms.user(from).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags: ['moved'] }))
+    .json.kid
+  const other = (await kms.user(to).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags: ['moved'] }))
+    .json.kid
+  const member = await makeKey('alice')
+  assert.equal((await put('moving', { members: [from] })).status, 200)
+  assert.equal((await grant(member, 'group:moving', ['encrypt'])).status, 200)
+  assert.equal((await put('owned', { members: [] }, from)).status, 200)
+  assert.equal((await tagGrant('moved', 'sam', ['encrypt'], from)).status, 200)
+  assert.deepEqual([await encrypt('sam', kid), await encrypt('sam', other)], [200, 404])
+  const moved = await kms.user('admin').post('/access/transfer', { from_user_id: from, to_user_id: to })
+  assert.equal(moved.status, 200, moved.text)
+  assert.deepEqual(
+    [await encrypt('sam', kid), await encrypt('sam', other)],
+    [200, 404],
+    'no wider than before',
+  )
+  assert.deepEqual([await encrypt(from, member), await encrypt(to, member)], [404, 200])
+  assert.deepEqual((await kms.user('alice').get('/access/groups/moving')).json.members, [to])
+  assert.deepEqual((await kms.user(to).get('/access/groups/owned')).json.owners, [to])
+  for (const name of ['group:moving', 'role:a/b'])
+    assert.equal(
+      (await kms.user('admin').post('/access/transfer', { from_user_id: to, to_user_id: name })).status,
+      400,
+    )
+  const { db, clock } = kms.environment
+  await endName({ db, commit: db.commit, now: () => clock.now() }, to, 'r1')
+  assert.equal(await encrypt(to, member), 404)
+  assert.deepEqual((await kms.user('alice').get('/access/groups/moving')).json.members, [])
 })

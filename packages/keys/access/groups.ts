@@ -133,6 +133,24 @@ async function findCovering(
   )
 }
 
+/** The way from a group to a name in it, through other groups and to the pattern or the name; empty: there is none. */
+export async function findGroupPath(db: Database, id: string, name: string): Promise<readonly string[]> {
+  let level: readonly (readonly string[])[] = [[id]]
+  for (let depth = 0; depth < groupBounds.depth; depth++) {
+    const below: (readonly string[])[] = []
+    for (const path of level) {
+      const { members } = await readGroupLists(db, path.at(-1) ?? '', groupBounds.members)
+      const last = members.find(
+        (member) => member === name || (member.includes('*') && fitsPattern(member, name)),
+      )
+      if (last !== undefined) return [...path, last]
+      below.push(...members.filter(isGroupName).map((group) => [...path, group]))
+    }
+    level = below
+  }
+  return []
+}
+
 /** Crypto officers in a group, directly, by a pattern, or through other groups. */
 export async function findOfficersIn(
   db: Database,

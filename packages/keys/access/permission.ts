@@ -100,6 +100,19 @@ function verdictForHolder({ reservedSigners }: Roles, object: Guarded, right: Ri
   return right === 'sign' && reservedSigners?.has(getChainId(object)) === true ? 'reserved' : 'allowed'
 }
 
+/** Decides as `verdictOn` does, with the reasons. */
+export async function decideOn(
+  db: Database,
+  roles: Roles,
+  object: Guarded,
+  caller: Caller,
+  right: Right,
+): Promise<Decision> {
+  const permitted = verdictForHolder(roles, object, right)
+  if (object.owner === caller.name) return { verdict: permitted, by: 'owner', grants: [] }
+  return decideByGrants(db, roles, object, caller, right, permitted)
+}
+
 /**
  * Whether the caller has `right` on the object: as owner, as officer, or by a grant that is read now. Synchronous for
  * the owner.

@@ -90,7 +90,7 @@ interface Direction {
 const giving: Direction = { gives: true, changes: grantChanges }
 const takingBack: Direction = { gives: false, changes: revokeChanges }
 
-function isGeneral(name: Right | GeneralRight): name is GeneralRight {
+export function isGeneral(name: Right | GeneralRight): name is GeneralRight {
   return generalRights.some((general) => general === name)
 }
 

@@ -20,6 +20,7 @@ import { dataKey } from './data-key.ts'
 import { decrypt } from './decrypt.ts'
 import { deleteKey } from './delete-key.ts'
 import { encrypt } from './encrypt.ts'
+import { explainOperations } from './explain.ts'
 import { externalStoreOperations } from './external-stores.ts'
 import { getKey } from './get-key.ts'
 import { grantOperations } from './grants.ts'
@@ -125,6 +126,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     setDates,
     keyUses,
     ...grantOperations,
+    ...explainOperations,
     ...groupOperations,
     ...blockOperations,
     ...transferOperations,

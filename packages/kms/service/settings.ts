@@ -61,6 +61,14 @@ export function voteWithProblem(methods: readonly string[]): string | undefined 
     : `it must contain only ${voteMethods.join(', ')}`
 }
 
+/** Members of a group and holders of a role change without the settings. */
+function officerProblem(names: readonly string[]): string | undefined {
+  const shared = names.find((name) => /^(group|role):/i.test(name))
+  return shared === undefined
+    ? undefined
+    : `it must name users, not groups or roles: ${shared} names several principals`
+}
+
 function approvableProblem(names: readonly string[]): string | undefined {
   const known: readonly string[] = approvable
   return names.every((name) => known.includes(name))
@@ -91,6 +99,7 @@ export const kmsSettings = {
   }),
   'roles.crypto_officer_users': list({
     default: [],
+    check: officerProblem,
     docs: 'Users who may create objects and manage those of other users. Empty: all users may create, and no user manages objects of others.',
   }),
   'roles.crypto_officer_require_ceremony': boolean({

@@ -105,6 +105,10 @@ async function useGroups(olga: Caller, kid: string): Promise<void> {
     { tag: 'v', user_id: 'group:outer', operation_types: ['encrypt'] },
   ]
   for (const body of grants) assert.equal((await olga.post('/access/grant', body)).status, 200)
+  for (const user_id of ['bob', 'olga']) {
+    const asked = { user_id, unique_identifier: kid, operation: 'encrypt' }
+    assert.equal((await olga.post('/access/explain', asked)).status, 200)
+  }
   for (const body of grants) assert.equal((await olga.post('/access/revoke', body)).status, 200)
   assert.equal((await olga.del('/access/groups/inner')).status, 204)
 }

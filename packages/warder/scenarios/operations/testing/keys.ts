@@ -90,6 +90,7 @@ async function walkAccess(alice: Walker, kid: string, bob: Walker, admin: Walker
   await alice.get('/access/owned')
   await bob.get('/access/obtained')
   await alice.get(`/access/list/${kid}`)
+  await alice.post('/access/explain', { user_id: 'bob', unique_identifier: kid, operation: 'decrypt' })
   await alice.post('/access/revoke', right)
   const group = '/access/groups/readers'
   await alice.put(group, { members: ['bob'] })
