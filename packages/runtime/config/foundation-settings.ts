@@ -131,12 +131,21 @@ function databaseSettings(name: string) {
 const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
-    choices: ['file', 'environment', 'passphrase'],
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, or WARDER_ROOT_KEY_PASSPHRASE.',
+    choices: ['file', 'environment', 'passphrase', 'systemd'],
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit.',
   }),
   root_key_file: text({
     default: 'root.key',
     docs: 'Root key file, mode 0600. Store a copy: without it, no sealed data can be decrypted.',
+  }),
+  root_key_credential: text({
+    default: 'root.key',
+    docs: 'Name of the credential in `LoadCredentialEncrypted`, for `root_key_source` systemd: the same line as in a root key file.',
+    check: (name) => {
+      return /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/.test(name)
+        ? undefined
+        : 'must be the name of a credential'
+    },
   }),
 }
 

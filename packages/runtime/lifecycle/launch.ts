@@ -28,8 +28,9 @@ export interface RuntimeConfig {
   readonly database_statement_timeout_ms: number
   readonly database_migration_timeout_ms: number
   readonly database_wait_ms: number | undefined
-  readonly root_key_source: 'file' | 'environment' | 'passphrase'
+  readonly root_key_source: 'file' | 'environment' | 'passphrase' | 'systemd'
   readonly root_key_file: string
+  readonly root_key_credential: string
   readonly rate_limit_per_second: number | undefined
   readonly body_limit_bytes: number
   readonly headers_timeout_ms: number
@@ -95,6 +96,8 @@ export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string)
       return { kind: 'environment', variable: 'WARDER_ROOT_KEY' }
     case 'passphrase':
       return { kind: 'passphrase', variable: 'WARDER_ROOT_KEY_PASSPHRASE' }
+    case 'systemd':
+      return { kind: 'systemd', credential: config.root_key_credential }
   }
 }
 

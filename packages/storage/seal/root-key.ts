@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describeWriteError, Secret, StartupError } from '@warder/base'
 
@@ -21,6 +21,8 @@ export type RootKeySource =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'environment'; readonly variable: string }
   | { readonly kind: 'passphrase'; readonly variable: string }
+  /** Name of a credential that systemd decrypts for the unit (`LoadCredentialEncrypted`). */
+  | { readonly kind: 'systemd'; readonly credential: string }
 
 /** A root key candidate: 32 bytes, or a passphrase that needs a salt first. */
 export type RootKey =
@@ -50,6 +52,7 @@ export function loadRootKeys(
     const candidates = [source.path, ...(existsSync(next) ? [next] : [])]
     return candidates.map((path) => ({ kind: 'key', from: path, key: readRootKey(path) }))
   }
+  if (source.kind === 'systemd') return [readCredential(source.credential, env)]
   const value = env[source.variable]
   if (value === undefined || value === '') {
     throw new StartupError(`root_key_source is ${source.kind}, but ${source.variable} is not set`)
@@ -59,6 +62,19 @@ export function loadRootKeys(
     return [{ kind: 'passphrase', from: source.variable, passphrase: Secret.fromText(value) }]
   }
   return [{ kind: 'key', from: source.variable, key: decode(value, source.variable) }]
+}
+
+/** systemd sets the folder for the unit alone, on file systems that are never swapped (systemd.exec, "Credentials"). */
+function readCredential(name: string, { CREDENTIALS_DIRECTORY: folder }: NodeJS.ProcessEnv): RootKey {
+  const entry = `LoadCredentialEncrypted=${name}:FILE`
+  if (folder === undefined || folder === '')
+    throw new StartupError(
+      `root_key_source is systemd, but CREDENTIALS_DIRECTORY is not set: start Warder as a unit with ${entry}`,
+    )
+  const path = join(folder, name)
+  if (!existsSync(path))
+    throw new StartupError(`systemd passed no credential ${name} (${path}): the unit needs ${entry}`)
+  return { kind: 'key', from: path, key: readRootKey(path, 0o007) }
 }
 
 export function nextPath(path: string): string {
@@ -103,10 +119,11 @@ export function promoteNext(path: string): void {
   syncFolder(path)
 }
 
-export function readRootKey(path: string): Secret {
+/** @param forbidden bits of the mode; a credential's bits of the group may be the mask of an ACL for the unit's user */
+export function readRootKey(path: string, forbidden = 0o077): Secret {
   const file = openSync(path, constants.O_RDONLY)
   try {
-    if (process.platform !== 'win32' && (fstatSync(file).mode & 0o077) !== 0) {
+    if (process.platform !== 'win32' && (fstatSync(file).mode & forbidden) !== 0) {
       throw new StartupError(`the root key ${path} can be read by other users: run chmod 600 on it`)
     }
     const lines = readFileSync(file, 'utf8').split('\n')

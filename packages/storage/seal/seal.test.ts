@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -137,6 +137,29 @@ test('a passphrase and an environment key open what they sealed, and nothing els
       assert.throws(() => loadRootKeys({ kind, variable }, env, { create: false }), StartupError)
     }
   }
+  await db.close()
+})
+
+test('a systemd credential is the root key: of the group by an ACL, never of others, and a missing one is named', async () => {
+  const [db, directory] = [await database(), mkdtempSync(join(folder, 'credentials-'))]
+  const load = (CREDENTIALS_DIRECTORY?: string) =>
+    loadRootKeys({ kind: 'systemd', credential: 'root.key' }, { CREDENTIALS_DIRECTORY }, { create: true })
+  const refuses = (message: RegExp, given?: string) =>
+    assert.throws(
+      () => load(given),
+      (error: unknown) => error instanceof StartupError && message.test(error.message),
+    )
+  refuses(/CREDENTIALS_DIRECTORY is not set: .*LoadCredentialEncrypted=root\.key:FILE/)
+  refuses(/passed no credential root\.key/, directory)
+  const path = join(directory, 'root.key')
+  writeFileSync(path, `${Buffer.alloc(32, 9).toString('base64url')}\n`, { mode: 0o440 })
+  const sealed = (await open(db, load(directory))).seal(place, Buffer.from('x'))
+  assert.equal(Buffer.from(await (await open(db, load(directory))).open(place, sealed)).toString(), 'x')
+  chmodSync(path, 0o444)
+  refuses(/can be read by other users/, directory)
+  chmodSync(path, 0o600)
+  writeFileSync(path, 'short\n')
+  refuses(/is not 32 bytes in base64url/, directory)
   await db.close()
 })
 

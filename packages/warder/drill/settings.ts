@@ -13,6 +13,7 @@ import { getForeignSettings, getSettings } from '../installation/services.ts'
 const allowedSettings: ReadonlySet<string> = new Set([
   'database_url',
   'root_key_source',
+  'root_key_credential',
   'audit_enabled',
   'audit_encryption',
   'body_limit_bytes',

@@ -43,6 +43,7 @@ command again to finish.
   file          replaces root.key with a new key; make a new copy of it afterwards
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
   passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
+  systemd       the new one is the credential root.key.new, the old one root.key (root_key_credential)
 
 If approvals.operations of the kms contains root_key, an approved request is required: warder officers ask root-key.`,
   verbs: [rotateVerb],
@@ -80,8 +81,14 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
 function loadKeys(source: RootKeySource, { env }: Terminal): readonly RootKey[] {
   const keys = loadRootKeys(source, env, { create: false })
   if (source.kind === 'file') return keys
-  const next = { ...source, variable: `${source.variable}_NEW` }
-  return [...keys, ...loadRootKeys(next, env, { create: false })]
+  return [...keys, ...loadRootKeys(getNextSource(source), env, { create: false })]
+}
+
+/** The source of the new root key, beside that of the old one. */
+function getNextSource(source: Exclude<RootKeySource, { kind: 'file' }>): RootKeySource {
+  return source.kind === 'systemd'
+    ? { ...source, credential: `${source.credential}.new` }
+    : { ...source, variable: `${source.variable}_NEW` }
 }
 
 /**
@@ -116,12 +123,12 @@ function prepareRotation(
       terminal.out(`${source.path} is a new key: store a copy of it elsewhere`)
     }
   }
-  const readKey = (variable: string): RootKey =>
-    requireOneKey(loadRootKeys({ ...source, variable }, terminal.env, { create: false }))
-  const [old, fresh] = [readKey(source.variable), readKey(`${source.variable}_NEW`)]
+  const readKey = (from: RootKeySource): RootKey =>
+    requireOneKey(loadRootKeys(from, terminal.env, { create: false }))
+  const [old, fresh] = [readKey(source), readKey(getNextSource(source))]
   return async (options) => {
     await rotateRootKey(old, fresh, options)
-    terminal.out(`both databases use the new root key: start the services with it in ${source.variable}`)
+    terminal.out(`both databases use the new root key: start the services with it in ${old.from}`)
   }
 }
 
