@@ -11,13 +11,12 @@ import {
   derOctets,
   derSequence,
   derTag,
-} from './asn1/der.ts'
+} from './der.ts'
 import { PkiError } from './error.ts'
 import { bytePrivateFromRaw, privateFromPkcs8, publicFromSpki } from './keys/asymmetric.ts'
-import { byteKeyFamilies } from './keys/byte-key-families.ts'
-import { curveByName } from './keys/curves.ts'
 import { ecPrivateFromScalar, ecPrivateFromSec1, ecPublicFromPoint } from './keys/ec.ts'
 import { finiteFieldFromNumbers } from './keys/finite-field.ts'
+import { byteKeyFamilies, curveByName } from './keys/key-algorithms.ts'
 import { parsePkcs8 } from './keys/pkcs8.ts'
 import {
   rsaPrivateFromNumbers,
@@ -28,11 +27,9 @@ import {
 import { readPkcs12 } from './pkcs12/read.ts'
 import { p256Request, pssRequest } from './testing/certificate-requests.ts'
 import { legacyFile, modernFile } from './testing/pkcs12-files.ts'
-import { readCertificate } from './x509/certificate.ts'
-import { readCrl } from './x509/crl/read.ts'
-import { readIssuingDistributionPoint } from './x509/crl/scope.ts'
-import { issueCrl } from './x509/crl/write.ts'
-import { nameText, readNameParts } from './x509/distinguished-name.ts'
+import { parseCertificate, readCertificate } from './x509/certificate.ts'
+import { issueCrl, readCrl, readIssuingDistributionPoint } from './x509/crl.ts'
+import { nameFromParts, nameText, readNameParts } from './x509/distinguished-name.ts'
 import {
   basicConstraints,
   extensionIdentifiers,
@@ -44,18 +41,14 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from './x509/extensions.ts'
-import { constraintName, generalName, generalNameText } from './x509/general-name.ts'
+import { constraintName, generalName, generalNameText, readNameConstraints } from './x509/general-name.ts'
 import { issueCertificate } from './x509/issue.ts'
 import { lintCertificate } from './x509/lint/lint.ts'
-import { nameFromParts } from './x509/name.ts'
-import { readNameConstraints } from './x509/name-constraints.ts'
 import { createCertId } from './x509/ocsp/cert-id.ts'
-import { readOcspResponse } from './x509/ocsp/read-response.ts'
 import { ocspRequest, ocspRequestFromPath, readOcspRequest } from './x509/ocsp/request.ts'
-import { issueOcspResponse, ocspResponder } from './x509/ocsp/response.ts'
+import { issueOcspResponse, ocspResponder, readOcspResponse } from './x509/ocsp/response.ts'
 import { ocspVerdict } from './x509/ocsp/verdict.ts'
 import { opensslExtensions } from './x509/openssl-extensions.ts'
-import { parseCertificate } from './x509/parsed-certificate.ts'
 import { validatePath } from './x509/path/validate.ts'
 import {
   certificatePolicies,

@@ -1,10 +1,9 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { contextTag, der, derContent, derElements, derOctets, derTag } from '../asn1/der.ts'
+import { contextTag, der, derContent, derElements, derOctets, derTag } from '../der.ts'
 import { pkiError } from '../error.ts'
-import { type ByteKeyFamily, byteKeysByIdentifier } from './byte-key-families.ts'
 import { curveOfParameters, ecIdentifier, ecPrivateFromSec1, ecPublicFromPoint } from './ec.ts'
 import { findFiniteField, finiteFieldFromDer } from './finite-field.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import { type ByteKeyFamily, byteKeysByIdentifier, type KeyPolicy, type ParsedKey } from './key-algorithms.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki, type WrappedKeyBytes } from './pkcs8.ts'
 import { rsaIdentifier, rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts'
 

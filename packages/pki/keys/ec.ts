@@ -14,10 +14,9 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { pkiError } from '../error.ts'
-import { type Curve, curveByIdentifier } from './curves.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import { type Curve, curveByIdentifier, type KeyPolicy, type ParsedKey } from './key-algorithms.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
 
 export const ecIdentifier = '1.2.840.10045.2.1'

@@ -1,7 +1,7 @@
-import { derInteger, derMagnitude, derMembers, derSequence } from '../asn1/der.ts'
+import { derInteger, derMagnitude, derMembers, derSequence } from '../der.ts'
 import { pkiError } from '../error.ts'
+import type { KeyPolicy, ParsedKey } from './key-algorithms.ts'
 import { bitLength, toNumber } from './numbers.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki, type WrappedKeyBytes } from './pkcs8.ts'
 
 export type DomainNumber = 'P' | 'Q' | 'G' | 'J'

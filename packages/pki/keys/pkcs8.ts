@@ -12,7 +12,7 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { pkiError } from '../error.ts'
 
 /** Contents of a PKCS#8 or SPKI structure; the key is still in the encoding of its algorithm. */

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { pkiError } from '../error.ts'
 import { requireOwnPublicHalf } from './asymmetric.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import type { KeyPolicy, ParsedKey } from './key-algorithms.ts'
 import { parsePkcs8, parseSpki } from './pkcs8.ts'
 import { rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts'
 

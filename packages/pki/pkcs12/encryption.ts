@@ -11,11 +11,11 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { pkiError } from '../error.ts'
+import { parsePkcs8 } from '../keys/pkcs8.ts'
 import { aes256, ciphers, hashes, oid, sha1, sha256, tripleDes } from './identifiers.ts'
-import { pbes2Key, pkcs12Key, purpose } from './password.ts'
-import { scryptIdentifier, scryptKey } from './scrypt.ts'
+import { pbes2Key, pkcs12Key, purpose, scryptIdentifier, scryptKey } from './password.ts'
 
 const what = 'The protected file'
 /**
@@ -137,4 +137,35 @@ async function deriveKey(
 
 function protectionError() {
   return pkiError('unsupported_protection', 'The file is protected by an algorithm that is not supported.')
+}
+
+const encryptedKey = 'The encrypted PKCS#8 key'
+
+/** Whether this is an EncryptedPrivateKeyInfo (RFC 5958 §3). An unencrypted key starts with its version. */
+export function isEncryptedPkcs8(bytes: Uint8Array): boolean {
+  try {
+    const [algorithm, encrypted, ...others] = derMembers(bytes, encryptedKey)
+    return algorithm?.tag === derTag.sequence && encrypted?.tag === derTag.octetString && others.length === 0
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Decrypts an EncryptedPrivateKeyInfo.
+ * @returns unencrypted PKCS#8 DER; the caller must wipe it
+ * @throws PkiError `wrong_password`, `unsupported_protection`, `malformed`: also when the file requires more
+ *   work than the limit
+ */
+export async function openPkcs8(bytes: Uint8Array, password: string): Promise<Uint8Array> {
+  const [algorithm, encrypted] = derMembers(bytes, encryptedKey)
+  const opened = await unprotect(password, algorithm, derContent(encrypted, derTag.octetString, encryptedKey))
+  try {
+    parsePkcs8(opened)
+  } catch {
+    // A wrong password yields a valid padding in one of 256 cases.
+    opened.fill(0)
+    throw pkiError('wrong_password', 'The password does not decrypt the file.')
+  }
+  return opened
 }

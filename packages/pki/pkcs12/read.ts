@@ -9,7 +9,7 @@ import {
   derNumber,
   derSmallNumber,
   derTag,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { pkiError } from '../error.ts'
 import { unprotect } from './encryption.ts'
 import { hashes, oid } from './identifiers.ts'

@@ -8,7 +8,7 @@ import {
   derOctets,
   derSequence,
   derTag,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { type Protection, protect } from './encryption.ts'
 import { oid, sha1, sha256 } from './identifiers.ts'
 import { pkcs12Key, purpose } from './password.ts'

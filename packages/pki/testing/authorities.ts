@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { nameFromParts } from '../x509/distinguished-name.ts'
 import type { Extension } from '../x509/extensions.ts'
 import { type Issuer, issueCertificate } from '../x509/issue.ts'
-import { nameFromParts } from '../x509/name.ts'
 
 /** The current time of the tests, and a year, in milliseconds. */
 export const now: number = Date.UTC(2026, 5, 1)

@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer'
-import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
+import {
+  type DerElement,
+  der,
+  derContent,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derObjectIdentifier,
+  derSequence,
+  derTag,
+} from '../der.ts'
 import { pkiError } from '../error.ts'
 
 /** Object identifiers of name attributes with a short name (RFC 5280 §A.1, RFC 4519). */
@@ -166,4 +176,103 @@ export function hasForeignCharacters(name: Uint8Array): boolean {
       )
     }),
   )
+}
+
+const printableString = 0x13
+const ia5String = 0x16
+const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/
+
+/** A distinguished name (RFC 5280 §4.1.2.4), each part a relative name of its own. Empty parts are left out. */
+export function nameFromParts(parts: NameParts): Buffer {
+  return derSequence(
+    ...parts
+      .filter(([, value]) => value !== '')
+      .map(([part, value]) =>
+        der(derTag.set, derSequence(derObjectIdentifier(namePartIdentifiers[part]), text(part, value))),
+      ),
+  )
+}
+
+/** RFC 5280 §A.1 fixes the type of some parts; the others are UTF-8. */
+function text(part: NamePart, value: string): Buffer {
+  const bytes = Buffer.from(value, 'utf8')
+  const isPrintable = printable.test(value)
+  if ((part === 'C' || part === 'SerialNumber' || part === 'DNQualifier') && isPrintable)
+    return der(printableString, bytes)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what the type holds
+  if ((part === 'Email' || part === 'DC') && /^[\u0000-\u007f]*$/.test(value)) return der(ia5String, bytes)
+  return der(derTag.utf8String, bytes)
+}
+
+const maxTextLength = 2048
+
+/** Short names in lower case, with those of RFC 4514 §3 and the registry of LDAP. */
+const parts: ReadonlyMap<string, NamePart> = new Map([
+  ...Object.keys(namePartIdentifiers).map((part) => [part.toLowerCase(), part as NamePart] as const),
+  ['e', 'Email'],
+  ['emailaddress', 'Email'],
+  ['s', 'ST'],
+])
+
+/**
+ * Parses a distinguished name, the last part first: `CN=Root, O=Acme` (RFC 4514 §3, with blanks around the parts).
+ * The empty text is the empty name. Multi-valued parts (`+`) and numeric attributes are not supported.
+ * @returns DER
+ * @throws PkiError `invalid_value`
+ */
+export function nameFromText(text: string): Buffer {
+  if (text.length > maxTextLength) throw wrong('is too long')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) throw wrong('contains control characters')
+  if (text.trim() === '') return nameFromParts([])
+  return nameFromParts(
+    split(text)
+      .map((each): [NamePart, string] => {
+        const equals = each.indexOf('=')
+        const part = parts.get(each.slice(0, Math.max(equals, 0)).trim().toLowerCase())
+        if (part === undefined) throw wrong('has a part that is not of the form CN=Root')
+        const value = unescapeValue(each.slice(equals + 1))
+        if (value === '') throw wrong(`has no value for ${part}`)
+        return [part, value]
+      })
+      .reverse(),
+  )
+}
+
+/** Splits at unescaped commas. */
+function split(text: string): readonly string[] {
+  const found: string[] = []
+  let current = ''
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at] ?? ''
+    if (character === '\\') {
+      current += character + (text[at + 1] ?? '')
+      at += 1
+    } else if (character === ',' || character === ';') {
+      found.push(current)
+      current = ''
+    } else if (character === '+') throw wrong('has a part of several attributes: escape a plus sign as \\+')
+    else current += character
+  }
+  return [...found, current]
+}
+
+/**
+ * Decodes the escapes of RFC 4514 §2.4: a character after a backslash, or the hexadecimal bytes of its UTF-8. Only
+ * spaces around a value are removed; other blanks belong to it.
+ */
+function unescapeValue(given: string): string {
+  const text = given.replace(/^ +/, '').replace(/(?<!\\) +$/, '')
+  const bytes = text.replaceAll(/(?:\\[0-9A-Fa-f]{2})+/g, (escaped) => {
+    const decoded = Buffer.from(escaped.replaceAll('\\', ''), 'hex').toString('utf8')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    if (/[\u0000-\u001f\u007f\ufffd]/.test(decoded)) throw wrong('contains control characters')
+    return decoded.replaceAll(/[\\,;+"<>=# ]/g, '\\$&')
+  })
+  if (/(?<!\\)(?:\\\\)*\\$/.test(bytes)) throw wrong('ends within an escape')
+  return bytes.replaceAll(/\\(.)/g, '$1')
+}
+
+function wrong(problem: string) {
+  return pkiError('invalid_value', `The distinguished name ${problem}.`)
 }

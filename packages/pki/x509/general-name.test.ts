@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contextTag, der, derObjectIdentifier, derSequence } from '../asn1/der.ts'
+import { contextTag, der, derObjectIdentifier, derSequence } from '../der.ts'
 import { generalName, generalNameText } from './general-name.ts'
 
 test('alternative names are formatted as they are written in requests', () => {

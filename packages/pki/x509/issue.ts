@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
-import { contextTag, der, derInteger, derNumber, derSequence } from '../asn1/der.ts'
-import { derTime } from '../asn1/time.ts'
+import { contextTag, der, derInteger, derNumber, derSequence } from '../der.ts'
 import { pkiError } from '../error.ts'
+import { derTime } from '../time.ts'
 import {
   authorityKeyIdentifier,
   computeKeyIdentifier,
@@ -10,8 +10,7 @@ import {
   extensionIdentifiers,
   subjectKeyIdentifier,
 } from './extensions.ts'
-import { writeSigned } from './signed.ts'
-import { type CertificateSigner, selectSigner } from './signing.ts'
+import { type CertificateSigner, selectSigner, writeSigned } from './signing.ts'
 
 export interface NewCertificate {
   /** DER of the name. */

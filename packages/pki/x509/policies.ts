@@ -10,7 +10,7 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { type Extension, extensionIdentifiers, extensionValue } from './extensions.ts'
 
 export const anyPolicy = '2.5.29.32.0'

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { derElements } from '../asn1/der.ts'
+import { derElements } from '../der.ts'
 import { PkiError } from '../error.ts'
 import { issue, party, toIssuer, year } from '../testing/authorities.ts'
 import { missingOpenssl, opensslFolder, pem } from '../testing/openssl.ts'
 import { type Extension, extensionIdentifiers, readCertificateExtensions } from './extensions.ts'
-import { constraintName, generalName, spiffeName } from './general-name.ts'
+import { constraintName, generalName, readNameConstraints, spiffeName } from './general-name.ts'
 import { issueCertificate } from './issue.ts'
-import { readNameConstraints } from './name-constraints.ts'
 import {
   certificatePolicies,
   inhibitAnyPolicy,

@@ -1,6 +1,6 @@
-import { derElements, derMembers } from '../asn1/der.ts'
+import { derElements, derMembers } from '../der.ts'
 import { PkiError, pkiError } from '../error.ts'
-import { byteKeysByIdentifier } from '../keys/byte-key-families.ts'
+import { byteKeysByIdentifier } from '../keys/key-algorithms.ts'
 import { parseSpki } from '../keys/pkcs8.ts'
 import {
   basicConstraints,
@@ -15,8 +15,13 @@ import {
   readExtendedKeyUsage,
   subjectAltName,
 } from './extensions.ts'
-import { type GeneralNameKind, generalNameText, readGeneralName, spiffeName } from './general-name.ts'
-import { nameConstraints } from './name-constraints.ts'
+import {
+  type GeneralNameKind,
+  generalNameText,
+  nameConstraints,
+  readGeneralName,
+  spiffeName,
+} from './general-name.ts'
 import { certificatePolicies } from './policies.ts'
 import {
   authorityInformationAccess,

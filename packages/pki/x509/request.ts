@@ -1,13 +1,23 @@
 import type { KeyObject } from 'node:crypto'
-import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
+import {
+  contextTag,
+  der,
+  derBits,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derNumber,
+  derObjectIdentifier,
+  derSequence,
+  derTag,
+} from '../der.ts'
 import { PkiError, pkiError } from '../error.ts'
-import { isDer } from '../pem/pem-text.ts'
-import { type Extension, readExtensions } from './extensions.ts'
-import { publicKeyFromSpki } from './signed.ts'
-import { signatureHolds } from './signing.ts'
+import { isDer } from '../pem.ts'
+import { type Extension, encodeExtension, readExtensions } from './extensions.ts'
+import { type CertificateSigner, publicKeyFromSpki, signatureHolds, writeSigned } from './signing.ts'
 
 /** A certification request. */
-export interface CertificationRequest {
+interface CertificationRequest {
   /** DER of the name. */
   readonly subject: Uint8Array
   readonly spki: Uint8Array
@@ -80,4 +90,34 @@ function fromPem(value: Uint8Array): Buffer {
   const body = pem.exec(text)?.[1]
   if (body === undefined) throw pkiError('invalid_request', 'The value is not a certificate request in PEM.')
   return Buffer.from(body, 'base64')
+}
+
+/**
+ * Signs a certificate request (PKCS#10, RFC 2986).
+ * @param subject DER of the name
+ * @param extensions the requested extensions
+ * @returns DER
+ */
+export function issueRequest(
+  {
+    subject,
+    spki,
+    extensions,
+  }: {
+    readonly subject: Uint8Array
+    readonly spki: Uint8Array
+    readonly extensions: readonly Extension[]
+  },
+  signer: CertificateSigner,
+): Promise<Buffer> {
+  const attributes =
+    extensions.length === 0
+      ? []
+      : [
+          derSequence(
+            derObjectIdentifier(extensionRequest),
+            der(derTag.set, derSequence(...extensions.map(encodeExtension))),
+          ),
+        ]
+  return writeSigned(derSequence(derNumber(0), subject, spki, der(contextTag(0), ...attributes)), signer)
 }

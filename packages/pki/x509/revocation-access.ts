@@ -8,7 +8,7 @@ import {
   derNull,
   derObjectIdentifier,
   derSequence,
-} from '../asn1/der.ts'
+} from '../der.ts'
 import { pkiError } from '../error.ts'
 import { type Extension, extensionIdentifiers, extensionValue } from './extensions.ts'
 
@@ -54,7 +54,7 @@ export function readCrlDistributionPoints(extensions: readonly Extension[]): rea
 const accessMethods = { ocsp: '1.3.6.1.5.5.7.48.1', caIssuers: '1.3.6.1.5.5.7.48.2' } as const
 
 /** URLs of responders, and of certificates of the issuer (RFC 5280 §4.2.2.1). */
-export interface AuthorityAccess {
+interface AuthorityAccess {
   readonly ocsp: readonly string[]
   readonly caIssuers: readonly string[]
 }

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { PkiError } from '../error.ts'
 import { p256Request } from '../testing/certificate-requests.ts'
 import { readCertificate } from './certificate.ts'
+import { nameFromParts } from './distinguished-name.ts'
 import {
   basicConstraints,
   type Extension,
@@ -15,7 +16,6 @@ import {
 } from './extensions.ts'
 import { generalName } from './general-name.ts'
 import { issueCertificate } from './issue.ts'
-import { nameFromParts } from './name.ts'
 import { opensslExtensions } from './openssl-extensions.ts'
 import { validatePath } from './path/validate.ts'
 import { readCertificationRequest } from './request.ts'

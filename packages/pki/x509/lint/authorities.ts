@@ -1,4 +1,4 @@
-import { derMembers } from '../../asn1/der.ts'
+import { derMembers } from '../../der.ts'
 import { computeKeyIdentifier, extensionIdentifiers as ids } from '../extensions.ts'
 import { anyPolicy, readCertificatePolicies, readPolicyMappings } from '../policies.ts'
 import { readAuthorityInformationAccess } from '../revocation-access.ts'

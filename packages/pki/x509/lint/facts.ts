@@ -1,6 +1,7 @@
-import { contextTag, type DerElement, derElements, derMembers } from '../../asn1/der.ts'
-import { byteKeysByIdentifier } from '../../keys/byte-key-families.ts'
+import { contextTag, type DerElement, derElements, derMembers } from '../../der.ts'
+import { byteKeysByIdentifier } from '../../keys/key-algorithms.ts'
 import { parseSpki } from '../../keys/pkcs8.ts'
+import type { ParsedCertificate } from '../certificate.ts'
 import {
   type Extension,
   extensionIdentifiers,
@@ -12,9 +13,12 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '../extensions.ts'
-import { type ReadGeneralName, readGeneralName } from '../general-name.ts'
-import { type NameConstraints, readNameConstraints } from '../name-constraints.ts'
-import type { ParsedCertificate } from '../parsed-certificate.ts'
+import {
+  type NameConstraints,
+  type ReadGeneralName,
+  readGeneralName,
+  readNameConstraints,
+} from '../general-name.ts'
 
 /** Severity: a standard forbids it, or advises against it. */
 export type Severity = 'error' | 'warning'

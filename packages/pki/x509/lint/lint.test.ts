@@ -11,10 +11,10 @@ import {
   derObjectIdentifier,
   derSequence,
   derTag,
-} from '../../asn1/der.ts'
-import { derGeneralizedTime, derTime } from '../../asn1/time.ts'
+} from '../../der.ts'
 import { issue, now, party, year } from '../../testing/authorities.ts'
-import type { NameParts } from '../distinguished-name.ts'
+import { derGeneralizedTime, derTime } from '../../time.ts'
+import { type NameParts, nameFromParts } from '../distinguished-name.ts'
 import {
   authorityKeyIdentifier,
   basicConstraints,
@@ -29,9 +29,7 @@ import {
   subjectAltName,
   subjectKeyIdentifier,
 } from '../extensions.ts'
-import { constraintName, generalName, spiffeName } from '../general-name.ts'
-import { nameFromParts } from '../name.ts'
-import { nameConstraints } from '../name-constraints.ts'
+import { constraintName, generalName, nameConstraints, spiffeName } from '../general-name.ts'
 import { anyPolicy, certificatePolicies, policyConstraints, policyMappings } from '../policies.ts'
 import { type ProfileName, profileExtensions, profiles } from '../profiles.ts'
 import { crlDistributionPoints, noRevAvail, ocspNoCheck } from '../revocation-access.ts'

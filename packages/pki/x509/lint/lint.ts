@@ -1,5 +1,5 @@
 import { PkiError } from '../../error.ts'
-import { type ParsedCertificate, parseCertificate, parseCertificateFields } from '../parsed-certificate.ts'
+import { type ParsedCertificate, parseCertificate, parseCertificateFields } from '../certificate.ts'
 import { authorityRules } from './authorities.ts'
 import { type Facts, type Rule, readFacts, type Severity } from './facts.ts'
 import { nameRules } from './names.ts'

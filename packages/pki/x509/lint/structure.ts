@@ -1,5 +1,5 @@
-import { derIdentifier, derMembers } from '../../asn1/der.ts'
-import { derTime } from '../../asn1/time.ts'
+import { derIdentifier, derMembers } from '../../der.ts'
+import { derTime } from '../../time.ts'
 import { extensionIdentifiers as ids } from '../extensions.ts'
 import type { Facts, Rule } from './facts.ts'
 

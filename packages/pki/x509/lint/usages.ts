@@ -1,5 +1,10 @@
-import { extensionIdentifiers as ids, type KeyUsageName, keyPurposes } from '../extensions.ts'
-import { anyPurpose, inconsistentPurpose } from '../purposes.ts'
+import {
+  anyPurpose,
+  extensionIdentifiers as ids,
+  inconsistentPurpose,
+  type KeyUsageName,
+  keyPurposes,
+} from '../extensions.ts'
 import type { Facts, Rule } from './facts.ts'
 
 const signatures: readonly KeyUsageName[] = ['digitalSignature', 'nonRepudiation', 'keyCertSign', 'cRLSign']

@@ -11,7 +11,7 @@ import {
   derOctets,
   derSequence,
   derTag,
-} from '../../asn1/der.ts'
+} from '../../der.ts'
 import { pkiError } from '../../error.ts'
 
 /** Hashes that identify an issuer. SHA-1 is an identifier here, not a protection (RFC 5019 §2.1.1 requires it). */
@@ -39,7 +39,7 @@ export interface CertId {
 }
 
 /** An issuer: DER of its name and of its public key. */
-export interface CertIdIssuer {
+interface CertIdIssuer {
   readonly name: Uint8Array
   readonly spki: Uint8Array
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { contextTag, der, derMembers, derNumber, derOctets, derSequence } from '../../asn1/der.ts'
+import { contextTag, der, derMembers, derNumber, derOctets, derSequence } from '../../der.ts'
 import { PkiError } from '../../error.ts'
 import { issue, now, type Party, party, toIssuer, year } from '../../testing/authorities.ts'
 import { missingOpenssl, opensslFolder, pem } from '../../testing/openssl.ts'
+import { type ParsedCertificate, parseCertificate } from '../certificate.ts'
 import {
   basicConstraints,
   createExtendedKeyUsage,
@@ -12,16 +13,16 @@ import {
   keyPurposes,
   keyUsage,
 } from '../extensions.ts'
-import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
 import { createCertId, findIssuerKey, isFromIssuer, listIssuerKeys } from './cert-id.ts'
-import { type OcspResponse, readOcspResponse } from './read-response.ts'
 import { maxCertIds, ocspRequest, ocspRequestFromPath, readOcspRequest } from './request.ts'
 import {
   issueOcspResponse,
   type NewOcspResponse,
+  type OcspResponse,
   type OcspStatus,
   ocspErrorResponse,
   ocspResponder,
+  readOcspResponse,
 } from './response.ts'
 import { ocspVerdict } from './verdict.ts'
 

@@ -1,10 +1,9 @@
 import { PkiError } from '../../error.ts'
+import { type ParsedCertificate, parseCertificate } from '../certificate.ts'
 import { computeKeyIdentifier, keyPurposes, readExtendedKeyUsage, readKeyUsage } from '../extensions.ts'
-import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
 import { isSignedWith } from '../signing.ts'
 import { isFromIssuer } from './cert-id.ts'
-import type { OcspResponse } from './read-response.ts'
-import type { OcspStatus } from './response.ts'
+import type { OcspResponse, OcspStatus } from './response.ts'
 
 export interface OcspQuestion {
   readonly certificate: Pick<ParsedCertificate, 'serial'>

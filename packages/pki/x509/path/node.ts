@@ -1,5 +1,6 @@
-import { derMembers } from '../../asn1/der.ts'
+import { derMembers } from '../../der.ts'
 import { pkiError } from '../../error.ts'
+import { type ParsedCertificate, parseCertificate } from '../certificate.ts'
 import { comparableName, nameText, readNameParts } from '../distinguished-name.ts'
 import {
   extensionIdentifiers,
@@ -11,9 +12,12 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '../extensions.ts'
-import { type ReadGeneralName, readGeneralName } from '../general-name.ts'
-import { type NameConstraints, readNameConstraints } from '../name-constraints.ts'
-import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
+import {
+  type NameConstraints,
+  type ReadGeneralName,
+  readGeneralName,
+  readNameConstraints,
+} from '../general-name.ts'
 import {
   type PolicyConstraints,
   type PolicyMapping,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { derNull } from '../../asn1/der.ts'
+import { derNull } from '../../der.ts'
 import { issue, now, type Party, party, toIssuer, year } from '../../testing/authorities.ts'
-import type { CrlEntry } from '../crl/entries.ts'
-import { readCrl } from '../crl/read.ts'
-import { issueCrl, type NewCrl } from '../crl/write.ts'
+import { parseCertificate } from '../certificate.ts'
+import { issueCrl, type NewCrl, readCrl } from '../crl.ts'
+import type { CrlEntry } from '../crl-entries.ts'
 import {
   basicConstraints,
   createExtendedKeyUsage,
@@ -13,12 +13,9 @@ import {
   keyUsage,
   subjectAltName,
 } from '../extensions.ts'
-import { constraintName, generalName } from '../general-name.ts'
-import { nameConstraints } from '../name-constraints.ts'
+import { constraintName, generalName, nameConstraints } from '../general-name.ts'
 import { createCertId } from '../ocsp/cert-id.ts'
-import { readOcspResponse } from '../ocsp/read-response.ts'
-import { issueOcspResponse, type OcspStatus, ocspResponder } from '../ocsp/response.ts'
-import { parseCertificate } from '../parsed-certificate.ts'
+import { issueOcspResponse, type OcspStatus, ocspResponder, readOcspResponse } from '../ocsp/response.ts'
 import { crlDistributionPoints, noRevAvail } from '../revocation-access.ts'
 import type { RevocationSources } from './revocation.ts'
 import { maxCertificates, type PathQuestion, validatePath } from './validate.ts'

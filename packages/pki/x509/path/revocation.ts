@@ -1,8 +1,8 @@
-import { type Crl, crlIsSignedWith } from '../crl/read.ts'
+import { type Crl, crlIsSignedWith } from '../crl.ts'
+import type { RevocationReason } from '../crl-entries.ts'
 import { comparableName } from '../distinguished-name.ts'
-import type { OcspResponse } from '../ocsp/read-response.ts'
+import type { OcspResponse } from '../ocsp/response.ts'
 import { ocspVerdict } from '../ocsp/verdict.ts'
-import type { RevocationReason } from '../revocation-reasons.ts'
 import type { Budget } from './budget.ts'
 import type { PathNode } from './node.ts'
 

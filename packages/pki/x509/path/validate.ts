@@ -1,6 +1,5 @@
 import { PkiError } from '../../error.ts'
-import type { KeyUsageName } from '../extensions.ts'
-import { anyPurpose, inconsistentPurpose } from '../purposes.ts'
+import { anyPurpose, inconsistentPurpose, type KeyUsageName } from '../extensions.ts'
 import { isSignedWith } from '../signing.ts'
 import { type Budget, createBudget } from './budget.ts'
 import { nameProblem } from './constraints.ts'

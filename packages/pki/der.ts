@@ -1,4 +1,4 @@
-import { pkiError } from '../error.ts'
+import { pkiError } from './error.ts'
 
 /** One element of DER (X.690 §8.1), definite lengths only. */
 export interface DerElement {

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { PkiError } from '../error.ts'
-import { timestampRequest } from './request.ts'
-import { tokenInResponse } from './token.ts'
-import { timestampVerdict } from './verdict.ts'
+import { PkiError } from './error.ts'
+import { timestampRequest, tokenInResponse } from './timestamp.ts'
+import { timestampVerdict } from './timestamp-verdict.ts'
 
 const fixture = JSON.parse(readFileSync(new URL('fixtures/openssl.json', import.meta.url), 'utf8')) as {
   readonly data: string

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { legacyFile, modernFile } from '../testing/pkcs12-files.ts'
-import { basicConstraints } from '../x509/extensions.ts'
-import { issueCertificate } from '../x509/issue.ts'
-import { nameFromText } from '../x509/name-from-text.ts'
-import { derInBase64, pemText, privateKeyText } from './pem-text.ts'
+import { derInBase64, pemText, privateKeyText } from './pem.ts'
+import { legacyFile, modernFile } from './testing/pkcs12-files.ts'
+import { nameFromText } from './x509/distinguished-name.ts'
+import { basicConstraints } from './x509/extensions.ts'
+import { issueCertificate } from './x509/issue.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const spki = publicKey.export({ format: 'der', type: 'spki' })

@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
-import { pkiError } from '../error.ts'
+import { pkiError } from './error.ts'
 
 /** PEM labels (RFC 7468) for files in DER. */
 export type PemLabel = 'CERTIFICATE' | 'CERTIFICATE REQUEST' | 'PUBLIC KEY'

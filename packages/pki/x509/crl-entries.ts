@@ -8,11 +8,36 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../../asn1/der.ts'
-import { derGeneralizedTime, derTime, readGeneralizedTime, readTime } from '../../asn1/time.ts'
-import { pkiError } from '../../error.ts'
-import { type Extension, encodeExtension, readExtensions } from '../extensions.ts'
-import { type RevocationReason, revocationReason, revocationReasons } from '../revocation-reasons.ts'
+} from '../der.ts'
+import { pkiError } from '../error.ts'
+import { derGeneralizedTime, derTime, readGeneralizedTime, readTime } from '../time.ts'
+import { type Extension, encodeExtension, readExtensions } from './extensions.ts'
+
+/** Reasons of a revocation and their numbers (RFC 5280 §5.3.1). The number 7 is not used. */
+export const revocationReasons = {
+  unspecified: 0,
+  keyCompromise: 1,
+  cACompromise: 2,
+  affiliationChanged: 3,
+  superseded: 4,
+  cessationOfOperation: 5,
+  certificateHold: 6,
+  removeFromCRL: 8,
+  privilegeWithdrawn: 9,
+  aACompromise: 10,
+} as const
+export type RevocationReason = keyof typeof revocationReasons
+
+const byNumber: ReadonlyMap<number, RevocationReason> = new Map(
+  Object.entries(revocationReasons).map(([name, number]) => [number, name as RevocationReason]),
+)
+
+/** @throws PkiError for a number that is no reason */
+export function revocationReason(number: number, what: string): RevocationReason {
+  const name = byNumber.get(number)
+  if (name === undefined) throw pkiError('malformed', `${what} has an unknown revocation reason.`)
+  return name
+}
 
 /** A certificate on a CRL (RFC 5280 §5.3). Times are Unix milliseconds, kept to the second. */
 export interface CrlEntry {

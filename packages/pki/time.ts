@@ -1,5 +1,5 @@
-import { pkiError } from '../error.ts'
 import { type DerElement, der, derTag } from './der.ts'
+import { pkiError } from './error.ts'
 
 /**
  * A Time (RFC 5280 §4.1.2.5): UTCTime for 1950 to 2049, GeneralizedTime for the other years.

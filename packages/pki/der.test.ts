@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { PkiError } from '../error.ts'
 import {
   contextTag,
   der,
@@ -21,6 +20,7 @@ import {
   derSmallNumber,
   derTag,
 } from './der.ts'
+import { PkiError } from './error.ts'
 
 const what = 'The value'
 const only = (bytes: Uint8Array) => {

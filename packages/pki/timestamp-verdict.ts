@@ -8,16 +8,14 @@ import {
   derObjectIdentifier,
   derSequence,
   derTag,
-} from '../asn1/der.ts'
-import { PkiError } from '../error.ts'
-import { nameText } from '../x509/distinguished-name.ts'
-import { extensionIdentifiers, keyPurposes, readExtendedKeyUsage } from '../x509/extensions.ts'
-import { type ParsedCertificate, parseCertificate } from '../x509/parsed-certificate.ts'
-import { validatePath } from '../x509/path/validate.ts'
-import { isSignedWith } from '../x509/signing.ts'
-import { digests, identifiers, rsaWith } from './identifiers.ts'
-import type { SignedData } from './signed-data.ts'
-import { readTimestampToken } from './token.ts'
+} from './der.ts'
+import { PkiError } from './error.ts'
+import { digests, identifiers, readTimestampToken, rsaWith, type SignedData } from './timestamp.ts'
+import { type ParsedCertificate, parseCertificate } from './x509/certificate.ts'
+import { nameText } from './x509/distinguished-name.ts'
+import { extensionIdentifiers, keyPurposes, readExtendedKeyUsage } from './x509/extensions.ts'
+import { validatePath } from './x509/path/validate.ts'
+import { isSignedWith } from './x509/signing.ts'
 
 export interface TimestampQuestion {
   /** DER. */
