@@ -1,6 +1,5 @@
 export { decodeJson, decodeMembers, parseRoot } from './json/decode.ts'
-export { encodeJson, type JsonForm, jsonValue } from './json/encode.ts'
-export { asksForFetchForm } from './json/fetch-form.ts'
+export { asksForFetchForm, encodeJson, type JsonForm, jsonValue } from './json/encode.ts'
 export { writeRequest } from './messages/client.ts'
 export {
   contentTypes,
@@ -42,9 +41,8 @@ export {
   valueByName,
   valueName,
 } from './tables/enumerations.ts'
-export { messageIn } from './tables/legacy-messages.ts'
 export { type OperationName, objectTypeIn, operationByName, operationIn } from './tables/operations.ts'
-export { type ResultReason, reasonIn } from './tables/reasons.ts'
+export { messageIn, type ResultReason, reasonIn } from './tables/reasons.ts'
 export { Tag } from './tables/tags.gen.ts'
 export { type TagName, tagByName, tagName, tagText } from './tables/tags.ts'
 export {
@@ -55,24 +53,9 @@ export {
   kmipVersions,
   versionNumbers,
 } from './tables/versions.ts'
-export {
-  bigInteger,
-  boolean,
-  byteString,
-  dateTime,
-  enumeration,
-  integer,
-  interval,
-  longInteger,
-  structure,
-  textString,
-  toBigInteger,
-  toMagnitude,
-} from './ttlv/build.ts'
-export { decodeTtlv } from './ttlv/decode.ts'
+export { decodeTtlv, frameLength } from './ttlv/decode.ts'
 export { encodeTtlv } from './ttlv/encode.ts'
 export { KmipDecodeError } from './ttlv/error.ts'
-export { frameLength } from './ttlv/frame.ts'
 export {
   findMember,
   findMembers,
@@ -88,4 +71,21 @@ export {
   requireType,
   sameValue,
 } from './ttlv/members.ts'
-export type { EnumerationNode, ItemValues, StructureNode, TtlvNode } from './ttlv/node.ts'
+export {
+  bigInteger,
+  boolean,
+  byteString,
+  dateTime,
+  type EnumerationNode,
+  enumeration,
+  type ItemValues,
+  integer,
+  interval,
+  longInteger,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+  toBigInteger,
+  toMagnitude,
+} from './ttlv/node.ts'

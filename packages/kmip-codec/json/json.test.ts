@@ -6,6 +6,7 @@ import { Enumeration } from '../tables/enumerations.gen.ts'
 import { findMask } from '../tables/enumerations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { anyTree, plain } from '../testing/arbitrary.ts'
+import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
 import {
   bigInteger,
   byteString,
@@ -13,11 +14,11 @@ import {
   enumeration,
   integer,
   longInteger,
+  type StructureNode,
   structure,
+  type TtlvNode,
   textString,
-} from '../ttlv/build.ts'
-import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
-import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+} from '../ttlv/node.ts'
 import { decodeJson } from './decode.ts'
 import { encodeJson } from './encode.ts'
 

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { Enumeration } from '../tables/enumerations.gen.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { plain } from '../testing/arbitrary.ts'
-import { byteString, enumeration, structure, textString } from '../ttlv/build.ts'
+import { byteString, enumeration, structure, textString } from '../ttlv/node.ts'
 import { decodeJson } from './decode.ts'
-import { asksForFetchForm, encodeJsonForFetch } from './fetch-form.ts'
+import { asksForFetchForm, encodeJsonForFetch } from './encode.ts'
 import { tolerances } from './tolerances.ts'
 
 for (const { what, client, example } of tolerances) {

@@ -2,7 +2,6 @@ import { Enumeration } from '../tables/enumerations.gen.ts'
 import { valueName } from '../tables/enumerations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, kmipVersion } from '../tables/versions.ts'
-import { boolean, byteString, dateTime, enumeration, integer, structure, textString } from '../ttlv/build.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import {
   findMembers,
@@ -13,13 +12,27 @@ import {
   requireStructure,
   requireType,
 } from '../ttlv/members.ts'
-import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import {
+  boolean,
+  byteString,
+  dateTime,
+  enumeration,
+  integer,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '../ttlv/node.ts'
 import { fromLegacy } from './legacy.ts'
-import { ItemRefusal } from './refusal.ts'
 import { seenVersion } from './request.ts'
-import { versionNode } from './response.ts'
-import type { RequestItem, RequestMessage, ResponseItem, ResponseMessage } from './types.ts'
-import { payloadFor } from './versioned.ts'
+import { payloadFor, versionNode } from './response.ts'
+import {
+  ItemRefusal,
+  type RequestItem,
+  type RequestMessage,
+  type ResponseItem,
+  type ResponseMessage,
+} from './types.ts'
 
 /** Encodes a request as a RequestMessage node in its version; for clients and tests. */
 export function writeRequest(request: RequestMessage): StructureNode {

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { decodeJson, decodeMembers, parseRoot } from '../json/decode.ts'
-import { encodeJson, encodeJsonAs } from '../json/encode.ts'
-import { encodeJsonForFetch } from '../json/fetch-form.ts'
+import { encodeJson, encodeJsonAs, encodeJsonForFetch } from '../json/encode.ts'
 import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { type KmipVersion, kmipVersion } from '../tables/versions.ts'

@@ -2,10 +2,16 @@ import { type AttributeRow, attributeByLegacyName, attributeIn, findAttribute } 
 import { linkTypeIn } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion } from '../tables/versions.ts'
-import { enumeration, integer, structure, textString } from '../ttlv/build.ts'
 import { findMember, findMembers, optional, requireMember } from '../ttlv/members.ts'
-import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
-import { ItemRefusal } from './refusal.ts'
+import {
+  enumeration,
+  integer,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '../ttlv/node.ts'
+import { ItemRefusal } from './types.ts'
 
 /** Vendor of stored attributes that exist only in 1.x, so that 1.x clients get them back. */
 export const legacyVendor = 'KMIP1'

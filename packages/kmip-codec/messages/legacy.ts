@@ -18,9 +18,15 @@
 import type { OperationName } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { atLeast, type KmipVersion } from '../tables/versions.ts'
-import { byteString, integer, structure, textString } from '../ttlv/build.ts'
 import { findMember, optional, optionalStructure, requireType } from '../ttlv/members.ts'
-import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import {
+  byteString,
+  integer,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '../ttlv/node.ts'
 import {
   fromLegacyAttribute,
   fromLegacyName,
@@ -28,7 +34,7 @@ import {
   toLegacyAttributes,
   toLegacyName,
 } from './legacy-attributes.ts'
-import { ItemRefusal } from './refusal.ts'
+import { ItemRefusal } from './types.ts'
 
 const templates: ReadonlyMap<number, number> = new Map([
   [Tag.TemplateAttribute, Tag.Attributes],

@@ -7,6 +7,10 @@ import { Enumeration } from '../tables/enumerations.gen.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion, kmipVersions, versionNumbers } from '../tables/versions.ts'
 import { plain } from '../testing/arbitrary.ts'
+import { decodeTtlv } from '../ttlv/decode.ts'
+import { encodeTtlv } from '../ttlv/encode.ts'
+import { KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
+import { findMember, optional, requireMember } from '../ttlv/members.ts'
 import {
   boolean,
   byteString,
@@ -14,14 +18,11 @@ import {
   enumeration,
   integer,
   interval,
+  type StructureNode,
   structure,
+  type TtlvNode,
   textString,
-} from '../ttlv/build.ts'
-import { decodeTtlv } from '../ttlv/decode.ts'
-import { encodeTtlv } from '../ttlv/encode.ts'
-import { KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
-import { findMember, optional, requireMember } from '../ttlv/members.ts'
-import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+} from '../ttlv/node.ts'
 import { readResponse } from './client.ts'
 import {
   contentTypes,

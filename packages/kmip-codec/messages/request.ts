@@ -3,7 +3,6 @@ import { type OperationName, operationByName, operationIn } from '../tables/oper
 import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
-import { structure } from '../ttlv/build.ts'
 import { type KmipDecodeCode, KmipDecodeError, type SeenVersion } from '../ttlv/error.ts'
 import {
   findMembers,
@@ -14,12 +13,12 @@ import {
   requireStructure,
   requireType,
 } from '../ttlv/members.ts'
-import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import { type StructureNode, structure, type TtlvNode } from '../ttlv/node.ts'
 import { fromLegacy } from './legacy.ts'
-import { ItemRefusal } from './refusal.ts'
 import {
   defaultBatchItems,
   type ItemFailure,
+  ItemRefusal,
   type MessageLimits,
   type RequestHeader,
   type RequestItem,

@@ -1,7 +1,13 @@
+import { CodedError } from '@warder/base'
 import type { OperationName } from '../tables/operations.ts'
 import type { ResultReason } from '../tables/reasons.ts'
 import type { KmipVersion } from '../tables/versions.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+
+/** One item of a batch is invalid, the rest of the message is not. Caught within this folder. */
+export class ItemRefusal extends CodedError<ResultReason> {
+  override readonly name = 'ItemRefusal'
+}
 
 /** Encodings of a message. */
 export type Encoding = 'ttlv' | 'json' | 'xml'

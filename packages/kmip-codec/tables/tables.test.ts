@@ -11,10 +11,9 @@ import {
   valueByName,
   valueName,
 } from './enumerations.ts'
-import { messageIn } from './legacy-messages.ts'
 import { normaliseName } from './names.ts'
 import { type OperationName, objectTypeIn, operationByName, operationIn } from './operations.ts'
-import { type ResultReason, reasonIn } from './reasons.ts'
+import { messageIn, type ResultReason, reasonIn } from './reasons.ts'
 import { Tag } from './tags.gen.ts'
 import { tagByName, tagIntroduced, tagName, tagText } from './tags.ts'
 import { atLeast, isLegacy, kmipVersion, kmipVersions, versionNumbers } from './versions.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { Tag } from '../tables/tags.gen.ts'
-import { shortest } from '../ttlv/build.ts'
-import { maximumDateTime, type TtlvNode } from '../ttlv/node.ts'
+import { maximumDateTime, shortest, type TtlvNode } from '../ttlv/node.ts'
 
 /** Tags of the standard, now and then an extension. */
 const tag = fc.oneof(

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { shortest } from './build.ts'
 import { KmipEncodeError } from './error.ts'
-import { fits, maximumDepth, type TtlvNode } from './node.ts'
+import { fits, maximumDepth, shortest, type TtlvNode } from './node.ts'
 
 /**
  * Writes a tree as binary TTLV (KMIP 2.1 §10.1) into one buffer of exactly its size.

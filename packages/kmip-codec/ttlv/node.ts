@@ -1,5 +1,6 @@
 import type { ItemType } from '../tables/enumerations.ts'
 import { isTag } from '../tables/tags.ts'
+import { KmipDecodeError } from './error.ts'
 
 interface Item<T extends ItemType, V> {
   /** 0x42.... (the standard's) or 0x54.... (an extension). */
@@ -11,28 +12,28 @@ interface Item<T extends ItemType, V> {
 /** Members in their order; members may repeat. */
 export type StructureNode = Item<'Structure', readonly TtlvNode[]>
 /** 32 bits, signed. Bit masks are Integers too. */
-export type IntegerNode = Item<'Integer', number>
+type IntegerNode = Item<'Integer', number>
 /** 64 bits, signed. */
-export type LongIntegerNode = Item<'LongInteger', bigint>
+type LongIntegerNode = Item<'LongInteger', bigint>
 /**
  * A whole number of any size: big-endian two's complement, at least one byte, as short as possible (decoders
  * drop repeated sign bytes, the encoder pads to a multiple of 8). Bytes rather than a bigint because they may
  * be private keys: bytes can be wiped. `toBigInteger()` and `toMagnitude()` convert from and to magnitudes.
  */
-export type BigIntegerNode = Item<'BigInteger', Uint8Array>
+type BigIntegerNode = Item<'BigInteger', Uint8Array>
 /** 32 bits, unsigned. */
 export type EnumerationNode = Item<'Enumeration', number>
-export type BooleanNode = Item<'Boolean', boolean>
+type BooleanNode = Item<'Boolean', boolean>
 /** Well-formed Unicode. */
-export type TextStringNode = Item<'TextString', string>
+type TextStringNode = Item<'TextString', string>
 /** When decoded, it is a view of the message, not a copy. */
-export type ByteStringNode = Item<'ByteString', Uint8Array>
+type ByteStringNode = Item<'ByteString', Uint8Array>
 /** Whole seconds since 1970-01-01T00:00:00Z, within the range of a JavaScript Date. */
-export type DateTimeNode = Item<'DateTime', number>
+type DateTimeNode = Item<'DateTime', number>
 /** Seconds, 32 bits, unsigned. */
-export type IntervalNode = Item<'Interval', number>
+type IntervalNode = Item<'Interval', number>
 /** Microseconds since 1970-01-01T00:00:00Z, 64 bits, signed. */
-export type DateTimeExtendedNode = Item<'DateTimeExtended', bigint>
+type DateTimeExtendedNode = Item<'DateTimeExtended', bigint>
 
 /** A node of a TTLV tree, in every encoding (binary, JSON, XML). */
 export type TtlvNode =
@@ -103,4 +104,80 @@ export function fits(node: TtlvNode): boolean {
     default:
       return true
   }
+}
+
+/** A structure of these members; `undefined` members are omitted, so optional ones can be written in line. */
+export function structure(tag: number, members: readonly (TtlvNode | undefined)[]): StructureNode {
+  return { tag, type: 'Structure', value: members.filter((member) => member !== undefined) }
+}
+
+export function integer(tag: number, value: number): IntegerNode {
+  return { tag, type: 'Integer', value }
+}
+
+export function longInteger(tag: number, value: bigint): LongIntegerNode {
+  return { tag, type: 'LongInteger', value }
+}
+
+/** From big-endian two's complement bytes; repeated sign bytes are dropped. */
+export function bigInteger(tag: number, value: Uint8Array): BigIntegerNode {
+  return { tag, type: 'BigInteger', value: shortest(value) }
+}
+
+/** From a magnitude without sign, as JWK and DER carry moduli and exponents. */
+export function toBigInteger(tag: number, magnitude: Uint8Array): BigIntegerNode {
+  const signed = new Uint8Array(magnitude.length + 1)
+  signed.set(magnitude, 1)
+  return { tag, type: 'BigInteger', value: shortest(signed) }
+}
+
+/**
+ * The magnitude of a number that must not be negative, without leading zeros (zero is one zero byte).
+ * @throws KmipDecodeError `invalid_value` for a negative number
+ */
+export function toMagnitude(node: BigIntegerNode): Uint8Array {
+  const value = shortest(node.value)
+  const first = value[0] ?? 0
+  if (first >= 0x80) throw new KmipDecodeError('invalid_value', 'The number must not be negative.')
+  return first === 0 && value.length > 1 ? value.subarray(1) : value
+}
+
+export function enumeration(tag: number, value: number): EnumerationNode {
+  return { tag, type: 'Enumeration', value }
+}
+
+export function boolean(tag: number, value: boolean): BooleanNode {
+  return { tag, type: 'Boolean', value }
+}
+
+export function textString(tag: number, value: string): TextStringNode {
+  return { tag, type: 'TextString', value }
+}
+
+export function byteString(tag: number, value: Uint8Array): ByteStringNode {
+  return { tag, type: 'ByteString', value }
+}
+
+/** @param value whole seconds since 1970 */
+export function dateTime(tag: number, value: number): DateTimeNode {
+  return { tag, type: 'DateTime', value }
+}
+
+/** @param value seconds */
+export function interval(tag: number, value: number): IntervalNode {
+  return { tag, type: 'Interval', value }
+}
+
+/** Two's complement without repeated sign bytes: a view of the same bytes. No bytes are zero. */
+export function shortest(value: Uint8Array): Uint8Array {
+  if (value.length === 0) return new Uint8Array(1)
+  let start = 0
+  while (start < value.length - 1) {
+    const first = value[start] ?? 0
+    const next = value[start + 1] ?? 0
+    const repeats = (first === 0 && next < 0x80) || (first === 0xff && next >= 0x80)
+    if (!repeats) break
+    start += 1
+  }
+  return value.subarray(start)
 }

@@ -4,6 +4,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Tag } from '../tables/tags.gen.ts'
 import { anyTree, plain } from '../testing/arbitrary.ts'
+import { decodeTtlv, frameLength } from './decode.ts'
+import { encodeTtlv } from './encode.ts'
+import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from './error.ts'
+import { findMember, findMembers, optional, optionalName, requireMember } from './members.ts'
 import {
   bigInteger,
   boolean,
@@ -14,16 +18,11 @@ import {
   interval,
   longInteger,
   structure,
+  type TtlvNode,
   textString,
   toBigInteger,
   toMagnitude,
-} from './build.ts'
-import { decodeTtlv } from './decode.ts'
-import { encodeTtlv } from './encode.ts'
-import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError } from './error.ts'
-import { frameLength } from './frame.ts'
-import { findMember, findMembers, optional, optionalName, requireMember } from './members.ts'
-import type { TtlvNode } from './node.ts'
+} from './node.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
 

@@ -1,17 +1,9 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
-import {
-  parseDate,
-  parseEnumeration,
-  parseHex,
-  parseMask,
-  parsePrefixed64,
-  valueTag,
-} from '../text/values.ts'
-import { shortest } from '../ttlv/build.ts'
+import { parseDate, parseEnumeration, parseHex, parseMask, parsePrefixed64, valueTag } from '../text.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
-import { type DecodeLimits, fits, type TtlvNode } from '../ttlv/node.ts'
+import { type DecodeLimits, fits, shortest, type TtlvNode } from '../ttlv/node.ts'
 import { parseXml, type XmlElement } from './parse.ts'
 
 /**

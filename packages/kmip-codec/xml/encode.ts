@@ -8,10 +8,10 @@ import {
   maskText,
   valueTag,
   wholeWords,
-} from '../text/values.ts'
+} from '../text.ts'
 import { KmipEncodeError } from '../ttlv/error.ts'
 import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/node.ts'
-import { isXmlText } from './characters.ts'
+import { isXmlText } from './parse.ts'
 
 /**
  * Writes a tree as XML (KMIP Profiles 2.1 §5.4), one element a line as in the standard's test cases:

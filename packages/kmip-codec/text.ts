@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { attributeByLegacyName } from '../tables/attributes.ts'
+import { attributeByLegacyName } from './tables/attributes.ts'
 import {
   type EnumerationName,
   findEnumeration,
@@ -7,11 +7,11 @@ import {
   maskValueNames,
   valueByName,
   valueName,
-} from '../tables/enumerations.ts'
-import { Tag } from '../tables/tags.gen.ts'
-import { tagByName, tagName } from '../tables/tags.ts'
-import { KmipDecodeError } from '../ttlv/error.ts'
-import { maximumDateTime, type TtlvNode } from '../ttlv/node.ts'
+} from './tables/enumerations.ts'
+import { Tag } from './tables/tags.gen.ts'
+import { tagByName, tagName } from './tables/tags.ts'
+import { KmipDecodeError } from './ttlv/error.ts'
+import { type DecodeLimits, maximumDateTime, maximumDepth, maximumItems, type TtlvNode } from './ttlv/node.ts'
 
 // Text forms of values in JSON and XML: names, numbers, bytes, dates.
 
@@ -176,4 +176,29 @@ function zoneSeconds(zone: string): number | undefined {
   const minutes = Number(zone.slice(-2))
   if (hours > 23 || minutes > 59) return undefined
   return (zone[0] === '-' ? -1 : 1) * (hours * 3600 + minutes * 60)
+}
+
+/** Counts items and nesting levels of one message during its decoding. */
+export class Budget {
+  readonly depth: number
+  #itemsLeft: number
+
+  constructor(limits: DecodeLimits) {
+    this.depth = Math.min(limits.depth ?? maximumDepth, maximumDepth)
+    this.#itemsLeft = limits.items ?? maximumItems
+  }
+
+  /** Refuses a list that exceeds the remaining budget, before it is decoded. */
+  refuseBeyond(items: number): void {
+    if (items > this.#itemsLeft)
+      throw new KmipDecodeError('too_many_items', 'The message contains too many items.')
+  }
+
+  /** Called for every item. @throws KmipDecodeError `too_deep` or `too_many_items` */
+  take(depth: number): void {
+    if (depth > this.depth) throw new KmipDecodeError('too_deep', 'The message is nested too deep.')
+    this.#itemsLeft -= 1
+    if (this.#itemsLeft < 0)
+      throw new KmipDecodeError('too_many_items', 'The message contains too many items.')
+  }
 }
