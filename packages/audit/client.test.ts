@@ -28,7 +28,7 @@ test('a worker whose records are not taken keeps a bounded number of them and co
 
   // Nothing was taken yet: what comes now is dropped too.
   trail.record(event)
-  port1.postMessage({ taken: 50_000, seqDigits: 5, memory: [] })
+  port1.postMessage({ taken: 50_000 })
   const id = messages.find((message) => message.type === 'flush')?.id
   port1.postMessage({ written: [id], failed: [] })
   await flushed

@@ -1,12 +1,5 @@
 import { failure } from '@warder/base'
-import {
-  type BatchBuilder,
-  type BatchMemory,
-  compactBatch,
-  createBuilder,
-  hasDefaultSize,
-  type RecordBatch,
-} from './batch.ts'
+import type { RecordBatch } from './batch.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import type { PreparedCommits } from './prepared-commits.ts'
 import { createRecordMaker } from './record.ts'
@@ -17,10 +10,8 @@ const gatherMs = 10
 
 /** Records that the writer has not accepted yet: further ones are lost, and counted. */
 const maxWaitingRecords = 50_000
-/** Free batch memories that are kept for reuse. */
-const maxSpareBatches = 4
-/** With more batches than this under way, a batch is compacted before it is sent. */
-const maxWholeBatches = 16
+/** A larger batch is sent before the next record is added. */
+const maxBatchLength = 64 * 1024
 /** Durable records that may wait for the writer. */
 const maxUnanswered = 20_000
 
@@ -48,15 +39,13 @@ class AuditClient implements AuditTrail {
   readonly commits: PreparedCommits | undefined
   readonly #port: AuditConnection['port']
   readonly #makeRecord: ReturnType<typeof createRecordMaker>
-  #batch: BatchBuilder | undefined
+  /** Records that are not sent yet. */
+  #text = ''
+  #count = 0
   #durable: number[] = []
-  readonly #spare: BatchMemory[] = []
-  /** Of the writer's last message; a wrong width costs the writer some work. */
-  #seqDigits = 1
   #lost = 0
   /** Records sent and not yet accepted by the writer. */
   #underWay = 0
-  #untakenBatches = 0
   #scheduled: 'no' | 'soon' | 'this turn' = 'no'
   #nextId = 1
   readonly #waiting = new Map<number, Waiting>()
@@ -105,16 +94,13 @@ class AuditClient implements AuditTrail {
 
   /** @returns false: it is lost, and counted */
   #add(event: AuditEvent, when: 'soon' | 'this turn'): boolean {
-    if (this.#closed || (this.#batch?.count ?? 0) + this.#underWay >= maxWaitingRecords) {
+    if (this.#closed || this.#count + this.#underWay >= maxWaitingRecords) {
       this.#lost += 1
       return false
     }
-    const record = this.#makeRecord(event)
-    if (this.#batch?.add(record) !== true) {
-      this.#send()
-      this.#batch = createBuilder(record, this.#seqDigits, () => this.#spare.pop())
-      this.#batch.add(record)
-    }
+    if (this.#text.length > maxBatchLength) this.#send()
+    this.#text += this.#makeRecord(event)
+    this.#count += 1
     this.#schedule(when)
     return true
   }
@@ -130,27 +116,16 @@ class AuditClient implements AuditTrail {
 
   #send(): void {
     this.#scheduled = 'no'
-    if (this.#batch === undefined && this.#lost === 0) return
-    const built = this.#compactIfBehind(this.#batch?.build())
-    const message: ToWriter = { type: 'records', batch: built, durable: this.#durable, lost: this.#lost }
-    this.#underWay += built?.count ?? 0
-    this.#untakenBatches += built === undefined ? 0 : 1
-    this.#batch = undefined
+    if (this.#count === 0 && this.#lost === 0) return
+    const batch: RecordBatch | undefined =
+      this.#count === 0 ? undefined : { text: this.#text, count: this.#count }
+    const message: ToWriter = { type: 'records', batch, durable: this.#durable, lost: this.#lost }
+    this.#underWay += this.#count
+    this.#text = ''
+    this.#count = 0
     this.#durable = []
     this.#lost = 0
-    this.#port.postMessage(message, built === undefined ? [] : [built.bytes.buffer, built.marks.buffer])
-  }
-
-  #compactIfBehind(built: RecordBatch | undefined): RecordBatch | undefined {
-    if (built === undefined || this.#untakenBatches < maxWholeBatches) return built
-    const small = compactBatch(built)
-    if (small === undefined) return built
-    this.#keepSpare({ bytes: built.bytes, marks: built.marks })
-    return small
-  }
-
-  #keepSpare(memory: BatchMemory): void {
-    if (this.#spare.length < maxSpareBatches && hasDefaultSize(memory)) this.#spare.push(memory)
+    this.#port.postMessage(message)
   }
 
   #sendQuestion(type: 'flush' | 'probe'): Promise<void> {
@@ -170,9 +145,6 @@ class AuditClient implements AuditTrail {
   #receive(message: FromWriter): void {
     if ('taken' in message) {
       this.#underWay -= message.taken
-      this.#untakenBatches -= 1
-      this.#seqDigits = message.seqDigits
-      for (const memory of message.memory) this.#keepSpare(memory)
       return
     }
     for (const id of message.written) this.#settleAnswer(id, undefined)

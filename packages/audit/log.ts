@@ -4,7 +4,6 @@ import { basename, join } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { describeFullDisk, StartupError } from '@warder/base'
 import type { Seal } from '@warder/storage'
-import { type BatchMemory, compactBatch } from './batch.ts'
 import { type CheckpointKey, openCheckpointKey } from './checkpoint-key.ts'
 import { type CloserOptions, type SegmentCloser, startCloser } from './closer.ts'
 import { isEncryptedName, type LogKeys, noLogKeys } from './encrypted-bytes.ts'
@@ -283,8 +282,7 @@ function createAuditLog(
       const { port1, port2 } = new MessageChannel()
       ports.add(port1)
       port1.on('close', () => ports.delete(port1))
-      const spare: BatchMemory[] = []
-      port1.on('message', (message: ToWriter) => receive(writer, port1, spare, message))
+      port1.on('message', (message: ToWriter) => receive(writer, port1, message))
       return { port: port2, node: options.node, service: options.service }
     },
     get head() {
@@ -312,8 +310,7 @@ function createAuditLog(
   }
 }
 
-/** @param spare memory of this worker's written batches; it is returned with the next answer */
-function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], message: ToWriter): void {
+function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): void {
   if (message.type !== 'records') {
     const { id } = message
     const done = message.type === 'flush' ? writer.flush() : writer.probe()
@@ -323,23 +320,14 @@ function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], m
     )
     return
   }
-  const { batch: sent, durable, lost } = message
+  const { batch, durable, lost } = message
   writer.countLost(lost)
-  if (sent === undefined) return
-  const small = writer.behind ? compactBatch(sent) : undefined
-  const batch = small ?? sent
-  if (small !== undefined) spare.push({ bytes: sent.bytes, marks: sent.marks })
+  if (batch === undefined) return
   // One answer for all durable records of a message: they are written together or not at all.
   const settleBatch = (error: Error | undefined): void => {
-    if (small === undefined) spare.push({ bytes: batch.bytes, marks: batch.marks })
-    if (durable.length === 0) return
     const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
     port.postMessage(answer satisfies FromWriter)
   }
-  writer.addBatch(batch, durable.length, settleBatch)
-  const memory = spare.splice(0)
-  port.postMessage(
-    { taken: batch.count, seqDigits: writer.seqDigits, memory } satisfies FromWriter,
-    memory.flatMap(({ bytes, marks }) => [bytes.buffer, marks.buffer]),
-  )
+  writer.addBatch(batch, durable.length, durable.length === 0 ? undefined : settleBatch)
+  port.postMessage({ taken: batch.count } satisfies FromWriter)
 }

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { BatchMemory, RecordBatch } from './batch.ts'
+import type { RecordBatch } from './batch.ts'
 
 /** Connection of a worker to the writer. The port is transferable. */
 export interface AuditConnection {
@@ -12,7 +12,7 @@ export interface AuditConnection {
 export type ToWriter =
   | {
       readonly type: 'records'
-      /** undefined = it only reports losses. Its memory goes with it. */
+      /** undefined = the message only reports losses. */
       readonly batch: RecordBatch | undefined
       /** An id for each record of the batch that must be on disk, to answer. */
       readonly durable: readonly number[]
@@ -25,8 +25,5 @@ export type ToWriter =
 /** To a worker. */
 export type FromWriter =
   | { readonly written: readonly number[]; readonly failed: readonly number[] }
-  /**
-   * Records of one message that the writer has in its own (bounded) queue now, how long its next number is, and memory
-   * of batches of this worker that it is done with.
-   */
-  | { readonly taken: number; readonly seqDigits: number; readonly memory: readonly BatchMemory[] }
+  /** Number of records of one message that the writer has put into its own bounded queue. */
+  | { readonly taken: number }

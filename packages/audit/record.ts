@@ -25,19 +25,11 @@ export interface RecordOrigin {
 }
 
 /**
- * The canonical record in parts, between which the writer inserts `prev` and `seq`. Members are in RFC 8785 order:
- * algorithm … outcome | prev | principal … request_id | seq | service … time.
+ * Creates a function that formats the records of one origin: the canonical JSON with a line end, and a tab in the places
+ * where the writer inserts `prev` and `seq`. Members are in RFC 8785 order: algorithm … outcome | prev | principal …
+ * request_id | seq | service … time.
  */
-export interface RecordText {
-  readonly beforePrev: string
-  readonly beforeSeq: string
-  readonly afterSeq: string
-  /** Characters are escaped that RFC 8785 does not escape: the hash is that of the text without these escapes. */
-  readonly escaped: boolean
-}
-
-/** Creates a function that formats the records of one origin. */
-export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => RecordText {
+export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => string {
   const node = formatText('node', origin.node)
   const service = formatText('service', origin.service)
   // The common part of consecutive records is built once.
@@ -55,7 +47,7 @@ export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => 
       formatText('object', object),
       formatText('operation', operation),
       formatText('outcome', outcome),
-      '"prev":"',
+      '"prev":"\t',
     ].join(''),
   )
   const principalAndReason = memoizeLast((principal, realm, reason) =>
@@ -72,7 +64,7 @@ export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => 
     knownTime = time
     // RFC 3339 with milliseconds; many records share one.
     const at = new Date(time).toISOString()
-    knownEnd = [`,${service}"status":`, Math.trunc(status) || 0, `,"time":"${at}"}`].join('')
+    knownEnd = [`,${service}"status":`, Math.trunc(status) || 0, `,"time":"${at}"}\n`].join('')
     return knownEnd
   }
   return (event) => {
@@ -81,16 +73,9 @@ export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => 
       formatDetailsMember(event.details) +
       `"duration_ms":${formatDuration(event.duration_ms)}` +
       middle(event.object, event.operation, event.outcome)
-    const beforeSeq = `${principalAndReason(event.principal, event.realm, event.reason)}${formatText('request_id', event.request_id)}"seq":`
-    const afterSeq = ending(event.status, event.time)
-    const escaped = mayBeEscaped(beforePrev) || mayBeEscaped(beforeSeq) || mayBeEscaped(afterSeq)
-    return { beforePrev, beforeSeq, afterSeq, escaped }
+    const beforeSeq = `${principalAndReason(event.principal, event.realm, event.reason)}${formatText('request_id', event.request_id)}"seq":\t`
+    return beforePrev + beforeSeq + ending(event.status, event.time)
   }
-}
-
-/** Also true for escapes that RFC 8785 asks for: these stay. */
-function mayBeEscaped(text: string): boolean {
-  return text.includes('\\u')
 }
 
 type Text = string | undefined

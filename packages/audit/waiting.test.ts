@@ -3,14 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { MessageChannel } from 'node:worker_threads'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
-import { createBuilder, getMemoryBytes, type RecordBatch } from './batch.ts'
+import { getMemoryBytes, type RecordBatch } from './batch.ts'
 import { createAuditClient } from './client.ts'
 import { type OpenLogFile, openLogFile } from './files.ts'
 import { openAuditLog } from './log.ts'
-import type { ToWriter } from './messages.ts'
 import { createRecordMaker, genesis } from './record.ts'
 import { verifyAudit } from './verify.ts'
 import { AuditWriter, createOwnEvent, type WriterOptions } from './writer.ts'
@@ -57,11 +55,11 @@ function hangingLog() {
   }
 }
 
+/** Records of 128 KiB together. */
 function createBatch(): RecordBatch {
   const record = makeRecord(event)
-  const builder = createBuilder(record, 1, () => undefined)
-  builder.add(record)
-  return builder.build()
+  const count = Math.floor((64 * 1024) / record.length)
+  return { text: record.repeat(count), count }
 }
 
 test('what waits for a disk that hangs is bounded in memory, and what comes then is refused', async () => {
@@ -108,23 +106,4 @@ test('a record that waits alone for a disk that hangs holds little more than its
   await log.close()
   const { ok, records: found } = await verifyAudit(hanging.folder)
   assert.deepEqual([ok, found], [true, records])
-})
-
-test('a worker whose batches are not taken sends small ones in no more memory than they need', async () => {
-  const { port1, port2 } = new MessageChannel()
-  const sizes: number[] = []
-  port1.on('message', (message: ToWriter) => {
-    if (message.type === 'records' && message.batch !== undefined) sizes.push(getMemoryBytes(message.batch))
-  })
-  const trail = createAuditClient({ port: port2, node: 'n', service: 'kms' }, 'reject')
-  const all: Promise<void>[] = []
-  for (let index = 0; index < 40; index += 1) {
-    all.push(trail.recordDurably(event))
-    await turn()
-  }
-  while (sizes.length < 40) await turn()
-  assert.ok(sizes.slice(0, 16).every((size) => size > 100_000))
-  assert.ok(sizes.slice(16).every((size) => size < 2000))
-  trail.close()
-  assert.ok((await Promise.allSettled(all)).every(({ status }) => status === 'rejected'))
 })

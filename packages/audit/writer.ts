@@ -1,8 +1,8 @@
 import { basename } from 'node:path'
 import { type Clock, failure, type Logger, type Metrics } from '@warder/base'
-import { chainBatch, countDigitsAfter, createSingleBatch, getMemoryBytes, type RecordBatch } from './batch.ts'
+import { chainBatch, getMemoryBytes, type RecordBatch } from './batch.ts'
 import { CurrentFile, type CurrentFileOptions } from './current-file.ts'
-import { type ChainHead, createRecordMaker, type RecordText } from './record.ts'
+import { type ChainHead, createRecordMaker } from './record.ts'
 import type { AuditEvent, AuditFailureMode } from './types.ts'
 
 export interface WriterOptions extends CurrentFileOptions {
@@ -28,9 +28,8 @@ const syncEveryMs = 50
 const maxGroupRecords = 4096
 /** Records that may wait while the disk is slow; more are counted as lost (continue) or refused (reject). */
 const maxWaitingRecords = 200_000
-/** Maximum memory of waiting records, and the amount from which compacting them is worth a copy. */
+/** Max memory of waiting records. */
 const maxWaitingBytes = 64 * 1024 * 1024
-const minCompactBytes = 2 * 1024 * 1024
 const logFailureEveryMs = 10_000
 /** More than most records. Without a newline: if a crash leaves it in the file, it is a torn line. */
 const probeBytes = Buffer.alloc(4096, ' ')
@@ -38,7 +37,7 @@ const probeBytes = Buffer.alloc(4096, ' ')
 /** The only writer of a chain: groups waiting records, with one append (and one fsync) a group. */
 export class AuditWriter {
   readonly #options: WriterOptions
-  readonly #makeRecord: (event: AuditEvent) => RecordText
+  readonly #makeRecord: (event: AuditEvent) => string
   #head: ChainHead
   readonly #current: CurrentFile
   #queue: Waiting[] = []
@@ -80,20 +79,10 @@ export class AuditWriter {
     return !this.#failing
   }
 
-  /** Digits of the next record's probable number. */
-  get seqDigits(): number {
-    return countDigitsAfter(this.#head.seq + this.#queued)
-  }
-
-  /** Whether so much memory waits that batches should be compacted. */
-  get behind(): boolean {
-    return this.#queuedBytes > minCompactBytes
-  }
-
   /** @param done called when the record is on disk, or cannot be written; without it the record is not durable */
   add(event: AuditEvent, done?: Done): void {
     this.#enqueue({
-      batch: createSingleBatch(this.#makeRecord(event), this.seqDigits),
+      batch: { text: this.#makeRecord(event), count: 1 },
       durable: done === undefined ? 0 : 1,
       done,
     })
@@ -202,14 +191,13 @@ export class AuditWriter {
 
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     let head = this.#head
-    const lines: Uint8Array[] = []
+    let lines = ''
     const push = (batch: RecordBatch): void => {
       const chained = chainBatch(batch, head)
-      lines.push(...chained.lines)
+      lines += chained.lines
       head = chained.head
     }
-    const pushOwn = (event: AuditEvent): void =>
-      push(createSingleBatch(this.#makeRecord(event), countDigitsAfter(head.seq)))
+    const pushOwn = (event: AuditEvent): void => push({ text: this.#makeRecord(event), count: 1 })
     const lost = this.#lost
     const durable = group.some((one) => one.durable > 0)
     try {
@@ -219,9 +207,7 @@ export class AuditWriter {
       for (const { batch } of group) push(batch)
       await this.#rotateIfFull()
       const sizeBefore = this.#current.file.size
-      const [only] = lines
-      if (only !== undefined)
-        await this.#current.file.append(lines.length === 1 ? only : Buffer.concat(lines))
+      if (lines !== '') await this.#current.file.append(Buffer.from(lines))
       if (durable) {
         try {
           await this.#current.file.sync()
@@ -231,7 +217,7 @@ export class AuditWriter {
           throw error
         }
         this.#unsynced = false
-      } else if (lines.length > 0) {
+      } else if (lines !== '') {
         this.#unsynced = true
         this.#syncSoon()
       }

@@ -412,12 +412,12 @@ test('properties read from a line are those that parsing finds, whatever the tex
       fc.boolean(),
       (texts, object, more, failed) => {
         const outcome = failed ? 'failure' : 'success'
-        const { beforePrev, beforeSeq, afterSeq } = make({
+        const [beforePrev = '', beforeSeq = '', afterSeq = ''] = make({
           ...makeEvent(1),
           ...texts,
           ...{ outcome, status: 200, object, details: { ...more, principal: 'x', seq: 7, operation: 'y' } },
-        } as AuditEvent)
-        const line = `${beforePrev}${hash}${beforeSeq}12${afterSeq.slice(0, -1)},"hash":"${hash}"}`
+        } as AuditEvent).split('\t')
+        const line = `${beforePrev}${hash}${beforeSeq}12${afterSeq.slice(0, -2)},"hash":"${hash}"}`
         const latin1 = Buffer.from(line).toString('latin1')
         const parsed = parseProperties(latin1)
         assert.ok(parsed !== undefined)
