@@ -2,7 +2,8 @@
 // NAME is a part of a scenario's name.
 //
 // DIR is a checkout of another commit, prepared with `node scripts/prepare.mjs`. Each starts its own Warder with its own
-// benchmark; the requests are those of the scenarios that both have. A ratio above 1: this one needs less processor time.
+// benchmark; the requests are those of the scenarios that both have. Two ratios are printed, of requests for each second of
+// processor time (of all threads of the server) and of requests for each second; above 1: this checkout is better.
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -32,21 +33,35 @@ interface Side {
   readonly scenario: Scenario
 }
 
-/** Requests for each second of processor time. */
-async function rate({ subjects, scenario }: Side, wanted: DriveOptions): Promise<number> {
-  return perCore(await drive(subjects.load, subjects.targetOf(scenario), wanted))
+/** Requests for each second of processor time, and for each second. */
+interface Rates {
+  readonly perCore: number
+  readonly perSecond: number
 }
 
-async function measureRatio(ours: Side, theirs: Side): Promise<readonly number[]> {
+async function measure({ subjects, scenario }: Side, wanted: DriveOptions): Promise<Rates> {
+  const driven = await drive(subjects.load, subjects.targetOf(scenario), wanted)
+  return { perCore: perCore(driven), perSecond: driven.requests / driven.seconds }
+}
+
+async function measureRatios(ours: Side, theirs: Side): Promise<readonly Rates[]> {
   for (const side of [ours, theirs])
-    await rate(side, { ...options, seconds: 0.1, warmupSeconds: Number(values.warmup) })
-  const ratios: number[] = []
+    await measure(side, { ...options, seconds: 0.1, warmupSeconds: Number(values.warmup) })
+  const ratios: Rates[] = []
   for (let round = 0; round < Number(values.rounds); round += 1) {
-    const [first, second] = round % 2 === 0 ? [ours, theirs] : [theirs, ours]
-    const [a, b] = [await rate(first, options), await rate(second, options)]
-    ratios.push(first === ours ? a / b : b / a)
+    const oursFirst = round % 2 === 0
+    const [first, second] = oursFirst ? [ours, theirs] : [theirs, ours]
+    const rates = [await measure(first, options), await measure(second, options)]
+    const [a, b] = oursFirst ? rates : rates.toReversed()
+    if (a === undefined || b === undefined) throw new Error('a side was not measured')
+    ratios.push({ perCore: a.perCore / b.perCore, perSecond: a.perSecond / b.perSecond })
   }
-  return ratios.sort((a, b) => a - b)
+  return ratios
+}
+
+function formatRatios(ratios: readonly number[]): string {
+  const format = (ratio: number): string => ratio.toFixed(2)
+  return `${median(ratios).toFixed(3)} (${format(Math.min(...ratios))} to ${format(Math.max(...ratios))})`
 }
 
 const theirs: { startSubjects: typeof startSubjects } = await import(
@@ -62,11 +77,10 @@ try {
     for (const scenario of here.scenarios) {
       const same = there.scenarios.find(({ name }) => name === scenario.name)
       if (same === undefined || !values.only.some((part) => scenario.name.includes(part))) continue
-      const ratios = await measureRatio({ subjects: here, scenario }, { subjects: there, scenario: same })
-      const [least = 0, most = 0] = [ratios[0], ratios.at(-1)]
-      process.stdout.write(
-        `${scenario.name.padEnd(52)} ${median(ratios).toFixed(3)}  (${least.toFixed(2)} to ${most.toFixed(2)})\n`,
-      )
+      const ratios = await measureRatios({ subjects: here, scenario }, { subjects: there, scenario: same })
+      const perCore = formatRatios(ratios.map((ratio) => ratio.perCore))
+      const perSecond = formatRatios(ratios.map((ratio) => ratio.perSecond))
+      process.stdout.write(`${scenario.name.padEnd(44)} processor time ${perCore}, requests/s ${perSecond}\n`)
     }
   } finally {
     await there.stop()
