@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { unescapeHidden } from './hidden-characters.ts'
+import { unescapeHidden } from '@warder/base'
 import type { ChainHead } from './record.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
+import { escapeHidden, unescapeHidden } from '@warder/base'
 import { beginning, type ChainHead, computeHash, parseRecordJson } from './record.ts'
 
 /**

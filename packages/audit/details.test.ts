@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
+import { escapeHidden } from '@warder/base'
 import fc from 'fast-check'
 import { canonicalJson, formatDetails } from './details.ts'
-import { escapeHidden } from './hidden-characters.ts'
 import { createRecordMaker } from './record.ts'
 import { createOwnEvent } from './writer.ts'
 

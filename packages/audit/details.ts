@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { escapeHidden } from './hidden-characters.ts'
+import { escapeHidden } from '@warder/base'
 
 /** Characters of JSON that the details of one record take at most. */
 const maxCharacters = 16_384

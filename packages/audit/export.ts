@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs'
-import { StartupError } from '@warder/base'
+import { escapeHidden, escapeUnits, StartupError } from '@warder/base'
 import type { LogKeys } from './encrypted-bytes.ts'
-import { escapeHidden, escapeUnits } from './hidden-characters.ts'
 import { readLines } from './lines.ts'
 import { parseRecordJson } from './record.ts'
 import { listSegments } from './segments.ts'

@@ -26,7 +26,13 @@ export { createPreparedCommits, type PreparedCommit } from './prepared-commits.t
 export { LogReader } from './reader.ts'
 export type { ChainHead } from './record.ts'
 export { resolvePreparedCommits } from './resolve-prepared.ts'
-export { formatHead, formatRecordAs, type RecordFormat, recordFormats } from './search/formats.ts'
+export {
+  formatCsvRow,
+  formatHead,
+  formatRecordAs,
+  type RecordFormat,
+  recordFormats,
+} from './search/formats.ts'
 export { AuditThread } from './search/jobs.ts'
 export { type IndexKeeper, startIndexKeeper } from './search/keeper.ts'
 export type { SearchPage } from './search/search.ts'

@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
+import { escapeHidden } from '@warder/base'
 import { canonicalJson, formatDetails, truncateText } from './details.ts'
-import { escapeHidden } from './hidden-characters.ts'
 import type { AuditEvent } from './types.ts'
 
 /** The first `prev` of a log. */

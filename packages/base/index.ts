@@ -22,6 +22,7 @@ export {
   suggest,
   toFailure,
 } from './errors.ts'
+export { escapeHidden, escapeUnits, unescapeHidden } from './hidden-characters.ts'
 export { KeyedLimiter } from './keyed-limiter.ts'
 export { isName } from './names.ts'
 export { Output, standardSink } from './output.ts'

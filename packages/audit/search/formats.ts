@@ -1,6 +1,6 @@
+import { escapeHidden, escapeUnits } from '@warder/base'
 import { formatCef } from '../export.ts'
-import { escapeHidden, escapeUnits } from '../hidden-characters.ts'
-import { parseLine } from './terms.ts'
+import { type ParsedRecord, parseLine } from './terms.ts'
 
 /** Content types of exports by their formats. */
 export const recordFormats = {
@@ -26,6 +26,11 @@ export function formatRecordAs(format: RecordFormat, line: string): string {
   if (format === 'jsonl') return `${line}\n`
   const record = parseLine(line) ?? {}
   if (format === 'cef') return `${formatCef(record)}\n`
+  return formatCsvRow(record)
+}
+
+/** A parsed record as a row of CSV, with its end. */
+export function formatCsvRow(record: ParsedRecord): string {
   return `${columns.map((name) => formatCell(record[name])).join(',')}\r\n`
 }
 

@@ -5,7 +5,7 @@ import { type KmsClient, kmsClient } from '@warder/client'
 import { selectHome, type Terminal } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
 import { readPemFile } from '../cli/secret-file.ts'
-import { printable } from '../cli/table.ts'
+import { formatJson, printable } from '../cli/table.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { readVerb, withVerb } from '../cli/verbs.ts'
 import { openClient, type Server } from '../client/https-client.ts'
@@ -58,7 +58,7 @@ export async function runAdmin(
         api,
         kms,
         show(document, lines) {
-          if (common.json) terminal.out(JSON.stringify(document, undefined, 2))
+          if (common.json) terminal.out(formatJson(document))
           else for (const line of lines) terminal.out(line)
         },
         confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),

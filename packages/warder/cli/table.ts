@@ -1,3 +1,4 @@
+import { escapeHidden } from '@warder/base'
 import { styleHeading } from './colour.ts'
 
 /** Formats rows below their headings, each column as wide as its widest cell; returns `nothing` if there are no rows. */
@@ -21,6 +22,11 @@ export function formatTable(
 /** Replaces control and direction characters, which could manipulate the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}
+
+/** JSON for programs. Characters that could manipulate a terminal are written as `\\uXXXX`. */
+export function formatJson(document: unknown): string {
+  return escapeHidden(JSON.stringify(document, undefined, 2))
 }
 
 /** Formats Unix seconds as `2026-11-21 14:05:09Z`. */

@@ -5,6 +5,7 @@ import { type Terminal, toExitCode } from '../cli/command.ts'
 import { progressBar } from '../cli/progress.ts'
 import { confirm, type Prompter } from '../cli/prompter.ts'
 import { readPemFile } from '../cli/secret-file.ts'
+import { formatJson } from '../cli/table.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { readAll, type UserTerminal } from '../cli/user-terminal.ts'
 import { readVerb, withVerb } from '../cli/verbs.ts'
@@ -80,7 +81,7 @@ export async function runKms(
         signal,
         show(document, lines) {
           progress.clear()
-          if (json) terminal.out(JSON.stringify(document, undefined, 2))
+          if (json) terminal.out(formatJson(document))
           else for (const line of lines) terminal.out(line)
         },
         note(line) {

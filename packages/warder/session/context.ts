@@ -3,6 +3,7 @@ import { StartupError } from '@warder/base'
 import { type KmsClient, kmsClient } from '@warder/client'
 import type { Terminal } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
+import { formatJson } from '../cli/table.ts'
 import { type HttpsClient, openClient } from '../client/https-client.ts'
 import { findServiceEndpoints, readEndpointOptions, type ServiceEndpoints } from '../kms/service-endpoints.ts'
 import { type FoundLogin, findLogin } from '../login/login-store.ts'
@@ -39,7 +40,7 @@ export async function withServices<R>(
       found: () => findLogin(endpoints.home, toServiceIds(endpoints), terminal.env),
       openKms: (token) => openKms(endpoints, token),
       show(document, lines) {
-        if (values.json) terminal.out(JSON.stringify(document, undefined, 2))
+        if (values.json) terminal.out(formatJson(document))
         else for (const line of lines) terminal.out(line)
       },
     })
