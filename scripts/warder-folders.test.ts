@@ -59,9 +59,9 @@ test('settings load no service, no store and no schemas', () => {
 const maxFiles = {
   check: 250,
   config: 250,
-  audit: 250,
   'root-key': 250,
   service: 250,
+  audit: 280,
   backup: 280,
   drill: 280,
   officers: 280,

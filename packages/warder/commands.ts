@@ -88,7 +88,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'Verify, read, export, archive and prune the audit log',
+    summary: 'Search, verify, read, export, archive and prune the audit log',
     load: async () => (await import('./audit/command.ts')).audit,
   },
   {

@@ -8,9 +8,11 @@ import { readRememberedSeq } from '@warder/runtime/launch'
 import type { Terminal } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
-import { homeVerb, verbCommand } from '../cli/verb-command.ts'
+import { homeVerb } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 import { serviceNames } from '../installation/endpoints.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { find } from './find.ts'
 import { findLogs } from './logs.ts'
 import { archive, prune } from './old-files.ts'
 import { exportRecords, tail } from './records.ts'
@@ -66,12 +68,19 @@ by their checkpoints only.`,
   },
 })
 
-export const audit = verbCommand({
+export const auditParts: KmsCommandParts = {
   name: 'audit',
-  summary: 'Verify, read, export, archive and prune the audit log',
-  about: 'Without a path: the logs of both services of the home.',
-  verbs: [verify, exportRecords, tail, archive, prune],
-})
+  summary: 'Search, verify, read, export, archive and prune the audit log',
+  about: `find asks the running service, which searches the logs of all its nodes. The other verbs read the files of a home; without
+a path: the logs of both of its services.`,
+  verbs: [find],
+  homeVerbs: [verify, exportRecords, tail, archive, prune],
+  example: [find, verify, exportRecords, tail, archive, prune]
+    .flatMap(({ examples }) => examples.map((line) => `  ${line}`))
+    .join('\n'),
+}
+
+export const audit = kmsCommand(auditParts)
 
 /** Reads the public key that verifies the checkpoints of a log. @throws StartupError when the file contains none */
 function readCheckpointKey(path: string): KeyObject {

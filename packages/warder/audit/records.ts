@@ -48,8 +48,13 @@ async function resolveKeyId(text: string, { home, terminal }: HomeContext): Prom
   }
 }
 
+export const times = {
+  since: { type: 'text', value: 'TIME', help: 'only records from this time on' },
+  until: { type: 'text', value: 'TIME', help: 'only records before this time' },
+} as const
+
 /** Options that filter records. */
-const filters = {
+export const filters = {
   principal: { type: 'text', value: 'NAME', help: 'the user or machine that made the request' },
   key: { type: 'text', value: 'ID', help: 'id of the key (or an alias), certificate or other object' },
   operation: { type: 'text', value: 'NAME', help: "name of the operation: crypto.encrypt, or 'kmip.*'" },
@@ -72,8 +77,7 @@ export const exportRecords = homeVerb({
   ],
   options: {
     format,
-    since: { type: 'text', value: 'TIME', help: 'only records from this time on' },
-    until: { type: 'text', value: 'TIME', help: 'only records before this time' },
+    ...times,
     ...filters,
   },
   parse({ since, until, ...more }, [path, ...rest]) {
@@ -171,14 +175,19 @@ function readFilter(given: FilterValues): RecordFilter & { readonly format: Expo
   const { format: written = 'json', principal, operation, outcome } = given
   if (written !== 'json' && written !== 'cef')
     throw new UsageError(`--format must be json or cef, not '${written}'`)
-  if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
-    throw new UsageError(`--outcome must be success or failure, not '${outcome}'`)
   return {
     format: written,
     ...(principal !== undefined && { principal }),
     ...(operation !== undefined && { operation }),
-    ...(outcome !== undefined && { outcome }),
+    ...(outcome !== undefined && { outcome: readOutcome(outcome) }),
   }
+}
+
+/** @throws UsageError */
+export function readOutcome(outcome: string): 'success' | 'failure' {
+  if (outcome !== 'success' && outcome !== 'failure')
+    throw new UsageError(`--outcome must be success or failure, not '${outcome}'`)
+  return outcome
 }
 
 /**

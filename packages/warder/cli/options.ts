@@ -90,6 +90,12 @@ export function requireNoNames([first]: readonly string[]): void {
   if (first !== undefined) throw new UsageError(`unknown argument: ${first}`)
 }
 
+/** Formats an option for a shell. */
+export function quoteOption(name: string, value: string | boolean | undefined): readonly string[] {
+  if (value === undefined || value === false) return []
+  return value === true ? [` --${name}`] : [` --${name} '${value.replaceAll("'", "'\\''")}'`]
+}
+
 type Token = ReturnType<typeof tokenize>[number]
 
 function tokenize(args: readonly string[], options: Options) {

@@ -52,6 +52,11 @@ export function withVerb<R>(verb: Verb, act: () => R): R {
   }
 }
 
+/** Requires that the operands begin with one of the verbs. @throws UsageError, which names them */
+export function requireVerb(verbs: readonly Verb[], words: readonly string[]): void {
+  if (findVerb(verbs, words) === undefined) throw createNoVerbError(verbs, words[0])
+}
+
 function createNoVerbError(verbs: readonly Verb[], word: string | undefined): UsageError {
   const known = verbs.map(({ name }) => name)
   if (word !== undefined) {

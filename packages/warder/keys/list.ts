@@ -1,5 +1,5 @@
 import type { Input, KmsClient, Reply } from '@warder/client'
-import { requireNoNames } from '../cli/options.ts'
+import { quoteOption, requireNoNames } from '../cli/options.ts'
 import { formatTable } from '../cli/table.ts'
 import { UsageError } from '../cli/usage-error.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
@@ -184,9 +184,3 @@ payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
     return obtained ? listObtained(options) : listKeys(query, options)
   },
 })
-
-/** Formats an option for a shell. */
-function quoteOption(name: string, value: string | boolean | undefined): readonly string[] {
-  if (value === undefined || value === false) return []
-  return value === true ? [` --${name}`] : [` --${name} '${value.replaceAll("'", "'\\''")}'`]
-}

@@ -3,7 +3,7 @@ import { optionsHelp } from '../cli/help.ts'
 import { readNames } from '../cli/options.ts'
 import { openUserTerminal, type UserTerminal } from '../cli/user-terminal.ts'
 import { type HomeVerb, homeVerbsHelp, runHomeVerb } from '../cli/verb-command.ts'
-import { createVerbHelp, formatVerbs } from '../cli/verbs.ts'
+import { createVerbHelp, formatVerbs, requireVerb } from '../cli/verbs.ts'
 import { accountOptions } from './account.ts'
 import { commonOptions, outputOptions, runKms } from './run.ts'
 import { endpointOptions } from './service-endpoints.ts'
@@ -64,7 +64,9 @@ Example:
 ${example}`,
     helpFor: (args) => formatKmsHelp(args) ?? formatHomeHelp(args),
     run(args, terminal) {
-      const [word] = readNames(args, options)
+      const words = readNames(args, options)
+      requireVerb(all, words)
+      const [word] = words
       const isOnFiles = homeVerbs.some((verb) => verb.name === word)
       return isOnFiles
         ? runHomeVerb(homeVerbs, args, terminal)

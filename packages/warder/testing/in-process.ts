@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { accessParts } from '../access/command.ts'
+import { auditParts } from '../audit/command.ts'
 import type { Command } from '../cli/command.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import type { UserTerminal } from '../cli/user-terminal.ts'
@@ -43,6 +44,7 @@ const parts = {
   keys: keysParts,
   crypto: cryptoParts,
   access: accessParts,
+  audit: auditParts,
   external: externalParts,
   notify: notifyParts,
   officers: officersParts,
@@ -51,7 +53,7 @@ const parts = {
 
 /** Runs `warder WORDS…` in this process, over HTTPS, with somebody or nobody at the terminal. */
 export async function runInProcess(
-  warder: Installation,
+  warder: Pick<Installation, 'home'>,
   words: readonly string[],
   options: RunOptions = {},
 ): Promise<Ran> {

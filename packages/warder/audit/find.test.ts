@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type AuditEvent, openAuditLog } from '@warder/audit'
+import { systemClock } from '@warder/base'
+import { quietLog } from '@warder/base/testing'
+import { type Started, startKms } from '@warder/kms/testing'
+import { runInProcess } from '../testing/in-process.ts'
+
+const hostile = [
+  'line\r\nbreak\tand tab',
+  '\u001b[2J\u001b]0;title\u0007\u001b[31mred',
+  '\u009b31mC1\u0090',
+  '\u202eevil\u202c \u2066isolated\u2069',
+  'zero\u200bwidth\u2028separator\u2029\ufeff',
+  '=HYPERLINK("http://evil","x")',
+  '+1\'"',
+  '-2+3',
+  '@SUM(A1)',
+  '\t=1+1',
+  '\uff1d1',
+  ' =1',
+  '"quoted", and, commas\n=second',
+  '\u007fdel\b\b\b',
+  '\u{e0041}\u{e0042}tags',
+]
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
+
+let kms: Started
+before(async () => {
+  kms = await startKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
+  await write(
+    'n1',
+    Array.from({ length: 40 }, (_, index) => ({
+      principal: index % 2 === 0 ? 'alice' : 'bob',
+      operation: index % 5 === 0 ? 'crypto.sign' : 'crypto.encrypt',
+      object: `key-${index % 7}`,
+      client_ip: `192.0.2.${index % 3}`,
+      request_id: `request-${index}`,
+      ...(index % 10 === 3 && { outcome: 'failure' as const, status: 403, reason: 'forbidden' }),
+      details: { note: index === 20 ? 'Needle in a haystack' : 'hay' },
+    })),
+  )
+  for (const [index, text] of hostile.entries())
+    await write(text, [
+      {
+        ...{ principal: text, operation: `hostile.${text}`, object: text, client_ip: text, request_id: text },
+        ...{ auth_method: text, realm: text, algorithm: text, reason: text, outcome: 'failure', status: 400 },
+        details: { [text]: text, list: [text], index },
+      },
+    ])
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const firstTime = Date.parse('2026-01-01T00:00:00Z')
+let written = 0
+
+async function write(node: string, events: readonly Partial<AuditEvent>[]): Promise<void> {
+  const log = await openAuditLog({
+    ...{ folder: join(kms.home, 'audit', 'kms'), service: 'kms', mode: 'continue', node },
+    ...{ rotateBytes: 1_000_000, clock: systemClock, log: quietLog, seal: kms.environment.seal },
+  })
+  for (const event of events) {
+    const base = { auth_method: 'jwt', outcome: 'success', status: 200, duration_ms: 1 } as const
+    const texts = { request_id: '-', principal: 'alice', operation: 'crypto.encrypt', client_ip: '192.0.2.1' }
+    log.trail.record({ ...base, ...texts, time: firstTime + written * 1000, ...event })
+    written += 1
+  }
+  await log.trail.flush()
+  await log.whenIdle()
+  await log.close()
+}
+
+const find = (words: readonly string[], user = 'olga') =>
+  runInProcess(
+    kms,
+    [
+      ...['audit', 'find', '--url', `https://localhost:${kms.port}`],
+      ...['--ca-file', join(kms.home, 'tls', 'ca.crt'), ...words],
+    ],
+    { token: kms.token({ sub: user }) },
+  )
+
+async function findJson(...words: readonly string[]) {
+  const { code, out, err } = await find([...words, '--json'])
+  assert.deepEqual([code, err], [0, ''])
+  return JSON.parse(out)
+}
+
+test('each filter selects records, newest first', async () => {
+  const numbers = (test: (index: number) => boolean) =>
+    Array.from({ length: 40 }, (_, index) => 39 - index).filter(test)
+  for (const [words, expected] of [
+    [['--principal', 'alice', '--operation', 'crypto.*'], numbers((index) => index % 2 === 0)],
+    [['--operation', 'crypto.sign'], numbers((index) => index % 5 === 0)],
+    [['--key', 'key-3'], numbers((index) => index % 7 === 3)],
+    [['--outcome', 'failure', '--principal', 'bob'], numbers((index) => index % 10 === 3)],
+    [['--address', '192.0.2.2'], numbers((index) => index % 3 === 2)],
+    [['--request', 'request-17'], [17]],
+    [['--text', 'needle IN'], [20]],
+    [
+      ['--since', '2026-01-01T00:00:10Z', '--until', '2026-01-01T00:00:13Z'],
+      [12, 11, 10],
+    ],
+    [['--since', '1h', '--principal', 'alice'], []],
+  ] as const) {
+    const { records, next, gaps } = await findJson(...words)
+    const found = records.map(({ request_id: id }: { request_id: string }) => Number(id.slice(8)))
+    assert.deepEqual([found, next, gaps], [expected, null, []], words.join(' '))
+  }
+})
+
+test('the table has one line for each record, and the command of the next page', async () => {
+  const { code, out } = await find(['--operation', 'crypto.*', '--since', '9999d', '--limit', '4'])
+  assert.equal(code, 0)
+  const [head = '', ...lines] = out.split('\n')
+  assert.match(head, /^TIME +PRINCIPAL +OPERATION +OBJECT +ADDRESS +OUTCOME$/)
+  assert.match(
+    lines[0] ?? '',
+    /^2026-01-01T00:00:39\.000Z {2}bob +crypto\.encrypt +key-4 +192\.0\.2\.0 +success$/,
+  )
+  const more = /^there are more: warder audit find (.*)$/.exec(lines.at(-1) ?? '')?.[1] ?? ''
+  assert.equal(lines.length, 6)
+  const times: string[] = []
+  for (let page = out, words = more; ; ) {
+    times.push(...page.split('\n').flatMap((line) => /^2026\S+/.exec(line) ?? []))
+    if (words === '') break
+    // As a shell splits it.
+    const next = await find([...words.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word))
+    assert.equal(next.code, 0, next.err)
+    page = next.out
+    words = /there are more: warder audit find (.*)$/.exec(page)?.[1] ?? ''
+  }
+  assert.deepEqual(times, times.toSorted().reverse())
+  assert.equal(times.length, 40)
+  assert.equal(new Set(times).size, 40)
+  assert.match((await find(['--principal', 'carol'])).out, /^no records match$/)
+  assert.match((await find(['--outcome', 'failure', '--key', 'key-3'])).out, /403 forbidden$/)
+})
+
+test('texts of records change neither the terminal nor the lines of the table', async () => {
+  const { code, out, err } = await find(['--operation', 'hostile.*'])
+  assert.deepEqual([code, err], [0, ''])
+  const lines = out.split('\n')
+  assert.equal(lines.length, hostile.length + 1)
+  for (const line of lines) assert.doesNotMatch(line, unsafe)
+  // The same texts as filters, which the service records, too.
+  for (const text of hostile) {
+    const { records } = await findJson('--principal', text, '--address', text, '--key', text)
+    assert.deepEqual(
+      records.map((record: AuditEvent) => [record.principal, record.details]),
+      [[text, { [text]: text, list: [text], index: hostile.indexOf(text) }]],
+    )
+    const { out: json } = await find(['--request', text, '--json'])
+    for (const line of json.split('\n')) assert.doesNotMatch(line, unsafe)
+  }
+})
+
+test('a long text is cut in the table', async () => {
+  await write('n1', [{ principal: 'p'.repeat(900), operation: 'long.text' }])
+  const { out } = await find(['--operation', 'long.text'])
+  assert.ok(out.split('\n').every((line) => line.length < 250))
+  assert.equal((await findJson('--operation', 'long.text')).records[0].principal.length, 900)
+})
+
+test('a spreadsheet reads no formula and no further row from CSV', async () => {
+  const { code, bytes, out, err } = await find(['--operation', 'hostile.*', '--csv'])
+  assert.deepEqual([code, out, err], [0, '', ''])
+  const rows = bytes.toString().trimEnd().split('\r\n')
+  assert.equal(rows.length, hostile.length + 1)
+  assert.match(rows[0] ?? '', /^time,node,service,seq,operation,/)
+  for (const row of rows.slice(1)) {
+    assert.doesNotMatch(row, unsafe)
+    const cells = [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))/g)].map(
+      ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
+    )
+    assert.equal(cells.length, 19, row)
+    for (const cell of cells) assert.doesNotMatch(cell, /^\s*[=+\-@\uff1d]/u)
+  }
+  const part = await find(['--operation', 'hostile.*', '--csv', '--limit', '2'])
+  assert.equal(part.bytes.toString().trimEnd().split('\r\n').length, 3)
+  assert.match(part.err, /there are more: .* --csv/)
+})
+
+test('wrong arguments are refused before the login, and callers without the right by the service', async () => {
+  for (const [words, told] of [
+    [['--limit', '0'], /--limit must be 1 to 100000/],
+    [['--limit', '100001'], /--limit must be/],
+    [['--outcome', 'maybe'], /--outcome must be success or failure/],
+    [['--since', 'yesterday'], /--since must be a time/],
+    [['--principal', ''], /--principal is empty/],
+    [['--csv', '--json'], /--csv and --json exclude each other/],
+    [['more'], /unknown argument: more/],
+  ] as const) {
+    const { code, err } = await find(words)
+    assert.equal(code, 2, words.join(' '))
+    assert.match(err, told)
+  }
+  const refused = await find(['--principal', 'alice'], 'bob')
+  assert.deepEqual([refused.code, refused.out], [1, ''])
+  assert.match(refused.err, /Access denied\. Crypto officers .*grant-audit USER/)
+  assert.match((await find(['--after', 'AAAA'])).err, /after is not the cursor/)
+})

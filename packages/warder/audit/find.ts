@@ -1,0 +1,180 @@
+import { formatCsvRow, formatHead } from '@warder/audit'
+import { StartupError } from '@warder/base'
+import { ClientError, type Input, type KmsClient, type Reply } from '@warder/client'
+import { quoteOption, requireNoNames } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { UsageError } from '../cli/usage-error.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { formatClientError, withKeyErrors } from '../kms/refusal.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
+import { filters, parseTime, readOutcome, times } from './records.ts'
+
+type Query = NonNullable<Input<'audit.records'>['query']>
+type Found = Reply<'audit.records'>
+type AuditRecord = Found['records'][number]
+type AuditNode = Found['nodes'][number]
+
+/** Maximum number of records of one request. */
+const pageSize = 1000
+const defaultLimit = 100
+const maxRecords = 100_000
+/** Longer texts are cut in the table. */
+const maxCellLength = 64
+
+interface FindOptions {
+  readonly query: Query
+  readonly limit: number
+  readonly csv: boolean
+}
+
+/** Nodes whose records are missing, with the reason, and sentences about records that were left out. */
+class Gaps {
+  readonly #sentences = new Set<string>()
+  /** Nodes of the first page: each of them has records. */
+  nodes = 0
+
+  add(nodes: readonly AuditNode[]): void {
+    this.nodes = Math.max(this.nodes, nodes.length)
+    for (const { node, answered, reason = '', problems } of nodes) {
+      if (!answered) this.#sentences.add(`the records of node ${node} are missing: ${reason}`)
+      for (const problem of problems) this.#sentences.add(`node ${node}: ${problem}`)
+    }
+  }
+
+  get sentences(): readonly string[] {
+    return [...this.#sentences].map(printable)
+  }
+}
+
+/** Reads pages until there are `limit` records or no more. @returns the `after` of the next page, or null */
+async function readPages(
+  kms: KmsClient,
+  { query, limit }: FindOptions,
+  gaps: Gaps,
+  take: (records: readonly AuditRecord[]) => Promise<void>,
+): Promise<string | null> {
+  let count = 0
+  let { after } = query
+  do {
+    const page = { ...query, limit: String(Math.min(pageSize, limit - count)), ...(after && { after }) }
+    const { rows, next } = await kms.page('audit.records', { query: page }).catch(explainRefusal)
+    gaps.add(rows.nodes)
+    count += rows.records.length
+    await take(rows.records)
+    if (next === undefined) return null
+    after = next
+  } while (count < limit)
+  return after
+}
+
+function explainRefusal(error: unknown): never {
+  if (!(error instanceof ClientError) || error.kind !== 'forbidden') throw error
+  const hint =
+    'Crypto officers read the audit log, and can grant the right: warder access grant-audit USER.'
+  throw new StartupError(formatClientError(error, hint), { cause: error })
+}
+
+async function findRecords({ kms, show, note, writeOutput }: KmsContext, options: FindOptions) {
+  const gaps = new Gaps()
+  const records: AuditRecord[] = []
+  if (options.csv) await writeOutput(Buffer.from(formatHead('csv')))
+  const next = await readPages(kms, options, gaps, async (page) => {
+    if (options.csv) await writeOutput(Buffer.from(page.map(formatCsvRow).join('')))
+    else records.push(...page)
+  })
+  if (options.csv) {
+    if (next !== null) note(formatMore(options, next))
+  } else {
+    const more = next === null ? [] : ['', formatMore(options, next)]
+    show({ records, next, gaps: gaps.sentences }, [...formatRecords(records, gaps.nodes > 1), ...more])
+  }
+  for (const sentence of gaps.sentences) note(sentence)
+  return gaps.sentences.length === 0 ? 0 : 1
+}
+
+function formatRecords(records: readonly AuditRecord[], withNodes: boolean): readonly string[] {
+  const headings = ['TIME', 'PRINCIPAL', 'OPERATION', 'OBJECT', 'ADDRESS', 'OUTCOME']
+  const rows = records.map((record) => [
+    record.time,
+    ...(withNodes ? [clip(record.node)] : []),
+    ...[record.principal, record.operation, record.object ?? '', record.client_ip].map(clip),
+    record.outcome === 'success' ? 'success' : clip(`${record.status} ${record.reason ?? ''}`.trimEnd()),
+  ])
+  const all = withNodes ? headings.toSpliced(1, 0, 'NODE') : headings
+  return formatTable(all, rows, 'no records match')
+}
+
+/** Cuts a text after `maxCellLength` characters. */
+function clip(text: string): string {
+  return text.length <= maxCellLength ? text : `${text.slice(0, maxCellLength - 1).toWellFormed()}…`
+}
+
+/** The command that continues, with times in place of ages: `--after` belongs to one query. */
+function formatMore({ query, limit, csv }: FindOptions, after: string): string {
+  const { object, request_id: request, ...same } = query
+  const options = { ...same, key: object, request, limit: String(limit), csv, after }
+  const words = Object.entries(options).flatMap(([name, value]) => quoteOption(name, value))
+  return `there are more: warder audit find${words.join('')}`
+}
+
+export const find = kmsVerb({
+  name: 'find',
+  words: '',
+  usage: '[FILTER]... [--limit N] [--csv]',
+  summary: 'Search the audit logs of all nodes of the key management service, newest records first',
+  about: `Requires a crypto officer, a user with the right audit, or without officers the default user. The search is recorded.
+All filters must match. TIME is RFC 3339 (2026-11-21T00:00:00Z), or an age: 12h. The table has the main members; --json
+prints whole records. Exit code 1: records are missing, with the reasons on standard error.`,
+  examples: [
+    'warder audit find --principal alice --since 7d',
+    "warder audit find --key KEY --operation 'crypto.*' --outcome failure",
+    'warder audit find --request 0f8fad5b-d9cb-469f-a165-70867728950e --json',
+    'warder audit find --address 192.0.2.7 --since 24h --limit 10000 --csv > records.csv',
+  ],
+  options: {
+    ...times,
+    ...filters,
+    address: { type: 'text', value: 'IP', help: 'address of the client' },
+    request: { type: 'text', value: 'ID', help: 'id of the request' },
+    text: { type: 'text', value: 'TEXT', help: 'part of a name or a value in the details; case is ignored' },
+    limit: {
+      type: 'number',
+      value: 'N',
+      help: `maximum number of records (default ${defaultLimit}, up to ${maxRecords})`,
+    },
+    after: {
+      type: 'text',
+      value: 'PLACE',
+      help: 'continues there; the last line of an incomplete list contains the value',
+    },
+    csv: { type: 'flag', help: 'prints CSV (RFC 4180); cells that begin a formula get a quote in front' },
+    // Of all verbs; see `outputOptions`.
+    json: { type: 'flag' },
+  },
+  parse({ since, until, key, request, outcome, limit = defaultLimit, csv, json, ...same }, names) {
+    requireNoNames(names)
+    if (limit < 1 || limit > maxRecords) throw new UsageError(`--limit must be 1 to ${maxRecords}`)
+    if (csv && json) throw new UsageError('--csv and --json exclude each other')
+    for (const [name, value] of Object.entries({ key, request, ...same }))
+      if (value === '') throw new UsageError(`--${name} is empty`)
+    const { principal, operation, address, text, after } = same
+    const given = {
+      ...{ principal, operation, address, text, after, request_id: request },
+      outcome: outcome === undefined ? undefined : readOutcome(outcome),
+      since: since === undefined ? undefined : new Date(parseTime('since', since)).toISOString(),
+      until: until === undefined ? undefined : new Date(parseTime('until', until)).toISOString(),
+    }
+    const query = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+    return async (context) => {
+      const object = key === undefined ? {} : { object: await resolveObject(context.kms, key) }
+      return findRecords(context, { query: { ...query, ...object }, limit, csv })
+    }
+  },
+})
+
+/** Records contain ids of keys, not aliases. */
+async function resolveObject(kms: KmsClient, text: string): Promise<string> {
+  if (!text.startsWith('alias/')) return text
+  const kid = readKid(text)
+  return (await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))).kid
+}
