@@ -63,6 +63,7 @@ test('rights are understood in the spellings that people use, and a wrong one is
     /no right 'encript'; groups: UseKey, Read, .* rights: encrypt, decrypt/,
   )
   assert.throws(() => readRight('create'), /grant-create/)
+  assert.throws(() => readRight('Audit'), /grant-audit/)
   for (const name of ['', 'toString', '__proto__', 'constructor']) assert.throws(() => readRight(name))
 })
 

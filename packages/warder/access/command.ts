@@ -1,6 +1,13 @@
 import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
 import { blockedVerb, blockVerb, unblockVerb } from './block.ts'
-import { grantCreateVerb, grantVerb, revokeCreateVerb, revokeVerb } from './grant.ts'
+import {
+  grantAuditVerb,
+  grantCreateVerb,
+  grantVerb,
+  revokeAuditVerb,
+  revokeCreateVerb,
+  revokeVerb,
+} from './grant.ts'
 import { listVerb, meVerb, ofVerb } from './list.ts'
 import { rightsLines } from './rights.ts'
 import { transferVerb } from './transfer.ts'
@@ -19,6 +26,8 @@ ${rightsLines}`,
     meVerb,
     grantCreateVerb,
     revokeCreateVerb,
+    grantAuditVerb,
+    revokeAuditVerb,
     blockVerb,
     unblockVerb,
     blockedVerb,

@@ -99,35 +99,62 @@ ${rightsLines}`,
   examples: ['warder access revoke KEY bob decrypt', "warder access revoke KEY '*' UseKey Read Modify"],
 })
 
-function createRightVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'examples'>): KmsVerb {
-  return kmsVerb({
-    name: `${change}-create`,
-    words: 'USER',
-    ...parts,
+/** Rights that are on no key: who may grant them, and the sentence after a change. */
+const generalRights = {
+  create: {
     about: `Requires a crypto officer ([roles] crypto_officer_users in kms.toml). If officers are configured, other users need this
 right to create keys; if not, all users may create keys and this has no effect.`,
+    effect: 'create keys, if crypto officers control key creation',
+  },
+  audit: {
+    about: `Requires a crypto officer ([roles] crypto_officer_users in kms.toml). USER may also be a role: role:SOURCE/NAME. The
+right is to search, verify and export the audit logs of all nodes (warder audit find), and no other. Without officers
+only the default user may do that, and this has no effect.`,
+    effect: 'read the audit log, if crypto officers are configured',
+  },
+} as const
+
+function generalVerb(
+  change: Change,
+  right: keyof typeof generalRights,
+  parts: Pick<KmsVerb, 'summary' | 'examples'>,
+): KmsVerb {
+  const { about, effect } = generalRights[right]
+  return kmsVerb({
+    name: `${change}-${right}`,
+    words: 'USER',
+    ...parts,
+    about,
     options: selectAnywayOption(change),
     parse({ anyway }, names) {
       const named = requireOneName(names, 'user')
       return async ({ kms, show }) => {
-        const body = { user_id: named, operation_types: ['create'], known: !anyway }
+        const body = { user_id: named, operation_types: [right], known: !anyway }
         const { user_id: user } = await kms.call(`access.${change}`, { body })
-        const verb = change === 'grant' ? 'may create' : 'may no longer create'
-        show({ [change]: ['create'], user }, [
-          `${formatUser(user)} ${verb} keys, if crypto officers control key creation`,
-        ])
+        const verb = change === 'grant' ? 'may' : 'may no longer'
+        show({ [change]: [right], user }, [`${formatUser(user)} ${verb} ${effect}`])
         return 0
       }
     },
   })
 }
 
-export const grantCreateVerb = createRightVerb('grant', {
+export const grantCreateVerb = generalVerb('grant', 'create', {
   summary: 'Let a user create keys, where crypto officers decide that',
   examples: ['warder access grant-create carl'],
 })
 
-export const revokeCreateVerb = createRightVerb('revoke', {
+export const revokeCreateVerb = generalVerb('revoke', 'create', {
   summary: 'Revoke the right to create keys; existing keys stay',
   examples: ['warder access revoke-create carl'],
+})
+
+export const grantAuditVerb = generalVerb('grant', 'audit', {
+  summary: 'Let a user or a role read the audit log of the key management service',
+  examples: ['warder access grant-audit erin', 'warder access grant-audit role:corp/auditor'],
+})
+
+export const revokeAuditVerb = generalVerb('revoke', 'audit', {
+  summary: 'Revoke the right to read the audit log, from the next request on',
+  examples: ['warder access revoke-audit erin'],
 })

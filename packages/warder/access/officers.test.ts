@@ -30,6 +30,21 @@ test('where crypto officers are named, they decide who makes keys, and look afte
     assert.match(use.err, /forbidden/)
     assert.equal((await run(officer, ['access', 'grant', kid, 'carl', 'encrypt', '--anyway'])).code, 0)
 
+    const search = ['audit', 'find', '--principal', 'bob', '--operation', 'access.grant']
+    assert.match(
+      (await run(bob, search)).err,
+      /Crypto officers .* grant the right: warder access grant-audit/,
+    )
+    assert.match((await run(bob, ['access', 'grant-audit', 'bob'])).err, /your own rights/)
+    assert.match((await run(officer, ['access', 'grant-audit', '*'])).err, /bad_request/)
+    assert.match((await run(officer, ['access', 'grant-audit', 'bbo'])).err, /bbo/)
+    assert.match((await run(officer, ['access', 'grant-audit', 'bob'])).out, /^bob may read the audit log/)
+    assert.match((await run(bob, search)).out, /^TIME.*\n\S+ +bob +access\.grant /)
+    const byRole = await run(officer, ['access', 'grant-audit', 'role:corp/auditor', '--json'])
+    assert.deepEqual(JSON.parse(byRole.out), { grant: ['audit'], user: 'role:corp/auditor' })
+    assert.equal((await run(officer, ['access', 'revoke-audit', 'bob'])).code, 0)
+    assert.equal((await run(bob, search)).code, 1)
+
     assert.equal((await run(officer, ['access', 'revoke-create', 'bob'])).code, 0)
     assert.equal((await run(bob, create)).code, 1)
     assert.equal((await run(bob, ['keys', 'show', kid])).code, 0, 'what was made stays')

@@ -52,8 +52,8 @@ export function readRight(text: string): string {
     keyRights.find((name) => name === plain) ??
     groups.find((name) => name.toLowerCase() === plain)
   if (found !== undefined) return found
-  if (plain === 'create')
-    throw new UsageError('create is not a right on a key: use warder access grant-create USER')
+  if (plain === 'create' || plain === 'audit')
+    throw new UsageError(`${plain} is not a right on a key: use warder access grant-${plain} USER`)
   throw new UsageError(
     `there is no right '${text}'; groups: ${groups.join(', ')}; rights: ${keyRights.join(', ')}`,
   )

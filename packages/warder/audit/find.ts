@@ -69,8 +69,7 @@ async function readPages(
 
 function explainRefusal(error: unknown): never {
   if (!(error instanceof ClientError) || error.kind !== 'forbidden') throw error
-  const hint =
-    'Crypto officers read the audit log, and can grant the right: warder access grant-audit USER.'
+  const hint = 'Crypto officers read the audit log, and can grant the right: warder access grant-audit USER.'
   throw new StartupError(formatClientError(error, hint), { cause: error })
 }
 
