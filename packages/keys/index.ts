@@ -1,5 +1,5 @@
 export { forgetsSecrets, formatAction, type RotationAction, readAction } from './abe/actions.ts'
-export { inFailures } from './abe/failure.ts'
+export { countItems, readFraming, sealRequest } from './abe/data.ts'
 export {
   abeAlgorithm,
   abeBits,
@@ -10,8 +10,7 @@ export {
   rotateMaster,
 } from './abe/managed-keys.ts'
 export { type NewAbeObjects, newMasterObjects, newUserObject } from './abe/new-objects.ts'
-export { countItems, readFraming, sealRequest } from './abe/request.ts'
-export { abeThread } from './abe/thread.ts'
+export { abeThread, inFailures } from './abe/thread.ts'
 export { listUserKeys, userKeysWithout } from './abe/user-key-store.ts'
 export { type AliasName, fullForm, ownForm, parseAlias, readOwnAlias } from './access/alias-name.ts'
 export {
@@ -66,7 +65,6 @@ export {
 } from './access/block-store.ts'
 export { type Blocks, createBlocks, maxBlocks } from './access/blocks.ts'
 export { activateByShares, beginCeremony, type CeremonyServices, type Share } from './access/ceremony.ts'
-export { createAccess, requireCreate } from './access/create-access.ts'
 export {
   readSetCredentials,
   readWaitingCredentials,
@@ -83,7 +81,9 @@ export {
   isEveryPrincipal,
   isStoreItself,
   normalizeName,
+  principalNamed,
   storeOfName,
+  unauthorized,
 } from './access/external-names.ts'
 export {
   adoptGovernance,
@@ -92,7 +92,6 @@ export {
   rootKeyApproval,
   toGovernance,
 } from './access/governance.ts'
-export { governor, isGovernor } from './access/governor.ts'
 export {
   findRightsForAny,
   findRightsForEither,
@@ -141,9 +140,13 @@ export {
 } from './access/groups.ts'
 export {
   type AccessServices,
+  createAccess,
+  governor,
+  isGovernor,
   keyRight,
   publicAccess,
   type Resolved,
+  requireCreate,
   requirePermittedKey,
   requirePrincipal,
   signedIn,
@@ -159,7 +162,7 @@ export {
   latestCeremony,
   runningActivation,
 } from './access/officer-store.ts'
-export { createOfficers } from './access/officers.ts'
+export { createOfficers, requiresActivation, votersAmong, wasRevoked } from './access/officers.ts'
 export {
   countHoldings,
   materialGrantedTo,
@@ -190,10 +193,8 @@ export {
   versionForm,
 } from './access/permitted-object.ts'
 export { findUnrecordedReset, policyToReset, resetPolicy } from './access/policy-reset.ts'
-export { principalNamed, unauthorized } from './access/principal-named.ts'
 export { ownerQuota } from './access/quota.ts'
-export { holdRestored, releaseChanges } from './access/restore.ts'
-export { createRestoreGate, type RestoreGate } from './access/restore-gate.ts'
+export { createRestoreGate, holdRestored, type RestoreGate, releaseChanges } from './access/restore.ts'
 export { findHold } from './access/restore-store.ts'
 export {
   allUsers,
@@ -208,7 +209,6 @@ export {
 } from './access/right.ts'
 export { type ApprovableOnObject, type Askable, approvableOnObjects, askable } from './access/settings.ts'
 export { findLiveSubject } from './access/subject-store.ts'
-export { requiresActivation, votersAmong, wasRevoked } from './access/voters.ts'
 export { type AttributeRule, attributeRules } from './attributes/attribute-table.ts'
 export {
   certificateAttributes,
@@ -249,11 +249,9 @@ export {
 } from './attributes/key-names.ts'
 export { type IndexGaps, ObjectAttributes, toStoredValue } from './attributes/object-attributes.ts'
 export { attributesForReplacement, passesToReplacement } from './attributes/replacement.ts'
-export type { DescribedKey } from './backend/described-key.ts'
 export type { BackendKey, CipherParts, KeyBackend } from './backend/key-backend.ts'
-export { softwareBackend, softwareKey } from './backend/software.ts'
-export { bulkThread } from './bulk/bulk.ts'
-export { largeMember, openLarge, sealLarge } from './bulk/bulk-crypto.ts'
+export { type DescribedKey, softwareBackend, softwareKey } from './backend/software.ts'
+export { bulkThread, largeMember, openLarge, sealLarge } from './bulk/bulk.ts'
 export {
   algorithmFor,
   algorithmNames,
@@ -261,9 +259,8 @@ export {
   canonicalName,
   toKeyOps,
 } from './crypto/algorithms/algorithms.ts'
-export { isCipher } from './crypto/algorithms/ciphers.ts'
+export { isCipher, isFipsSymmetric } from './crypto/algorithms/ciphers.ts'
 export { CryptoFailure, refuse } from './crypto/algorithms/failure.ts'
-export { isFipsSymmetric } from './crypto/algorithms/fips-symmetric.ts'
 export { digest, type HashAlgorithm, type HashName, requireHash } from './crypto/algorithms/hashes.ts'
 export { keyTypes, type MaterialAlgorithm } from './crypto/algorithms/key-types.ts'
 export {
@@ -295,10 +292,9 @@ export {
   deriveKey,
   joseDerivation,
 } from './crypto/derivation/derive-key.ts'
-export { encapsulateFor, isKemKey, requireKem } from './crypto/kem/kem.ts'
-export { joseMac, type MacPlan, planMac, sameTag } from './crypto/mac/mac.ts'
-export { generateKey, quantumSafeBits } from './crypto/material/generate-key.ts'
-export { countUnfinishedGenerations } from './crypto/material/generation-queue.ts'
+export { encapsulateFor, isKemKey, requireKem } from './crypto/kem.ts'
+export { joseMac, type MacPlan, planMac, sameTag } from './crypto/mac.ts'
+export { countUnfinishedGenerations, generateKey, quantumSafeBits } from './crypto/material/generate-key.ts'
 export {
   type ImportMembers,
   importKey,
@@ -306,15 +302,21 @@ export {
   materialMembers,
 } from './crypto/material/import-jwk.ts'
 export { type KeyRequest, type KeySpec, toKeySpec } from './crypto/material/key-request.ts'
-export type { GeneratedKey, KeyMaterial } from './crypto/material/material.ts'
-export { type KeyShape, modulusBits } from './crypto/material/public-half.ts'
+export {
+  type GeneratedKey,
+  type KeyMaterial,
+  type KeyShape,
+  modulusBits,
+} from './crypto/material/material.ts'
 export { encryptRsa, joseEncryption, oaepPlan, planRsa, type RsaPlan } from './crypto/rsa/rsa-encryption.ts'
 export { type ToSign, verifyOffLoop } from './crypto/signature/sign.ts'
 export { joseSignature, planSignature } from './crypto/signature/signature-plan.ts'
-export type { KeyPart, SplitKeyMethod } from './crypto/split/key-part.ts'
+export type { KeyPart, SplitKeyMethod } from './crypto/split/shamir.ts'
 export { joinParts, maximumParts, splitSecret } from './crypto/split/split-key.ts'
-export { ContentKeys } from './jose/content-keys.ts'
+export { decodeBase64Url, encodeBase64Url } from './jose/base64url.ts'
+export { isDirect, receiveContentKey, sendContentKey } from './jose/content-key.ts'
 export {
+  ContentKeys,
   type ContentOpener,
   type ContentSealer,
   contentPlan,
@@ -328,12 +330,9 @@ export {
   openNow,
   sealNow,
 } from './jose/jwe-flattened.ts'
-export { jwsSign, jwsVerify } from './jose/jws-detached.ts'
-export { isDirect, receiveContentKey, sendContentKey } from './jose/key-management/content-key.ts'
-export { readManagementParameters } from './jose/key-management/parameters.ts'
+export { createSignature, jwsSign, jwsVerify } from './jose/jws-detached.ts'
+export { readManagementParameters } from './jose/key-management-parameters.ts'
 export { jweHeader, readJweHeader, readJwsHeader, readUnprotected } from './jose/protected-header.ts'
-export { createSignature } from './jose/signature.ts'
-export { decodeBase64Url, encodeBase64Url } from './jose/text/base64url.ts'
 export { abePolicyAttribute, abeVendor, shortIdentifier } from './objects/attribute-index-store.ts'
 export {
   type BudgetStep,
@@ -456,20 +455,22 @@ export {
 } from './objects/object-row-store.ts'
 export {
   findObject,
+  findPrivateKeyId,
   findWithMaterial,
   isAnyWaiting,
   lifeCycleChanges,
   listOwnedObjects,
   objectsAwaitingDestruction,
   objectsEndingBetween,
+  otherHalf,
   overdueObjects,
   publicKeysWithTag,
   requirePresent,
   touchChanges,
   updateChanges,
+  wholeKey,
   withholdingChanges,
 } from './objects/object-store.ts'
-export { findPrivateKeyId, otherHalf, wholeKey } from './objects/other-half.ts'
 export { type PairPlan, pairPlan } from './objects/pair-plan.ts'
 export { destroyAfterWait, isDestructionDue, restored, waiting } from './objects/pending-destruction.ts'
 export { newQuantumSafePair } from './objects/quantum-safe-pair.ts'
@@ -477,7 +478,6 @@ export { Refusal, refusal, requireUse, stageUse, takeUse } from './objects/refus
 export { type Explanation, explain, reasonOfKind, toRefusal } from './objects/refusal-reasons.ts'
 export { forgetReservations, sweepReservations } from './objects/removed-id-store.ts'
 export { findLinkedHalf, hasVersions, linkReplacement, requireReplaceable } from './objects/replace-object.ts'
-export { dueRotations, listMisdatedRotations } from './objects/rotation-due-store.ts'
 export {
   afterFailure,
   computeRotationPlan,
@@ -488,10 +488,12 @@ export {
 } from './objects/rotation-plan.ts'
 export {
   adoptPolicy,
+  dueRotations,
   findRotationPlan,
   isLookDue,
   keysToLookAt,
   type LookedAt,
+  listMisdatedRotations,
   planAlone,
   planChange,
 } from './objects/rotation-plan-store.ts'

@@ -1,7 +1,6 @@
 // Entry for settings and their checks. It loads neither stores nor cryptography.
 
-export { foldEmail } from './access/external-names.ts'
-export { principalNamed } from './access/principal-named.ts'
+export { foldEmail, principalNamed } from './access/external-names.ts'
 export {
   type ApprovalSettings,
   approvable,

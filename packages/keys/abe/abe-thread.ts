@@ -14,16 +14,19 @@ import {
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
+  encryptionRights,
+  formatQualifiedName,
   type MasterKey,
   nextAttributeId,
   parsePolicy,
   refreshUserKey,
+  type Structure,
   structureFromJson,
+  toRight,
   userRights,
 } from '@warder/covercrypt'
 import { openData, sealData } from './data.ts'
-import { describeStructure } from './described.ts'
-import type { AbeJob, AbeKind, AbeResults, CreatedUser, Recognised, Rotated } from './jobs.ts'
+import type { AbeJob, AbeKind, AbeResults, CreatedUser, Described, Recognised, Rotated } from './jobs.ts'
 import { keepNames, rotateMasterKey } from './rotated.ts'
 
 type AbeJobWithType<Type extends AbeJob['type']> = Extract<AbeJob, { type: Type }>
@@ -131,3 +134,29 @@ parentPort?.on('message', ({ id, job }: { readonly id: number; readonly job: Abe
     wipe(job)
   }
 })
+
+/** Describes a structure and what each user key can decrypt, by its current rights, not by its original policy. */
+function describeStructure(structure: Structure, job: Extract<AbeJob, { type: 'describe' }>): Described {
+  const singles = structure.dimensions.flatMap((dimension) =>
+    dimension.attributes.map((one) => ({
+      name: formatQualifiedName(dimension, one),
+      right: toRight([one.id]),
+    })),
+  )
+  const targets =
+    job.policy === undefined ? undefined : [...encryptionRights(structure, parsePolicy(job.policy))]
+  return {
+    dimensions: structure.dimensions.map(({ name, ordered, attributes }) => ({
+      name,
+      ordered,
+      attributes: attributes.map(({ name, mode, enabled }) => ({ name, mode, enabled })),
+    })),
+    users: job.users.map((bytes) => {
+      const { rights } = decodeUserKey(bytes)
+      return {
+        reads: singles.filter(({ right }) => rights.has(right)).map(({ name }) => name),
+        opens: targets?.some((right) => rights.has(right)),
+      }
+    }),
+  }
+}

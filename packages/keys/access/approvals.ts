@@ -14,10 +14,9 @@ import {
   type Wish,
 } from './approval-store.ts'
 import { isWaiting, requireCredentialWaited } from './credential-wait-store.ts'
-import type { Officers } from './officers.ts'
+import { type Officers, type Voters, votersAmong } from './officers.ts'
 import type { Roles } from './permission.ts'
 import type { Approvable, ApprovableOnObject } from './settings.ts'
-import { type Voters, votersAmong } from './voters.ts'
 
 export interface ApprovalServices {
   readonly db: Database

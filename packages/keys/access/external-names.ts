@@ -1,4 +1,6 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { failure, isName } from '@warder/base'
+import type { Principal } from '@warder/server'
 
 /** Longest address: 64 characters, @, 255 (RFC 5321 §4.5.3.1); longer with characters outside of ASCII. */
 const longest = 320
@@ -117,4 +119,36 @@ export function isEveryPrincipal(name: string): boolean {
 /** Whether a name is that of a whole cloud or its key store, not of one of its users. */
 export function isStoreItself(name: string): boolean {
   return name.startsWith(externalPrefix('aws')) || name.startsWith(externalPrefix('azure'))
+}
+
+/** Names that only one kind of credential may give, so that no other can pretend to be it. */
+const reserved: Readonly<Record<string, readonly string[]>> = {
+  'app:': ['app_token'],
+  'spiffe://': ['spiffe'],
+  ...Object.fromEntries(externalStoreNames.map((store) => [externalPrefix(store), []])),
+  // Deleted owners: `formerOwnerName`.
+  'ended:': [],
+  // Grantees that represent several principals.
+  'group:': [],
+  'role:': [],
+}
+
+/**
+ * Creates the principal if its name is valid: `isName` accepts it, it is not `*` (all users, in grants), and it is not
+ * in the name space of another method.
+ * @throws failure('unauthorized')
+ */
+export function principalNamed(name: string, method: string, realm?: string): Principal {
+  if (!isName(name) || name === '*') throw unauthorized('the name in the credential is not a valid user name')
+  for (const [prefix, methods] of Object.entries(reserved)) {
+    if (name.startsWith(prefix) && !methods.includes(method)) {
+      throw unauthorized(`names with the prefix ${prefix} are not allowed for ${method}`)
+    }
+  }
+  return realm === undefined ? { name, method } : { name, method, realm }
+}
+
+/** 401 with one sentence for everything; why goes to the log. */
+export function unauthorized(detail: string, cause?: unknown): Error {
+  return failure('unauthorized', undefined, { detail, cause })
 }

@@ -19,11 +19,10 @@ import {
 import { approvalsAmong } from './approvals.ts'
 import { officersNamedChange } from './credential-wait-store.ts'
 import { findGovernance, firstGovernance, hasGovernance, replaceGovernance } from './governance-store.ts'
-import { computeQuorum } from './officers.ts'
+import { computeQuorum, votersAmong } from './officers.ts'
 import { resolveHold } from './restore.ts'
 import { findHold } from './restore-store.ts'
 import { type ApprovalSettings, defaultCredentialWaitSeconds, type OfficerSettings } from './settings.ts'
-import { votersAmong } from './voters.ts'
 
 export function toGovernance(officers: OfficerSettings, approvals: ApprovalSettings): Governance {
   return { officers: { ...officers, quorum: officers.quorum ?? null }, approvals }

@@ -3,9 +3,9 @@ import { after, before, test } from 'node:test'
 import { type Started, startKms } from '@warder/kms/testing'
 import type { ObjectId } from '../objects/object-id.ts'
 import { findObject } from '../objects/object-store.ts'
+import { principalNamed } from './external-names.ts'
 import { endName } from './names.ts'
 import { verdictOn } from './permission.ts'
-import { principalNamed } from './principal-named.ts'
 
 let kms: Started
 before(async () => {

@@ -1,11 +1,19 @@
-import { andThen, failure, type MaybePromise } from '@warder/base'
+import { andThen, type Clock, failure, type MaybePromise } from '@warder/base'
 import type { Access, AuditFields, OperationContext, OperationInput, Principal } from '@warder/server'
 import type { Database } from '@warder/storage'
 import type { Key, KeyRing } from '../objects/key-ring.ts'
 import type { ObjectId } from '../objects/object-id.ts'
 import { processingVersion, protectingVersion, versionNumber } from '../objects/version-use.ts'
 import { type Aliases, resolveKid } from './aliases.ts'
-import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
+import { requireCredentialWaited } from './credential-wait-store.ts'
+import {
+  hasCreateRight,
+  keyNotFound,
+  type Roles,
+  requireAllowed,
+  type Verdict,
+  verdictOn,
+} from './permission.ts'
 import type { Right } from './right.ts'
 
 /** Every authenticated caller; the operation checks further requirements. */
@@ -45,12 +53,12 @@ class Finding<Request> implements Resolved<Request> {
 }
 
 /** An access check that reads the key and hands it to the handler of the same request. */
-export interface KeyAccess<Services extends AccessServices, Request> extends Access<Services> {
+interface KeyAccess<Services extends AccessServices, Request> extends Access<Services> {
   /** Result of the check. Asking in an operation with another access is an error. */
   resolved(context: OperationContext<Services>): Resolved<Request>
 }
 
-export interface KeyAccessOptions<Services extends AccessServices, Request> {
+interface KeyAccessOptions<Services extends AccessServices, Request> {
   /** Parses the request strictly: malformed members are reported before any fact about the key (§7). */
   readonly read: (input: OperationInput, context: OperationContext<Services>) => Request
   readonly kid: (request: Request) => string
@@ -172,4 +180,48 @@ function authorizeKey(
 function allowKey(key: Key, verdict: Verdict): Key {
   requireAllowed(verdict)
   return key
+}
+
+/** @throws failure('forbidden') unless the caller may create objects, and has room for one more */
+export async function requireCreate<Services extends AccessServices>(
+  context: OperationContext<Services>,
+): Promise<void> {
+  const { db, roles } = context.services
+  const { name } = requirePrincipal(context)
+  if (!(await hasCreateRight(db, roles, name))) throw failure('forbidden')
+  if (roles.quota !== undefined && !(await roles.quota.hasRoom(name)))
+    throw failure('forbidden', 'You own the maximum number of objects.')
+}
+
+/** The right to create objects. */
+export function createAccess<Services extends AccessServices>(): Access<Services> {
+  return { name: 'create objects', check: (_input, context) => requireCreate(context) }
+}
+
+interface GovernorServices extends AccessServices {
+  readonly clock: Clock
+  readonly defaultUsername: string
+}
+
+/** Requires a user who may manage users: an active crypto officer, or the default user if no officer is listed. */
+export const governor: Access<GovernorServices> = {
+  name: 'crypto officer, or the default user if none is listed',
+  async check(_input, context) {
+    if (!(await isGovernor(context.services, requirePrincipal(context))))
+      throw failure('forbidden', 'This is for crypto officers.')
+  },
+}
+
+/**
+ * Whether the principal may manage users.
+ * @throws failure('forbidden') for an officer whose credential still waits: otherwise it could block the officers who
+ *   should notice it
+ */
+export async function isGovernor(services: GovernorServices, principal: Principal): Promise<boolean> {
+  const { db, clock, roles, defaultUsername } = services
+  const { officers, approvals } = roles
+  if (officers.listed.size === 0) return principal.name === defaultUsername
+  if (!(await officers.isActive(principal.name))) return false
+  await requireCredentialWaited(db, approvals, principal, clock.now())
+  return true
 }

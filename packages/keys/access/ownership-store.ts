@@ -167,7 +167,7 @@ export function ownerChanges(
   ]
 }
 
-export interface Holdings {
+interface Holdings {
   /** Objects that the user owns. */
   readonly owned: number
   /** Objects on which something was granted to the user. */
@@ -207,4 +207,14 @@ export function accessKeysEnd(user: string, left: string): Change {
 /** Ends a user's votes on requests for approval, and the user's own requests, that are still open. */
 export function approvalsEnd(user: string): readonly Change[] {
   return [recount, forgetVotes, forgetRequests].map((statement) => change(statement, [user]))
+}
+
+// Counts along the index of owners, and never further than the limit.
+const ownedUpTo = query<[owner: string, most: number], { readonly count: number }>(
+  'SELECT COUNT(*) AS count FROM (SELECT 1 FROM managed_object WHERE owner = ? LIMIT ?) owned',
+)
+
+/** Objects that the owner has, `most` at most. */
+export async function countOwned(db: Database, owner: string, most: number): Promise<number> {
+  return (await db.get(ownedUpTo, [owner, most]))?.count ?? 0
 }

@@ -1,6 +1,6 @@
 import { BoundedMap, type Clock } from '@warder/base'
 import type { Database } from '@warder/storage'
-import { countOwned } from './quota-store.ts'
+import { countOwned } from './ownership-store.ts'
 
 /** Max objects per owner, so that no single user can fill the database. */
 export interface OwnerQuota {

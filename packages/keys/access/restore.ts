@@ -1,8 +1,24 @@
-import { type Change, type Database, type RestoredBackup, retryOnGuard, type Seal } from '@warder/storage'
+import { type Clock, type Failure, failure } from '@warder/base'
+import {
+  type Change,
+  createRowCache,
+  type Database,
+  type RestoredBackup,
+  retryOnGuard,
+  type Seal,
+} from '@warder/storage'
 import { newObjectId } from '../objects/object-id.ts'
 import { findRequest, type Governance, requestChange, type Wish } from './approval-store.ts'
 import { findGovernance } from './governance-store.ts'
-import { findHold, holdChanges, type RestoreHold, type StoredHold } from './restore-store.ts'
+import {
+  findHold,
+  holdChanges,
+  holdKey,
+  holdTopic,
+  holdVersion,
+  type RestoreHold,
+  type StoredHold,
+} from './restore-store.ts'
 
 interface Parts {
   readonly db: Database
@@ -89,4 +105,51 @@ export async function releaseChanges(
   const { backup, restoredAt, state } = held.value
   if (state !== 'held' || backup !== object || restoredAt !== restore?.restoredAt) return undefined
   return holdChanges(db, seal, { ...held.value, state: 'released' }, held)
+}
+
+/** Whether a restored installation is still held: checked on each request if it was held at the start. */
+export interface RestoreGate {
+  /** Why requests are still refused; undefined = released. A release is seen at once on SQLite and by `changed`. */
+  problem(): Promise<Failure | undefined>
+}
+
+/**
+ * Deleting the record does not release a running process: it has to be restarted.
+ * @param hold as the start found it, `held`
+ */
+export function createRestoreGate(
+  parts: { readonly db: Database; readonly seal: Seal; readonly clock: Clock; readonly leaseMs: number },
+  hold: RestoreHold,
+): RestoreGate {
+  const { db, seal, clock, leaseMs } = parts
+  const holds = createRowCache<RestoreHold['state']>({
+    db,
+    clock,
+    leaseMs,
+    topic: holdTopic,
+    version: holdVersion,
+    capacity: 1,
+    async load() {
+      const found = await findHold(db, seal)
+      return found && { version: found.version, value: found.value.state }
+    },
+  })
+  let isReleased = false
+  return {
+    async problem() {
+      if (isReleased) return undefined
+      const state = await holds.get(holdKey)
+      isReleased ||= state === 'released'
+      return isReleased ? undefined : restoreHeld(hold)
+    },
+  }
+}
+
+function restoreHeld({ madeAt }: RestoreHold): Failure {
+  return failure(
+    'forbidden',
+    `This installation was restored from a backup of ${new Date(madeAt).toISOString()} and serves no requests until its ` +
+      'crypto officers approve the restore: warder officers requests, or GET /access/approvals.',
+    { members: { approval: 'restore_backup' } },
+  )
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { refuse } from '../crypto/algorithms/failure.ts'
+import type { OaepHash } from '../crypto/algorithms/key-managements.ts'
 import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
-import type { OaepHash } from '../crypto/algorithms/rsa-encryptions.ts'
 import type { SignaturePlan } from '../crypto/algorithms/signatures.ts'
 import type { CipherPlan } from '../crypto/cipher/cipher-plan.ts'
 import {
@@ -15,10 +15,15 @@ import {
 } from '../crypto/cipher/symmetric.ts'
 import { deriveKey } from '../crypto/derivation/derive-key.ts'
 import { deriveHmacKey } from '../crypto/derivation/hmac-key.ts'
-import { openEncapsulation } from '../crypto/kem/kem.ts'
-import { computeMac, type MacPlan } from '../crypto/mac/mac.ts'
-import { loadKey } from '../crypto/material/material.ts'
-import { getPublicHalf, type KeyShape } from '../crypto/material/public-half.ts'
+import { openEncapsulation } from '../crypto/kem.ts'
+import { computeMac, type MacPlan } from '../crypto/mac.ts'
+import {
+  getPublicHalf,
+  type KeyMaterial,
+  type KeyShape,
+  loadKey,
+  type MaterialDescriptor,
+} from '../crypto/material/material.ts'
 import { decryptRsa, type RsaPlan } from '../crypto/rsa/rsa-encryption.ts'
 import { oaepUnwrapCek } from '../crypto/rsa/rsa-oaep.ts'
 import { signsInPlace, signWith, type ToSign } from '../crypto/signature/sign.ts'
@@ -114,4 +119,14 @@ class SoftwareKey implements BackendKey {
     }
     return this.#parts
   }
+}
+
+/** A key of the JOSE algorithms with what their tables ask about it, used by reference. */
+export interface DescribedKey extends MaterialDescriptor {
+  readonly held: BackendKey
+}
+
+/** A key of this process that no row holds, described. */
+export function toDescribedKey({ key, ...descriptor }: KeyMaterial): DescribedKey {
+  return { ...descriptor, held: softwareKey(key) }
 }

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { toFailure } from '@warder/base'
 import { parseJsonBody } from '@warder/server'
 import { decryptSymmetric, encryptSymmetric } from '../crypto/cipher/symmetric.ts'
-import { decodeBase64Url, encodeBase64Url } from '../jose/text/base64url.ts'
+import { decodeBase64Url, encodeBase64Url } from '../jose/base64url.ts'
 import type { FromThread, Job, ReadBody, ToThread } from './jobs.ts'
 
 type JobWithType<Type extends Job['type']> = Extract<Job, { type: Type }>

@@ -1,3 +1,6 @@
+import { type LargeBody, type RawReply, rawReply } from '@warder/server'
+import { encodeBase64Url } from '../jose/base64url.ts'
+import { type ContentOpener, type ContentSealer, openNow, sealNow } from '../jose/jwe-flattened.ts'
 import { JobThread, type ThreadBounds } from './job-thread.ts'
 import type { Job, Results } from './jobs.ts'
 
@@ -26,3 +29,35 @@ export class BulkThread extends JobThread<Job, Results> {
 
 /** Of this worker of the service. */
 export const bulkThread = new BulkThread()
+
+/** Large bodies whose `member` is base64url are read on the thread. */
+export function largeMember(member: string): LargeBody {
+  return { fromBytes: bulkBytes, read: (body) => bulkThread.run({ type: 'read', body, member }, body) }
+}
+
+/** Seals on the thread; the reply is the flattened JWE as JSON. */
+export const sealLarge: ContentSealer<Promise<RawReply>> = async (held, plan, content) => {
+  const { local: key } = held
+  // A key of another place encrypts there.
+  if (key === undefined) return jsonReply(Buffer.from(JSON.stringify(await sealNow(held, plan, content))))
+  const { plaintext, ...rest } = content
+  return jsonReply(await bulkThread.run({ type: 'seal', key, plan, plaintext, ...rest }, plaintext))
+}
+
+/** Opens on the thread; the reply names the key and holds the plaintext. */
+export const openLarge =
+  (kid: string): ContentOpener<Promise<RawReply>> =>
+  async (held, plan, sealed, additional) => {
+    const { local: key } = held
+    if (key === undefined) {
+      const data = await openNow(held, plan, sealed, additional)
+      return jsonReply(Buffer.from(JSON.stringify({ kid, data: encodeBase64Url(data) })))
+    }
+    const { iv, ciphertext, tag } = sealed
+    const job = { type: 'open', key, plan, iv, ciphertext, tag, additional, kid } as const
+    return jsonReply(await bulkThread.run(job, ciphertext))
+  }
+
+function jsonReply(raw: Uint8Array): RawReply {
+  return rawReply({ raw, contentType: 'application/json' })
+}

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSignature } from '../jose/signature.ts'
+import { checkSignature } from '../jose/jws-detached.ts'
 import { gcmDecrypt, gcmEncrypt, hmacVerify, signed } from '../jose/testing/jose-samples.ts'
 import { algorithmFor } from './algorithms/algorithms.ts'
-import { hmacCompute } from './mac/mac.ts'
-import { generateEc, generateRsa, generateSecret } from './material/generate.ts'
+import { hmacCompute } from './mac.ts'
+import { generateEc, generateRsa, generateSecret } from './material/generate-key.ts'
 import { serializeMaterial } from './material/material.ts'
 import { parseMaterial, publicFromPrivate } from './testing/material.ts'
 

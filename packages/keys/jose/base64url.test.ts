@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decodeBase64Url, encodeBase64Url } from './text/base64url.ts'
+import { decodeBase64Url, encodeBase64Url } from './base64url.ts'
 
 test('any bytes come back from their text', () => {
   fc.assert(

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '@warder/base'
-import { toDescribedKey } from '../backend/described-key.ts'
+import { toDescribedKey } from '../backend/software.ts'
 import { algorithmFor } from '../crypto/algorithms/algorithms.ts'
 import { generateKey } from '../crypto/material/generate-key.ts'
 import { oaepWrap } from '../crypto/rsa/rsa-oaep.ts'
-import { ContentKeys } from './content-keys.ts'
-import { jweDecryptOaep, jweEncryptOaep, openNow } from './jwe-flattened.ts'
+import { decodeBase64Url } from './base64url.ts'
+import { ContentKeys, jweDecryptOaep, jweEncryptOaep, openNow } from './jwe-flattened.ts'
 import { seal } from './testing/jose-samples.ts'
-import { decodeBase64Url } from './text/base64url.ts'
 
 const policy = { fips: false }
 const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })

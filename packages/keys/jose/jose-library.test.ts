@@ -3,14 +3,15 @@ import type { KeyObject } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { FlattenedEncrypt, FlattenedSign, flattenedDecrypt, flattenedVerify } from 'jose'
-import { toDescribedKey } from '../backend/described-key.ts'
+import { toDescribedKey } from '../backend/software.ts'
 import { algorithmFor } from '../crypto/algorithms/algorithms.ts'
-import { hmacCompute } from '../crypto/mac/mac.ts'
+import { hmacCompute } from '../crypto/mac.ts'
 import { generateKey } from '../crypto/material/generate-key.ts'
 import { toKeySpec } from '../crypto/material/key-request.ts'
 import type { KeyMaterial } from '../crypto/material/material.ts'
-import { ContentKeys } from './content-keys.ts'
+import { decodeBase64Url, encodeBase64Url } from './base64url.ts'
 import {
+  ContentKeys,
   type FlattenedJwe,
   jweDecryptDirect,
   jweDecryptOaep,
@@ -20,7 +21,6 @@ import {
 } from './jwe-flattened.ts'
 import { jwsSign, jwsVerify } from './jws-detached.ts'
 import { hmacVerify, seal, signed } from './testing/jose-samples.ts'
-import { decodeBase64Url, encodeBase64Url } from './text/base64url.ts'
 
 const policy = { fips: false }
 const encs = ['A128GCM', 'A192GCM', 'A256GCM'] as const

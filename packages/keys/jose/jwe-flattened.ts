@@ -1,18 +1,61 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { andThen, failure, type MaybePromise } from '@warder/base'
-import type { DescribedKey } from '../backend/described-key.ts'
 import type { BackendKey } from '../backend/key-backend.ts'
-import { softwareKey } from '../backend/software.ts'
+import { type DescribedKey, softwareKey } from '../backend/software.ts'
 import type { ContentEncryption, KeyManagementAlgorithm } from '../crypto/algorithms/algorithms.ts'
 import { noParameters } from '../crypto/algorithms/parameters.ts'
 import { type CipherPlan, planCipher } from '../crypto/cipher/cipher-plan.ts'
 import type { Encrypted } from '../crypto/cipher/symmetric.ts'
 import type { KeyMaterial, MaterialDescriptor } from '../crypto/material/material.ts'
 import { oaepWrap } from '../crypto/rsa/rsa-oaep.ts'
-import type { ContentKeys } from './content-keys.ts'
-import type { SentKey } from './key-management/content-key.ts'
+import { type Base64Url, encodeBase64Url } from './base64url.ts'
+import type { SentKey } from './content-key.ts'
 import { jweHeader } from './protected-header.ts'
-import { type Base64Url, encodeBase64Url } from './text/base64url.ts'
+
+type OfOneKey = Map<string, BackendKey>
+
+interface Slot {
+  /** Weak, so that the entries of a key are released together with the key. */
+  readonly of: WeakRef<OfOneKey>
+  readonly wrapping: string
+}
+
+/**
+ * Caches the content keys of decrypted tokens, so that a token that is read often costs one private operation. Only
+ * keys that the tag of a whole token has verified are cached: a faster response reveals nothing that the previous
+ * response did not, and substitutes of wrong content keys (RFC 7516 §11.5) are never cached. Beyond `capacity` the
+ * oldest is evicted; entries of an RSA key live no longer than its material in memory.
+ */
+export class ContentKeys {
+  readonly #opened = new WeakMap<DescribedKey, { readonly map: OfOneKey; readonly weak: WeakRef<OfOneKey> }>()
+  readonly #places: Slot[] = []
+  readonly #capacity: number
+  #next = 0
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** @param wrapping all parameters of the wrapping of the content key, and its size */
+  get(key: DescribedKey, wrapping: string): BackendKey | undefined {
+    return this.#opened.get(key)?.map.get(wrapping)
+  }
+
+  add(key: DescribedKey, wrapping: string, contentKey: BackendKey): void {
+    let known = this.#opened.get(key)
+    if (known === undefined) {
+      const map: OfOneKey = new Map()
+      known = { map, weak: new WeakRef(map) }
+      this.#opened.set(key, known)
+    }
+    if (known.map.has(wrapping)) return
+    const oldest = this.#places[this.#next]
+    oldest?.of.deref()?.delete(oldest.wrapping)
+    this.#places[this.#next] = { of: known.weak, wrapping }
+    this.#next = (this.#next + 1) % this.#capacity
+    known.map.set(wrapping, contentKey)
+  }
+}
 
 /** Flattened JWE (RFC 7516 §7.2.2) with everything in the protected header. */
 export interface FlattenedJwe {
@@ -25,13 +68,13 @@ export interface FlattenedJwe {
   readonly aad?: string
 }
 
-export interface ContentCipher {
+interface ContentCipher {
   readonly name: string
   readonly encryption: ContentEncryption
 }
 
 /** Content to encrypt, and the other members of the JWE. */
-export interface OpenContent {
+interface OpenContent {
   readonly protected: Base64Url
   readonly encryptedKey: Base64Url
   readonly plaintext: Uint8Array
@@ -127,7 +170,7 @@ export function jweEncryptOaep<R>(
   }
 }
 
-/** Encrypts content under a key that is transported as `sent` describes (`key-management/content-key.ts`). */
+/** Encrypts content under a key that is transported as `sent` describes (`content-key.ts`). */
 export function jweEncryptSent<R>(
   seal: ContentSealer<R>,
   sent: Pick<SentKey, 'contentKey' | 'encryptedKey' | 'members'>,

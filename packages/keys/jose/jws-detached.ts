@@ -1,12 +1,51 @@
-import type { DescribedKey } from '../backend/described-key.ts'
+import { failure } from '@warder/base'
+import type { DescribedKey } from '../backend/software.ts'
 import type { SignatureAlgorithm } from '../crypto/algorithms/algorithms.ts'
-import type { KeyMaterial } from '../crypto/material/material.ts'
+import type { KeyMaterial, MaterialDescriptor } from '../crypto/material/material.ts'
+import { verifyOffLoop } from '../crypto/signature/sign.ts'
+import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import { jwsHeader } from './protected-header.ts'
-import { checkSignature, createSignature } from './signature.ts'
-import { type Base64Url, encodeBase64Url } from './text/base64url.ts'
+
+/**
+ * Signs with a private key, as JOSE has it.
+ * @throws failure('crypto_failure') when the key's type or curve is not the algorithm's
+ */
+export async function createSignature(
+  algorithm: SignatureAlgorithm,
+  key: DescribedKey,
+  data: Uint8Array,
+): Promise<Buffer> {
+  requireFit(algorithm, key, 'private')
+  return key.held.sign(algorithm.plan, { data })
+}
+
+/** true when the signature is right; any other bytes, of any length, are false. */
+export async function checkSignature(
+  algorithm: SignatureAlgorithm,
+  material: KeyMaterial,
+  data: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  requireFit(algorithm, material, 'public')
+  const { plan, curve } = algorithm
+  // r and s, each as long as the field (RFC 7518 §3.4).
+  if (curve !== undefined && signature.length !== 2 * Math.ceil(material.bits / 8)) return false
+  const inPlace = material.curve === 'P-256' || material.algorithm === 'Ed25519'
+  return verifyOffLoop(material.key, plan, { data }, signature, inPlace)
+}
+
+function requireFit(
+  algorithm: SignatureAlgorithm,
+  key: MaterialDescriptor,
+  kind: MaterialDescriptor['kind'],
+): void {
+  const curveFits = algorithm.curve === undefined || algorithm.curve === key.curve
+  if (key.kind !== kind || key.algorithm !== algorithm.material || !curveFits)
+    throw failure('crypto_failure', 'The type of the key does not match the algorithm.')
+}
 
 /** Detached JWS (RFC 7515 appendix F): header and signature, the payload stays with the caller. */
-export interface DetachedJws {
+interface DetachedJws {
   readonly protected: Base64Url
   readonly signature: Base64Url
 }

@@ -3,24 +3,17 @@ import { createPrivateKey, createSecretKey, generateKeyPairSync, type JsonWebKey
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { failure } from '@warder/base'
-import { type DescribedKey, toDescribedKey } from '../backend/described-key.ts'
 import type { BackendKey } from '../backend/key-backend.ts'
-import { softwareKey } from '../backend/software.ts'
+import { type DescribedKey, softwareKey, toDescribedKey } from '../backend/software.ts'
 import { algorithmFor, optionalAlgorithms } from '../crypto/algorithms/algorithms.ts'
 import { concatKdf } from '../crypto/derivation/concat-kdf.ts'
 import { importKey } from '../crypto/material/import-jwk.ts'
 import { toKeySpec } from '../crypto/material/key-request.ts'
 import type { KeyMaterial } from '../crypto/material/material.ts'
+import { gcmUnwrapKey, gcmWrapKey, unwrapKey, wrapKey } from './aes-wrap.ts'
+import { agreeWith, kemKey, type Management, receiveContentKey, sendContentKey } from './content-key.ts'
 import { jweDecryptReceived, openNow } from './jwe-flattened.ts'
-import { gcmUnwrapKey, gcmWrapKey, unwrapKey, wrapKey } from './key-management/aes-wrap.ts'
-import {
-  agreeWith,
-  kemKey,
-  type Management,
-  receiveContentKey,
-  sendContentKey,
-} from './key-management/content-key.ts'
-import { readManagementParameters } from './key-management/parameters.ts'
+import { readManagementParameters } from './key-management-parameters.ts'
 
 // Examples of the standards, by value.
 
@@ -241,7 +234,7 @@ test('a wrapped key of another length is not worked on', async () => {
 })
 
 test('draft-ietf-jose-pqc-kem: its vectors of ML-KEM-512, direct and with AES Key Wrap', async () => {
-  const vectors = JSON.parse(readFileSync(new URL('./key-management/pqc-kem.json', import.meta.url), 'utf8'))
+  const vectors = JSON.parse(readFileSync(new URL('./pqc-kem.json', import.meta.url), 'utf8'))
   const spec = toKeySpec({ kty: 'AKP', alg: 'ML-KEM-512' }, policy)
   const key = toDescribedKey(await importKey(spec, { priv: bytes(vectors.priv) }))
   const kemct = bytes(vectors.kemct)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { encodeBase64Url } from './base64url.ts'
 import { jweHeader, jwsHeader, readJweHeader, readJwsHeader } from './protected-header.ts'
-import { encodeBase64Url } from './text/base64url.ts'
 
 const encoded = (text: string | Uint8Array) => encodeBase64Url(Buffer.from(text as string))
 const refused = (text: string, message?: RegExp) => {

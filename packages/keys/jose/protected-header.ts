@@ -1,6 +1,6 @@
 import { BoundedMap, failure } from '@warder/base'
 import { parseStrictObject } from '@warder/server'
-import { type Base64Url, decodeBase64Url, encodeBase64Url } from './text/base64url.ts'
+import { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
 
 /** Header members that change the meaning of others; Warder understands none of them (RFC 7515 §4.1.11). */
 const refused = ['crit', 'zip', 'b64'] as const

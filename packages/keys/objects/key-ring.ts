@@ -7,9 +7,8 @@ import {
   StorageUnavailable,
   UnknownDataKey,
 } from '@warder/storage'
-import type { DescribedKey } from '../backend/described-key.ts'
 import type { BackendKey, KeyBackend } from '../backend/key-backend.ts'
-import { softwareBackend } from '../backend/software.ts'
+import { type DescribedKey, softwareBackend } from '../backend/software.ts'
 import { canonicalName } from '../crypto/algorithms/algorithms.ts'
 import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
 import { fits, isJoseKey, type KeyMaterial, type MaterialKind } from '../crypto/material/material.ts'

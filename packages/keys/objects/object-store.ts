@@ -10,7 +10,7 @@ import {
 import { budgetLooks } from './budget-look-store.ts'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import { removeUses } from './last-use-store.ts'
-import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
+import { findLinkTarget, type ManagedObject, type NewObject, type ObjectUpdate } from './managed-object.ts'
 import { addTagChanges, nameLinkChanges, removeNamesAndLinks, removeTags } from './name-link-tag-store.ts'
 import type { ObjectId } from './object-id.ts'
 import {
@@ -277,4 +277,24 @@ export async function objectsAwaitingDestruction(
   limit: number,
 ): Promise<readonly ManagedObject[]> {
   return (await db.all(waitingObjects, [after, limit])).map(toObject)
+}
+
+/** The other half of a pair, if it links back and has the same owner: a user can link to another user's object. */
+export async function otherHalf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
+  if (object.linkedId === undefined) return undefined
+  const linked = await findObject(db, object.linkedId)
+  return linked?.linkedId === object.id && linked.owner === object.owner ? linked : undefined
+}
+
+/** A key as users see it: the object and, for a pair, its other half. */
+export async function wholeKey(db: Database, object: ManagedObject): Promise<readonly ManagedObject[]> {
+  const linked = await otherHalf(db, object)
+  return linked === undefined ? [object] : [object, linked]
+}
+
+/** The private key of a pair, by the pair or by a link. */
+export function findPrivateKeyId(object: ManagedObject): string | undefined {
+  return (
+    findLinkTarget(object, 'PrivateKeyLink') ?? (object.type === 'PublicKey' ? object.linkedId : undefined)
+  )
 }

@@ -2,7 +2,7 @@ import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type AlgorithmName, type CurveName, curveByName } from '../attributes/key-names.ts'
 import { keyTypes, slhDsaBits } from '../crypto/algorithms/key-types.ts'
-import { inGenerationQueue } from '../crypto/material/generation-queue.ts'
+import { inGenerationQueue } from '../crypto/material/generate-key.ts'
 import { refusal } from './refusal.ts'
 
 export interface NewPair {

@@ -128,3 +128,31 @@ export async function isLookDue(db: Database, policy: RotationPolicy, now: numbe
   if ((await keysToLookAt(db, policy, now, 1)).length > 0) return true
   return (await budgetsToLookAt(db, now, 1)).length > 0
 }
+
+const dueByTime = query<[now: number, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object WHERE rotate_at <= ? ORDER BY rotate_at LIMIT ?`,
+)
+// A date further away than the interval, and the offset before the first, was set by a clock that was ahead.
+const misdated = query<[now: number, latest: number, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object
+     WHERE rotate_at > ? AND rotate_at - 1000 *
+       (rotate_every + CASE WHEN newest_id IS NULL THEN COALESCE(rotate_offset, 0) ELSE 0 END) > ? LIMIT ?`,
+)
+
+/** Keys whose rotation is due by their own schedule; at most `limit`. */
+export async function dueRotations(
+  db: Database,
+  now: number,
+  limit: number,
+): Promise<readonly ManagedObject[]> {
+  return (await db.all(dueByTime, [now, limit])).map(toObject)
+}
+
+/** Keys whose next rotation is further away than their interval: it was set by a node with a fast clock. */
+export async function listMisdatedRotations(
+  db: Database,
+  now: number,
+  limit: number,
+): Promise<readonly ManagedObject[]> {
+  return (await db.all(misdated, [now, now + toleranceMs, limit])).map(toObject)
+}

@@ -1,11 +1,16 @@
 import { failure } from '@warder/base'
 import { families } from './ciphers.ts'
 import { type HashAlgorithm, type HashName, hashes } from './hashes.ts'
-import { type KeyManagementRow, type KeyManagementWay, keyManagements } from './key-managements.ts'
+import {
+  type KeyManagementRow,
+  type KeyManagementWay,
+  keyManagements,
+  type OaepHash,
+  rsaEncryptions,
+} from './key-managements.ts'
 import { type KeyType, keyTypes, type MaterialAlgorithm } from './key-types.ts'
 import { hmacs } from './macs.ts'
 import { type AlgorithmPolicy, type PolicyFacts, requirePermitted } from './policy.ts'
-import { type OaepHash, rsaEncryptions } from './rsa-encryptions.ts'
 import {
   type HashedSignature,
   hashedSignatures,

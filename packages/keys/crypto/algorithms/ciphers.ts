@@ -1,5 +1,8 @@
+import { hashes } from './hashes.ts'
+import { hmacHash } from './macs.ts'
+
 /** The modes of one block cipher in OpenSSL. */
-export interface Family {
+interface Family {
   /** JOSE's names of GCM with a 96-bit IV and a 128-bit tag, by the size of the key in bytes (RFC 7518 §5.3). */
   readonly jose?: Readonly<Record<number, string>>
   readonly prefix: Readonly<Record<number, string>>
@@ -70,4 +73,10 @@ export function joseGcm(algorithm: string, keyBytes: number): string | undefined
 /** Is this an algorithm whose data is encrypted with a secret key? */
 export function isCipher(algorithm: string): boolean {
   return algorithm in families || algorithm === 'ChaCha20' || algorithm === 'ChaCha20Poly1305'
+}
+
+/** Whether keys of a cipher or an HMAC may be used under FIPS 140-3 (SP 800-140C), by its name in KMIP. */
+export function isFipsSymmetric(algorithm: string): boolean {
+  const hash = hmacHash(algorithm)
+  return (hash === undefined ? families[algorithm] : hashes.get(hash))?.fips === true
 }

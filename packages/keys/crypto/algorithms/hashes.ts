@@ -1,8 +1,7 @@
 import { hash as digestOf } from 'node:crypto'
 import { notSupported, refuse } from './failure.ts'
 import { type CryptographicParameters, requireOnly } from './parameters.ts'
-import { permit } from './permit.ts'
-import type { AlgorithmPolicy } from './policy.ts'
+import { type AlgorithmPolicy, permit } from './policy.ts'
 
 export interface HashAlgorithm {
   readonly name: HashName

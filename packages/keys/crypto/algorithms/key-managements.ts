@@ -1,9 +1,10 @@
+import type { HashName } from './hashes.ts'
 import type { MaterialAlgorithm } from './key-types.ts'
 
 /** Bits of a key that wraps with AES. */
-export type WrapBits = 128 | 192 | 256
+type WrapBits = 128 | 192 | 256
 
-/** How a content key is transported to the recipient, other than by RSA-OAEP (`rsa-encryptions.ts`). */
+/** How a content key is transported to the recipient, other than by RSA-OAEP (`rsaEncryptions`). */
 export type KeyManagementWay =
   /** The AES key wraps it, with AES Key Wrap (RFC 7518 §4.4) or with AES-GCM (§4.7). */
   | { readonly way: 'key wrap' | 'gcm key wrap'; readonly bits: WrapBits }
@@ -68,4 +69,18 @@ export const keyManagements: readonly KeyManagementRow[] = [
       optional: true,
     })),
   ),
+]
+
+/** RSA-OAEP as JOSE has it (RFC 7518 §4.3): one hash for all, no label. KMIP chooses them apart (`rsa/rsa-encryption.ts`). */
+interface RsaEncryption {
+  readonly jose: string
+  readonly hash: OaepHash
+}
+
+export type OaepHash = Extract<HashName, 'SHA_1' | 'SHA_256'>
+
+/** The table: a new hash of JOSE is a row here. */
+export const rsaEncryptions: readonly RsaEncryption[] = [
+  { jose: 'RSA-OAEP', hash: 'SHA_1' },
+  { jose: 'RSA-OAEP-256', hash: 'SHA_256' },
 ]

@@ -1,4 +1,5 @@
 import { failure } from '@warder/base'
+import { notSupported } from './failure.ts'
 import { keyTypes } from './key-types.ts'
 
 /** The lists of a policy, and the term for their entries. */
@@ -71,7 +72,7 @@ export const recommendedNames: Readonly<Record<PolicyList, readonly string[]>> =
   aes_key_sizes: ['128', '192', '256'],
 }
 
-export interface PolicyConfig {
+interface PolicyConfig {
   readonly fips: boolean
   readonly id: 'NONE' | 'DEFAULT' | 'CUSTOM'
   /** For `CUSTOM`; a list that holds `*` restricts nothing. */
@@ -168,4 +169,14 @@ export function keyFacts(key: {
     ...(algorithm === 'RSA' && bits !== undefined && { rsa_key_sizes: String(bits) }),
     ...(algorithm === 'AES' && bits !== undefined && { aes_key_sizes: String(bits) }),
   }
+}
+
+/** @throws CryptoFailure unsupported in FIPS mode */
+export function requireOutsideFips(policy: AlgorithmPolicy, what: string): void {
+  if (policy.fips) throw notSupported(`${what} is not available in FIPS mode.`)
+}
+
+/** Is there anything to ask the policy? Without lists there is not: the hot path makes no facts then. */
+export function permit(policy: AlgorithmPolicy, facts: () => PolicyFacts): void {
+  if (policy.lists !== undefined) requirePermitted(policy, facts())
 }

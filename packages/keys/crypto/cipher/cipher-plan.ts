@@ -1,8 +1,7 @@
 import { type BlockPadding, families, joseGcm, paddings } from '../algorithms/ciphers.ts'
 import { notSupported, refuse } from '../algorithms/failure.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
-import { permit, requireOutsideFips } from '../algorithms/permit.ts'
-import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { type AlgorithmPolicy, permit, requireOutsideFips } from '../algorithms/policy.ts'
 
 /** How a symmetric cipher works: by whole blocks with padding, as a stream, with a tag, or in one go over all data. */
 export type CipherKind = 'block' | 'stream' | 'aead' | 'whole'

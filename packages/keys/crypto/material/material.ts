@@ -1,12 +1,11 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { failure } from '@warder/base'
 import { curves, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
-import type { KeyShape } from './public-half.ts'
 
 export type MaterialKind = 'secret' | 'private' | 'public'
 
 /** Description of a stored key, without its bytes. */
-export interface KeyDescription {
+interface KeyDescription {
   readonly algorithm: string
   readonly bits: number
   readonly curve: string | undefined
@@ -96,4 +95,26 @@ export function loadKey(kind: MaterialKind, bytes: Uint8Array): KeyObject {
     // The cause is dropped on purpose: a parser's message may quote its input.
     throw failure('internal_error', 'stored key cannot be parsed')
   }
+}
+
+const publicHalves = new WeakMap<KeyObject, KeyObject>()
+
+/** The public half of a private key, derived once. */
+export function getPublicHalf(key: KeyObject): KeyObject {
+  const known = publicHalves.get(key)
+  if (known !== undefined) return known
+  const made = createPublicKey(key)
+  publicHalves.set(key, made)
+  return made
+}
+
+/** Facts that planning needs about a key, wherever the key itself is; node's KeyObject has these members. */
+export type KeyShape = Pick<
+  KeyObject,
+  'type' | 'asymmetricKeyType' | 'asymmetricKeyDetails' | 'symmetricKeySize'
+>
+
+/** Bits of an RSA modulus. */
+export function modulusBits(key: KeyShape): number {
+  return key.asymmetricKeyDetails?.modulusLength ?? 0
 }

@@ -10,13 +10,11 @@ import {
 } from 'node:crypto'
 import { decryptionFailed, notSupported, refuse } from '../algorithms/failure.ts'
 import { hashAlgorithm } from '../algorithms/hashes.ts'
+import { type OaepHash, rsaEncryptions } from '../algorithms/key-managements.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
-import { permit, requireOutsideFips } from '../algorithms/permit.ts'
-import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import { type OaepHash, rsaEncryptions } from '../algorithms/rsa-encryptions.ts'
-import { getPublicHalf, modulusBits } from '../material/public-half.ts'
-import { joseOaep } from './oaep-decode.ts'
-import type { OaepScheme } from './oaep-encoding.ts'
+import { type AlgorithmPolicy, permit, requireOutsideFips } from '../algorithms/policy.ts'
+import { getPublicHalf, modulusBits } from '../material/material.ts'
+import { joseOaep, type OaepScheme } from './oaep-encoding.ts'
 import { oaepDecrypt, oaepEncrypt } from './rsa-oaep.ts'
 
 /** How an RSA key encrypts: OAEP, PKCS#1 v1.5, or a fresh AES key under OAEP that wraps data of any length. */

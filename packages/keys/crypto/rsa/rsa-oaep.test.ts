@@ -9,8 +9,8 @@ import {
 } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { OaepHash } from '../algorithms/rsa-encryptions.ts'
-import { generateRsa } from '../material/generate.ts'
+import type { OaepHash } from '../algorithms/key-managements.ts'
+import { generateRsa } from '../material/generate-key.ts'
 import { decryptRsa, oaepPlan } from './rsa-encryption.ts'
 import { oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
 

@@ -9,10 +9,16 @@ import {
   publicEncrypt,
 } from 'node:crypto'
 import { failure } from '@warder/base'
-import type { OaepHash } from '../algorithms/rsa-encryptions.ts'
-import { modulusBits } from '../material/public-half.ts'
-import { joseOaep, oaepDecode } from './oaep-decode.ts'
-import { type OaepScheme, oaepDecodeMessage, oaepEncode, requireShort } from './oaep-encoding.ts'
+import type { OaepHash } from '../algorithms/key-managements.ts'
+import { modulusBits } from '../material/material.ts'
+import {
+  joseOaep,
+  type OaepScheme,
+  oaepDecode,
+  oaepDecodeMessage,
+  oaepEncode,
+  requireShort,
+} from './oaep-encoding.ts'
 
 /** RSA-OAEP (RFC 8017 §7.1), MGF1 with the same hash, empty label. */
 export function oaepWrap(hash: OaepHash, key: KeyObject, cek: Uint8Array): Buffer {

@@ -2,11 +2,10 @@ import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify
 import { CryptoFailure, notSupported, refuse } from '../algorithms/failure.ts'
 import { digest } from '../algorithms/hashes.ts'
 import type { SignaturePlan } from '../algorithms/signatures.ts'
-import { getPublicHalf, type KeyShape, modulusBits } from '../material/public-half.ts'
+import { getPublicHalf, type KeyShape, modulusBits } from '../material/material.ts'
 import { rsaPrivate } from '../rsa/rsa-oaep.ts'
 import { signEcdsaDigest, verifyEcdsaDigest } from './ecdsa-digest.ts'
-import { pkcs1Encode } from './pkcs1-encoding.ts'
-import { pssEncode, pssVerify } from './pss-encoding.ts'
+import { pkcs1Encode, pssEncode, pssVerify } from './rsa-encodings.ts'
 
 /** Input of a signature: the data, or its digest made by the client. */
 export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Array }

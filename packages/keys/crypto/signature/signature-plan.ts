@@ -8,8 +8,7 @@ import {
 } from '../algorithms/hashes.ts'
 import { curves } from '../algorithms/key-types.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
-import { permit, requireOutsideFips } from '../algorithms/permit.ts'
-import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { type AlgorithmPolicy, permit, requireOutsideFips } from '../algorithms/policy.ts'
 import {
   findJoseName,
   hashedSignatures,
@@ -18,7 +17,7 @@ import {
   type Scheme,
   type SignaturePlan,
 } from '../algorithms/signatures.ts'
-import type { KeyShape } from '../material/public-half.ts'
+import type { KeyShape } from '../material/material.ts'
 
 /** A name that several rows share does not determine the hash. */
 const named = new Map<string, { readonly scheme: Scheme; readonly hash: HashName | undefined }>()

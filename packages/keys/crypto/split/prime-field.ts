@@ -1,6 +1,6 @@
 import { checkPrimeSync, randomBytes } from 'node:crypto'
 import { refuse } from '../algorithms/failure.ts'
-import type { KeyPart } from './key-part.ts'
+import type { KeyPart } from './shamir.ts'
 
 /**
  * The smallest primes above 2^128, 2^192 and 2^256, then Mersenne primes, as a power of two and an addend. The smallest

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { checkPrimeSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type BinaryField, gf8, gf16, inverse } from './binary-field.ts'
-import type { KeyPart, SplitKeyMethod } from './key-part.ts'
 import { primeFor, toBytes } from './prime-field.ts'
+import { type BinaryField, gf8, gf16, inverse, type KeyPart, type SplitKeyMethod } from './shamir.ts'
 import { joinParts, maximumParts, splitSecret } from './split-key.ts'
 
 const polynomial = ['PolynomialSharingGF28', 'PolynomialSharingGF216', 'PolynomialSharingPrimeField'] as const

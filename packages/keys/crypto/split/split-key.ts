@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { refuse } from '../algorithms/failure.ts'
-import { gf8, gf16 } from './binary-field.ts'
-import type { KeyPart, SplitKeyMethod } from './key-part.ts'
 import {
   byteLength,
   joinInPrimeField,
@@ -10,7 +8,14 @@ import {
   toBigInt,
   toBytes,
 } from './prime-field.ts'
-import { joinInBinaryField, splitInBinaryField } from './shamir.ts'
+import {
+  gf8,
+  gf16,
+  joinInBinaryField,
+  type KeyPart,
+  type SplitKeyMethod,
+  splitInBinaryField,
+} from './shamir.ts'
 
 export interface SplitRequest {
   readonly method: SplitKeyMethod

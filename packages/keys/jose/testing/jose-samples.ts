@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
-import { toDescribedKey } from '../../backend/described-key.ts'
+import { toDescribedKey } from '../../backend/software.ts'
 import type { SignatureAlgorithm } from '../../crypto/algorithms/algorithms.ts'
 import { decryptSymmetric, encryptSymmetric } from '../../crypto/cipher/symmetric.ts'
-import { hmacCompute, sameTag } from '../../crypto/mac/mac.ts'
+import { hmacCompute, sameTag } from '../../crypto/mac.ts'
 import type { KeyMaterial } from '../../crypto/material/material.ts'
 import { type ContentSealer, contentPlan, type FlattenedJwe, sealNow } from '../jwe-flattened.ts'
-import { createSignature } from '../signature.ts'
+import { createSignature } from '../jws-detached.ts'
 
 // The primitives of JOSE as tests call them: with a key of this process, at once.
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countUnfinishedGenerations, inGenerationQueue } from './generation-queue.ts'
+import { countUnfinishedGenerations, inGenerationQueue } from './generate-key.ts'
 
 test('two at a time, in order; what fails makes room; too many are turned away and told when to come back', async () => {
   let running = 0

@@ -1,12 +1,11 @@
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { notSupported, refuse } from '../algorithms/failure.ts'
-import { type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
-import { hmacHash, joseHmac } from '../algorithms/macs.ts'
-import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
-import { permit, requireOutsideFips } from '../algorithms/permit.ts'
-import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import type { KeyShape } from '../material/public-half.ts'
-import { computeCmac } from './cmac.ts'
+import * as nodeCrypto from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { notSupported, refuse } from './algorithms/failure.ts'
+import { type HashAlgorithm, hashAlgorithm } from './algorithms/hashes.ts'
+import { hmacHash, joseHmac } from './algorithms/macs.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from './algorithms/parameters.ts'
+import { type AlgorithmPolicy, permit, requireOutsideFips } from './algorithms/policy.ts'
+import type { KeyShape } from './material/material.ts'
 
 /** How a key makes MACs. */
 export type MacPlan =
@@ -89,4 +88,29 @@ export function hmacCompute(hash: string, key: KeyObject, data: Uint8Array): Buf
 /** Compares in constant time; the length is no secret. */
 export function sameTag(expected: Uint8Array, given: Uint8Array): boolean {
   return expected.length === given.length && timingSafeEqual(expected, given)
+}
+
+/** `createMac` of Node 26, which its published types do not have yet. */
+interface MacModule {
+  createMac(
+    name: 'cmac' | 'kmac-256',
+    key: KeyObject,
+    options: { readonly cipher: string } | { readonly outputLength: number },
+  ): { update(data: Uint8Array): void; final(): Buffer }
+}
+
+/** CMAC (SP 800-38B) of `data`. @param cipher OpenSSL's name of the block cipher in CBC mode */
+export function computeCmac(cipher: string, key: KeyObject, data: Uint8Array): Buffer {
+  const mac = (nodeCrypto as unknown as MacModule).createMac('cmac', key, { cipher })
+  mac.update(data)
+  return mac.final()
+}
+
+/** KMAC256 (SP 800-185 §4) without a customization string. @param bytes of output */
+export function kmac256(key: Uint8Array, data: Uint8Array, bytes: number): Buffer {
+  const mac = (nodeCrypto as unknown as MacModule).createMac('kmac-256', createSecretKey(key), {
+    outputLength: bytes,
+  })
+  mac.update(data)
+  return mac.final()
 }

@@ -1,26 +1,28 @@
 import { createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
-import type { DescribedKey } from '../../backend/described-key.ts'
-import type { BackendKey } from '../../backend/key-backend.ts'
-import { softwareKey } from '../../backend/software.ts'
+import type { BackendKey } from '../backend/key-backend.ts'
+import { type DescribedKey, softwareKey } from '../backend/software.ts'
 import {
   type ContentEncryption,
   isForMaterial,
   type OtherKeyManagement,
-} from '../../crypto/algorithms/algorithms.ts'
-import { CryptoFailure } from '../../crypto/algorithms/failure.ts'
-import { ecdhCurves } from '../../crypto/algorithms/key-types.ts'
-import { noParameters } from '../../crypto/algorithms/parameters.ts'
-import type { AlgorithmPolicy } from '../../crypto/algorithms/policy.ts'
-import { concatKdf, counter, lengthAnd } from '../../crypto/derivation/concat-kdf.ts'
-import { encapsulateFor } from '../../crypto/kem/kem.ts'
-import { kmac256 } from '../../crypto/mac/kmac.ts'
-import { generateEc } from '../../crypto/material/generate.ts'
-import { generateKey } from '../../crypto/material/generate-key.ts'
-import type { KeyMaterial, MaterialDescriptor } from '../../crypto/material/material.ts'
-import { encodeBase64Url } from '../text/base64url.ts'
+} from '../crypto/algorithms/algorithms.ts'
+import { CryptoFailure } from '../crypto/algorithms/failure.ts'
+import { ecdhCurves } from '../crypto/algorithms/key-types.ts'
+import { noParameters } from '../crypto/algorithms/parameters.ts'
+import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
+import { concatKdf, counter, lengthAnd } from '../crypto/derivation/concat-kdf.ts'
+import { encapsulateFor } from '../crypto/kem.ts'
+import { kmac256 } from '../crypto/mac.ts'
+import { generateEc, generateKey } from '../crypto/material/generate-key.ts'
+import type { KeyMaterial, MaterialDescriptor } from '../crypto/material/material.ts'
 import { gcmUnwrapKey, gcmWrapKey, keyOfBytes, unwrapKey, wrapKey } from './aes-wrap.ts'
-import { type EphemeralJwk, type ManagementParameters, requireParameter } from './parameters.ts'
+import { encodeBase64Url } from './base64url.ts'
+import {
+  type EphemeralJwk,
+  type ManagementParameters,
+  requireParameter,
+} from './key-management-parameters.ts'
 
 /** Content encryption of a JWE, and how the content key travels. */
 export interface Management {
@@ -30,7 +32,7 @@ export interface Management {
 }
 
 /** A key as both sides of a key management need it. */
-export interface ManagementKey {
+interface ManagementKey {
   readonly described: DescribedKey
   readonly publicMaterial: KeyMaterial
 }

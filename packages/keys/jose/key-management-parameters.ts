@@ -1,6 +1,6 @@
 import { failure } from '@warder/base'
 import { parseStrictObject } from '@warder/server'
-import { decodeBase64Url } from '../text/base64url.ts'
+import { decodeBase64Url } from './base64url.ts'
 
 /** A public key of a header (RFC 7518 §4.6.1.1): texts alone. */
 export type EphemeralJwk = Readonly<Record<'kty' | 'crv' | 'x', string>> & { readonly y?: string }

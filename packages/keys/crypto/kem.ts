@@ -1,9 +1,8 @@
 import { decapsulate, encapsulate, type KeyObject } from 'node:crypto'
-import { decryptionFailed, refuse } from '../algorithms/failure.ts'
-import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
-import { permit, requireOutsideFips } from '../algorithms/permit.ts'
-import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import { getPublicHalf, type KeyShape } from '../material/public-half.ts'
+import { decryptionFailed, refuse } from './algorithms/failure.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from './algorithms/parameters.ts'
+import { type AlgorithmPolicy, permit, requireOutsideFips } from './algorithms/policy.ts'
+import { getPublicHalf, type KeyShape } from './material/material.ts'
 
 const types: Readonly<Record<string, string>> = {
   'ml-kem-512': 'ML_KEM_512',
