@@ -4,7 +4,7 @@ import { systemClock } from '@warder/base'
 import { getReach, rights } from '@warder/keys/testing'
 import { kmipOperations } from '@warder/kmip-server/testing'
 import { openSqlite } from '@warder/storage'
-import { kmsOperations } from './service/operations.ts'
+import { kmsOperations } from '../../service/operations.ts'
 
 /** Effects on what belongs to the caller, or on no object: they need no right on an object of others. */
 const own: ReadonlySet<string> = new Set([

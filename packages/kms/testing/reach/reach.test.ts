@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { httpHost } from '@warder/authority/testing'
+import { systemClock } from '@warder/base'
+import { kmipOperations } from '@warder/kmip-server/testing'
+import { openSqlite } from '@warder/storage'
+import fc from 'fast-check'
+import { kmsOperations } from '../../service/operations.ts'
+import { bothEngines } from '../engines.ts'
+import { startKms } from '../start.ts'
+import { type Fronts, frontOptions, makeFronts } from './fronts.ts'
+import { grantAtRandom, principals, roleSettings } from './holders.ts'
+import { Oracle } from './oracle.ts'
+import { Draw, kmipRequest, type Player, payloads, type Request } from './requests.ts'
+import { bodies, restRequest } from './rest-requests.ts'
+import { makeWorld, type World } from './world.ts'
+
+const standardSteps = 1000
+/** More with the environment variable; the samples are those of the seed of the run. */
+const steps = Number(process.env.WARDER_REACH_STEPS ?? standardSteps)
+const stepsOfRound = 250
+
+/** Operations that no principal plays here, by the beginnings of their names. */
+const notPlayed: Readonly<Record<string, string>> = {
+  'kmip.': 'Its messages are played as operations of KMIP.',
+  'ui.': 'Pages and logins: a session has the rights of its user, who plays.',
+  'docs.': 'The same document for all callers.',
+  'auth_proxy.': 'Forwards to the authentication service, with no object here.',
+  'audit.node': 'For other nodes of the database, by a proof of theirs.',
+  'acme.': 'Played by an account (fronts.ts); packages/authority/acme/attacks.test.ts has two accounts.',
+  'aws.': 'Played by the cloud (fronts.ts).',
+  'azure.': 'Played by the cloud (fronts.ts).',
+  'google_cse.': 'Its keys are in the settings: packages/external-stores/reach.test.ts plays rights on them.',
+  'ms_dke.': 'Likewise.',
+}
+const isPlayed = ({ name }: { readonly name: string }): boolean =>
+  !Object.keys(notPlayed).some((beginning) => name.startsWith(beginning))
+
+const everyRest = kmsOperations({
+  db: openSqlite({ path: ':memory:' }),
+  clock: systemClock,
+  baseUrl: 'https://localhost',
+  authProxy: async () => assert.fail('only described'),
+  transit: true,
+  external: 'described',
+})
+const rest = everyRest.filter(isPlayed).map((operation) => ({
+  ...operation,
+  right: /key right.*?: (\w+)/.exec(operation.access.name)?.[1] ?? operation.asks?.[0],
+}))
+const kmip = [...kmipOperations.values()]
+  .filter(({ name }) => payloads[name] !== undefined)
+  .map(({ name, access, asks }) => ({ name, right: access.kind === 'object' ? access.right : asks?.[0] }))
+
+test('every operation has a request in the test of reach, or a reason why it has none', () => {
+  for (const { name, reach } of kmipOperations.values()) {
+    assert.ok(name in payloads, `${name} has no line`)
+    const isHarmless = reach.every((effect) => /public|settings|attributes/.test(effect))
+    assert.ok(payloads[name] !== undefined || isHarmless, `${name} reaches objects`)
+  }
+  for (const beginning of Object.keys(notPlayed))
+    assert.ok(
+      everyRest.some(({ name }) => name.startsWith(beginning)),
+      `no operation begins with ${beginning}`,
+    )
+  const names = new Set<string>(rest.map(({ name }) => name))
+  assert.deepEqual(
+    Object.keys(bodies).filter((name) => !names.has(name)),
+    [],
+  )
+  assert.deepEqual(
+    rest.filter(({ request, name }) => request !== undefined && !(name in bodies)).map(({ name }) => name),
+    [],
+  )
+})
+
+/** Requests in which one right had the effect of another, more often than others. */
+const hostile: ReadonlySet<string> = new Set([
+  ...['Encrypt', 'Decrypt', 'DeriveKey', 'ReKey', 'ReKeyKeyPair', 'Certify', 'ReCertify', 'Register'],
+  ...['Import', 'Get', 'transit.keys.create', 'pki.certificates.issue', 'pki.certificates.renew'],
+  ...['access.grant', 'key.tags.add', 'key.tags.remove', 'access.groups.replace'],
+])
+
+function hostileRequest(player: Player): Request {
+  const { draw } = player
+  return draw.chance(0.7)
+    ? kmipRequest(player, draw.one(kmip.filter(({ name }) => hostile.has(name))))
+    : restRequest(player, draw.one(rest.filter(({ name }) => hostile.has(name))))
+}
+
+/** Often one of the operations that a right of the player permits. */
+function randomRequest(player: Player, oracle: Oracle): Request {
+  const { draw, by } = player
+  const held = draw.chance(0.7) ? draw.one(oracle.heldBy(by)) : undefined
+  const fits = ({ right }: { readonly right: string | undefined }) => held === undefined || held === right
+  const [overKmip, overRest] = [kmip.filter(fits), rest.filter(fits)]
+  if (draw.chance(0.25) || overKmip.length + overRest.length === 0) return hostileRequest(player)
+  const isKmip = overRest.length === 0 || (overKmip.length > 0 && draw.chance(0.6))
+  return isKmip ? kmipRequest(player, draw.one(overKmip)) : restRequest(player, draw.one(overRest))
+}
+
+interface Play {
+  readonly by: string
+  readonly request: Request
+}
+
+function drawFront(fronts: Fronts, draw: Draw): Play {
+  const [by, operations] = draw.one([...fronts.operations])
+  return { by, request: fronts.request(draw, by, draw.one(operations)) }
+}
+
+/** Each operation, by a principal that has a right for it if there is one. */
+function listPlays(world: World, fronts: Fronts, draw: Draw): readonly (() => Play)[] {
+  const player = (right: string | undefined): Player => {
+    const holders = principals.filter((by) => world.things.some((thing) => world.held(by, thing, right)))
+    return { world, draw, by: draw.one(holders.length > 0 ? holders : principals) }
+  }
+  return [
+    ...kmip.map((operation) => () => {
+      const one = player(operation.right)
+      return { by: one.by, request: kmipRequest(one, operation) }
+    }),
+    ...rest.map((operation) => () => {
+      const one = player(operation.right)
+      return { by: one.by, request: restRequest(one, operation) }
+    }),
+    ...[...fronts.operations].flatMap(([by, operations]) =>
+      operations.map((operation) => () => ({ by, request: fronts.request(draw, by, operation) })),
+    ),
+  ]
+}
+
+/** Effects of which the test is empty unless requests have them. */
+const requiredEffects = [
+  ...['secret', 'attributes', 'version', 'certificate', 'grant', 'revocation', 'column state', 'tag'],
+]
+
+for (const engine of await bothEngines())
+  test(`principals with random rights reach what their rights say and nothing else, on ${engine.name}`, {
+    skip: engine.skip,
+  }, async (context) => {
+    const seed = fc.readConfigureGlobal().seed ?? Date.now()
+    context.diagnostic(`seed ${seed}, given by WARDER_TEST_SEED`)
+    const db = await engine.open(await engine.url())
+    await using host = await httpHost()
+    const config = { transit_enabled: true, cache_lease_ms: 0, acme_http_port: host.port, ...roleSettings }
+    await using kms = await startKms({ ...frontOptions, db, config: { ...frontOptions.config, ...config } })
+    const draw = new Draw(seed)
+    const counts = new Map<string, number>()
+    for (let round = 0; round * stepsOfRound < steps; round += 1) {
+      const world = await makeWorld(kms, round)
+      const fronts = await makeFronts(kms, host, world)
+      const oracle = new Oracle(world)
+      world.held = (by, thing, right) => {
+        const held = oracle.rightsOf(by, thing)
+        return right === undefined ? held.size > 0 : held.has(right)
+      }
+      await grantAtRandom(world, draw, 200)
+      await oracle.refresh()
+      const drawPlay = (): Play => {
+        if (draw.chance(0.1)) return drawFront(fronts, draw)
+        const player: Player = { world, draw, by: draw.one(principals) }
+        return { by: player.by, request: randomRequest(player, oracle) }
+      }
+      // Every operation once, before those that are drawn.
+      const once = round > 0 ? [] : listPlays(world, fronts, draw)
+      for (let step = -once.length; step < stepsOfRound; step += 1) {
+        if (step % 10 === 0) {
+          await grantAtRandom(world, draw, 2)
+          await oracle.refresh()
+        }
+        const { by, request } = (once[step + once.length] ?? drawPlay)()
+        const result = await request.run()
+        const found = await oracle.judge({ what: request.what, by, ...result })
+        const where = `seed ${seed}, round ${round}, step ${step}: ${by} by ${request.what}`
+        assert.deepEqual([...new Set(found)], [], `${where}\n${result.sentText.slice(0, 300)}`)
+      }
+      for (const [what, count] of oracle.counts) counts.set(what, (counts.get(what) ?? 0) + count)
+    }
+    if (steps < standardSteps) return
+    for (const what of requiredEffects)
+      assert.ok((counts.get(what) ?? 0) > 0, `no reply or change of the kind: ${what}`)
+  })

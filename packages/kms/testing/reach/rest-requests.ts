@@ -1,0 +1,225 @@
+import { rights } from '@warder/keys/testing'
+import type { Answer } from '../client.ts'
+import { owners, principals } from './holders.ts'
+import { messages } from './oracle.ts'
+import {
+  idFor,
+  isAes,
+  isCertificate,
+  isPrivate,
+  isSecret,
+  type Player,
+  type Request,
+  tokenFor,
+} from './requests.ts'
+
+const b64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+const b64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
+
+/** Everything in a reply that may be bytes. */
+export function bytesOfReply({ text }: Pick<Answer, 'text'>): Buffer[] {
+  const words =
+    text
+      .replaceAll(/\\n|\n/g, '')
+      .replaceAll(/-----[A-Z ]+-----/g, ' ')
+      .match(/[A-Za-z0-9+/_-]{16,}/g) ?? []
+  return words.map((word) => Buffer.from(word, 'base64'))
+}
+
+type Body = (player: Player) => object | undefined
+const jwe: Body = (player) => tokenFor(player, (token) => token.jwe !== undefined).jwe
+const message: Body = ({ draw }) => ({ data: b64url(draw.one(messages)) })
+
+/** Bodies of REST and transit, by operation; without one, an empty body is sent. */
+export const bodies: Readonly<Record<string, Body>> = {
+  'crypto.encrypt': (player) => ({
+    kid: idFor(player, isAes),
+    alg: 'dir',
+    enc: 'A256GCM',
+    ...message(player),
+  }),
+  'crypto.datakey': (player) => ({
+    kid: idFor(player, isAes),
+    alg: player.draw.one(['dir', 'A256KW']),
+    enc: 'A256GCM',
+  }),
+  'crypto.decrypt': jwe,
+  'crypto.rewrap': jwe,
+  'crypto.keys.unwrap': (player) => {
+    const { protected: header, encrypted_key } =
+      tokenFor(player, (token) => token.jwe !== undefined).jwe ?? {}
+    return { protected: header, encrypted_key }
+  },
+  'crypto.sign': (player) => ({
+    kid: idFor(player, isPrivate),
+    alg: player.draw.one(['RS256', 'ES256', 'EdDSA']),
+    ...message(player),
+  }),
+  'crypto.verify': () => ({ protected: 'e30', data: 'AAAA', signature: 'AAAA' }),
+  'crypto.mac': (player) => ({ kid: idFor(player, isSecret), alg: 'HS256', ...message(player) }),
+  'crypto.batch': (player) => ({
+    operations: [
+      { op: 'decrypt', ...jwe(player) },
+      { op: 'mac', kid: idFor(player, isSecret), alg: 'HS256', ...message(player) },
+    ],
+  }),
+  'crypto.keys.create': (player) => ({
+    kty: 'ABE',
+    master: idFor(player, ({ kind }) => kind === 'abe'),
+    policy: 'Team::Blue',
+  }),
+  'crypto.keys.dates': ({ draw }) => ({ deactivation_date: draw.one(['2090-01-01T00:00:00Z', null]) }),
+  'crypto.keys.rotation.set': ({ draw }) => ({ min_decrypt_version: draw.one([1, 2]) }),
+  'key.tags.add': ({ draw, world }) => ({ tags: [draw.one([...world.tags, 'plain'])] }),
+  'key.tags.remove': ({ draw, world }) => ({ tags: draw.one([['plain'], world.tags]) }),
+  'crypto.aliases.create': (player) => ({ alias: `alias/of-${player.draw.below(9)}`, kid: idFor(player) }),
+  'crypto.aliases.move': (player) => ({ kid: idFor(player) }),
+  'access.grant': grantBody,
+  'access.revoke': grantBody,
+  'access.groups.replace': (player) => ({
+    members: player.draw.some([...principals, player.draw.one(player.world.groups).id]),
+    ...(player.draw.chance(0.3) && { owners: [player.by] }),
+  }),
+  'access.transfer': (player) => ({ from_user_id: 'alice', to_user_id: player.by }),
+  'access.block': () => ({ user_id: 'alice' }),
+  'access.unblock': () => ({ user_id: 'alice' }),
+  'access.approvals.ask': (player) => ({
+    operation: player.draw.one(['export', 'destroy']),
+    key: idFor(player),
+  }),
+  'pki.authorities.create': (player) => ({
+    alg: 'ES256',
+    subject: 'CN=Below, O=Acme',
+    issuer: player.draw.one([player.world.authority.id, idFor(player)]),
+  }),
+  'pki.certificates.issue': (player) => ({
+    csr: player.world.csr,
+    profile: player.draw.one(['server', 'client', 'code_signing']),
+  }),
+  'pki.certificates.revoke': ({ draw }) => ({ reason: draw.one(['certificateHold', 'superseded']) }),
+  'pki.certificates.renew': () => ({}),
+  'pki.certificates.renewal.set': () => ({ automatic: true }),
+  'pki.requests.create': (player) => ({ subject: 'CN=x', kid: idFor(player, isPrivate) }),
+  'pki.acme.open': () => ({}),
+  'pki.acme.credentials.create': () => ({}),
+  'crypto.keys.rotate': () => ({}),
+  'crypto.keys.versions.activate': () => ({}),
+  'crypto.keys.versions.revoke': ({ draw }) => ({ compromised: draw.chance(0.5) }),
+  'crypto.keys.versions.destroy': () => ({}),
+  'crypto.keys.versions.restore': () => ({}),
+  'crypto.keys.versions.disable': () => ({}),
+  'crypto.keys.versions.enable': () => ({}),
+  'access.officers.begin': () => ({ shares: 3, threshold: 2 }),
+  'access.officers.activate': () => ({}),
+  'access.officers.disable': () => ({}),
+  'access.approvals.approve': () => ({}),
+  'access.approvals.refuse': () => ({}),
+  'transit.keys.rotate': () => ({}),
+  'transit.datakey': () => ({}),
+  'transit.encrypt': ({ draw }) => ({ plaintext: b64(draw.one(messages)) }),
+  'transit.decrypt': (player) => ({
+    ciphertext: tokenFor(player, (token) => token.transit !== undefined).transit,
+  }),
+  'transit.rewrap': (player) => ({
+    ciphertext: tokenFor(player, (token) => token.transit !== undefined).transit,
+  }),
+  'transit.sign': ({ draw }) => ({ input: b64(draw.one(messages)) }),
+  'transit.sign.hash': ({ draw }) => ({ input: b64(draw.one(messages)) }),
+  'transit.verify': () => ({ input: 'AAAA', hmac: 'vault:v1:AAAA' }),
+  'transit.verify.hash': () => ({ input: 'AAAA', signature: 'vault:v1:AAAA' }),
+  'transit.hmac': ({ draw }) => ({ input: b64(draw.one(messages)) }),
+  'transit.hmac.hash': ({ draw }) => ({ input: b64(draw.one(messages)) }),
+  'transit.keys.create': () => ({ type: 'ecdsa-p256' }),
+  'transit.keys.config': ({ draw }) => ({ min_decryption_version: draw.one([1, 2]), deletion_allowed: true }),
+  'transit.random': () => ({}),
+  'transit.random.bytes': () => ({}),
+  'notices.test': () => ({}),
+  'external.aws.keys.create': () => ({ region: 'eu-west-1' }),
+  'transit.hash': () => ({ input: 'AAAA' }),
+  'transit.hash.name': () => ({ input: 'AAAA' }),
+}
+
+function grantBody(player: Player): object {
+  const { draw, world } = player
+  return {
+    ...(draw.chance(0.2) ? { tag: draw.one(world.tags) } : { unique_identifier: idFor(player) }),
+    user_id: draw.one([
+      ...principals,
+      ...owners,
+      '*',
+      'frank',
+      draw.one(world.groups).id,
+      'role:staff/auditor',
+    ]),
+    operation_types: [draw.one(rights)],
+  }
+}
+
+export interface RestOperation {
+  readonly name: string
+  readonly right: string | undefined
+  readonly route: { readonly methods: readonly string[]; readonly path: string }
+}
+
+/** A request over REST, of transit or ACME: its path and body name things of owners. */
+export function restRequest(anyone: Player, { name, route, right }: RestOperation): Request {
+  const player: Player = { ...anyone, right }
+  const { world, draw, by } = player
+  const isCertificateRoute = route.path.includes('/pki/certificates')
+  const path = route.path.replaceAll(/\{([a-z_]+)\**\}/g, (_, member: string) => {
+    if (name.startsWith('external.')) return 'aws'
+    if (member === 'version') return String(draw.one([1, 2]))
+    if (member === 'hash') return 'sha2-256'
+    if (member === 'form') return draw.one(['plaintext', 'wrapped'])
+    if (member === 'type') return 'encryption-key'
+    if (member === 'bytes') return '32'
+    if (member === 'authority') return world.authority.id
+    if (member === 'alias') return encodeURIComponent(draw.one(world.aliases))
+    if (name.startsWith('access.groups.'))
+      return draw.chance(0.8)
+        ? encodeURIComponent(draw.one(world.groups).id.slice('group:'.length))
+        : `own-${draw.below(3)}`
+    if (name.startsWith('transit.')) {
+      const held = world.transit.filter(({ thing }) => world.held(by, thing, player.right))
+      const { name: key } = draw.one(held.length > 0 && draw.chance(0.8) ? held : world.transit)
+      return `${key}${draw.chance(name === 'transit.keys.create' ? 0.2 : 0.9) ? '@alice' : ''}`
+    }
+    if (name.startsWith('pki.') && !isCertificateRoute) return world.authority.id
+    if (draw.chance(0.05)) return encodeURIComponent(draw.one(world.aliases))
+    return idFor(player, isCertificateRoute ? isCertificate : undefined)
+  })
+  const method = draw.one(route.methods)
+  const body = bodies[name]?.(player)
+  return {
+    operation: name,
+    what: `${name} ${method} ${path} ${JSON.stringify(body) ?? ''}`,
+    async run() {
+      // An alias of the caller may stand for a key of another owner.
+      if (name === 'transit.keys.create' || draw.chance(0.1)) {
+        const named = world.transit.find((key) => path.includes(`/${key.name}`))
+        if (named !== undefined)
+          await world
+            .user(by)
+            .post('/v1/crypto/aliases', { alias: `alias/transit/${named.name}`, kid: named.thing.id })
+      }
+      const json = body ?? (method === 'GET' || method === 'DELETE' || method === 'LIST' ? undefined : {})
+      const answer = await world.user(by).call(method, path, json === undefined ? {} : { json })
+      return {
+        sent: [],
+        signed: [...messages, ...signingInputs(answer)],
+        sentText: `${path} ${JSON.stringify(json) ?? ''}`,
+        got: bytesOfReply(answer),
+        gotText: answer.text,
+        succeeded: answer.status < 300,
+      }
+    },
+  }
+}
+
+/** What a JWS signs (RFC 7515 §5.1). */
+function signingInputs({ json }: Answer): Buffer[] {
+  const header: unknown = json?.protected
+  return typeof header === 'string'
+    ? messages.map((sent) => Buffer.from(`${header}.${sent.toString('base64url')}`))
+    : []
+}
