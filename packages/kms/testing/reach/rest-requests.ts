@@ -76,6 +76,11 @@ export const bodies: Readonly<Record<string, Body>> = {
   'crypto.aliases.move': (player) => ({ kid: idFor(player) }),
   'access.grant': grantBody,
   'access.revoke': grantBody,
+  'access.explain': (player) => ({
+    unique_identifier: idFor(player),
+    user_id: player.draw.one([player.by, ...principals, ...owners]),
+    operation: player.draw.one(rights),
+  }),
   'access.groups.replace': (player) => ({
     members: player.draw.some([...principals, player.draw.one(player.world.groups).id]),
     ...(player.draw.chance(0.3) && { owners: [player.by] }),
