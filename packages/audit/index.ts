@@ -27,6 +27,7 @@ export { LogReader } from './reader.ts'
 export type { ChainHead } from './record.ts'
 export { resolvePreparedCommits } from './resolve-prepared.ts'
 export {
+  formatCsvCell,
   formatCsvRow,
   formatHead,
   formatRecordAs,

@@ -650,6 +650,41 @@ export interface Operations {
       readonly has_privileged_access: boolean
     }
   }
+  /** Who has which rights on which keys, and how each right came, in pages */
+  readonly 'access.report': {
+    readonly query?: {
+      /** Only rights of this user or machine, or those granted to this group, this role or `*`. */
+      readonly user_id?: string
+      /** Only rights on this key; an alias is resolved. */
+      readonly unique_identifier?: string
+      /** Only this right: `decrypt`, `get` …; owners have each. */
+      readonly right?: string
+      /** Only rights that came in this way. */
+      readonly way?: 'owner' | 'direct' | 'wildcard' | 'group' | 'role' | 'tag'
+      /** `X-Next-After` of the previous page. */
+      readonly after?: string
+      /** 1 to 1000, default 1000. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      /** Who has the right. `*`, a role, a pattern or a group where single principals are not known or not shown. */
+      readonly user_id: string
+      /** The key; `*` for rights on no key. */
+      readonly unique_identifier: string
+      readonly owner_id?: string
+      /** `*`: every right, of the owner. */
+      readonly right: string
+      /** owner, direct, wildcard, group, role, or tag. */
+      readonly way: string
+      /** The grantee of the grant, if it is not `user_id`. */
+      readonly granted_to?: string
+      /** The tag of a grant by tag. */
+      readonly tag?: string
+      /** Day (UTC) of the last use of the key by the user, with any right; known for 400 days, a few seconds after the use. */
+      readonly last_used?: string
+    }[]
+    readonly paged: true
+  }
   /** Revoke rights on a key */
   readonly 'access.revoke': {
     readonly body: {
@@ -2601,6 +2636,7 @@ export const routes = {
   'access.officers.status': { method: 'GET', path: '/access/crypto_officer/status' },
   'access.owned': { method: 'GET', path: '/access/owned' },
   'access.privileged': { method: 'GET', path: '/access/privileged' },
+  'access.report': { method: 'GET', path: '/access/report' },
   'access.revoke': { method: 'POST', path: '/access/revoke' },
   'access.transfer': { method: 'POST', path: '/access/transfer' },
   'access.unblock': { method: 'DELETE', path: '/access/block' },

@@ -194,6 +194,17 @@ export {
 } from './access/permitted-object.ts'
 export { findUnrecordedReset, policyToReset, resetPolicy } from './access/policy-reset.ts'
 export { ownerQuota } from './access/quota.ts'
+export {
+  granteesPart,
+  granteeTagsPart,
+  grantsPart,
+  ownersPart,
+  type ReportCursor,
+  type ReportPart,
+  type ReportRow,
+  readReport,
+  reportWays,
+} from './access/report-store.ts'
 export { createRestoreGate, holdRestored, type RestoreGate, releaseChanges } from './access/restore.ts'
 export { findHold } from './access/restore-store.ts'
 export {

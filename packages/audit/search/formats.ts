@@ -31,14 +31,14 @@ export function formatRecordAs(format: RecordFormat, line: string): string {
 
 /** A parsed record as a row of CSV, with its end. */
 export function formatCsvRow(record: ParsedRecord): string {
-  return `${columns.map((name) => formatCell(record[name])).join(',')}\r\n`
+  return `${columns.map((name) => formatCsvCell(record[name])).join(',')}\r\n`
 }
 
 /**
  * A cell of CSV (RFC 4180), always in quotes. Spreadsheets run a cell as a formula if it begins with `=`, `+`, `-`, `@`, a
  * tab or a carriage return. A `'` in front of such a value makes it text. Control characters are escaped as in JSON.
  */
-function formatCell(value: unknown): string {
+export function formatCsvCell(value: unknown): string {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(value)
   const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -34,6 +34,7 @@ import { tagOperations } from './key-tags.ts'
 import { keyUses } from './key-uses.ts'
 import { versionOperations } from './key-versions.ts'
 import { mac } from './mac.ts'
+import { reportOperations } from './report.ts'
 import { rewrap } from './rewrap.ts'
 import { rotateKey } from './rotate-key.ts'
 import { define, type RestServices } from './services.ts'
@@ -127,6 +128,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     keyUses,
     ...grantOperations,
     ...explainOperations,
+    ...reportOperations,
     ...groupOperations,
     ...blockOperations,
     ...transferOperations,

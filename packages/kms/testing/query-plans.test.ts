@@ -86,14 +86,14 @@ async function useEverything(db: Database): Promise<void> {
   await olga.post('/access/revoke', body)
   for (const work of kmsService.periodic) await work.run({ ...kms.environment, db })
   assert.equal((await olga.del(`/v1/crypto/keys/${pair.kid}`)).status, 204)
-  await useGroups(olga, aes.kid)
+  await useGroups(olga, bob, aes.kid)
   const given = await olga.post('/access/transfer', { from_user_id: 'bob', to_user_id: 'carol' })
   assert.equal(given.status, 200, given.text)
   await endName({ db, commit: db.commit, now: () => kms.environment.clock.now() }, 'carol', 'c1')
 }
 
 /** Every operation of groups and of grants by tag once. */
-async function useGroups(olga: Caller, kid: string): Promise<void> {
+async function useGroups(olga: Caller, bob: Caller, kid: string): Promise<void> {
   const put = (name: string, members: readonly string[]) =>
     olga.call('PUT', `/access/groups/${name}`, { json: { members } })
   for (const members of [['bob'], ['bob', 'app:web-*']])
@@ -105,6 +105,14 @@ async function useGroups(olga: Caller, kid: string): Promise<void> {
     { tag: 'v', user_id: 'group:outer', operation_types: ['encrypt'] },
   ]
   for (const body of grants) assert.equal((await olga.post('/access/grant', body)).status, 200)
+  for (const query of [
+    '',
+    `?unique_identifier=${kid}`,
+    '?user_id=bob',
+    `?user_id=bob&unique_identifier=${kid}`,
+  ])
+    for (const caller of [olga, bob])
+      assert.equal((await caller.get(`/access/report${query}`)).status, 200, query)
   for (const user_id of ['bob', 'olga']) {
     const asked = { user_id, unique_identifier: kid, operation: 'encrypt' }
     assert.equal((await olga.post('/access/explain', asked)).status, 200)

@@ -89,6 +89,7 @@ test('the client follows the pages of each operation of the kms that has them', 
     'access.obtained': [follow((after) => kms.page('access.obtained', { query: query(after) })), 3],
     'access.blocked': [follow((after) => kms.page('access.blocked', { query: only(after) })), 1001],
     'access.groups.list': [follow((after) => kms.page('access.groups.list', { query: only(after) })), 1001],
+    'access.report': [follow((after) => kms.page('access.report', { query: query(after) })), 0],
     'audit.records': [
       follow((after) => {
         const records = { ...query(after), operation: 'pki.authorities.create', outcome: 'success' } as const

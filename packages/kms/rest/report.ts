@@ -1,0 +1,320 @@
+import { formatCsvCell } from '@warder/audit'
+import { failure, isName } from '@warder/base'
+import {
+  allUsers,
+  findGroupsOfName,
+  getChainId,
+  granteesPart,
+  granteeTagsPart,
+  grantsPart,
+  isGovernor,
+  isGroupOrRoleName,
+  normalizeName,
+  type ObjectId,
+  officerAccess,
+  ownersPart,
+  parseRights,
+  type ReportCursor,
+  type ReportPart,
+  type ReportRow,
+  readGroupOrRole,
+  readReport,
+  reportWays,
+  requirePrincipal,
+  resolveKid,
+  signedIn,
+  verdictOn,
+} from '@warder/keys'
+import { get, type Operation, type OperationContext, pageReply, rawReply } from '@warder/server'
+import { StorageUnavailable } from '@warder/storage'
+import Type, { type Static } from 'typebox'
+import { formatDay } from './life-shape.ts'
+import { define, type RestServices } from './services.ts'
+
+type Context = OperationContext<RestServices>
+
+const maxRows = 1000
+/** Queries of one page: it ends after them, also with fewer rows. */
+const maxSteps = 50
+const exportRows = 2000
+const filterParameters = {
+  user_id: Type.Optional(
+    Type.String({
+      maxLength: 512,
+      description: 'Only rights of this user or machine, or those granted to this group, this role or `*`.',
+    }),
+  ),
+  unique_identifier: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Only rights on this key; an alias is resolved.' }),
+  ),
+  right: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Only this right: `decrypt`, `get` …; owners have each.' }),
+  ),
+  way: Type.Optional(
+    Type.Union(
+      reportWays.map((way) => Type.Literal(way)),
+      { description: 'Only rights that came in this way.' },
+    ),
+  ),
+}
+const Filters = Type.Object(filterParameters)
+const Row = Type.Object({
+  user_id: Type.String({
+    description:
+      'Who has the right. `*`, a role, a pattern or a group where single principals are not known or not shown.',
+  }),
+  unique_identifier: Type.String({ description: 'The key; `*` for rights on no key.' }),
+  owner_id: Type.Optional(Type.String()),
+  right: Type.String({ description: '`*`: every right, of the owner.' }),
+  way: Type.String({ description: 'owner, direct, wildcard, group, role, or tag.' }),
+  granted_to: Type.Optional(
+    Type.String({ description: 'The grantee of the grant, if it is not `user_id`.' }),
+  ),
+  tag: Type.Optional(Type.String({ description: 'The tag of a grant by tag.' })),
+  last_used: Type.Optional(
+    Type.String({
+      description:
+        'Day (UTC) of the last use of the key by the user, with any right; known for 400 days, a few seconds after the use.',
+    }),
+  ),
+})
+
+function formatRow(row: ReportRow): Static<typeof Row> {
+  const { principal, object, owner, right, way, grantee, tag, day } = row
+  return {
+    user_id: principal,
+    unique_identifier: object,
+    ...(owner !== undefined && { owner_id: owner }),
+    right,
+    way,
+    ...(grantee !== principal && { granted_to: grantee }),
+    ...(tag !== '' && { tag }),
+    ...(day !== undefined && { last_used: formatDay(day) }),
+  }
+}
+
+const csvColumns = [
+  ...(['user_id', 'unique_identifier', 'owner_id', 'right', 'way'] as const),
+  ...(['granted_to', 'tag', 'last_used'] as const),
+]
+
+function formatCsvRow(row: ReportRow): string {
+  const values = formatRow(row)
+  return `${csvColumns.map((name) => formatCsvCell(values[name])).join(',')}\r\n`
+}
+
+/** The rows that a caller asks for, of those that the caller may see. */
+interface Asked {
+  readonly parts: readonly ReportPart[]
+  readonly keeps: (row: ReportRow) => boolean
+  /** Binds a cursor to the caller and the filters. */
+  readonly binding: string
+}
+
+/** @throws failure('bad_request') */
+function readUserFilter(text: string): string {
+  const name = isName(text) || text === allUsers ? (readGroupOrRole(text) ?? normalizeName(text)) : undefined
+  if (name === undefined)
+    throw failure('bad_request', 'user_id is not the name of a user, a group or a role.')
+  return name
+}
+
+/** @throws failure('bad_request') */
+function readRightFilter(text: string): string {
+  const [right, ...others] = parseRights(text)
+  if (right === undefined || others.length > 0) throw failure('bad_request', 'right is not one right.')
+  return right
+}
+
+/** Names under which a principal is a grantee. Roles of other callers are not known. */
+async function listNames(context: Context, user: string): Promise<readonly string[]> {
+  if (user === allUsers || isGroupOrRoleName(user)) return [user]
+  const principal = requirePrincipal(context)
+  const roles = user === principal.name ? (principal.roles ?? []) : []
+  return [user, allUsers, ...roles, ...(await findGroupsOfName(context.services.db, user))]
+}
+
+/**
+ * The object that the filter names, for callers who may know of it: all others learn no more than of an unknown one.
+ * The same statements run for both.
+ */
+async function findNamedObject(context: Context, kid: string, governs: boolean) {
+  const { services } = context
+  const { db, roles, keys } = services
+  const principal = requirePrincipal(context)
+  const id = await resolveKid(services, principal.name, kid)
+  const object = id === undefined ? undefined : (await keys.get(id))?.object
+  const about = object ?? { id: '' as ObjectId, owner: '' }
+  const verdict = await verdictOn(db, roles, about, principal, 'getattributes')
+  return object !== undefined && (governs || verdict !== 'nothing') ? object : undefined
+}
+
+/** The parts of the report on one object. */
+async function planObject(context: Context, kid: string, user: string | undefined, governs: boolean) {
+  const { name } = requirePrincipal(context)
+  const object = await findNamedObject(context, kid, governs)
+  if (object === undefined) return []
+  const ownsIt = object.owner === name
+  const subject = governs || ownsIt ? user : name
+  if (subject !== user && user !== undefined) return []
+  const scope = { object: getChainId(object) }
+  const only = subject === undefined ? {} : { only: await toSubject(context, subject) }
+  const shown = { ...only, ...(!governs && { reader: name }) }
+  return [
+    ...(subject === undefined || subject === object.owner ? [ownersPart(scope)] : []),
+    grantsPart('grants', scope, shown),
+    grantsPart('tags', scope, shown),
+  ]
+}
+
+async function toSubject(context: Context, principal: string) {
+  return { principal, grantees: new Set(await listNames(context, principal)) }
+}
+
+/** The parts of the report on all objects that the caller may see. */
+async function planAll(context: Context, user: string | undefined, governs: boolean): Promise<ReportPart[]> {
+  const { name } = requirePrincipal(context)
+  if (user !== undefined && (governs || user === name)) {
+    const names = await listNames(context, user)
+    return [
+      ownersPart({ owner: user }),
+      granteesPart(user, names, () => true),
+      granteeTagsPart(user, names, () => true),
+    ]
+  }
+  if (governs)
+    return [
+      ownersPart({}),
+      grantsPart('general', {}, {}),
+      grantsPart('grants', {}, {}),
+      grantsPart('tags', {}, {}),
+    ]
+  const scope = { owner: name }
+  if (user !== undefined) {
+    const subject = { only: await toSubject(context, user) }
+    return [grantsPart('grants', scope, subject), grantsPart('tags', scope, subject)]
+  }
+  const names = await listNames(context, name)
+  const isOfOthers = (owner: string | null): boolean => owner !== name
+  return [
+    ownersPart(scope),
+    grantsPart('grants', scope, { reader: name }),
+    grantsPart('tags', scope, { reader: name }),
+    granteesPart(name, names, isOfOthers),
+    granteeTagsPart(name, names, isOfOthers),
+  ]
+}
+
+/** @throws failure('bad_request') */
+async function plan(context: Context, filters: Static<typeof Filters>): Promise<Asked> {
+  context.audit({ details: { query: { ...filters } } })
+  const principal = requirePrincipal(context)
+  const governs = await isGovernor(context.services, principal)
+  if (governs) context.audit(officerAccess)
+  const user = filters.user_id === undefined ? undefined : readUserFilter(filters.user_id)
+  const right = filters.right === undefined ? undefined : readRightFilter(filters.right)
+  const { way, unique_identifier: kid } = filters
+  const parts =
+    kid === undefined ? await planAll(context, user, governs) : await planObject(context, kid, user, governs)
+  return {
+    parts,
+    keeps: (row) =>
+      (right === undefined || row.right === right || row.right === '*') &&
+      (way === undefined || row.way === way),
+    binding: JSON.stringify([principal.name, governs, user, kid, right, way]),
+  }
+}
+
+/** A cursor is sealed: it may contain ids of keys that the caller does not know of. */
+const toSealContext = (binding: string) => ({ table: 'access_report', row: binding, column: 'cursor' })
+
+function formatCursor({ seal }: RestServices, binding: string, cursor: ReportCursor): string {
+  const text = JSON.stringify([cursor.part, ...cursor.after])
+  return Buffer.from(seal.seal(toSealContext(binding), Buffer.from(text))).toString('base64url')
+}
+
+/** @throws failure('bad_request') for one that is not of this caller and these filters */
+async function readCursor({ seal }: RestServices, binding: string, text: string): Promise<ReportCursor> {
+  try {
+    const bytes = await seal.open(toSealContext(binding), Buffer.from(text, 'base64url'))
+    const [part, ...after] = JSON.parse(Buffer.from(bytes).toString('utf8')) as [number, ...string[]]
+    return { part, after }
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error
+    throw failure('bad_request', 'after is not the X-Next-After of a page with the same filters.', {
+      cause: error,
+    })
+  }
+}
+
+const begin: ReportCursor = { part: 0, after: [] }
+
+const report = define({
+  name: 'access.report',
+  reach: ['reveal grants'],
+  route: get('/access/report'),
+  summary: 'Who has which rights on which keys, and how each right came, in pages',
+  description:
+    'Crypto officers see all keys, owners their keys, and all callers their own rights. A page ends after a bounded amount of work, so that it may have fewer rows than `limit`, or none, and a successor. Changes meanwhile may be in it or not. Rights that crypto officers have by their office are not listed.',
+  tag: 'Access',
+  access: signedIn,
+  queryParameters: Type.Object({
+    ...filterParameters,
+    after: Type.Optional(
+      Type.String({ maxLength: 16_384, description: '`X-Next-After` of the previous page.' }),
+    ),
+    limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 1000.' })),
+  }),
+  paged: true,
+  reply: Type.Array(Row),
+  async act({ query: { after, limit: wanted, ...filters } }, context) {
+    const { services } = context
+    const limit = wanted === undefined ? maxRows : Number(wanted)
+    if (limit < 1 || limit > maxRows) throw failure('bad_request', `limit must be 1 to ${maxRows}.`)
+    const { parts, keeps, binding } = await plan(context, filters)
+    let next: ReportCursor | undefined =
+      after === undefined ? begin : await readCursor(services, binding, after)
+    const rows: Static<typeof Row>[] = []
+    for (let step = 0; next !== undefined && rows.length < limit && step < maxSteps; step += 1) {
+      const read = await readReport(services.db, parts, next, {
+        limit: maxRows,
+        max: limit - rows.length,
+        keeps,
+      })
+      rows.push(...read.rows.map(formatRow))
+      next = read.next
+    }
+    return pageReply(rows, next === undefined ? undefined : formatCursor(services, binding, next))
+  },
+})
+
+const exported = define({
+  name: 'access.report.export',
+  reach: ['reveal grants'],
+  route: get('/access/report/csv'),
+  summary: 'The same report as one CSV file',
+  description:
+    "Sent while it is read: a failure meanwhile cuts the connection. A value that a spreadsheet would run as a formula has a `'` in front.",
+  tag: 'Access',
+  access: signedIn,
+  queryParameters: Filters,
+  replyContentType: 'text/csv',
+  async act({ query }, context) {
+    const asked = await plan(context, query)
+    return rawReply({
+      stream: streamCsv(context.services, asked),
+      contentType: 'text/csv; charset=utf-8; header=present',
+    })
+  },
+})
+
+async function* streamCsv({ db }: RestServices, { parts, keeps }: Asked): AsyncGenerator<string> {
+  yield `${csvColumns.join(',')}\r\n`
+  for (let next: ReportCursor | undefined = begin; next !== undefined; ) {
+    const read = await readReport(db, parts, next, { limit: exportRows, max: exportRows, keeps })
+    if (read.rows.length > 0) yield read.rows.map(formatCsvRow).join('')
+    next = read.next
+  }
+}
+
+export const reportOperations: readonly Operation<RestServices>[] = [report, exported]
