@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { HttpsClient, Installation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import type { Installation } from 'warder/testing'
 
 export interface Scenario {
   readonly name: string

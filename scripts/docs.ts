@@ -280,7 +280,7 @@ const documents: Readonly<Record<string, string>> = {
   'docs/reference/reach.md': reach(),
   'docs/reference/kmip-members.md': kmipMembers(),
   ...generateClientTypes(),
-  'packages/warder/kms/declared.gen.ts': generateDeclaredTables(),
+  'packages/command-line/kms/declared.gen.ts': generateDeclaredTables(),
 }
 
 const check = process.argv.includes('--check')

@@ -42,14 +42,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   kms: [...libraries, ...['keys', 'identity', 'authority', 'kmip-server', 'external-stores', 'transit']],
   auth: ['audit', 'base', 'outbound', 'pki', 'runtime', 'server', 'storage'],
   client: ['base', 'outbound', 'server'],
-  warder: [...libraries, 'client', 'keys', 'external-stores', 'auth', 'kms'],
+  'command-line': ['base', 'client', 'pki'],
+  warder: [...libraries, 'client', 'command-line', 'keys', 'external-stores', 'auth', 'kms'],
 }
 
 const isProduct = (file: string): boolean =>
   !/node_modules|\.test\.ts$|(^|\/)(?:testing|fixtures)\//.test(file)
 
 /** What a package offers: `.`, its settings, what commands use of the runtime, what tests of others use, and the one HTTP exchange. */
-const doors = /^(?:@warder\/[\w-]+|warder)(?:\/(?:settings|launch|testing|http-client|browser|generate))?$/
+const doors =
+  /^(?:@warder\/[\w-]+|warder)(?:\/(?:settings|launch|testing|http-client|browser|generate|endpoints|files|https-client|kms|login))?$/
 
 function listImports(file: string): string[] {
   const source = readFileSync(file, 'utf8')

@@ -4,13 +4,8 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createPasswordHasher } from '@warder/auth/testing'
-import {
-  type HttpsClient,
-  httpsClient,
-  type Installation,
-  startInstallation,
-  temporaryHome,
-} from 'warder/testing'
+import { type HttpsClient, httpsClient } from '@warder/command-line/https-client'
+import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { type LoadClient, startLoadClient } from '../load/client.ts'
 import { drive } from '../load/drive.ts'
 import { median } from '../median.ts'

@@ -1,4 +1,5 @@
-import type { HttpsClient, Installation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import type { Installation } from 'warder/testing'
 
 export type Json = Readonly<Record<string, unknown>>
 

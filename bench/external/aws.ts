@@ -1,4 +1,5 @@
-import { type HttpsClient, type Installation, signAwsRequest } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import { type Installation, signAwsRequest } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator, type Json } from './administrator.ts'
 

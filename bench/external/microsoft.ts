@@ -1,5 +1,6 @@
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt, randomBytes } from 'node:crypto'
-import type { HttpsClient, Installation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import type { Administrator } from './administrator.ts'
 import { createToken, type KeySetServer } from './key-sets.ts'

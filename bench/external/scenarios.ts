@@ -1,4 +1,5 @@
-import { type HttpsClient, type Installation, startInstallation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import { type Installation, startInstallation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator } from './administrator.ts'
 import { awsScenarios } from './aws.ts'

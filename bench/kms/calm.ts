@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { type HttpsClient, startInstallation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import { startInstallation } from 'warder/testing'
 import { measureCost } from '../server/cost.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type HttpsClient, type Installation, startInstallation, temporaryHome } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { seedKeys } from './seed.ts'
 
 /**

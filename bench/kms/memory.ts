@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { type HttpsClient, startInstallation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import { startInstallation } from 'warder/testing'
 import { median } from '../median.ts'
 import { measureCost } from '../server/cost.ts'
 

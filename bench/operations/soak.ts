@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type HttpsClient, startInstallation } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import { startInstallation } from 'warder/testing'
 
 /**
  * Uses an installation at a bounded rate for a while, and prints how much memory its services take: whether it grows, and

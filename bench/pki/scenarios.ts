@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { HttpsClient } from '@warder/command-line/https-client'
 import {
   certificateSigner,
   generalName,
@@ -8,7 +9,7 @@ import {
   subjectAltName,
 } from '@warder/pki'
 import { createCertId, ocspRequest } from '@warder/pki/testing'
-import type { HttpsClient, Installation } from 'warder/testing'
+import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 
 /** OCSP answers that are kept, answers that are signed for each request, and certificates that are issued with a record. */

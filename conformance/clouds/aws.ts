@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { type HttpsClient, openClient } from '@warder/command-line/https-client'
+import type { KmsContext } from '@warder/command-line/kms'
 import {
   type AwsCredential,
   cleanUp,
   fetchStoreState,
   formatGrantee,
   grantKey,
-  type HttpsClient,
-  type KmsContext,
-  openClient,
   readTestClient,
   requireServing,
   requiresClientCertificate,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { KmsContext } from '@warder/command-line/kms'
 import {
   cleanUp,
   createAzureContext,
@@ -6,7 +7,6 @@ import {
   fetchStoreState,
   getAzurePath,
   grantKey,
-  type KmsContext,
   partners,
   postEkm,
   readTestClient,

@@ -1,4 +1,5 @@
-import { type KmsCommandParts, kmsCommand, kmsVerb, UsageError } from 'warder/testing'
+import { UsageError } from '@warder/command-line'
+import { type KmsCommandParts, kmsCommand, kmsVerb } from '@warder/command-line/kms'
 import { testAws } from './aws.ts'
 import { testAzure } from './azure.ts'
 import { testGoogle } from './google.ts'

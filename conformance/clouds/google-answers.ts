@@ -1,4 +1,5 @@
-import type { HttpsClient, Step } from 'warder/testing'
+import type { HttpsClient } from '@warder/command-line/https-client'
+import type { Step } from 'warder/testing'
 
 export interface KaclsAnswer {
   readonly status: number

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { httpsClient } from 'warder/testing'
+import { httpsClient } from '@warder/command-line/https-client'
 import { startMockProviders } from './google-mock-providers.ts'
 
 const kaclsUrl = 'https://kms.example.com/google_cse'

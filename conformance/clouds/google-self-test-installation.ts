@@ -3,19 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StartupError } from '@warder/base'
 import { kmsClient } from '@warder/client'
+import { findInitialPasswordFile, readEndpoints, toServer } from '@warder/command-line/endpoints'
+import { openClient } from '@warder/command-line/https-client'
+import { type KmsContext, logInOnce, readAccount } from '@warder/command-line/kms'
 import { formatSettingsToml } from '@warder/runtime/settings'
-import {
-  configure,
-  createTempEnvironment,
-  findInitialPasswordFile,
-  type KmsContext,
-  logIn,
-  openClient,
-  readAccount,
-  readEndpoints,
-  toServer,
-  withStartedServices,
-} from 'warder/testing'
+import { configure, createTempEnvironment, withStartedServices } from 'warder/testing'
 import { type AskKacls, createKaclsClient } from './google-answers.ts'
 import type { MockProviders } from './google-mock-providers.ts'
 
@@ -118,7 +110,7 @@ async function makeKeys(home: string): Promise<SelfTestKeys> {
   const auth = openClient(toServer(home, endpoints.auth))
   const answerNothing = async (): Promise<string> => ''
   const prompter = { interactive: false, ask: answerNothing, askSecret: answerNothing }
-  const { credentials, end } = await logIn(auth, readAccount(noOptions), {
+  const { credentials, end } = await logInOnce(auth, readAccount(noOptions), {
     ...{ env: {}, prompter },
     initialPassword: findInitialPasswordFile(home, endpoints.auth.url),
   })

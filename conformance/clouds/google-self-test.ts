@@ -1,4 +1,5 @@
-import { fetchStoreState, type KmsContext, showSteps } from 'warder/testing'
+import type { KmsContext } from '@warder/command-line/kms'
+import { fetchStoreState, showSteps } from 'warder/testing'
 import { startMockProviders } from './google-mock-providers.ts'
 import { createSelfTest } from './google-self-test-context.ts'
 import { testDocuments } from './google-self-test-documents.ts'

@@ -1,13 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/base'
-import {
-  fetchStoreState,
-  type KmsContext,
-  openClient,
-  requireServing,
-  type Step,
-  showSteps,
-} from 'warder/testing'
+import { openClient } from '@warder/command-line/https-client'
+import type { KmsContext } from '@warder/command-line/kms'
+import { fetchStoreState, requireServing, type Step, showSteps } from 'warder/testing'
 import { type AskKacls, createKaclsClient, describeProblem } from './google-answers.ts'
 import { signWithKey } from './trial-token.ts'
 

@@ -1,10 +1,10 @@
 import { constants, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/base'
+import { openClient } from '@warder/command-line/https-client'
+import type { KmsContext } from '@warder/command-line/kms'
 import {
   fetchStoreState,
-  type KmsContext,
   listKeyNames,
-  openClient,
   requireServing,
   type Step,
   showSteps,

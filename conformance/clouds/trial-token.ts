@@ -1,4 +1,4 @@
-import type { KmsContext } from 'warder/testing'
+import type { KmsContext } from '@warder/command-line/kms'
 
 /** Signs claims with a key of this service. @returns a compact JWT (RS256) */
 export async function signWithKey(

@@ -1,4 +1,4 @@
-import type { Command } from './cli/command.ts'
+import type { Command } from '@warder/command-line'
 
 /** A command in the overview. Its code is loaded when it is called: most runs need one command only. */
 export interface CommandEntry {

@@ -1,11 +1,15 @@
 import { constants, setPriority } from 'node:os'
 import { suggest } from '@warder/base'
-import { styleError, styleHelp } from './cli/colour.ts'
-import { sliceBeforeSeparator, type Terminal } from './cli/command.ts'
-import { runCommand } from './cli/run-command.ts'
-import { createTerminal } from './cli/terminal.ts'
-import { version } from './cli/version.ts'
+import {
+  createTerminal,
+  runCommand,
+  sliceBeforeSeparator,
+  styleError,
+  styleHelp,
+  type Terminal,
+} from '@warder/command-line'
 import { commands } from './commands.ts'
+import { version } from './version.ts'
 
 const overview = `Warder ${version}: an authentication service and a key management service, self-hosted.
 

@@ -34,6 +34,7 @@ export const bundled = [
   'kms',
   'auth',
   'client',
+  'command-line',
 ] as const
 
 /**

@@ -1,6 +1,5 @@
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { formatTable, printable, requireNoNames, requireOneName } from '@warder/command-line'
+import { kmsVerb } from '@warder/command-line/kms'
 
 const forWhom = `Requires a crypto officer, or the default user if roles.crypto_officer_users is empty. USER is the name at the
 service: alice, eng/alice for another realm, app:ID for a machine.`

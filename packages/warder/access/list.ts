@@ -1,10 +1,6 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { formatTable, printable, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
+import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 
 type Grant = Reply<'access.list'>[number]
 

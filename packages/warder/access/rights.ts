@@ -1,5 +1,5 @@
-import { UsageError } from '../cli/usage-error.ts'
-import { keyRights, rightGroups } from '../kms/declared.gen.ts'
+import { UsageError } from '@warder/command-line'
+import { keyRights, rightGroups } from '@warder/command-line/kms'
 
 type Right = (typeof keyRights)[number]
 

@@ -1,6 +1,5 @@
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, UsageError } from '@warder/command-line'
+import { kmsVerb } from '@warder/command-line/kms'
 
 export const transferVerb = kmsVerb({
   name: 'transfer',

@@ -1,6 +1,5 @@
-import type { Answer, HttpsClient } from '../client/https-client.ts'
-import { requireSuccess, send } from '../login/exchange.ts'
-import type { Session } from '../login/login.ts'
+import type { Answer, HttpsClient } from '@warder/command-line/https-client'
+import { requireSuccess, type Session, send } from '@warder/command-line/login'
 
 /** The API of the service, with the session of an administrator. */
 export interface AdminApi {

@@ -1,6 +1,5 @@
 import { StartupError } from '@warder/base'
-import { requireNoNames, requireOneName, type ValuesOf } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
+import { formatTable, printable, requireNoNames, requireOneName, type ValuesOf } from '@warder/command-line'
 import type { AdminApi } from './api.ts'
 import { readMachineOwnership } from './ownership.ts'
 import { adminVerb, realmOption } from './verb.ts'

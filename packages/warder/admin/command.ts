@@ -1,8 +1,13 @@
-import type { Command } from '../cli/command.ts'
-import { optionsHelp } from '../cli/help.ts'
-import { type Prompter, terminalPrompter } from '../cli/prompter.ts'
-import { homeVerbsHelp, runHomeVerb } from '../cli/verb-command.ts'
-import { createVerbHelp, formatVerbs } from '../cli/verbs.ts'
+import {
+  type Command,
+  createVerbHelp,
+  formatVerbs,
+  homeVerbsHelp,
+  optionsHelp,
+  type Prompter,
+  runHomeVerb,
+  terminalPrompter,
+} from '@warder/command-line'
 import { adminAccountOptions, adminOptions, adminServiceOptions } from './options.ts'
 import { recoverVerb } from './recover.ts'
 import { runAdmin } from './run.ts'

@@ -1,5 +1,4 @@
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { formatTable, formatTime, printable } from '../cli/table.ts'
+import { formatTable, formatTime, printable, requireNoNames, requireOneName } from '@warder/command-line'
 import { adminVerb, realmOption } from './verb.ts'
 
 /** A name that is bound to an identity provider, in the form of the API. */

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { ValuesOf } from '../cli/options.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { UsageError, type ValuesOf } from '@warder/command-line'
+import { readSecretFile } from '@warder/command-line/files'
 
 /** A new password of a user. A generated one is shown once, because no user knows it yet. */
 export interface NewPassword {

@@ -1,5 +1,4 @@
-import { requireNoNames } from '../cli/options.ts'
-import { formatTable } from '../cli/table.ts'
+import { formatTable, requireNoNames } from '@warder/command-line'
 import { adminVerb } from './verb.ts'
 
 interface Realm {

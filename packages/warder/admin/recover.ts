@@ -2,13 +2,16 @@ import { existsSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
 import { inHome, StartupError, systemClock } from '@warder/base'
+import {
+  confirm,
+  type HomeContext,
+  homeVerb,
+  openUserTerminal,
+  printable,
+  UsageError,
+} from '@warder/command-line'
 import { openSealedDatabase, rootKeySource, toDatabaseLocation } from '@warder/runtime/launch'
 import { isUnsealed, loadRootKeys, openSeal } from '@warder/storage'
-import { confirm } from '../cli/prompter.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { openUserTerminal } from '../cli/user-terminal.ts'
-import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 import { createPasswordSource, passwordOptions } from './new-password.ts'
 

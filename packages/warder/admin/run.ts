@@ -2,19 +2,32 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/base'
 import { type KmsClient, kmsClient } from '@warder/client'
-import { selectHome, type Terminal } from '../cli/command.ts'
-import { NoAnswer, type Prompter } from '../cli/prompter.ts'
-import { readPemFile } from '../cli/secret-file.ts'
-import { formatJson, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readVerb, withVerb } from '../cli/verbs.ts'
-import { openClient, type Server } from '../client/https-client.ts'
-import { findInitialPasswordFile, readEndpoints, toServer } from '../installation/endpoints.ts'
-import { requireLive, requireUnexpired } from '../login/ended.ts'
-import { Refused } from '../login/exchange.ts'
-import { logIn, nonEmpty, type Session } from '../login/login.ts'
-import { findLogin } from '../login/login-store.ts'
-import { formatUserName, type LoginFacts, toServiceId } from '../login/stored-login.ts'
+import {
+  formatJson,
+  NoAnswer,
+  type Prompter,
+  printable,
+  readVerb,
+  selectHome,
+  type Terminal,
+  UsageError,
+  withVerb,
+} from '@warder/command-line'
+import { findInitialPasswordFile, readEndpoints, toServer } from '@warder/command-line/endpoints'
+import { readPemFile } from '@warder/command-line/files'
+import { openClient, type Server } from '@warder/command-line/https-client'
+import {
+  findLogin,
+  formatUserName,
+  type LoginFacts,
+  logIn,
+  nonEmpty,
+  Refused,
+  requireLive,
+  requireUnexpired,
+  type Session,
+  toServiceId,
+} from '@warder/command-line/login'
 import { adminApi } from './api.ts'
 import { adminOptions } from './options.ts'
 import { verbs } from './verbs.ts'

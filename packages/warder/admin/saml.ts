@@ -1,8 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
-import { formatTable, formatTime, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { formatTable, formatTime, printable, UsageError } from '@warder/command-line'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb } from './verb.ts'
 

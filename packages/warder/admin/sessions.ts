@@ -1,6 +1,4 @@
-import { requireNoNames } from '../cli/options.ts'
-import { formatTable, formatTime, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { formatTable, formatTime, printable, requireNoNames, UsageError } from '@warder/command-line'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb, realmOption } from './verb.ts'
 

@@ -1,6 +1,5 @@
 import { StartupError } from '@warder/base'
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
+import { formatTable, printable, requireNoNames, requireOneName } from '@warder/command-line'
 import type { AdminApi } from './api.ts'
 import { getSubjectPath } from './jwt-subjects.ts'
 import { createPasswordSource, passwordOptions } from './new-password.ts'

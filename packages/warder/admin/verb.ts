@@ -1,6 +1,5 @@
 import type { KmsClient } from '@warder/client'
-import type { Options, Values, ValuesOf } from '../cli/options.ts'
-import type { Verb } from '../cli/verb.ts'
+import type { Options, Values, ValuesOf, Verb } from '@warder/command-line'
 import type { AdminApi } from './api.ts'
 
 /** Context of a verb, after the administrator has logged in. */
@@ -30,7 +29,7 @@ export function adminVerb<const O extends Options>(
     parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<AdminVerb['parse']>
   },
 ): AdminVerb {
-  // `cli/verbs.ts` calls it with the values of exactly these options.
+  // `readVerb` calls it with the values of exactly these options.
   return verb as AdminVerb
 }
 

@@ -1,12 +1,8 @@
 import { formatCsvRow, formatHead } from '@warder/audit'
 import { StartupError } from '@warder/base'
 import { ClientError, type Input, type KmsClient, type Reply } from '@warder/client'
-import { quoteOption, requireNoNames } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { formatClientError, withKeyErrors } from '../kms/refusal.ts'
-import { type KmsContext, kmsVerb } from '../kms/verb.ts'
+import { formatTable, printable, quoteOption, requireNoNames, UsageError } from '@warder/command-line'
+import { formatClientError, type KmsContext, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { filters, parseTime, readOutcome, times } from './records.ts'
 
 type Query = NonNullable<Input<'audit.records'>['query']>

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/base'
+import type { HomeContext, Terminal } from '@warder/command-line'
+import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
 import { toDatabaseLocation } from '@warder/runtime/launch'
-import type { Terminal } from '../cli/command.ts'
-import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 
 export interface Logs {
   /** Folders and files with records. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UsageError } from '../cli/usage-error.ts'
+import { UsageError } from '@warder/command-line'
 import { parseTime } from './records.ts'
 
 test('a time of the log is a date, or how long ago it was', () => {

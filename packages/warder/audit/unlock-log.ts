@@ -10,10 +10,10 @@ import {
   type UnlockedLog,
 } from '@warder/audit'
 import { StartupError } from '@warder/base'
+import type { Terminal } from '@warder/command-line'
+import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
 import { readSealed } from '@warder/runtime/launch'
-import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 
 interface LogLocation {
   readonly home: string

@@ -11,8 +11,7 @@ import {
   verifyTimestamps,
 } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import type { Terminal } from '../cli/command.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { type Terminal, UsageError } from '@warder/command-line'
 import type { Logs } from './logs.ts'
 
 /** Called when the last line is incomplete, to let a running service finish it. */

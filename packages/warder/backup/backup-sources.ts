@@ -1,9 +1,9 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { inHome, StartupError } from '@warder/base'
+import type { Terminal } from '@warder/command-line'
+import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
 import { type DatabaseLocation, rootKeySource, toDatabaseLocation } from '@warder/runtime/launch'
-import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 
 // Locations of the parts of an installation. This module opens no database file: see docs/adr/rollback-detection.md.
 

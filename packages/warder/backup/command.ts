@@ -2,14 +2,19 @@ import { createReadStream, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { describeFullDisk, StartupError } from '@warder/base'
+import {
+  type Command,
+  homeOption,
+  openUserTerminal,
+  optionsHelp,
+  optionsUsage,
+  progressBar,
+  readArguments,
+  selectHome,
+  UsageError,
+} from '@warder/command-line'
+import { toFileRefused } from '@warder/command-line/files'
 import { readLogKeys } from '../audit/unlock-log.ts'
-import { type Command, homeOption, selectHome } from '../cli/command.ts'
-import { optionsHelp, optionsUsage } from '../cli/help.ts'
-import { readArguments } from '../cli/options.ts'
-import { progressBar } from '../cli/progress.ts'
-import { toFileRefused } from '../cli/refused.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { openUserTerminal } from '../cli/user-terminal.ts'
 import { describeLostOperations } from './lost-operations.ts'
 import { makeBackup } from './make.ts'
 import { reportProgress, rowProgress } from './progress.ts'

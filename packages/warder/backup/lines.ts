@@ -1,9 +1,9 @@
 import { pipeline, Readable } from 'node:stream'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { StartupError } from '@warder/base'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import type { CopiedSchema } from '@warder/runtime/launch'
 import type { CopiedRow, CopiedTable } from '@warder/storage'
-import type { ServiceName } from '../installation/endpoints.ts'
 
 /** The backup is invalid, or its sender is refused. */
 export class BackupRefused extends StartupError {}

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LogKeys, LogReader } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
+import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
 import type { AuditHead } from './lines.ts'
 
 const maxBatchRecords = 1000

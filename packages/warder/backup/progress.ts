@@ -1,4 +1,4 @@
-import { type Progress, type ProgressOutput, progressBar } from '../cli/progress.ts'
+import { type Progress, type ProgressOutput, progressBar } from '@warder/command-line'
 
 const reportEvery = 100_000
 

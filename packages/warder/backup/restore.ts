@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import type { DatabaseRestore } from '@warder/runtime/launch'
-import type { ServiceName } from '../installation/endpoints.ts'
 import { hashStream } from './digest.ts'
 import { type AuditHead, type BackupLine, BackupRefused, decodeRows, readLines } from './lines.ts'
 import { type DatabaseChoice, RestoredDatabases } from './restored-databases.ts'

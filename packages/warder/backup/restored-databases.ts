@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { StartupError, takeLock } from '@warder/base'
+import type { Terminal } from '@warder/command-line'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import {
   type CopiedSchema,
   type DatabaseLocation,
@@ -9,9 +11,7 @@ import {
   toDatabaseLocation,
 } from '@warder/runtime/launch'
 import type { RestoredBackup } from '@warder/storage'
-import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
-import type { ServiceName } from '../installation/endpoints.ts'
 import { serviceModules } from '../installation/services.ts'
 import { isOutside } from './backup-sources.ts'
 import { BackupRefused } from './lines.ts'

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { readSecretFile } from '../cli/secret-file.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { UsageError } from '@warder/command-line'
+import { readSecretFile } from '@warder/command-line/files'
 import { BackupRefused } from './lines.ts'
 import type { Recipients, Unlock } from './wrapped-keys.ts'
 

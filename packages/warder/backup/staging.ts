@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, isAbsolute, join, normalize } from 'node:path'
-import type { ServiceName } from '../installation/endpoints.ts'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import { type BackupLine, BackupRefused } from './lines.ts'
 
 // The staging folder of a restore.

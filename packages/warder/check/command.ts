@@ -1,9 +1,15 @@
 import { resolve } from 'node:path'
+import {
+  type Command,
+  homeOption,
+  optionsHelp,
+  optionsUsage,
+  printable,
+  readArguments,
+  requireNoNames,
+  selectHome,
+} from '@warder/command-line'
 import type { MigrationPlan } from '@warder/storage'
-import { type Command, homeOption, selectHome } from '../cli/command.ts'
-import { optionsHelp, optionsUsage } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
 import { checkStart, listRefusals } from './check-start.ts'
 import type { DatabaseState } from './state.ts'
 

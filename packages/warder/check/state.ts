@@ -1,9 +1,9 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '@warder/base'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import { inspectDatabase, type ServiceLaunch, toDatabaseLocation } from '@warder/runtime/launch'
 import { getDatabaseBytes, type MigrationPlan } from '@warder/storage'
-import type { ServiceName } from '../installation/endpoints.ts'
 
 /**
  * Warns if the disk may be too small to upgrade a SQLite database: a migration that rewrites a table needs its size twice,

@@ -1,11 +1,8 @@
+import { homeVerb, requireNoNames, type Terminal, UsageError, verbCommand } from '@warder/command-line'
+import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
 import { formatDefaultToml, formatSettingsHelp, toEnvName } from '@warder/runtime/settings'
 import { checkStart, listRefusals } from '../check/check-start.ts'
-import type { Terminal } from '../cli/command.ts'
-import { requireNoNames } from '../cli/options.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames } from '../installation/endpoints.ts'
 import { getSettings } from '../installation/services.ts'
 import { migrateVerb } from './migrate.ts'
 

@@ -1,10 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { describeWriteError, StartupError } from '@warder/base'
+import { homeVerb, requireNoNames, type Terminal, UsageError } from '@warder/command-line'
 import { formatSettingsToml, readSettingsFile } from '@warder/runtime/settings'
-import type { Terminal } from '../cli/command.ts'
-import { requireNoNames } from '../cli/options.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { homeVerb } from '../cli/verb-command.ts'
 import { getForeignSettings, getSettings } from '../installation/services.ts'
 
 export const migrateVerb = homeVerb({

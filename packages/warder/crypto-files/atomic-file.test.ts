@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { toFileRefused } from '../cli/refused.ts'
+import { toFileRefused } from '@warder/command-line/files'
 import { writeAtomically } from './atomic-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-whole-'))
@@ -24,7 +24,7 @@ test('an output that cannot be written is told by its own name, and leaves nothi
   const module = (name: string): string => JSON.stringify(new URL(name, import.meta.url).href)
   const program = `
 const { writeAtomically } = await import(${module('./atomic-file.ts')})
-const { toFileRefused } = await import(${module('../cli/refused.ts')})
+const { toFileRefused } = await import(${JSON.stringify(import.meta.resolve('@warder/command-line/files'))})
 const content = Buffer.alloc(1_000_000)
 await writeAtomically('out.warder', { overwrite: false }, (file) => file.writeFile(content)).catch((error) =>
   process.stdout.write(toFileRefused(error, 'in').message))`

@@ -6,7 +6,7 @@ import {
   type Decipheriv,
   type KeyObject,
 } from 'node:crypto'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 import { type FileKeys, type Header, prefixBytes } from './header.ts'
 
 /** Plaintext bytes of a chunk; only the last one may have fewer. */

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { FileRefused } from '@warder/command-line/files'
 import fc from 'fast-check'
-import { FileRefused } from '../cli/refused.ts'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
 import { type WrappedKey, wrappingContext } from './wrapped-key.ts'
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 import { writeAtomically } from './atomic-file.ts'
 import { chunkBytes, chunkCipher, tagBytes } from './chunk.ts'
 import { dataKeyBytes, deriveKeys, prefixBytes, readHeader, verifyHeader, writeHeader } from './header.ts'

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 import type { Fill } from './read.ts'
 import { createBrokenHeaderError, formatWrappedKey, parseWrappedKey, type WrappedKey } from './wrapped-key.ts'
 

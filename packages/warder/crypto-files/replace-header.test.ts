@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
 import { type Header, readHeader, replaceWrappedKey } from './header.ts'
 import { openFile } from './open-file.ts'

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 import { writeAtomically } from './atomic-file.ts'
 import { type Header, readHeader } from './header.ts'
 import { openToChange } from './open-file.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 import { openFile } from './open-file.ts'
 import { fillFrom, readPieces } from './read.ts'
 

@@ -1,4 +1,4 @@
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
 
 /** Members of a flattened JWE (RFC 7516 §7.2.2) of the key management service. */
 const jweMembers = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const

@@ -1,4 +1,4 @@
-import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
 import { decryptDataVerb, encryptDataVerb } from './data.ts'
 import { decryptVerb, encryptVerb } from './encrypt.ts'
 import { macVerb } from './mac.ts'

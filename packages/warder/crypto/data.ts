@@ -1,11 +1,7 @@
 import { StartupError } from '@warder/base'
-import { requireNoNames } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { printable, requireNoNames, UsageError } from '@warder/command-line'
+import { keyOption, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import type { JweMember } from '../crypto-files/wrapped-key.ts'
-import { keyOption, readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
 import { isSameKey, readProtection, selectProtection } from './key-use.ts'
 
 /** The service accepts bodies of 64 MiB; base64url adds a third, and JSON some more. */

@@ -1,15 +1,11 @@
 import { basename } from 'node:path'
 import type { KmsClient } from '@warder/client'
-import { requireOneName, type ValuesOf } from '../cli/options.ts'
-import { FileRefused, toFileRefused } from '../cli/refused.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { printable, requireOneName, UsageError, type ValuesOf } from '@warder/command-line'
+import { FileRefused, toFileRefused } from '@warder/command-line/files'
+import { type KmsContext, keyOption, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { requireAbsent } from '../crypto-files/atomic-file.ts'
 import { decryptFile, encryptFile } from '../crypto-files/encrypt-file.ts'
 import { isForPolicy, readKeyId, type WrappedKey, wrappingContext } from '../crypto-files/wrapped-key.ts'
-import { keyOption, readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, type Protection, readProtection, selectProtection } from './key-use.ts'
 
 /** Suffix of encrypted files, unless --output is given. */

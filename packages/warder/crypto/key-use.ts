@@ -1,9 +1,7 @@
 import { StartupError } from '@warder/base'
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { keyAlgorithms } from '../kms/declared.gen.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
+import { printable, UsageError } from '@warder/command-line'
+import { keyAlgorithms, withKeyErrors } from '@warder/command-line/kms'
 
 /** `alg` and `enc` of a JWE (RFC 7516). */
 export interface Protection {

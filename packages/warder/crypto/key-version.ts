@@ -1,5 +1,5 @@
 import { ClientError, type KmsClient } from '@warder/client'
-import { withKeyErrors } from '../kms/refusal.ts'
+import { withKeyErrors } from '@warder/command-line/kms'
 
 /** The key and version of an id. Versions are counted from 1. */
 export interface KeyVersion {

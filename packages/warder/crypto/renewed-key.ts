@@ -1,7 +1,7 @@
 import { ClientError, type Reply } from '@warder/client'
-import { FileRefused } from '../cli/refused.ts'
+import { FileRefused } from '@warder/command-line/files'
+import { withKeyErrors } from '@warder/command-line/kms'
 import { readProtectedHeader, toWrappedKey, type WrappedKey } from '../crypto-files/wrapped-key.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
 
 type Answer = Reply<'crypto.batch'>['results'][number]
 

@@ -1,13 +1,9 @@
 import { StartupError } from '@warder/base'
-import { exitNotValid } from '../cli/command.ts'
-import { requireOneName } from '../cli/options.ts'
-import { FileRefused, toFileRefused } from '../cli/refused.ts'
-import { printable } from '../cli/table.ts'
+import { exitNotValid, printable, requireOneName } from '@warder/command-line'
+import { FileRefused, toFileRefused } from '@warder/command-line/files'
+import { type KmsContext, keyOption, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { requireAbsent, writeAtomically } from '../crypto-files/atomic-file.ts'
 import { computePayload, readSignature, readSigner, writeSignature } from '../crypto-files/signature.ts'
-import { keyOption, readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, selectSignature } from './key-use.ts'
 
 /** Suffix of signature files, unless --output is given. */

@@ -1,16 +1,21 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { inHome, StartupError } from '@warder/base'
+import {
+  type Command,
+  homeOption,
+  openUserTerminal,
+  optionsHelp,
+  optionsUsage,
+  readArguments,
+  selectHome,
+  toExitCode,
+  UsageError,
+} from '@warder/command-line'
+import { readSecretFile, toFileRefused } from '@warder/command-line/files'
 import { rootKeySource, writeNote } from '@warder/runtime/launch'
 import { readUnlock, unlockOptions } from '../backup/secrets.ts'
 import { requireSender, senderOptions } from '../backup/sender.ts'
-import { type Command, homeOption, selectHome, toExitCode } from '../cli/command.ts'
-import { optionsHelp, optionsUsage } from '../cli/help.ts'
-import { readArguments } from '../cli/options.ts'
-import { toFileRefused } from '../cli/refused.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { openUserTerminal } from '../cli/user-terminal.ts'
 import { configure } from '../installation/configuration.ts'
 import { findSender } from '../installation/signing-key.ts'
 import { TryFailed } from '../try/step.ts'

@@ -1,9 +1,9 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inHome } from '@warder/base'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import { formatSettingsToml, readSettingsFile } from '@warder/runtime/settings'
 import { isOutside } from '../backup/backup-sources.ts'
-import type { ServiceName } from '../installation/endpoints.ts'
 import { getForeignSettings, getSettings } from '../installation/services.ts'
 
 /**

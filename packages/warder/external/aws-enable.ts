@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
+import type { KmsContext } from '@warder/command-line/kms'
 import { formatSettingsToml } from '@warder/runtime/settings'
-import type { KmsContext } from '../kms/verb.ts'
 import { authoritiesSetting, partners, readAuthoritiesFile, writePartnerFiles } from './partner-files.ts'
 import { writeFileAtomically } from './settings-file.ts'
 import {

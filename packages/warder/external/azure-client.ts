@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
+import type { Server } from '@warder/command-line/https-client'
 import { readWhole, send } from '@warder/outbound/http-client'
-import type { Server } from '../client/https-client.ts'
 import type { TestClient } from './partner-files.ts'
 
 /** Output of `az keyvault ekm-connection certificate show`. */

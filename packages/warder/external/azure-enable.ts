@@ -1,5 +1,5 @@
 import { StartupError } from '@warder/base'
-import type { KmsContext } from '../kms/verb.ts'
+import type { KmsContext } from '@warder/command-line/kms'
 import { readAzureCertificates } from './azure-client.ts'
 import { authoritiesSetting, partnerFiles, partners, writePartnerFiles } from './partner-files.ts'
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { openClient } from '../client/https-client.ts'
-import type { KmsContext } from '../kms/verb.ts'
+import { openClient } from '@warder/command-line/https-client'
+import type { KmsContext } from '@warder/command-line/kms'
 import { signAwsRequest } from './aws-signing.ts'
 import { postEkm } from './azure-client.ts'
 import { partners, readTestClient } from './partner-files.ts'

@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
-import { printable } from '../cli/table.ts'
-import type { KmsContext } from '../kms/verb.ts'
+import { printable } from '@warder/command-line'
+import type { KmsContext } from '@warder/command-line/kms'
 import { makeSigningKey } from './own-token.ts'
 import {
   fetchStoreState,

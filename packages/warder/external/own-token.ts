@@ -1,4 +1,4 @@
-import type { KmsContext } from '../kms/verb.ts'
+import type { KmsContext } from '@warder/command-line/kms'
 
 /** Creates an RSA key that signs tokens for a cloud; it is not published with the keys of users. */
 export async function makeSigningKey(context: KmsContext, grantedTo: string, tag: string): Promise<string> {

@@ -1,11 +1,10 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { StartupError } from '@warder/base'
+import { UsageError } from '@warder/command-line'
+import { type KmsContext, toUserError } from '@warder/command-line/kms'
 import { formatSettingsToml } from '@warder/runtime/settings'
-import { UsageError } from '../cli/usage-error.ts'
 import { configure } from '../installation/configuration.ts'
-import { toUserError } from '../kms/refusal.ts'
-import type { KmsContext } from '../kms/verb.ts'
 import { addSettings } from './settings-file.ts'
 
 export type StoreName = 'aws' | 'google' | 'microsoft' | 'azure'

@@ -1,10 +1,16 @@
 import { resolve } from 'node:path'
-import { type Command, homeOption, selectHome } from '../cli/command.ts'
-import { optionsHelp, optionsUsage } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { openClient, type Server } from '../client/https-client.ts'
-import { readEndpoints, serviceNames, toServer } from '../installation/endpoints.ts'
+import {
+  type Command,
+  homeOption,
+  optionsHelp,
+  optionsUsage,
+  printable,
+  readArguments,
+  requireNoNames,
+  selectHome,
+} from '@warder/command-line'
+import { readEndpoints, serviceNames, toServer } from '@warder/command-line/endpoints'
+import { openClient, type Server } from '@warder/command-line/https-client'
 
 const options = { home: homeOption } as const
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
-import { version } from '../cli/version.ts'
-import type { ServiceName } from './endpoints.ts'
+import { version } from '../version.ts'
 import { getForeignSettings, getSettings, serviceModules } from './services.ts'
 
 /** Certificates that the local authority issues on the first run. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { writeOnce } from '@warder/base'
-import type { ServiceName } from './endpoints.ts'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import { openSigningKey } from './signing-key.ts'
 
 /** The configuration files of the first run, for the operator to edit. */

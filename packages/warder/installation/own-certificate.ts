@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { inHome, StartupError } from '@warder/base'
+import { type OwnTls, toHomePath } from '@warder/command-line/endpoints'
 import type { ServerFiles } from '@warder/server'
 import type { ServiceConfiguration } from './configuration.ts'
-import { type OwnTls, toHomePath } from './endpoints.ts'
 
 /** Finds the files of a certificate of the operator; undefined = the service has one of the local authority, or none. */
 function findOwnFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {

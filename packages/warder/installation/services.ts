@@ -1,7 +1,7 @@
 import { authDefaults, authSettings } from '@warder/auth/settings'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import { kmsDefaults, kmsSettings } from '@warder/kms/settings'
 import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/runtime/settings'
-import type { ServiceName } from './endpoints.ts'
 import { peerSettings } from './peer-settings.ts'
 
 /** Returns all settings of a service: the common ones and its own. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { formatBaseUrl, StartupError } from '@warder/base'
-import type { Terminal } from '../cli/command.ts'
+import type { Terminal } from '@warder/command-line'
 import { configure, type ServiceConfiguration } from './configuration.ts'
 import { getFirstConfiguration } from './first-run.ts'
 import { requireReachableAuth } from './own-certificate.ts'

@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
 import type { Input } from '@warder/client'
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName, UsageError } from '@warder/command-line'
+import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 
 type Structure = NonNullable<Input<'crypto.keys.create'>['body']['access_structure']>
 

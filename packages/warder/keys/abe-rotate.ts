@@ -1,11 +1,7 @@
 import { StartupError } from '@warder/base'
 import type { Input, Reply } from '@warder/client'
-import { type Options, requireOneName, type ValuesOf } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { type Options, printable, requireOneName, UsageError, type ValuesOf } from '@warder/command-line'
+import { type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 
 type Action = Input<'crypto.keys.rotate'>['body']
 type MasterRotation = Extract<Reply<'crypto.keys.rotate'>, { readonly digest: string }>

@@ -1,9 +1,6 @@
 import type { Reply } from '@warder/client'
-import { requireOneName } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { formatTable, printable, requireOneName } from '@warder/command-line'
+import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 
 type Structure = Reply<'crypto.keys.structure'>
 

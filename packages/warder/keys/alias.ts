@@ -1,9 +1,6 @@
 import type { Reply } from '@warder/client'
-import { formatTable, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { formatTable, printable, UsageError } from '@warder/command-line'
+import { type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 
 type Alias = Reply<'crypto.aliases.get'>
 type Work = ReturnType<KmsVerb['parse']>

@@ -1,4 +1,4 @@
-import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
 import { createMasterVerb, createUserVerb } from './abe-create.ts'
 import { rotationVerbs } from './abe-rotate.ts'
 import { showStructureVerb } from './abe-show.ts'

@@ -1,10 +1,7 @@
 import { StartupError } from '@warder/base'
 import { ClientError, type Reply } from '@warder/client'
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { keyAlgorithms } from '../kms/declared.gen.ts'
-import { formatClientError } from '../kms/refusal.ts'
-import { type KmsContext, kmsVerb } from '../kms/verb.ts'
+import { printable, requireNoNames, requireOneName } from '@warder/command-line'
+import { formatClientError, type KmsContext, keyAlgorithms, kmsVerb } from '@warder/command-line/kms'
 import {
   buildImportRequest,
   createPassphraseReader,

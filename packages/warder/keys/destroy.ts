@@ -1,10 +1,7 @@
 import { StartupError } from '@warder/base'
 import { ClientError, type KmsClient } from '@warder/client'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { formatClientError, withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, UsageError } from '@warder/command-line'
+import { formatClientError, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatDate } from './life-format.ts'
 
 /** Describes a key for the confirmation; only by its id without the right getattributes. */

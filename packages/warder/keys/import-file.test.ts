@@ -12,6 +12,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { readSecretFile, readTokenFile } from '@warder/command-line/files'
 import { derNull, derSequence } from '@warder/pki'
 import {
   derNumber,
@@ -21,7 +22,6 @@ import {
   modernFile,
   opensslFolder,
 } from '@warder/pki/testing'
-import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
 import { buildImportRequest, readKeyFile } from './import-file.ts'
 import { requireOwnHalfInside } from './pem.ts'
 

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { factorJwkMembers, publicJwkMembers, StartupError, secretJwkMembers } from '@warder/base'
+import { readSecretFile, toFileRefused } from '@warder/command-line/files'
 import { privateKeyText, withoutByteOrderMark } from '@warder/pki'
-import { toFileRefused } from '../cli/refused.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
 import { isEncryptedPem, isPem, pemToJwk, pssOnly } from './pem.ts'
 

@@ -1,6 +1,6 @@
 import type { Input } from '@warder/client'
-import { UsageError } from '../cli/usage-error.ts'
-import { keyAlgorithms } from '../kms/declared.gen.ts'
+import { UsageError } from '@warder/command-line'
+import { keyAlgorithms } from '@warder/command-line/kms'
 
 export type KeyRequest = Input<'crypto.keys.create'>['body']
 

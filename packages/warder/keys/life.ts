@@ -1,10 +1,6 @@
 import { ClientError, type Reply } from '@warder/client'
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName, UsageError } from '@warder/command-line'
+import { type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatState } from './life-format.ts'
 
 type Life = Reply<'crypto.keys.disable'>

@@ -1,7 +1,5 @@
 import type { Input } from '@warder/client'
-import { readDuration } from '../cli/duration.ts'
-import type { ValuesOf } from '../cli/options.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { readDuration, UsageError, type ValuesOf } from '@warder/command-line'
 
 /** Options that filter a list of keys. */
 export const filterOptions = {

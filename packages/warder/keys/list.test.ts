@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KmsClient } from '@warder/client'
-import { readVerb } from '../cli/verbs.ts'
-import type { KmsContext } from '../kms/verb.ts'
+import { readVerb } from '@warder/command-line'
+import type { KmsContext } from '@warder/command-line/kms'
 import { listKeysVerb } from './list.ts'
 
 const row = (id: string) => ({ object_id: id, owner_id: 'alice', state: 'Active', operations: ['encrypt'] })

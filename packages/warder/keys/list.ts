@@ -1,8 +1,6 @@
 import type { Input, KmsClient, Reply } from '@warder/client'
-import { quoteOption, requireNoNames } from '../cli/options.ts'
-import { formatTable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { formatTable, quoteOption, requireNoNames, UsageError } from '@warder/command-line'
+import { type KmsVerb, kmsVerb } from '@warder/command-line/kms'
 import { formatDate, formatState } from './life-format.ts'
 import { buildQuery, filterOptions } from './list-filter.ts'
 

@@ -1,10 +1,5 @@
-import { readDuration } from '../cli/duration.ts'
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, readDuration, requireOneName, UsageError } from '@warder/command-line'
+import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatRotation } from './life-format.ts'
 
 const none = 'none'

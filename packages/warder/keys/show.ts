@@ -1,9 +1,6 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName } from '@warder/command-line'
+import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatMessageCount, formatRotation, formatState, type Rotation } from './life-format.ts'
 
 type Shown = Reply<'crypto.keys.get'>

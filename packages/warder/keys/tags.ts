@@ -1,8 +1,5 @@
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { printable, UsageError } from '@warder/command-line'
+import { type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 
 const aboutJwks = `The tag jwks publishes a public key at /.well-known/jwks.json while the key is active, for verification without the
 service. New signing pairs have the tag on their public half. After warder keys rotate the key set contains all versions

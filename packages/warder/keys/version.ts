@@ -1,10 +1,6 @@
 import type { Reply } from '@warder/client'
-import type { Options, ValuesOf } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { type Options, printable, UsageError, type ValuesOf } from '@warder/command-line'
+import { type KmsContext, type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatState } from './life-format.ts'
 
 type Version = Reply<'crypto.keys.versions.revoke'>

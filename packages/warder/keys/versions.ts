@@ -1,10 +1,7 @@
 import { StartupError } from '@warder/base'
 import type { Reply } from '@warder/client'
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName } from '@warder/command-line'
+import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatState } from './life-format.ts'
 
 export const rotateKeyVerb = kmsVerb({

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/base'
-import { UsageError } from '../cli/usage-error.ts'
+import { UsageError } from '@warder/command-line'
 
 export interface CertificateRequest {
   /** The common name, which is the user. */

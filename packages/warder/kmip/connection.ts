@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { connect, type TLSSocket } from 'node:tls'
+import { openTransport } from '@warder/command-line/https-client'
 import {
   contentTypes,
   decodeNode,
@@ -8,7 +9,6 @@ import {
   frameLength,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import { openTransport } from '../client/https-client.ts'
 
 /** Address of a server, and the client's credential. */
 export interface Endpoint {

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
+import { toFileRefused } from '@warder/command-line/files'
 import {
   decodeNode,
   decodeRequest,
@@ -11,7 +12,6 @@ import {
   type TtlvNode,
   writeRequest,
 } from '@warder/kmip-codec'
-import { toFileRefused } from '../cli/refused.ts'
 import { parseHexDump } from './hex-dump.ts'
 
 /** Input bytes and their encoding. */

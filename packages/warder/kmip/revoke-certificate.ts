@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { StartupError, systemClock } from '@warder/base'
+import { UsageError } from '@warder/command-line'
 import type { ClientCertificate } from '@warder/server'
-import { UsageError } from '../cli/usage-error.ts'
 
 /** Reasons of RFC 5280 §5.3.1 for clients; the first is the default. */
 export const clientReasons = [

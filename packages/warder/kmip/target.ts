@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/base'
-import type { ValuesOf } from '../cli/options.ts'
-import { toFileRefused } from '../cli/refused.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { readEndpoints, requireAuthority, toServer } from '../installation/endpoints.ts'
+import { UsageError, type ValuesOf } from '@warder/command-line'
+import { readEndpoints, requireAuthority, toServer } from '@warder/command-line/endpoints'
+import { readSecretFile, toFileRefused } from '@warder/command-line/files'
 import type { Endpoint, Transport } from './connection.ts'
 
 /** Options with the server and the credential; default: the KMIP socket of the home. */

@@ -1,6 +1,5 @@
 import { Client, credentials } from '@grpc/grpc-js'
-import type { Terminal } from '../cli/command.ts'
-import { printable } from '../cli/table.ts'
+import { printable, type Terminal } from '@warder/command-line'
 import { type StatusResponse, status } from './messages.ts'
 
 /** The timeout of the API server. */

@@ -1,9 +1,13 @@
 import { resolve } from 'node:path'
-import type { Command } from '../cli/command.ts'
-import { optionsHelp } from '../cli/help.ts'
-import { readArguments, requireNoNames, type ValuesOf } from '../cli/options.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { endpointOptions, findServiceEndpoints, readEndpointOptions } from '../kms/service-endpoints.ts'
+import {
+  type Command,
+  optionsHelp,
+  readArguments,
+  requireNoNames,
+  UsageError,
+  type ValuesOf,
+} from '@warder/command-line'
+import { endpointOptions, findServiceEndpoints, readEndpointOptions } from '@warder/command-line/kms'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import type { MachineLogin } from './machine-tokens.ts'

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import { type Logger, StartupError } from '@warder/base'
 import type { Credentials } from '@warder/client'
-import { readSecretFile } from '../cli/secret-file.ts'
-import type { Answer, HttpsClient } from '../client/https-client.ts'
+import { readSecretFile } from '@warder/command-line/files'
+import type { Answer, HttpsClient } from '@warder/command-line/https-client'
 import { Refused } from './refused.ts'
 
 /** Credential of the machine: an AppRole, or a file with a token. */

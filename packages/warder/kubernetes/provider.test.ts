@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { status } from '@grpc/grpc-js'
+import { httpsClient } from '@warder/command-line/https-client'
 import { createLogger } from '@warder/runtime'
-import { httpsClient } from '../client/https-client.ts'
 import { cleanEnvironment, type Installation, startInstallation } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
 import { until } from '../testing/until.ts'
@@ -197,7 +197,7 @@ test('a rotation of the key changes the key id of Status, and former versions de
 
 test('a token that was revoked is replaced by a login, and a token in a file is read again when it changes', async () => {
   const auth = httpsClient(warder.authUrl, warder.caFile)
-  const secret = (await import('../cli/secret-file.ts')).readSecretFile(login.secretIdFile)
+  const secret = (await import('@warder/command-line/files')).readSecretFile(login.secretIdFile)
   const logIn = async (): Promise<string> => {
     const { json } = await auth.ask('/auth/approle/login', {
       json: { role_id: login.roleId, secret_id: secret },

@@ -1,8 +1,5 @@
-import { requireNoNames } from '../cli/options.ts'
-import { formatTable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { formatTable, requireNoNames, UsageError } from '@warder/command-line'
+import { type KmsCommandParts, kmsCommand, kmsVerb } from '@warder/command-line/kms'
 
 const testVerb = kmsVerb({
   name: 'test',

@@ -1,12 +1,8 @@
 import { StartupError } from '@warder/base'
 import type { KmsClient, Reply } from '@warder/client'
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { formatTable, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { formatTable, printable, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
+import { type KmsContext, type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { configure } from '../installation/configuration.ts'
-import { readKid } from '../kms/key-argument.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const onKeys = ['destroy', 'export', 'grant'] as const
 const onStores = ['stop-store', 'start-store'] as const

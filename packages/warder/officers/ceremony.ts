@@ -1,9 +1,7 @@
 import { StartupError } from '@warder/base'
 import type { KmsClient } from '@warder/client'
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
+import { kmsVerb } from '@warder/command-line/kms'
 
 export const statusVerb = kmsVerb({
   name: 'status',

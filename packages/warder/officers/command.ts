@@ -1,4 +1,4 @@
-import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
 import { approveVerb, askVerb, refuseVerb, requestsVerb, withdrawVerb } from './approvals.ts'
 import { activateVerb, beginVerb, disableVerb, giveVerb, statusVerb } from './ceremony.ts'
 import { resetPolicyVerb } from './reset-policy.ts'

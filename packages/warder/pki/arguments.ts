@@ -1,5 +1,5 @@
-import { toFileRefused } from '../cli/refused.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { UsageError } from '@warder/command-line'
+import { toFileRefused } from '@warder/command-line/files'
 import { writeAtomically } from '../crypto-files/atomic-file.ts'
 
 /** Reads the id of an authority or a certificate from an argument. @throws UsageError for an invalid one */

@@ -1,12 +1,9 @@
-import { requireNoNames, requireOneName } from '../cli/options.ts'
-import { readPemFile } from '../cli/secret-file.ts'
-import { formatTable, printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { formatTable, printable, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
+import { readPemFile } from '@warder/command-line/files'
+import { kmsVerb, withKeyErrors } from '@warder/command-line/kms'
 import { buildImportRequest, createPassphraseReader, readKeyFile } from '../keys/import-file.ts'
 import type { KeyRequest } from '../keys/key-request.ts'
 import { requireOwnHalfInside } from '../keys/pem.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
 import { outOption, readId, savePem } from './arguments.ts'
 
 const limitOptions = {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { printable } from '@warder/command-line'
 import {
   derMembers,
   extensionIdentifiers,
@@ -16,7 +17,6 @@ import {
   readNameConstraints,
   urlsIn,
 } from '@warder/pki'
-import { printable } from '../cli/table.ts'
 
 function pemToDer(pem: string): Buffer {
   return Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')

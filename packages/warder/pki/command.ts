@@ -1,4 +1,4 @@
-import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
 import { acmeVerbs } from './acme.ts'
 import {
   createAuthorityVerb,

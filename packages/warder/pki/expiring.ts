@@ -1,8 +1,6 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { requireNoNames } from '../cli/options.ts'
-import { formatTable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { formatTable, requireNoNames, UsageError } from '@warder/command-line'
+import { kmsVerb } from '@warder/command-line/kms'
 
 const defaultDays = 30
 const maxDays = 36_500

@@ -1,9 +1,6 @@
-import { requireOneName } from '../cli/options.ts'
-import { readPemFile } from '../cli/secret-file.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName, UsageError } from '@warder/command-line'
+import { readPemFile } from '@warder/command-line/files'
+import { kmsVerb, withKeyErrors } from '@warder/command-line/kms'
 import { outOption, readId, savePem } from './arguments.ts'
 
 const profiles = ['server', 'client', 'code_signing', 'spiffe'] as const

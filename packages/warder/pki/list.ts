@@ -1,9 +1,6 @@
 import type { Reply } from '@warder/client'
-import { requireOneName } from '../cli/options.ts'
-import { formatTable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { formatTable, requireOneName, UsageError } from '@warder/command-line'
+import { kmsVerb, withKeyErrors } from '@warder/command-line/kms'
 import { readId } from './arguments.ts'
 
 const states = ['valid', 'hold', 'revoked', 'expired'] as const

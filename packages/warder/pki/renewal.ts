@@ -1,8 +1,5 @@
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { UsageError } from '../cli/usage-error.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName, UsageError } from '@warder/command-line'
+import { kmsVerb, withKeyErrors } from '@warder/command-line/kms'
 import { readId } from './arguments.ts'
 
 export const autoRenewVerb = kmsVerb({

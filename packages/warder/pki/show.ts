@@ -1,7 +1,5 @@
-import { requireOneName } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { withKeyErrors } from '../kms/refusal.ts'
-import { kmsVerb } from '../kms/verb.ts'
+import { printable, requireOneName } from '@warder/command-line'
+import { kmsVerb, withKeyErrors } from '@warder/command-line/kms'
 import { readId } from './arguments.ts'
 import { formatCertificate, lintPem } from './certificate-text.ts'
 

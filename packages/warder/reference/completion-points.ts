@@ -1,5 +1,4 @@
-import type { Command } from '../cli/command.ts'
-import type { Option, Options } from '../cli/options.ts'
+import type { Command, Option, Options } from '@warder/command-line'
 
 /** Possible words at a point of the command line, with their descriptions. */
 export type Words = readonly (readonly [word: string, help: string])[]

@@ -1,6 +1,4 @@
-import type { Command } from '../cli/command.ts'
-import { readArguments, requireOneName } from '../cli/options.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { type Command, readArguments, requireOneName, UsageError } from '@warder/command-line'
 import { formatBashScript } from './bash.ts'
 import { type CompletionPoint, listCompletionPoints } from './completion-points.ts'
 import { formatFishScript } from './fish.ts'

@@ -1,9 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from '../cli/command.ts'
-import { readArguments, requireNoNames, requireOneName } from '../cli/options.ts'
-import { toFileRefused } from '../cli/refused.ts'
-import { UsageError } from '../cli/usage-error.ts'
+import { type Command, readArguments, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
+import { toFileRefused } from '@warder/command-line/files'
 import { formatManualPage, formatOverviewPage } from './manual-page.ts'
 
 const options = {

@@ -1,8 +1,5 @@
-import type { Command } from '../cli/command.ts'
-import { optionsUsage } from '../cli/help.ts'
-import type { Options } from '../cli/options.ts'
-import type { Verb } from '../cli/verb.ts'
-import { version } from '../cli/version.ts'
+import { type Command, type Options, optionsUsage, type Verb } from '@warder/command-line'
+import { version } from '../version.ts'
 
 const defaultExitCodes = '0 success; 1 failure, with the reason on standard error; 2 usage error.'
 

@@ -130,28 +130,6 @@ describe('manual pages', () => {
   })
 })
 
-test('colours are for terminals whose user wants them', async () => {
-  const { allowColour, styleError, styleHeading, styleHelp } = await import('../cli/colour.ts')
-  const [terminal, pipe] = [{ isTTY: true }, {}]
-  try {
-    for (const [env, out, coloured] of [
-      [{}, terminal, true],
-      [{ NO_COLOR: '' }, terminal, true],
-      [{ NO_COLOR: '1' }, terminal, false],
-      [{ TERM: 'dumb' }, terminal, false],
-      [{}, pipe, false],
-    ] as const) {
-      allowColour(env, { out, err: pipe })
-      assert.equal(styleHeading('KEY') !== 'KEY', coloured)
-      assert.equal(styleError('no'), 'no', 'the other stream is none')
-      const help = styleHelp('warder x\n\nExample:\n  warder x')
-      assert.equal(help.includes('\u001b[1mExample:\u001b[22m'), coloured)
-    }
-  } finally {
-    allowColour({}, { out: pipe, err: pipe })
-  }
-})
-
 test('--no-color stands anywhere, and is a name behind --', async () => {
   assert.equal((await run('--no-color', 'help', 'keys')).out, (await run('keys', '--help')).out)
   assert.match((await run('try', '--', '--no-color')).err, /unknown argument: --no-color/)

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { inHome, StartupError, systemClock } from '@warder/base'
+import { homeVerb, requireNoNames, type Terminal, verbCommand } from '@warder/command-line'
+import { serviceNames } from '@warder/command-line/endpoints'
 import { openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
 import {
   isUnsealed,
@@ -13,11 +15,7 @@ import {
   rotateRootKeyFile,
   type SealedDatabase,
 } from '@warder/storage'
-import type { Terminal } from '../cli/command.ts'
-import { requireNoNames } from '../cli/options.ts'
-import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { serviceNames } from '../installation/endpoints.ts'
 
 const rotateVerb = homeVerb({
   name: 'rotate',

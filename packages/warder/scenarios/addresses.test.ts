@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { Answer } from '../client/https-client.ts'
+import type { Answer } from '@warder/command-line/https-client'
 import { startInstallation } from '../testing/installation.ts'
 
 /** Guesses until the address has to wait for two seconds or more, which no slow machine takes for its next request. */

@@ -3,8 +3,8 @@ import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:cry
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { type HttpsClient, httpsClient } from '@warder/command-line/https-client'
 import { issueCertificate, nameFromParts, profileExtensions, readCertificate } from '@warder/pki'
-import { type HttpsClient, httpsClient } from '../client/https-client.ts'
 import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
 

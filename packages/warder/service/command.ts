@@ -1,20 +1,25 @@
 import { once } from 'node:events'
 import { url as debuggerUrl } from 'node:inspector'
 import { openHome } from '@warder/base'
+import {
+  type Command,
+  homeOption,
+  optionsHelp,
+  readKnownOptions,
+  selectHome,
+  type Terminal,
+} from '@warder/command-line'
+import type { ServiceName } from '@warder/command-line/endpoints'
 import { checkSettings, type RunningService, runService } from '@warder/runtime/launch'
 import { formatSettingsHelp } from '@warder/runtime/settings'
-import { type Command, homeOption, selectHome, type Terminal } from '../cli/command.ts'
-import { optionsHelp } from '../cli/help.ts'
-import { readKnownOptions } from '../cli/options.ts'
-import { writeServiceLine } from '../cli/service-line.ts'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
-import type { ServiceName } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { requireOpenFiles } from '../installation/open-files.ts'
 import { getSettings } from '../installation/services.ts'
 import { configureBesideAuth, configureBesideKms, readPeerSecret } from '../installation/together.ts'
 import { readFirstPassword } from './first-password.ts'
 import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
+import { writeServiceLine } from './service-line.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
 const options = {

@@ -1,14 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
 import { type KmsClient, kmsClient } from '@warder/client'
-import type { Terminal } from '../cli/command.ts'
-import type { ValuesOf } from '../cli/options.ts'
-import { formatJson } from '../cli/table.ts'
-import { type HttpsClient, openClient } from '../client/https-client.ts'
-import { findServiceEndpoints, readEndpointOptions, type ServiceEndpoints } from '../kms/service-endpoints.ts'
-import { type FoundLogin, findLogin } from '../login/login-store.ts'
-import { toServiceId } from '../login/stored-login.ts'
-import type { sessionOptions } from './options.ts'
+import { formatJson, type Terminal, type ValuesOf } from '@warder/command-line'
+import { type HttpsClient, openClient } from '@warder/command-line/https-client'
+import {
+  endpointOptions,
+  findServiceEndpoints,
+  readEndpointOptions,
+  type ServiceEndpoints,
+} from '@warder/command-line/kms'
+import { type FoundLogin, findLogin, toServiceId } from '@warder/command-line/login'
+
+/** Options of `warder login`, `logout` and `whoami`: services and output. */
+export const sessionOptions = {
+  ...endpointOptions,
+  json: { type: 'flag', help: 'prints one JSON document instead of text' },
+} as const
 
 /** Context of `login`, `logout` and `whoami`. */
 export interface SessionContext {

@@ -1,18 +1,29 @@
 import { StartupError } from '@warder/base'
-import type { Command } from '../cli/command.ts'
-import { optionsHelp } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
-import { NoAnswer, type Prompter, terminalPrompter } from '../cli/prompter.ts'
-import { formatTime, printable } from '../cli/table.ts'
-import { findInitialPasswordFile } from '../installation/endpoints.ts'
-import { toUserError } from '../kms/refusal.ts'
-import { endLogin } from '../login/ending.ts'
-import { findKeyring } from '../login/keyring.ts'
-import { type FoundLogin, storeLogin } from '../login/login-store.ts'
-import { formatUserName } from '../login/stored-login.ts'
-import { type SessionContext, toServiceIds, withServices } from './context.ts'
-import { type LoginMethod, type NewLogin, readMethod } from './login-methods.ts'
-import { loginOptions, sessionOptions } from './options.ts'
+import {
+  type Command,
+  formatTime,
+  NoAnswer,
+  optionsHelp,
+  type Prompter,
+  printable,
+  readArguments,
+  requireNoNames,
+  terminalPrompter,
+} from '@warder/command-line'
+import { findInitialPasswordFile } from '@warder/command-line/endpoints'
+import { toUserError } from '@warder/command-line/kms'
+import {
+  endLogin,
+  type FoundLogin,
+  findKeyring,
+  formatUserName,
+  type LoginMethod,
+  loginOptions,
+  type NewLogin,
+  readMethod,
+  storeLogin,
+} from '@warder/command-line/login'
+import { type SessionContext, sessionOptions, toServiceIds, withServices } from './context.ts'
 
 const options = { ...loginOptions, ...sessionOptions } as const
 

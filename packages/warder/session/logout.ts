@@ -1,13 +1,7 @@
 import { StartupError } from '@warder/base'
-import type { Command } from '../cli/command.ts'
-import { optionsHelp } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { endLogin } from '../login/ending.ts'
-import { forgetLogin } from '../login/login-store.ts'
-import { formatUserName } from '../login/stored-login.ts'
-import { type SessionContext, withServices } from './context.ts'
-import { sessionOptions } from './options.ts'
+import { type Command, optionsHelp, printable, readArguments, requireNoNames } from '@warder/command-line'
+import { endLogin, forgetLogin, formatUserName } from '@warder/command-line/login'
+import { type SessionContext, sessionOptions, withServices } from './context.ts'
 
 export const logout: Command = {
   name: 'logout',

@@ -1,14 +1,9 @@
 import { StartupError } from '@warder/base'
-import type { Command } from '../cli/command.ts'
-import { optionsHelp } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
-import { printable } from '../cli/table.ts'
-import { toUserError } from '../kms/refusal.ts'
-import { requireLive, requireUnexpired } from '../login/ended.ts'
-import { formatUserName } from '../login/stored-login.ts'
-import { type SessionContext, withServices } from './context.ts'
+import { type Command, optionsHelp, printable, readArguments, requireNoNames } from '@warder/command-line'
+import { toUserError } from '@warder/command-line/kms'
+import { formatUserName, requireLive, requireUnexpired } from '@warder/command-line/login'
+import { type SessionContext, sessionOptions, withServices } from './context.ts'
 import { formatUntil, toDocument } from './login.ts'
-import { sessionOptions } from './options.ts'
 
 export const whoami: Command = {
   name: 'whoami',

@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { watchBeats } from '@warder/base'
-import type { Terminal } from '../cli/command.ts'
-import { writeServiceLine } from '../cli/service-line.ts'
+import type { Terminal } from '@warder/command-line'
+import { writeServiceLine } from '../service/service-line.ts'
 
 /** Message of a service process to its parent. */
 export interface ServiceReady {

@@ -1,7 +1,13 @@
 import { resolve } from 'node:path'
-import { type Command, homeOption, selectHome } from '../cli/command.ts'
-import { optionsHelp, optionsUsage } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
+import {
+  type Command,
+  homeOption,
+  optionsHelp,
+  optionsUsage,
+  readArguments,
+  requireNoNames,
+  selectHome,
+} from '@warder/command-line'
 import { startBoth } from './supervisor.ts'
 
 const options = {

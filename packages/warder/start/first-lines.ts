@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, relative } from 'node:path'
-import { type Endpoints, type ServiceEndpoint, toServer } from '../installation/endpoints.ts'
+import { type Endpoints, type ServiceEndpoint, toServer } from '@warder/command-line/endpoints'
 
 /** Default home, relative to the current folder. */
 const defaultHome = '.warder'

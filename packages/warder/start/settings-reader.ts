@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { StartupError } from '@warder/base'
-import type { OwnTls } from '../installation/endpoints.ts'
+import type { OwnTls } from '@warder/command-line/endpoints'
 import { forwardLines } from './child.ts'
 import type { ListenAddresses } from './listen-addresses.ts'
 

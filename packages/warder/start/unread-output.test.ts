@@ -4,8 +4,8 @@ import { closeSync, constants, existsSync, openSync, rmSync, writeSync } from 'n
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { httpsClient } from '../client/https-client.ts'
-import { readEndpoints } from '../installation/endpoints.ts'
+import { readEndpoints } from '@warder/command-line/endpoints'
+import { httpsClient } from '@warder/command-line/https-client'
 import { cleanEnvironment, temporaryHome } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
 

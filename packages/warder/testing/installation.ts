@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type HttpsClient, httpsClient } from '../client/https-client.ts'
+import { type HttpsClient, httpsClient } from '@warder/command-line/https-client'
 import { command } from './program.ts'
 
 /** A whole Warder, started in a home of its own as a user starts it: for scenarios and for the benchmark. */

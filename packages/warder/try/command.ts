@@ -1,10 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/base'
-import { type Command, homeOption, selectHome } from '../cli/command.ts'
-import { optionsHelp, optionsUsage } from '../cli/help.ts'
-import { readArguments, requireNoNames } from '../cli/options.ts'
-import { readEndpoints, toServer } from '../installation/endpoints.ts'
+import {
+  type Command,
+  homeOption,
+  optionsHelp,
+  optionsUsage,
+  readArguments,
+  requireNoNames,
+  selectHome,
+} from '@warder/command-line'
+import { readEndpoints, toServer } from '@warder/command-line/endpoints'
 import { tryServices } from './run.ts'
 import { TryFailed } from './step.ts'
 

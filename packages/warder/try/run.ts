@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
-import { type HttpsClient, openClient, type Server } from '../client/https-client.ts'
+import { type HttpsClient, openClient, type Server } from '@warder/command-line/https-client'
 import {
   abbreviate,
   createSteps,

@@ -1,4 +1,4 @@
-import type { Answer } from '../client/https-client.ts'
+import type { Answer } from '@warder/command-line/https-client'
 
 /** A step failed, and the run stops. */
 export class TryFailed extends Error {

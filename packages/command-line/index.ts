@@ -1,0 +1,44 @@
+export {
+  type Command,
+  exitNotValid,
+  homeOption,
+  selectHome,
+  sliceBeforeSeparator,
+  toExitCode,
+} from './commands/command.ts'
+export {
+  type Option,
+  type Options,
+  optionsHelp,
+  optionsUsage,
+  quoteOption,
+  readArguments,
+  readDuration,
+  readKnownOptions,
+  requireNoNames,
+  requireOneName,
+  UsageError,
+  type Values,
+  type ValuesOf,
+} from './commands/options.ts'
+export { runCommand } from './commands/run-command.ts'
+export {
+  type HomeContext,
+  homeVerb,
+  homeVerbsHelp,
+  runHomeVerb,
+  verbCommand,
+} from './commands/verb-command.ts'
+export { createVerbHelp, formatVerbs, readVerb, type Verb, withVerb } from './commands/verbs.ts'
+export { styleError, styleHelp } from './terminal/colour.ts'
+export { type Progress, type ProgressOutput, progressBar } from './terminal/progress.ts'
+export { formatJson, formatTable, formatTime, printable } from './terminal/table.ts'
+export { createTerminal, type Terminal } from './terminal/terminal.ts'
+export {
+  confirm,
+  NoAnswer,
+  openUserTerminal,
+  type Prompter,
+  terminalPrompter,
+  type UserTerminal,
+} from './terminal/user-terminal.ts'

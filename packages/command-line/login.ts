@@ -1,0 +1,7 @@
+export { Refused, requireSuccess, send } from './login/exchange.ts'
+export { findKeyring } from './login/keyring.ts'
+export { logIn, nonEmpty, type Session } from './login/login.ts'
+export { type LoginMethod, loginOptions, type NewLogin, readMethod } from './login/login-methods.ts'
+export { type FoundLogin, findLogin, forgetLogin, storeLogin } from './login/login-store.ts'
+export { endLogin, requireLive, requireUnexpired } from './login/session.ts'
+export { formatUserName, type LoginFacts, toServiceId } from './login/stored-login.ts'

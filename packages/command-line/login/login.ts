@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs'
+import { StartupError } from '@warder/base'
+import { readSecretFile } from '../files.ts'
+import type { Answer, HttpsClient } from '../https-client.ts'
+import type { Prompter } from '../terminal/user-terminal.ts'
+import { createRefused, requireSuccess, send } from './exchange.ts'
+
+/** The user to log in, and the sources of the credentials. */
+export interface Login {
+  readonly username: string
+  readonly realm: string
+  /** File whose content is the password; `-` is standard input. */
+  readonly passwordFile: string | undefined
+  /** Code of the second factor. */
+  readonly code: string | undefined
+  /** Name of the environment variable with the password. */
+  readonly passwordVariable: string
+  /** Error message if there is neither a password nor a terminal. */
+  readonly withoutPassword: string
+}
+
+/** A session. */
+export interface Session {
+  readonly id: string
+  /** Value of the session cookie; it is the bearer token too. */
+  readonly token: string
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+interface Sources {
+  /** File with the password of the first administrator, which may not exist; undefined: not applicable. */
+  readonly initialPassword: string | undefined
+  readonly env: Env
+  readonly prompter: Prompter
+}
+
+interface Password {
+  readonly text: string
+  /** Its source, for error messages. */
+  readonly from: string
+}
+
+/**
+ * Logs in; prompts for a missing password, and for a TOTP code if the account has a second factor.
+ * @throws StartupError that names the missing or wrong credential
+ */
+export async function logIn(client: HttpsClient, login: Login, sources: Sources): Promise<Session> {
+  const password = await findPassword(login, sources)
+  return logInWith(client, login, password, sources)
+}
+
+async function logInWith(
+  client: HttpsClient,
+  login: Login,
+  password: Password,
+  sources: Sources,
+): Promise<Session> {
+  const { prompter } = sources
+  let answer = await requestLogin(client, login, password, login.code)
+  if (getNextStep(answer) === 'TotpRequired') {
+    if (!prompter.interactive) {
+      throw new StartupError(`${login.username} has a second factor: give its code with --totp-code`)
+    }
+    const code = (await prompter.ask(`TOTP code of ${login.username}: `)).trim()
+    answer = await requestLogin(client, login, password, code)
+  }
+  if (getNextStep(answer) === 'ChangePassword') {
+    if (!prompter.interactive)
+      throw new StartupError(
+        `${login.username} must choose a new password first: run warder login at a terminal, or POST /password`,
+      )
+    const chosen = await chooseNewPassword(client, login, password, prompter)
+    // A TOTP code can be used only once, so the next one is requested.
+    return logInWith(client, { ...login, code: undefined }, chosen, sources)
+  }
+  const { session_id: id } = (answer.json ?? {}) as { session_id?: unknown }
+  const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
+  if (token === undefined || typeof id !== 'string') {
+    throw new StartupError(
+      'the service returned no session and no reason: check that it has the same version as this command',
+    )
+  }
+  return { id, token }
+}
+
+/** Prompts for a new password and changes it. @throws StartupError when the service refuses it */
+async function chooseNewPassword(
+  client: HttpsClient,
+  { username, realm }: Login,
+  old: Password,
+  prompter: Prompter,
+): Promise<Password> {
+  const text = await prompter.askSecret(`${username} must choose a new password. New password: `)
+  if ((await prompter.askSecret('The same again: ')) !== text)
+    throw new StartupError('the two passwords differ: nothing was changed')
+  const requestChange = (code: string | undefined) =>
+    send(client, `/password?realm=${encodeURIComponent(realm)}`, {
+      json: { new_password: text, ...(code !== undefined && { totp_code: code }) },
+      headers: { authorization: formatBasic(username, old.text) },
+    })
+  let answer = await requestChange(undefined)
+  if (answer.status === 401)
+    answer = await requestChange((await prompter.ask(`Next TOTP code of ${username}: `)).trim())
+  requireSuccess(answer)
+  return { text, from: 'the prompt' }
+}
+
+function formatBasic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}
+
+async function requestLogin(
+  client: HttpsClient,
+  { username, realm }: Login,
+  password: Password,
+  code: string | undefined,
+): Promise<Answer> {
+  const answer = await send(client, `/login?realm=${encodeURIComponent(realm)}`, {
+    json: code === undefined ? {} : { totp_code: code },
+    headers: { authorization: formatBasic(username, password.text) },
+  })
+  if (answer.status === 200) return answer
+  if (answer.status !== 401) throw createRefused(answer)
+  throw new StartupError(
+    `the login of ${username} to realm ${realm} was refused (password from ${password.from}` +
+      `${code === undefined ? '' : ', with a TOTP code'}): check the credentials`,
+  )
+}
+
+async function findPassword(login: Login, { initialPassword, env, prompter }: Sources): Promise<Password> {
+  const { username, realm, passwordFile, passwordVariable } = login
+  if (passwordFile !== undefined) {
+    return {
+      text: readSecretFile(passwordFile),
+      from: passwordFile === '-' ? 'standard input' : passwordFile,
+    }
+  }
+  const fromEnv = nonEmpty(env[passwordVariable])
+  if (fromEnv !== undefined) return { text: fromEnv, from: passwordVariable }
+  const isFirst = username === 'admin' && realm === '_'
+  if (isFirst && initialPassword !== undefined && existsSync(initialPassword))
+    return { text: readSecretFile(initialPassword), from: initialPassword }
+  if (!prompter.interactive) throw new StartupError(login.withoutPassword)
+  const text = await prompter.askSecret(`Password of ${username} in realm ${realm}: `)
+  return { text, from: 'the prompt' }
+}
+
+function getNextStep(answer: Answer): string {
+  const { next_step } = (answer.json ?? {}) as { next_step?: unknown }
+  return typeof next_step === 'string' ? next_step : ''
+}
+
+/** Treats an empty environment variable as unset. */
+export function nonEmpty(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}
