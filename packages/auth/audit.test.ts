@@ -1,8 +1,20 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import {
+  type AuditEvent,
+  createOwnEvent,
+  openAuditLog,
+  preparedCommitMigrations,
+  rememberNode,
+} from '@warder/audit'
+import { systemClock } from '@warder/base'
+import { quietLog } from '@warder/base/testing'
+import { migrate } from '@warder/storage'
 import { codeAt, fromBase32 } from './methods/totp/code.ts'
 import { scene } from './testing/scene.ts'
-import { knownHash, readCookie, startAuth } from './testing/start.ts'
+import { knownHash, readCookie, startAuth, type TestService } from './testing/start.ts'
 
 describe('the audit log', () => {
   it('records why a login was refused, which the caller does not learn, and which name and realm were tried', async () => {
@@ -131,5 +143,112 @@ describe('the audit log', () => {
     const secrets = ['plain secret', 'correct horse', knownHash, '$argon2', totp, secret_id, token, cookie]
     for (const secret of secrets) assert.ok(!text.includes(secret), secret)
     assert.ok(text.includes(issued.secret_id_accessor), 'by which a secret id is known')
+  })
+})
+
+/** Writes records to the log that the service reads; its own ones go to memory. */
+async function writeLog(
+  { home, environment }: TestService,
+  events: readonly Partial<AuditEvent>[],
+): Promise<void> {
+  const log = await openAuditLog({
+    ...{ folder: join(home, 'audit', 'auth'), service: 'auth', mode: 'continue', node: environment.node },
+    ...{ rotateBytes: 1_000_000, clock: systemClock, log: quietLog, seal: environment.seal },
+  })
+  for (const event of events) log.trail.record({ ...createOwnEvent(Date.now(), 'login'), ...event })
+  await log.trail.flush()
+  await log.whenIdle()
+  await log.close()
+}
+
+const logins = (realm: string, offset: number): readonly Partial<AuditEvent>[] =>
+  Array.from({ length: 20 }, (_, index) => ({
+    ...{ realm, principal: 'ann', request_id: `${realm}-${index}` },
+    time: Date.parse('2026-01-01T00:00:00Z') + index * 2000 + offset,
+  }))
+
+describe('the search of the audit log', () => {
+  it('is for super administrators: of all realms, with their filters in its record', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, admin, as, asSuper, logIn } = scene(auth)
+    await realm('r')
+    for (const name of ['ann', 'chief']) await user('r', name)
+    await admin('chief', ['r'], { userpass: 'chief' })
+    await writeLog(auth, logins('r', 0))
+    const found = await asSuper('GET', '/v1/audit/records?operation=login&request_id=r-7')
+    assert.deepEqual([found.status, found.json.records.length, found.json.records[0].realm], [200, 1, 'r'])
+    const path = '/v1/audit/records?principal=ann&limit=15'
+    const page = await asSuper('GET', path)
+    const next = await asSuper('GET', `${path}&after=${page.headers['x-next-after']}`)
+    assert.deepEqual([page.json.records.length, next.json.records.length], [15, 5])
+    const csv = await asSuper('GET', '/v1/audit/export?principal=ann&format=csv')
+    assert.equal(csv.text.trimEnd().split('\r\n').length, 21)
+    const verified = (await asSuper('GET', '/v1/audit/verify')).json
+    assert.deepEqual([verified.ok, verified.nodes[0].records], [true, 21])
+
+    const ways = ['records', 'export', 'verify'].map((name) => `/v1/audit/${name}`)
+    for (const [cookie, status] of [
+      [await logIn('r', 'ann'), 403],
+      [await logIn('r', 'chief'), 403],
+      ['', 401],
+    ] as const)
+      for (const way of ways) assert.equal((await as(cookie, 'GET', way)).status, status, way)
+    await asSuper('POST', '/auth/approle/role/job', {
+      token_policies: ['machine-roles-admin'],
+      bind_secret_id: false,
+    })
+    const { role_id } = (await asSuper('GET', '/auth/approle/role/job/role-id')).json.data
+    const { client_token: token } = (await auth.call('POST', '/auth/approle/login', { json: { role_id } }))
+      .json.auth
+    for (const way of ways)
+      assert.ok([401, 403].includes((await auth.call('GET', way, { token })).status), way)
+    const reads = auth.events.filter(({ operation }) => operation === 'audit.records')
+    assert.deepEqual(
+      reads.map(({ principal, status, details }) => [principal, status, details?.query]).slice(0, 4),
+      [
+        ['admin', 200, { operation: 'login', request_id: 'r-7' }],
+        ['admin', 200, { principal: 'ann', limit: '15' }],
+        ['admin', 200, { principal: 'ann', limit: '15', after: page.headers['x-next-after'] }],
+        ['ann', 403, {}],
+      ],
+    )
+  })
+
+  it('asks the other nodes of the installation, and names those that do not answer', async () => {
+    await using near = await startAuth({ adminPassword: 'correct horse' })
+    await migrate(near.db, 'audit', preparedCommitMigrations)
+    const ca = join(near.home, 'ca.pem')
+    writeFileSync(ca, near.authority.certificatePem)
+    Object.assign(near.environment.config, { outbound_ca_file: ca })
+    const { asSuper } = scene(near)
+    const remember = (node: string, address: string) =>
+      near.db.commit(rememberNode({ log: `${node}:home`, node, address }, Date.now(), near.environment.seal))
+    {
+      await using far = await near.beside('far')
+      await remember('test', '')
+      await remember('far', `https://localhost:${far.port}`)
+      await writeLog(near, logins('near', 0))
+      await writeLog(far, logins('far', 1000))
+      const { json } = await asSuper('GET', '/v1/audit/records?principal=ann')
+      assert.deepEqual(
+        json.nodes.map(({ node, answered }: { node: string; answered: boolean }) => [node, answered]),
+        [
+          ['far', true],
+          ['test', true],
+        ],
+      )
+      assert.deepEqual(json.records.map(({ request_id: id }: AuditEvent) => id).slice(0, 4), [
+        'far-19',
+        'near-19',
+        'far-18',
+        'near-18',
+      ])
+      assert.equal(json.records.length, 40)
+      assert.equal((await near.call('POST', '/v1/audit/node', { json: { type: 'verify' } })).status, 401)
+      assert.equal(far.events.filter(({ operation }) => operation === 'audit.node').length, 1)
+    }
+    const { json } = await asSuper('GET', '/v1/audit/records?principal=ann')
+    assert.deepEqual([json.records.length, json.nodes[0].answered], [20, false])
+    assert.equal((await asSuper('GET', '/v1/audit/export')).status, 502)
   })
 })

@@ -1,6 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { unixSeconds } from '@warder/base'
-import { createReceivers, type ServiceEnvironment, type ServiceInstance } from '@warder/runtime'
+import {
+  type AuditSearchConfig,
+  createAuditSearch,
+  createReceivers,
+  nodeProofHeader,
+  type ServiceEnvironment,
+  type ServiceInstance,
+} from '@warder/runtime'
 import {
   type Authenticate,
   createPeerSecretCheck,
@@ -51,6 +58,7 @@ const authCredentials: DocumentedCredentials = {
       name: peerSecretHeader,
       description: 'Of services of the installation.',
     },
+    auditNode: { type: 'apiKey', in: 'header', name: nodeProofHeader },
   },
   service: ['sessionCookie', 'secretToken', 'vaultToken', 'bearer'],
 }
@@ -145,6 +153,10 @@ export async function build(
     failures,
     notices: getNotices(environment),
     receivers: createReceivers('auth', authNotices, environment),
+    auditSearch: createAuditSearch(
+      { ...environment, config: config as AuthConfig & AuditSearchConfig },
+      'auth',
+    ),
     log,
     attempts: createAttempts(failures, now, countWorkers(config)),
     codeAttempts: createAttempts(failures, now, countWorkers(config)),
@@ -165,7 +177,10 @@ export async function build(
     authenticate: authenticateWith(services),
     operations: authOperations,
     credentials: authCredentials,
-    close: async () => samlVerification.close(),
+    async close() {
+      await services.auditSearch.close()
+      samlVerification.close()
+    },
   }
 }
 

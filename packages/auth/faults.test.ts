@@ -104,6 +104,14 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'sessions.sweep': () => asSuper('DELETE', '/sessions/expired'),
     'sessions.end_realm': () => asSuper('DELETE', '/sessions/realms/r'),
     'notices.test': () => asSuper('POST', '/notices/test', {}),
+    'audit.records': () => asSuper('GET', '/v1/audit/records'),
+    'audit.export': () => asSuper('GET', '/v1/audit/export'),
+    'audit.verify': () => asSuper('GET', '/v1/audit/verify'),
+    'audit.node': () =>
+      auth.call('POST', '/v1/audit/node', {
+        json: { type: 'verify' },
+        headers: { 'x-warder-audit-node': 'x' },
+      }),
     'realms.create': () => asSuper('POST', '/admins/realms', { id: 'new', ...plain }),
     'realms.list': () => asSuper('GET', '/admins/realms'),
     'realms.get': () => asSuper('GET', '/admins/realms/r'),

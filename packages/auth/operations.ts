@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Clock, failure } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
-import type { NoticeReceiver } from '@warder/runtime'
+import { type AuditReaderServices, auditOperations, type NoticeReceiver } from '@warder/runtime'
 import {
   type Access,
   defineOperation,
@@ -15,7 +15,7 @@ import {
 } from '@warder/server'
 import Type, { type TSchema } from 'typebox'
 import { adminOperations } from './admins/operations.ts'
-import { anyCaller, findMachineToken, requireSession } from './callers.ts'
+import { anyCaller, findMachineToken, requireSession, superAdmin } from './callers.ts'
 import { type CertifyServices, certifyOperations } from './certify.ts'
 import { loginOperations } from './login/login.ts'
 import { appRoleOperations } from './machines/approle-operations.ts'
@@ -41,7 +41,8 @@ export interface AuthServices
   extends MethodServices,
     Omit<MachineServices, 'providers'>,
     CertifyServices,
-    RevocationServices {
+    RevocationServices,
+    AuditReaderServices {
   readonly config: AuthConfig
   readonly clock: Clock
   readonly outbound: Outbound
@@ -207,6 +208,8 @@ const operations: readonly Operation<AuthServices>[] = [
   ...appRoleOperations,
   ...orchestratorOperations,
   ...tokenOperations,
+  // The log has records of all realms.
+  ...auditOperations<AuthServices>(superAdmin),
 ]
 
 /** Every endpoint of the service. The runtime provides health and documentation. */

@@ -454,6 +454,126 @@ export interface Operations {
       }
     }
   }
+  /** Search or verify the audit log of this node, for another node of its database */
+  readonly 'audit.node': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly type: 'search' | 'verify'
+      readonly filter?: {
+        readonly since?: number | null
+        readonly until?: number | null
+        readonly principal?: string | null
+        readonly object?: string | null
+        readonly operation?: string | null
+        readonly outcome?: 'success' | 'failure' | null
+        readonly address?: string | null
+        readonly requestId?: string | null
+        readonly text?: string | null
+      } | null
+      readonly limit?: number | null
+      readonly before?: number | null
+    }
+    readonly reply: Readonly<Record<string, unknown>>
+  }
+  /** Search the audit log, newest records first, in pages */
+  readonly 'audit.records': {
+    readonly query?: {
+      /** Only records from this time on (RFC 3339). */
+      readonly since?: string
+      /** Only records before this time (RFC 3339). */
+      readonly until?: string
+      /** The caller: a user name as in `GET /me`, `app:` and the entity for a machine. */
+      readonly principal?: string
+      /** Id of the key, certificate or other object. */
+      readonly object?: string
+      /** Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `crypto.*`. */
+      readonly operation?: string
+      readonly outcome?: 'success' | 'failure'
+      /** Address of the client. */
+      readonly address?: string
+      /** Id of the request. */
+      readonly request_id?: string
+      /** Part of a name or a value in the details; case is ignored. */
+      readonly text?: string
+      /** `X-Next-After` of the previous page. */
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly records: readonly {
+        /** Number in the log of the node. */
+        readonly seq: number
+        readonly time: string
+        readonly node: string
+        readonly service: string
+        readonly request_id: string
+        readonly operation: string
+        readonly principal: string
+        readonly auth_method: string
+        readonly realm?: string
+        readonly object?: string
+        readonly algorithm?: string
+        readonly client_ip: string
+        readonly outcome: string
+        readonly status: number
+        readonly reason?: string
+        readonly duration_ms: number
+        readonly details?: Readonly<Record<string, unknown>>
+        /** Hash of the record before. */
+        readonly prev: string
+        readonly hash: string
+      }[]
+      readonly nodes: readonly {
+        readonly node: string
+        readonly answered: boolean
+        /** Why it did not answer. */
+        readonly reason?: string
+        readonly head?: {
+          readonly seq: number
+          readonly hash: string
+        }
+        readonly problems: readonly string[]
+      }[]
+    }
+    readonly paged: true
+  }
+  /** Verify the hash chains of the audit logs of all nodes */
+  readonly 'audit.verify': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly ok: boolean
+      readonly nodes: readonly {
+        readonly node: string
+        readonly answered: boolean
+        readonly reason?: string
+        readonly ok: boolean
+        readonly records?: number
+        readonly files?: number
+        /** Files that were removed. */
+        readonly removed?: number
+        readonly unexplained?: readonly string[]
+        readonly unread?: readonly string[]
+        readonly head?: {
+          readonly seq: number
+          readonly hash: string
+        }
+        readonly broken?: {
+          readonly file: string
+          readonly line: number
+          readonly reason: string
+        }
+      }[]
+    }
+  }
   /** Certify a public key under the identity of the session */
   readonly certify: {
     readonly query?: {
@@ -1597,6 +1717,9 @@ export const routes = {
   'approle.secret_id.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id/lookup' },
   'approle.secret_id_accessor.destroy': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/destroy' },
   'approle.secret_id_accessor.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/lookup' },
+  'audit.node': { method: 'POST', path: '/v1/audit/node' },
+  'audit.records': { method: 'GET', path: '/v1/audit/records' },
+  'audit.verify': { method: 'GET', path: '/v1/audit/verify' },
   certify: { method: 'POST', path: '/certify' },
   'credentials.create': { method: 'POST', path: '/realms/{realm_id}/userpass' },
   'credentials.delete': { method: 'DELETE', path: '/realms/{realm_id}/userpass/{username}' },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
@@ -91,8 +91,11 @@ export interface TestService extends AsyncDisposable {
   logIn(realm: string, basic: string): Promise<string>
   /** Session cookie of the first super admin; the same one for the whole test. */
   superCookie(): Promise<string>
-  /** Another node of the same installation: the same database, through connections and caches of its own. */
-  beside(): Promise<TestService>
+  /**
+   * Another node of the same installation: the same database, through connections and caches of its own.
+   * @param node its name, for a node with a home of its own
+   */
+  beside(node?: string): Promise<TestService>
 }
 
 export interface TestOptions {
@@ -111,9 +114,11 @@ export interface TestOptions {
 export const peerSecret = 'the secret of the services of a test'
 
 const config: AuthConfig = {
-  ...(Object.fromEntries(
-    Object.entries(authSettings).map(([name, setting]) => [name, setting.default]),
-  ) as unknown as AuthConfig),
+  ...({
+    ...Object.fromEntries(Object.entries(authSettings).map(([name, setting]) => [name, setting.default])),
+    // A setting of the runtime.
+    audit_enabled: true,
+  } as unknown as AuthConfig),
   issuer: undefined,
   publish_session_jwks: true,
   certificate_signing: true,
@@ -203,6 +208,7 @@ async function startNode(
   installation: Installation,
   opened: OpenedDatabase,
   options: TestOptions,
+  node = 'test',
 ): Promise<TestService> {
   const { home, clock, authority, rootKeys } = installation
   const server = await authority.issue('localhost', 'server')
@@ -228,7 +234,7 @@ async function startNode(
     log: memoryLog(logged),
     metrics,
     clock,
-    node: 'test',
+    node,
     peerSecret: Secret.fromText(peerSecret),
   }
   const known = options.adminPassword === knownPassword
@@ -295,7 +301,11 @@ async function startNode(
       superSession ??= logIn('_', `admin:${adminPassword}`)
       return superSession
     },
-    beside: async () => startNode(installation, await opened.again(), options),
+    async beside(name) {
+      const own = name === undefined ? home : join(home, name)
+      mkdirSync(own, { recursive: true })
+      return startNode({ ...installation, home: own }, await opened.again(), options, name)
+    },
     async [Symbol.asyncDispose]() {
       for (const one of clients) one.close()
       faults.database = false

@@ -1,12 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartupError } from '@warder/base'
-import { ClientError, type Credentials, type KmsClient, kmsClient } from '@warder/client'
+import {
+  type AuthClient,
+  authClient,
+  ClientError,
+  type ClientOptions,
+  type Credentials,
+  type KmsClient,
+  kmsClient,
+} from '@warder/client'
 import { toExitCode } from '../commands/command.ts'
 import { UsageError } from '../commands/options.ts'
 import { readVerb, withVerb } from '../commands/verbs.ts'
 import { findInitialPasswordFile } from '../endpoints.ts'
 import { readPemFile } from '../files.ts'
-import { openClient } from '../https-client.ts'
+import { openClient, type Server } from '../https-client.ts'
 import { findLogin } from '../login/login-store.ts'
 import { LoginEnded, requireLive, requireUnexpired } from '../login/session.ts'
 import { toServiceId } from '../login/stored-login.ts'
@@ -73,9 +81,10 @@ export async function runKms(
   }
   try {
     const found = findServiceEndpoints(endpoints)
-    return await withClient(found, account, { terminal, prompter, signal }, (kms) =>
+    return await withClient(found, account, { terminal, prompter, signal }, (kms, openAuth) =>
       act({
         kms,
+        openAuth,
         endpoints: found,
         env: terminal.env,
         signal,
@@ -124,38 +133,64 @@ async function withClient(
   endpoints: ServiceEndpoints,
   account: Account,
   context: RunContext,
-  act: (kms: KmsClient) => Promise<number>,
+  act: (kms: KmsClient, openAuth: () => AuthClient) => Promise<number>,
 ): Promise<number> {
   const { signal } = context
   const { credentials, end, explain } = await signIn(endpoints, account, context)
   try {
     const kms = openKmsClient(endpoints, credentials, signal)
+    const opened: { close(): void }[] = [kms]
+    const openAuth = (): AuthClient => {
+      const auth = openAuthClient(endpoints, credentials, signal)
+      opened.push(auth)
+      return auth
+    }
     // Also aborts pending calls.
-    const hangUp = (): void => kms.close()
+    const hangUp = (): void => {
+      for (const client of opened) client.close()
+    }
     signal.addEventListener('abort', hangUp)
     try {
       signal.throwIfAborted()
-      return await act(kms)
+      return await act(kms, openAuth)
     } catch (error) {
       throw explain === undefined || signal.aborted ? error : await explain(error)
     } finally {
       signal.removeEventListener('abort', hangUp)
-      kms.close()
+      hangUp()
     }
   } finally {
     await end()
   }
 }
 
-function openKmsClient(
-  { kms: { url, caFile, serverName } }: ServiceEndpoints,
-  credentials: Credentials,
+function openKmsClient({ kms }: ServiceEndpoints, credentials: Credentials, signal: AbortSignal): KmsClient {
+  return connectTo(kms, signal, (options) => kmsClient({ ...options, credentials }))
+}
+
+/** @throws StartupError */
+function openAuthClient(
+  { auth }: ServiceEndpoints,
+  { bearer: session }: Credentials,
   signal: AbortSignal,
-): KmsClient {
+): AuthClient {
+  if (auth === undefined)
+    throw new StartupError('the address of the authentication service is not known: give --auth-url')
+  if (session === undefined)
+    throw new StartupError('the authentication service requires a session of an administrator: warder login')
+  return connectTo(auth, signal, (options) => authClient({ ...options, credentials: { session } }))
+}
+
+/** @throws StartupError for options that the client refuses */
+function connectTo<Client>(
+  { url, caFile, serverName }: Server,
+  signal: AbortSignal,
+  open: (options: ClientOptions) => Client,
+): Client {
   const ca = caFile === undefined ? undefined : readPemFile(caFile, 'CERTIFICATE')
   const wait = (seconds: number): Promise<void> => sleep(seconds * 1000, undefined, { signal })
   try {
-    return kmsClient({ url, ca, serverName, credentials, wait })
+    return open({ url, ca, serverName, wait })
   } catch (error) {
     if (error instanceof TypeError) throw new StartupError(error.message, { cause: error })
     throw error

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { KmsClient } from '@warder/client'
+import type { AuthClient, KmsClient } from '@warder/client'
 import { type Options, UsageError, type Values, type ValuesOf } from '../commands/options.ts'
 import type { Verb } from '../commands/verbs.ts'
 import type { ServiceEndpoints } from './service-endpoints.ts'
@@ -7,6 +7,11 @@ import type { ServiceEndpoints } from './service-endpoints.ts'
 /** Context of a verb, after authentication. */
 export interface KmsContext {
   readonly kms: KmsClient
+  /**
+   * Opens a client of the authentication service with the same session; the command closes it.
+   * @throws StartupError when its address is not known, or the credentials are no session
+   */
+  openAuth(): AuthClient
   /** Addresses of the services, for other protocols. */
   readonly endpoints: ServiceEndpoints
   /** Environment of the command. */

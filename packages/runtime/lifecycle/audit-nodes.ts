@@ -81,7 +81,7 @@ export interface NodeClient {
   ): Promise<NodeAnswers[Request['type']]>
 }
 
-export function createNodeClient(config: RuntimeConfig, home: string): NodeClient {
+export function createNodeClient(config: Pick<RuntimeConfig, 'outbound_ca_file'>, home: string): NodeClient {
   const create = (timeoutMs: number): Outbound =>
     createOutbound({
       // The address is a setting of the installation's own nodes.

@@ -69,8 +69,9 @@ export interface AuditSearch {
 /** A page of a node ends after this time with what was found. */
 const budgetMs = 150
 
+export type AuditSearchConfig = Pick<RuntimeConfig, 'audit_enabled' | 'outbound_ca_file'>
 type Environment = Pick<
-  ServiceEnvironment<RuntimeConfig>,
+  ServiceEnvironment<AuditSearchConfig>,
   'config' | 'home' | 'seal' | 'node' | 'db' | 'clock'
 >
 

@@ -188,6 +188,7 @@ test('wrong arguments are refused before the login, and callers without the righ
     [['--limit', '100001'], /--limit must be/],
     [['--outcome', 'maybe'], /--outcome must be success or failure/],
     [['--since', 'yesterday'], /--since must be a time/],
+    [['--service', 'pki'], /--service must be auth or kms/],
     [['--principal', ''], /--principal is empty/],
     [['--csv', '--json'], /--csv and --json exclude each other/],
     [['more'], /unknown argument: more/],
@@ -200,4 +201,5 @@ test('wrong arguments are refused before the login, and callers without the righ
   assert.deepEqual([refused.code, refused.out], [1, ''])
   assert.match(refused.err, /Access denied\. Crypto officers .*grant-audit USER/)
   assert.match((await find(['--after', 'AAAA'])).err, /after is not the cursor/)
+  assert.match((await find(['--service', 'auth'])).err, /give --auth-url/)
 })

@@ -17,7 +17,10 @@ const maxRecords = 100_000
 /** Longer texts are cut in the table. */
 const maxCellLength = 64
 
+type Service = 'auth' | 'kms'
+
 interface FindOptions {
+  readonly service: Service
   readonly query: Query
   readonly limit: number
   readonly csv: boolean
@@ -44,16 +47,19 @@ class Gaps {
 
 /** Reads pages until there are `limit` records or no more. @returns the `after` of the next page, or null */
 async function readPages(
-  kms: KmsClient,
-  { query, limit }: FindOptions,
+  { kms, openAuth }: Pick<KmsContext, 'kms' | 'openAuth'>,
+  { service, query, limit }: FindOptions,
   gaps: Gaps,
   take: (records: readonly AuditRecord[]) => Promise<void>,
 ): Promise<string | null> {
+  const auth = service === 'auth' ? openAuth() : undefined
+  const ask = (asked: { readonly query: Query }) =>
+    auth?.page('audit.records', asked) ?? kms.page('audit.records', asked).catch(explainRefusal)
   let count = 0
   let { after } = query
   do {
     const page = { ...query, limit: String(Math.min(pageSize, limit - count)), ...(after && { after }) }
-    const { rows, next } = await kms.page('audit.records', { query: page }).catch(explainRefusal)
+    const { rows, next } = await ask({ query: page })
     gaps.add(rows.nodes)
     count += rows.records.length
     await take(rows.records)
@@ -69,11 +75,12 @@ function explainRefusal(error: unknown): never {
   throw new StartupError(formatClientError(error, hint), { cause: error })
 }
 
-async function findRecords({ kms, show, note, writeOutput }: KmsContext, options: FindOptions) {
+async function findRecords(context: KmsContext, options: FindOptions): Promise<number> {
+  const { show, note, writeOutput } = context
   const gaps = new Gaps()
   const records: AuditRecord[] = []
   if (options.csv) await writeOutput(Buffer.from(formatHead('csv')))
-  const next = await readPages(kms, options, gaps, async (page) => {
+  const next = await readPages(context, options, gaps, async (page) => {
     if (options.csv) await writeOutput(Buffer.from(page.map(formatCsvRow).join('')))
     else records.push(...page)
   })
@@ -105,9 +112,10 @@ function clip(text: string): string {
 }
 
 /** The command that continues, with times in place of ages: `--after` belongs to one query. */
-function formatMore({ query, limit, csv }: FindOptions, after: string): string {
+function formatMore({ service, query, limit, csv }: FindOptions, after: string): string {
   const { object, request_id: request, ...same } = query
-  const options = { ...same, key: object, request, limit: String(limit), csv, after }
+  const from = service === 'kms' ? undefined : service
+  const options = { service: from, ...same, key: object, request, limit: String(limit), csv, after }
   const words = Object.entries(options).flatMap(([name, value]) => quoteOption(name, value))
   return `there are more: warder audit find${words.join('')}`
 }
@@ -116,17 +124,20 @@ export const find = kmsVerb({
   name: 'find',
   words: '',
   usage: '[FILTER]... [--limit N] [--csv]',
-  summary: 'Search the audit logs of all nodes of the key management service, newest records first',
-  about: `Requires a crypto officer, a user with the right audit, or without officers the default user. The search is recorded.
+  summary: 'Search the audit logs of all nodes of a service, newest records first',
+  about: `The log of the key management service requires a crypto officer, a user with the right audit, or without officers the
+default user; that of the authentication service a super administrator. The search is recorded.
 All filters must match. TIME is RFC 3339 (2026-11-21T00:00:00Z), or an age: 12h. The table has the main members; --json
 prints whole records. Exit code 1: records are missing, with the reasons on standard error.`,
   examples: [
     'warder audit find --principal alice --since 7d',
     "warder audit find --key KEY --operation 'crypto.*' --outcome failure",
+    'warder audit find --service auth --operation login --outcome failure --since 24h',
     'warder audit find --request 0f8fad5b-d9cb-469f-a165-70867728950e --json',
     'warder audit find --address 192.0.2.7 --since 24h --limit 10000 --csv > records.csv',
   ],
   options: {
+    service: { type: 'text', value: 'auth|kms', help: 'the service whose logs are searched (default kms)' },
     ...times,
     ...filters,
     address: { type: 'text', value: 'IP', help: 'address of the client' },
@@ -146,9 +157,14 @@ prints whole records. Exit code 1: records are missing, with the reasons on stan
     // Of all verbs; see `outputOptions`.
     json: { type: 'flag' },
   },
-  parse({ since, until, key, request, outcome, limit = defaultLimit, csv, json, ...same }, names) {
+  parse(
+    { service = 'kms', since, until, key, request, outcome, limit = defaultLimit, csv, json, ...same },
+    names,
+  ) {
     requireNoNames(names)
     if (limit < 1 || limit > maxRecords) throw new UsageError(`--limit must be 1 to ${maxRecords}`)
+    if (service !== 'kms' && service !== 'auth')
+      throw new UsageError(`--service must be auth or kms, not '${service}'`)
     if (csv && json) throw new UsageError('--csv and --json exclude each other')
     for (const [name, value] of Object.entries({ key, request, ...same }))
       if (value === '') throw new UsageError(`--${name} is empty`)
@@ -162,7 +178,7 @@ prints whole records. Exit code 1: records are missing, with the reasons on stan
     const query = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     return async (context) => {
       const object = key === undefined ? {} : { object: await resolveObject(context.kms, key) }
-      return findRecords(context, { query: { ...query, ...object }, limit, csv })
+      return findRecords(context, { service, query: { ...query, ...object }, limit, csv })
     }
   },
 })

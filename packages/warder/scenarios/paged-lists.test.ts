@@ -174,6 +174,13 @@ test('the client follows the pages of each operation of auth that has them', asy
       ),
       0,
     ],
+    'audit.records': [
+      await follow((after) => {
+        const records = { ...query(after), operation: 'realms.create', outcome: 'success' } as const
+        return auth.page('audit.records', { query: records })
+      }, 'records'),
+      3,
+    ],
   } as const
   for (const [name, [{ rows, pages }, expected]] of Object.entries(cases)) {
     assert.ok(pages > 1, `${name}: ${pages} page`)

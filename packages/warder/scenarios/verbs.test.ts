@@ -167,6 +167,9 @@ test('verbs of crypto and access', async () => {
   await run('access grant-audit', ['bob', '--anyway'])
   await run('access revoke-audit', ['bob'])
   await run('audit find', ['--outcome', 'success', '--limit', '2'])
+  const login = ['--service', 'auth', '--operation', 'login', '--limit', '2', json]
+  const { records, gaps } = await run('audit find', login)
+  assert.deepEqual([records[0].service, records[0].principal, gaps], ['auth', 'admin', []])
   await run('access block', ['mallory'])
   await run('access blocked')
   await run('access unblock', ['mallory'])

@@ -30,6 +30,7 @@ const refusals: Readonly<Record<string, number>> = {
   'kms transit.refused.backup': 400,
   'kms auth_proxy.others': 404,
   // Only another node of the database may send it.
+  'auth audit.node': 401,
   'kms audit.node': 401,
 }
 

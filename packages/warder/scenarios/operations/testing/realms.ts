@@ -40,6 +40,8 @@ export async function walkRealms(
     await admin.post(users, { username, password_input: { plaintext: `first words of ${username}` } })
   await admin.get(users)
   await admin.get('/admins/userpass')
+  for (const path of ['records', 'export', 'verify']) await admin.get(`/v1/audit/${path}`)
+  await wire('auth').post('/v1/audit/node', { type: 'verify' })
   await admin.get(`${users}/ann`)
   await admin.put(`${users}/ann`, { roles: ['clerk'] })
   await admin.del(`${users}/leaves`)
