@@ -535,6 +535,26 @@ export interface Operations {
       readonly granted: number
     }
   }
+  /** All that a user has here: what is deleted with the user, and what needs a new owner */
+  readonly 'access.leaver': {
+    readonly query: {
+      /** A user or a machine, or a deleted user. */
+      readonly user_id: string
+    }
+    readonly reply: {
+      readonly user_id: string
+      readonly items: readonly {
+        /** keys, aliases, grants, general_rights, tag_grants, own_tag_grants, memberships, sole_groups, shared_groups, approval_requests, votes, access_keys, acme_accounts, activations, patterns, officer */
+        readonly kind: string
+        readonly count: number
+        /** At most 100, sorted. */
+        readonly names: readonly string[]
+        /** When the user is deleted. */
+        readonly outcome: 'deleted' | 'needs_new_owner' | 'stays'
+        readonly note: string
+      }[]
+    }
+  }
   /** Grants on an object */
   readonly 'access.list': {
     readonly path: {
@@ -2627,6 +2647,7 @@ export const routes = {
   'access.groups.read': { method: 'GET', path: '/access/groups/{name}' },
   'access.groups.replace': { method: 'PUT', path: '/access/groups/{name}' },
   'access.holdings': { method: 'GET', path: '/access/holdings' },
+  'access.leaver': { method: 'GET', path: '/access/leaver' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },
   'access.officers.activate': { method: 'POST', path: '/access/crypto_officer/ceremony/activate' },

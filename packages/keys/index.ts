@@ -152,6 +152,7 @@ export {
   signedIn,
 } from './access/key-access.ts'
 export { afterCountingUse, requireHmacKeyUse, requireKeyUse } from './access/key-use.ts'
+export { findLeaving, type Leaving, type LeavingKind } from './access/leaver-store.ts'
 export { createNamedKeys, type NamedKeys } from './access/named-keys.ts'
 export { createNames, endedPrefix, endName, type Names, transfer } from './access/names.ts'
 export { listObtainedObjects } from './access/obtained-store.ts'

@@ -101,6 +101,15 @@ export async function findGroupsOfName(db: Database, name: string): Promise<read
   return (await db.all(groupsOfName, [name, ...fittingParams(name)])).map(({ group_id }) => group_id)
 }
 
+const patternsOfName = query<Params, { readonly group_id: string }>(
+  `SELECT DISTINCT m.group_id FROM access_group_member m WHERE m.lookup IN (?, ?) AND ${fits} ORDER BY m.group_id`,
+)
+
+/** Groups that list a pattern that fits a name. */
+export async function findGroupsByPattern(db: Database, name: string): Promise<readonly string[]> {
+  return (await db.all(patternsOfName, fittingParams(name))).map(({ group_id }) => group_id)
+}
+
 const grantOnTag = query<[owner: string, tag: string, user: string, operation: string], unknown>(
   'INSERT INTO tag_grant (owner, tag, user_id, operation) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
 )

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { endName } from '@warder/keys'
 import { type Started, startKms } from '../testing/start.ts'
 
 interface Row {
@@ -263,4 +264,63 @@ test('a group with many members is listed in pages, each member once', async () 
   assert.equal(rows.length, 1 + 7 * 1500)
   const { text } = await kms.user('peter').get(`/access/report/csv?unique_identifier=${kid}`)
   assert.equal(text.trimEnd().split('\r\n').length, rows.length + 1)
+})
+
+test('officers and patterns that fit a name stay when the user is deleted', async () => {
+  await using strict = await startKms({ config: { 'roles.crypto_officer_users': ['olga', 'otto'] } })
+  const group = { json: { members: ['olgi*', 'clerk-*'] } }
+  assert.equal((await strict.user('otto').call('PUT', '/access/groups/clerks', group)).status, 200)
+  const read = async (user: string) => {
+    const { json } = await strict.user('otto').get(`/access/leaver?user_id=${user}`)
+    return json.items.map(({ kind, outcome }: Record<string, unknown>) => [kind, outcome])
+  }
+  assert.deepEqual(await read('olga'), [['officer', 'stays']])
+  assert.deepEqual(await read('clerk-7'), [['patterns', 'stays']])
+  assert.deepEqual(await read('clerk'), [])
+})
+
+test('the end of a user has the outcome that was announced for each kind', async () => {
+  const { db, clock } = kms.environment
+  const kid = await makeKey('lee', { tags: ['lee-tag'] })
+  const alias = { alias: 'lee-key', kid }
+  assert.equal((await kms.user('lee').post('/v1/crypto/aliases', alias)).status, 200)
+  await grant('alice', { unique_identifier: own, user_id: 'lee', operation_types: ['encrypt', 'get'] })
+  await grant('alice', { tag: 'prod', user_id: 'lee', operation_types: ['encrypt'] })
+  await grant('lee', { tag: 'lee-tag', user_id: 'dan', operation_types: ['encrypt'] })
+  await putGroup('lee-sole', ['lee'], 'lee')
+  const shared = { json: { members: ['lee'], owners: ['lee', 'alice'] } }
+  assert.equal((await kms.user('lee').call('PUT', '/access/groups/lee-shared', shared)).status, 200)
+  const ask = async (by: string, user = 'lee') => kms.user(by).get(`/access/leaver?user_id=${user}`)
+  const read = async (by: string, user?: string) => {
+    const { status, json, text } = await ask(by, user)
+    assert.equal(status, 200, text)
+    return Object.fromEntries(
+      json.items.map(({ kind, count, names, outcome }: Record<string, unknown>) => [
+        kind,
+        [outcome, count, ...(names as string[])],
+      ]),
+    )
+  }
+  const before = {
+    keys: ['needs_new_owner', 1, kid],
+    aliases: ['needs_new_owner', 1, 'lee-key'],
+    grants: ['deleted', 1, own],
+    tag_grants: ['deleted', 1, 'prod'],
+    own_tag_grants: ['deleted', 1, 'lee-tag'],
+    memberships: ['deleted', 2, 'group:lee-shared', 'group:lee-sole'],
+    sole_groups: ['needs_new_owner', 1, 'group:lee-sole'],
+    shared_groups: ['deleted', 1, 'group:lee-shared'],
+  }
+  for (const by of ['admin', 'lee']) assert.deepEqual(await read(by), before, by)
+  assert.equal((await ask('alice')).status, 403)
+  assert.equal((await ask('alice', 'no-such-user')).status, 403)
+  for (const user of ['', '*', 'group:ops', 'Role:a/b', 'aws:arn:x'])
+    assert.equal((await ask('admin', encodeURIComponent(user))).status, 400, user)
+  await endName({ db, commit: db.commit, now: () => clock.now() }, 'lee', 's1')
+  assert.deepEqual(await read('admin'), {})
+  const left = await read('admin', encodeURIComponent('ended:lee:s1'))
+  assert.deepEqual(left, { keys: before.keys, aliases: before.aliases })
+  assert.deepEqual(brief(await readRows('dan', `&unique_identifier=${kid}`)), [`dan ${kid} encrypt direct`])
+  assert.deepEqual((await kms.user('admin').get('/access/groups/lee-sole')).json.owners, [])
+  assert.deepEqual((await kms.user('alice').get('/access/groups/lee-shared')).json.owners, ['alice'])
 })

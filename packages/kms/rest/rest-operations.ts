@@ -33,6 +33,7 @@ import { rotationOperations } from './key-rotation.ts'
 import { tagOperations } from './key-tags.ts'
 import { keyUses } from './key-uses.ts'
 import { versionOperations } from './key-versions.ts'
+import { leaverOperations } from './leaver.ts'
 import { mac } from './mac.ts'
 import { reportOperations } from './report.ts'
 import { rewrap } from './rewrap.ts'
@@ -129,6 +130,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     ...grantOperations,
     ...explainOperations,
     ...reportOperations,
+    ...leaverOperations,
     ...groupOperations,
     ...blockOperations,
     ...transferOperations,

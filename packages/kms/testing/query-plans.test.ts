@@ -113,6 +113,7 @@ async function useGroups(olga: Caller, bob: Caller, kid: string): Promise<void> 
   ])
     for (const caller of [olga, bob])
       assert.equal((await caller.get(`/access/report${query}`)).status, 200, query)
+  assert.equal((await olga.get('/access/leaver?user_id=bob')).status, 200)
   for (const user_id of ['bob', 'olga']) {
     const asked = { user_id, unique_identifier: kid, operation: 'encrypt' }
     assert.equal((await olga.post('/access/explain', asked)).status, 200)

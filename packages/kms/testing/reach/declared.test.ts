@@ -43,6 +43,7 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   // Of the owner of the key, of officers, or about the caller.
   'access.explain': ['reveal grants'],
   'access.report': ['reveal grants'],
+  'access.leaver': ['reveal grants'],
   'access.report.export': ['reveal grants'],
   // Of officers.
   'access.transfer': ['change owner'],

@@ -90,7 +90,7 @@ async function walkAccess(alice: Walker, kid: string, bob: Walker, admin: Walker
   await alice.get('/access/owned')
   await bob.get('/access/obtained')
   await alice.get(`/access/list/${kid}`)
-  for (const path of ['report', 'report/csv']) await alice.get(`/access/${path}`)
+  for (const path of ['report', 'report/csv', 'leaver?user_id=alice']) await alice.get(`/access/${path}`)
   await alice.post('/access/explain', { user_id: 'bob', unique_identifier: kid, operation: 'decrypt' })
   await alice.post('/access/revoke', right)
   const group = '/access/groups/readers'
