@@ -26,6 +26,7 @@ const libraries = [
 const allowed: Readonly<Record<string, readonly string[]>> = {
   base: [],
   pki: ['base'],
+  pkcs11: ['base'],
   'kmip-codec': ['base'],
   covercrypt: ['base'],
   outbound: ['base'],

@@ -1,0 +1,285 @@
+import { type FunctionName, keyTypes, mechanisms, objectClasses, returnValues } from './constants.ts'
+import {
+  gcmParameters,
+  type NativeMemory,
+  putMechanism,
+  putTemplate,
+  ReturnError,
+  readAttributes,
+  type Template,
+} from './cryptoki.ts'
+import {
+  describeNewKey,
+  invoke,
+  type OpenToken,
+  readKeyAttributes,
+  readPublicMaterial,
+  requireNewLabel,
+  withKey,
+} from './objects.ts'
+import {
+  type KeyReference,
+  maxDataBytes,
+  type Operation,
+  type Requests,
+  type SignMechanism,
+  TokenError,
+} from './protocol.ts'
+
+/** Room for the result of a function beside the data: a tag, a block, a signature of RSA with 16,384 bits. */
+const roomBytes = 2048
+
+export interface Outcome {
+  readonly result?: unknown
+  readonly parts?: readonly Uint8Array[]
+}
+
+type Parts = readonly Buffer[]
+type Perform<Op extends Operation> = (token: OpenToken, request: Requests[Op], parts: Parts) => Outcome
+
+/** The operations of a session. Each leaves no object, no search and no started operation of the library behind. */
+export const operations: { readonly [Op in Exclude<Operation, 'open'>]: Perform<Op> } = {
+  generateKey(token, { label, id, usage }) {
+    requireNewLabel(token, 'secret', label)
+    const template: Template = [
+      ...describeNewKey('secret', 'AES', label, id),
+      ['CKA_VALUE_LEN', 32],
+      ['CKA_SENSITIVE', true],
+      ['CKA_EXTRACTABLE', false],
+      ...(['CKA_ENCRYPT', 'CKA_DECRYPT'] as const).map((name) => [name, usage === 'encrypt'] as const),
+      ...(['CKA_WRAP', 'CKA_UNWRAP'] as const).map((name) => [name, usage === 'wrap'] as const),
+    ]
+    const { memory } = token
+    const mechanism = putMechanism(memory, mechanisms.CKM_AES_KEY_GEN)
+    const at = memory.putNumbers(0)
+    invoke(token, 'C_GenerateKey', mechanism, ...putTemplate(memory, template), memory.address(at))
+    return { result: readKeyAttributes(token, memory.number(at)) }
+  },
+
+  generateKeyPair(token, { label, id, pair }) {
+    requireNewLabel(token, 'private', label)
+    const rsa = pair.type === 'RSA'
+    const publicTemplate: Template = [
+      ...describeNewKey('public', pair.type, label, id),
+      ['CKA_VERIFY', true],
+      ...(rsa
+        ? ([
+            ['CKA_MODULUS_BITS', pair.bits],
+            ['CKA_PUBLIC_EXPONENT', Uint8Array.of(1, 0, 1)],
+          ] as const)
+        : ([['CKA_EC_PARAMS', Buffer.from(pair.params, 'hex')]] as const)),
+    ]
+    const privateTemplate: Template = [
+      ...describeNewKey('private', pair.type, label, id),
+      ['CKA_SENSITIVE', true],
+      ['CKA_EXTRACTABLE', false],
+      ['CKA_SIGN', true],
+    ]
+    const generator = {
+      RSA: mechanisms.CKM_RSA_PKCS_KEY_PAIR_GEN,
+      EC: mechanisms.CKM_EC_KEY_PAIR_GEN,
+      OKP: mechanisms.CKM_EC_EDWARDS_KEY_PAIR_GEN,
+    }[pair.type]
+    const { memory } = token
+    const at = memory.putNumbers(0, 0)
+    const templates = [...putTemplate(memory, publicTemplate), ...putTemplate(memory, privateTemplate)]
+    const handles = [memory.address(at), memory.address(at + 8)]
+    invoke(token, 'C_GenerateKeyPair', putMechanism(memory, generator), ...templates, ...handles)
+    return { result: readKeyAttributes(token, memory.number(at + 8)) }
+  },
+
+  encrypt: (token, { key }, [iv, aad, plaintext]) => useGcm(token, 'C_Encrypt', key, iv, aad, plaintext),
+  decrypt: (token, { key }, [iv, aad, ciphertext]) => useGcm(token, 'C_Decrypt', key, iv, aad, ciphertext),
+
+  seal(token, { key, mechanism }, [data]) {
+    const { memory } = token
+    const at = memory.putNumbers(0)
+    const template = putTemplate(memory, [
+      ...describeSealed,
+      ['CKA_EXTRACTABLE', true],
+      ['CKA_VALUE', requirePart(data)],
+    ])
+    invoke(token, 'C_CreateObject', ...template, memory.address(at))
+    return withSessionObject(token, memory.number(at), (target) => wrapKey(token, key, mechanism, target))
+  },
+
+  unseal(token, { key, mechanism }, [wrapped]) {
+    const template: Template = [...describeSealed, ['CKA_EXTRACTABLE', true]]
+    return withSessionObject(token, unwrapKey(token, key, mechanism, wrapped, template), (target) => {
+      const { library, memory, session } = token
+      const { CKA_VALUE } = readAttributes(library, memory, session, target, { CKA_VALUE: maxDataBytes })
+      if (CKA_VALUE === undefined)
+        throw new TokenError('not_supported', 'the token does not reveal unwrapped data')
+      return { parts: [CKA_VALUE] }
+    })
+  },
+
+  wrap: (token, { key, target, mechanism }) =>
+    withKey(token, target, (handle) => wrapKey(token, key, mechanism, handle)),
+
+  unwrap(token, { key, mechanism, label, id }, [wrapped]) {
+    requireNewLabel(token, 'secret', label)
+    const template: Template = [
+      ...describeNewKey('secret', 'AES', label, id),
+      ['CKA_SENSITIVE', true],
+      ['CKA_EXTRACTABLE', false],
+      ['CKA_ENCRYPT', true],
+      ['CKA_DECRYPT', true],
+    ]
+    return { result: readKeyAttributes(token, unwrapKey(token, key, mechanism, wrapped, template)) }
+  },
+
+  sign(token, { key, ...how }, [data]) {
+    const { memory } = token
+    const input = requirePart(data)
+    const parts = withKey(token, key, (handle) => {
+      invoke(token, 'C_SignInit', putSignMechanism(memory, how), handle)
+      return [produce(token, roomBytes, (to) => ['C_Sign', ...putData(memory, input), ...to])]
+    })
+    return { parts }
+  },
+
+  verify(token, { key, ...how }, [data, signature]) {
+    const { memory } = token
+    const [input, proof] = [requirePart(data), requirePart(signature)]
+    const value = withKey(token, key, (handle) => {
+      invoke(token, 'C_VerifyInit', putSignMechanism(memory, how), handle)
+      return token.library.call(
+        'C_Verify',
+        token.session,
+        ...putData(memory, input),
+        ...putData(memory, proof),
+      )
+    })
+    const { CKR_OK, CKR_SIGNATURE_INVALID, CKR_SIGNATURE_LEN_RANGE } = returnValues
+    if (value === CKR_OK) return { result: true }
+    if (value === CKR_SIGNATURE_INVALID || value === CKR_SIGNATURE_LEN_RANGE) return { result: false }
+    throw new ReturnError('C_Verify', value)
+  },
+
+  random(token, { bytes }) {
+    const { memory } = token
+    const at = memory.reserve(bytes)
+    invoke(token, 'C_GenerateRandom', memory.address(at), BigInt(bytes))
+    return { parts: [memory.bytes(at, bytes)] }
+  },
+
+  destroy(token, { key }) {
+    withKey(token, key, (handle) => invoke(token, 'C_DestroyObject', handle))
+    token.handles.clear()
+    return {}
+  },
+
+  attributes: (token, { key }) => ({
+    result: withKey(token, key, (handle) => readKeyAttributes(token, handle)),
+  }),
+
+  publicKey: (token, { key }) => ({
+    result: withKey(token, key, (handle) => readPublicMaterial(token, handle)),
+  }),
+}
+
+function requirePart(part: Buffer | undefined): Buffer {
+  if (part === undefined || part.length > maxDataBytes)
+    throw new TokenError(
+      'invalid_data',
+      `the data of a request is missing, or longer than ${maxDataBytes} bytes`,
+    )
+  return part
+}
+
+function putData(memory: NativeMemory, data: Uint8Array): [bigint, bigint] {
+  return [memory.addressOrNull(data), BigInt(data.length)]
+}
+
+/** Calls a function whose last arguments are a buffer and its length. @returns what it wrote */
+function produce(
+  token: OpenToken,
+  room: number,
+  toCall: (to: readonly [bigint, bigint]) => [FunctionName, ...bigint[]],
+): Buffer {
+  const { memory } = token
+  const [at, lengthAt] = [memory.reserve(room), memory.putNumbers(room)]
+  const [name, ...args] = toCall([memory.address(at), memory.address(lengthAt)])
+  invoke(token, name, ...args)
+  return memory.bytes(at, memory.length(lengthAt, room))
+}
+
+const describeSealed: Template = [
+  ['CKA_CLASS', objectClasses.secret],
+  ['CKA_KEY_TYPE', keyTypes.generic],
+  ['CKA_TOKEN', false],
+  ['CKA_PRIVATE', true],
+  ['CKA_SENSITIVE', false],
+]
+
+/** AES-GCM in one call. @returns the IV that was used, and the result */
+function useGcm(
+  token: OpenToken,
+  name: 'C_Encrypt' | 'C_Decrypt',
+  key: KeyReference,
+  iv: Buffer | undefined,
+  aad: Buffer | undefined,
+  data: Buffer | undefined,
+): Outcome {
+  const { memory } = token
+  const [vector, additional, input] = [requirePart(iv), requirePart(aad), requirePart(data)]
+  const parts = withKey(token, key, (handle) => {
+    const { parameters, ivAt } = gcmParameters(memory, vector, additional)
+    invoke(token, `${name}Init`, putMechanism(memory, mechanisms.CKM_AES_GCM, parameters), handle)
+    const made = produce(token, input.length + roomBytes, (to) => [name, ...putData(memory, input), ...to])
+    return [memory.bytes(ivAt, vector.length), made]
+  })
+  return { parts }
+}
+
+function putSignMechanism(memory: NativeMemory, { mechanism, pss }: SignMechanism): bigint {
+  return putMechanism(memory, mechanism, pss)
+}
+
+function wrapKey(token: OpenToken, key: KeyReference, mechanism: number, target: bigint): Outcome {
+  const { memory } = token
+  const wrapped = withKey(token, key, (handle) =>
+    produce(token, maxDataBytes + roomBytes, (to) => [
+      'C_WrapKey',
+      putMechanism(memory, mechanism),
+      handle,
+      target,
+      ...to,
+    ]),
+  )
+  return { parts: [wrapped] }
+}
+
+function unwrapKey(
+  token: OpenToken,
+  key: KeyReference,
+  mechanism: number,
+  wrapped: Buffer | undefined,
+  template: Template,
+): bigint {
+  const { memory } = token
+  const input = requirePart(wrapped)
+  const at = memory.putNumbers(0)
+  withKey(token, key, (handle) =>
+    invoke(
+      token,
+      'C_UnwrapKey',
+      putMechanism(memory, mechanism),
+      handle,
+      ...putData(memory, input),
+      ...putTemplate(memory, template),
+      memory.address(at),
+    ),
+  )
+  return memory.number(at)
+}
+
+/** Destroys the object, whatever happens. */
+function withSessionObject(token: OpenToken, handle: bigint, use: (handle: bigint) => Outcome): Outcome {
+  try {
+    return use(handle)
+  } finally {
+    token.library.call('C_DestroyObject', token.session, handle)
+  }
+}

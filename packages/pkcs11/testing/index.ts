@@ -1,0 +1,1 @@
+export { createSofthsmToken, missingSofthsm, missingTools, type SofthsmToken } from './softhsm.ts'
