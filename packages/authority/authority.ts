@@ -64,7 +64,10 @@ export function createSigner(
   return { algorithm, sign: async (data) => held.sign(plan, { data }) }
 }
 
-/** For RSA PKCS#1 v1.5 with SHA-256, unless it is bound; for EC a hash as strong as the curve (SP 800-57 part 1, table 3). */
+/**
+ * RSA keys sign by PKCS#1 v1.5 with SHA-256, unless they are bound to another algorithm; EC keys with a hash as strong
+ * as the curve (SP 800-57 part 1, table 3).
+ */
 function parametersFor({ shape }: BackendKey, boundAlg: string | undefined): CryptographicParameters {
   switch (shape.asymmetricKeyType) {
     case 'rsa':
@@ -100,7 +103,7 @@ function selectHash(curve: string | undefined): 'SHA_256' | 'SHA_384' | 'SHA_512
   }
 }
 
-/** KMIP 2.1 §12.1: Certificate Sign. A key that has it signs certificates, whether or not it signs anything else. */
+/** KMIP 2.1 §12.1: Certificate Sign. A key with it signs certificates, even if it may not sign other data. */
 export const certificateSign = 0x1000
 
 /** An authority that may issue now. */
@@ -121,8 +124,9 @@ export function findAuthority(db: Database, id: string): Promise<StoredAuthority
 }
 
 /**
- * Opens an authority to issue with it. Rights are the caller's to check: `certify` on its certificate.
- * @throws Failure crypto_failure when it may not issue now: revoked, over, its key not usable, or one above it is so
+ * Opens an authority for issuance. The caller of this function checks the right `certify` on its certificate.
+ * @throws Failure crypto_failure when it may not issue now: its key is not usable, or it or an authority above it is
+ *   revoked or expired
  */
 export async function openAuthority(
   services: AuthorityServices,
@@ -142,8 +146,8 @@ export async function openAuthority(
 }
 
 /**
- * Requires that the owner of the authority owns its key, or still has the right to certify with it: an authority cannot
- * sign any more once that right is revoked.
+ * Requires that the owner of the authority owns its key, or still has the right to certify with it: without that right
+ * the authority can no longer sign.
  */
 async function requireAuthorityKey(
   db: Database,
@@ -157,8 +161,8 @@ async function requireAuthorityKey(
 }
 
 /**
- * How the key of an authority signs now.
- * @throws Failure crypto_failure when it may not, or is not that of the certificate
+ * Returns how the key of an authority signs.
+ * @throws Failure crypto_failure when the key may not sign now, or does not match the certificate
  */
 export function authoritySigner(
   key: Key,
@@ -218,7 +222,7 @@ function requireIssuing(
     )
 }
 
-/** Neither the authority nor one above it that is known here was revoked, or is on hold. */
+/** Requires that neither the authority nor any known authority above it is revoked or on hold. */
 async function requireGood(db: Database, stored: StoredAuthority, now: number): Promise<void> {
   const path = [stored.certificate, ...stored.chain].map(parseOnce)
   for (const [index, certificate] of path.entries()) {
@@ -239,7 +243,7 @@ async function requireGood(db: Database, stored: StoredAuthority, now: number): 
   }
 }
 
-/** The issuer as which the authority signs. */
+/** The authority as an issuer of certificates. */
 export function toIssuer({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'>): Issuer {
   const { subject, spki, extensions } = parsed
   return { name: subject, key: signer, spki, keyIdentifier: readKeyIdentifier(extensions) }

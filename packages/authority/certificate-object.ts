@@ -31,7 +31,7 @@ import type { Database } from '@warder/storage'
 import { readAuthority } from './register/authority-store.ts'
 import { parseOnce } from './register/certificates.ts'
 
-/** An X.509 certificate that is to be kept. Times in Unix milliseconds. */
+/** An X.509 certificate to store. Times in Unix milliseconds. */
 interface KeptCertificate {
   readonly der: Uint8Array
   readonly owner: string

@@ -47,7 +47,7 @@ export interface WantedCertificate {
   /** DER of the name. */
   readonly subject: Uint8Array
   readonly spki: Uint8Array
-  /** All but the key identifiers, and but where revocation is published. */
+  /** All extensions except the key identifiers and the addresses of revocation information. */
   readonly extensions: readonly Extension[]
   /** Extensions by which relying parties find revocations; only the service sets them. */
   readonly publication: readonly Extension[]
@@ -56,7 +56,7 @@ export interface WantedCertificate {
   readonly owner: string
   /** The requesting user, on whose behalf the key of the authority is used. */
   readonly by: string
-  /** true: a request was signed with the private key, or that key is here. */
+  /** true: possession of the private key was proved by a signed request, or the service has that key. */
   readonly isPossessionShown: boolean
   /** `unknown`: the extensions are the caller's, but the profiles of the authority still limit them. */
   readonly profile: ProfileName | 'unknown'
@@ -72,8 +72,8 @@ export interface SignedCertificate {
   /** The content of the INTEGER. */
   readonly serial: Uint8Array
   /**
-   * The change that registers it: nothing of the certificate leaves the service before it is committed.
-   * @param certificateId the object that holds it
+   * The change that registers the certificate, which is not disclosed before this change is committed.
+   * @param certificateId the object that contains it
    */
   register(certificateId: string): Change
 }

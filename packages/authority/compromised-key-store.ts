@@ -38,8 +38,8 @@ function keyBytes(spki: Uint8Array): Uint8Array {
 /**
  * Remembers that a private key may be known to others: no interface certifies its public key again.
  * @param keyId see `toKeyId`
- * @param owner undefined where possession of the key was shown; else the mark counts for this owner alone, since a client
- *   could get a certificate for another client's public key, and report it
+ * @param owner undefined if possession of the key was proved; otherwise the mark applies only to this owner, because a
+ *   client could get a certificate for another client's public key and report it
  */
 export function markCompromisedChange(keyId: string, owner: string | undefined, now: number): Change {
   return change(insert, [keyId, owner ?? everyOwner, now])
@@ -72,7 +72,7 @@ async function isCompromised(db: Database, spki: Uint8Array, owner: string): Pro
   return (await db.get(known, [toKeyId(spki), owner, everyOwner])) !== undefined
 }
 
-/** Stages the same about a key that is kept here. Called before its state is changed. */
+/** Stages the same mark for a stored key. Called before the state of the key changes. */
 export async function stageCompromisedKey(
   objects: UnitOfWork,
   object: ManagedObject,

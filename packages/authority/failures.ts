@@ -13,7 +13,7 @@ const kinds: Readonly<Record<PkiErrorCode, ErrorKind>> = {
   cannot_sign: 'crypto_failure',
 }
 
-/** Runs what reads or writes PKI structures of a caller. @throws Failure in place of PkiError */
+/** Calls a function that reads or writes PKI structures of a caller. @throws Failure in place of PkiError */
 export function withPkiFailures<R>(run: () => R): R {
   try {
     const result = run()

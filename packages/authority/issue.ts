@@ -39,7 +39,7 @@ export interface IssueRequest {
   readonly owner: string
   /** The requesting user. */
   readonly by: string
-  /** true: a request was signed with the private key, or that key is here. */
+  /** true: possession of the private key was proved by a signed request, or the service has that key. */
   readonly isPossessionShown: boolean
   /** Of an authority. */
   readonly pathLength?: number

@@ -25,7 +25,7 @@ interface Requested {
   readonly profile: ProfileName | 'unknown'
   /** DER of the name. */
   readonly subject: Uint8Array
-  /** All but the key identifiers, and but where revocation is published. */
+  /** All extensions except the key identifiers and the addresses of revocation information. */
   readonly extensions: readonly Extension[]
 }
 

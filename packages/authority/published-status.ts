@@ -7,7 +7,7 @@ import { readAuthority } from './register/authority-store.ts'
 
 /** Facts about the authorities that are published without authentication. */
 export interface PublishedStatus {
-  /** The revocation list that an authority's certificate is found under; undefined: there is none. */
+  /** The revocation list for an authority, by its certificate; undefined: there is none. */
   crl(authorityId: string): Promise<StoredCrl | undefined>
   /** Whether there is an authority with this certificate that is not permitted to sign lists. */
   signsNoCrl(authorityId: string): Promise<boolean>

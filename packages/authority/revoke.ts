@@ -40,7 +40,7 @@ export function revoke(
   }: {
     readonly issued: IssuedCertificate
     readonly object: ManagedObject | undefined
-    /** undefined: the certificate itself is not kept any more. */
+    /** undefined: the certificate itself is no longer stored. */
     readonly der: Uint8Array | undefined
   },
   { reason, invalidityAt }: Revocation,

@@ -73,7 +73,7 @@ export async function stageRoot(
   return stageAuthority(services, objects, { ...root, der, chain: [] }, now)
 }
 
-/** A certificate of an authority whose key is here. */
+/** A certificate of an authority whose key this service has. */
 export interface AuthorityCertificate
   extends Pick<NewRoot, 'privateKey' | 'publicKey' | 'settings' | 'owner'> {
   /** DER. */

@@ -34,8 +34,8 @@ export function findBySerial(
 }
 
 /**
- * Finds the register entry of the certificate that this object holds. A user may have stored another certificate, or a
- * copy of the same one, under the identifier of a deleted object, so owner, time and fingerprint must all match.
+ * Finds the register entry of the certificate that this object contains. A user may have stored another certificate, or
+ * a copy of the same one, under the identifier of a deleted object, so owner, time and fingerprint must all match.
  */
 export async function findRegisterEntry(
   db: Database,

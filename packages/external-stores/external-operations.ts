@@ -27,7 +27,7 @@ export function externalOperations(
     .flatMap((store) => operationsInScope(store, environment))
 }
 
-/** Those of all stores, to be described only: nothing can be done with them. */
+/** Operations of all stores, for the documentation; they cannot be executed. */
 export function describeExternalOperations(
   environment: Pick<ExternalEnvironment<ExternalConfig>, 'db' | 'clock' | 'baseUrl'>,
 ): readonly Operation<ExternalStoreServices>[] {

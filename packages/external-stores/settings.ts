@@ -15,7 +15,7 @@ export const externalSettings = {
   ...microsoftSettings,
 } as const
 
-/** Files of authorities of the clouds that show client certificates, by the names of the stores. */
+/** Authority files for client certificates of clouds, by the names of the stores. */
 export function externalPartners(
   config: SettingValues<typeof externalSettings>,
 ): Readonly<Record<string, AuthoritiesFile>> {
@@ -31,7 +31,7 @@ export function externalPartners(
   )
 }
 
-/** Names of this server at which a cloud alone connects. */
+/** Names of this server to which only a cloud connects. */
 export function externalHosts(config: SettingValues<typeof externalSettings>): PartnerHosts {
   const commonNames = new Set(config['aws_xks_config.aws_xks_client_names'])
   const names = config['aws_xks_config.aws_xks_enable'] ? config['aws_xks_config.aws_xks_server_names'] : []

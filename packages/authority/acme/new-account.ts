@@ -171,7 +171,7 @@ async function findOrCreate(
   return { account: { ...account, version: 1 }, status: 201 }
 }
 
-/** @throws userActionRequired when the terms of service are not agreed to */
+/** @throws userActionRequired unless the client agrees to the terms of service */
 function buildAccount(
   caller: AcmeCaller,
   owner: string,

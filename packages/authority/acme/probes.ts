@@ -73,7 +73,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** RFC 8555 §8.4: a TXT record holds the digest of the key authorization. */
+/** RFC 8555 §8.4: a TXT record contains the digest of the key authorization. */
 async function checkDns(
   { identifier, keyAuthorization }: Proof,
   { dns }: Ways,

@@ -1,7 +1,7 @@
 import { type Change, change, type Database, query } from '@warder/storage'
 import { type RevocationConfig, responderValidityMs } from '../register/settings.ts'
 
-/** Topic of `Database.changed` for revocation lists, by the identifiers of the authorities that they are found under. */
+/** Topic of `Database.changed` for revocation lists, with the identifiers of their authorities. */
 export const crlTopic = 'pki_crl'
 
 /** A stored revocation list. Times in Unix milliseconds. */
@@ -25,7 +25,7 @@ const ofAuthority = query<[authority: string], Row>(
   `SELECT c.number, c.this_update, c.next_update, c.etag, c.der
      FROM pki_authority a JOIN pki_crl c ON c.issuer = a.issuer WHERE a.certificate_id = ?`,
 )
-/** For a cache by the identifier of an authority: the number of a list only rises. */
+/** For a cache by the identifier of an authority: the number of a list only increases. */
 export const crlVersion = query<[authority: string], { readonly version: number }>(
   `SELECT c.number AS version FROM pki_authority a JOIN pki_crl c ON c.issuer = a.issuer WHERE a.certificate_id = ?`,
 )
@@ -37,7 +37,7 @@ const place = query<
      FROM pki_issuer i LEFT JOIN pki_crl c ON c.issuer = i.id WHERE i.id = ?`,
 )
 type DueQuery = [than: number, limit: number]
-/** Due, and due so late that a clock was ahead: a statement each, since each is a range of an index. */
+/** Two queries, each one index range: CRLs that are due, and CRLs dated too far ahead by a node with a fast clock. */
 const crlDue = {
   now: query<DueQuery, { readonly id: string }>(
     'SELECT id FROM pki_issuer WHERE crl_due_at <= ? ORDER BY crl_due_at LIMIT ?',
@@ -54,7 +54,7 @@ const responderDue = {
     'SELECT id FROM pki_issuer WHERE responder_due_at > ? ORDER BY responder_due_at LIMIT ?',
   ),
 }
-/** One row for a page, out of an index that holds all of it: a hundred thousand rows would be as many objects here. */
+/** Returns a page as one row, from a covering index: a hundred thousand rows would be as many objects. */
 const listed = query<
   [skipped: number, issuer: string, after: string, last: number, last2: number, limit: number],
   { readonly entries: number; readonly end: string | null; readonly packed: string | null }
@@ -91,7 +91,7 @@ const postponeCrl = query<[until: number, issuer: string], unknown>(
   'UPDATE pki_issuer SET crl_due_at = ? WHERE id = ?',
 )
 
-/** An issuer with something to be signed. */
+/** An issuer with a CRL or a responder certificate to sign. */
 export interface DueIssuer {
   readonly id: string
   readonly crl: boolean
@@ -188,7 +188,7 @@ export function postponeChange(issuer: string, until: number): Change {
   return change(postpone, [until, until, until, until, issuer], 1)
 }
 
-/** Looks again then whether the issuer may sign a list. */
+/** Schedules the next check of whether the issuer may sign a list. */
 export function crlDueChange(issuer: string, at: number): Change {
   return change(postponeCrl, [at, issuer], 1)
 }

@@ -11,7 +11,7 @@ import {
   unpackEntries,
 } from './make-crl.ts'
 
-/** Encoded as they come, while the next ones are read. */
+/** Pages are encoded as they arrive, while the next ones are read. */
 const chunks: Uint8Array[] = []
 let problem: unknown
 let signed: ((signature: Buffer) => void) | undefined
@@ -43,7 +43,7 @@ async function issue(dates: CrlDates, { algorithm, ...issuer }: CrlIssuer): Prom
     if (problem !== undefined) throw problem
     const crl = { ...dates, number: BigInt(dates.number), entries: { chunks } }
     const der = await issueCrl(crl, { ...issuer, key })
-    // Its bytes go over without a copy: a list for which there is a thread is no piece of a pool.
+    // The bytes are transferred without a copy: a list of this size is not a slice of a buffer pool.
     const { buffer, byteLength } = der
     send({ type: 'crl', der }, buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : [])
   } catch (error) {

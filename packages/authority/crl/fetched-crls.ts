@@ -13,7 +13,7 @@ const keptMs = 10 * 60_000
 const keptFailureMs = 60_000
 const maxKept = 64
 const maxBytesKept = 32 * 1024 * 1024
-/** Requests to others at one time. */
+/** Maximum number of concurrent requests. */
 const maxAtOnce = 8
 
 interface Kept {
@@ -22,7 +22,9 @@ interface Kept {
   readonly until: number
 }
 
-/** Each URL is fetched once at a time, and again when its CRL expires, after ten minutes at the latest. */
+/**
+ * Each URL is fetched by one request at a time, and again when its CRL expires, but after ten minutes at the latest.
+ */
 export function createFetchedCrls(fetch: PlainFetch, clock: Clock): FetchedCrls {
   const kept = new Map<string, Kept>()
   const running = new Map<string, Promise<Crl | undefined>>()

@@ -24,7 +24,7 @@ export interface CrlDates {
   readonly nextUpdate: number
 }
 
-/** The signing authority as the thread needs it: without its key. */
+/** The signing authority without its key, for the thread. */
 export interface CrlIssuer {
   readonly name: Uint8Array
   readonly spki: Uint8Array
@@ -58,8 +58,8 @@ export function* unpackEntries(packed: PackedEntries): Generator<CrlEntry, void>
 }
 
 /**
- * Whether relying parties believe a revocation list of this authority: its certificate has the key usage cRLSign, or none
- * at all (RFC 5280 §6.3.3 f).
+ * Whether relying parties accept a revocation list of this authority: its certificate has the key usage cRLSign, or no
+ * key usage (RFC 5280 §6.3.3 f).
  */
 export function maySignCrl({ certificate }: Pick<StoredAuthority, 'certificate'>): boolean {
   return readKeyUsage(parseOnce(certificate).extensions)?.includes('cRLSign') !== false
@@ -67,7 +67,7 @@ export function maySignCrl({ certificate }: Pick<StoredAuthority, 'certificate'>
 
 let lists = 0
 
-/** Revocation lists that threads of this event loop are putting together. */
+/** Number of revocation lists that threads of this event loop are assembling. */
 export const listsInWork = (): number => lists
 
 async function trackList<R>(make: () => Promise<R>): Promise<R> {
@@ -82,13 +82,13 @@ async function trackList<R>(make: () => Promise<R>): Promise<R> {
 /** Max entries of lists that are assembled in the calling thread: starting another thread costs more. */
 const maxInPlace = 2000
 
-/** Some entries, as they were read together. */
+/** Entries that were read together. */
 interface CrlPage {
   readonly count: number
   readonly packed: PackedEntries
 }
 
-/** Signer of a list, whose key may be kept elsewhere. */
+/** Signer of a list; its key may be in another backend. */
 type CrlSigner = Issuer & { readonly key: CertificateSigner }
 
 /**
@@ -146,7 +146,7 @@ async function inThread(
   }
 }
 
-/** Entries that are read at a time: some milliseconds of the database. */
+/** Entries per read, which takes the database some milliseconds. */
 const pageEntries = 1000
 
 /**

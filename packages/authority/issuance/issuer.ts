@@ -36,7 +36,7 @@ import { listAuthorities, type StoredAuthority } from '../register/authority-sto
 import { issuerId } from '../register/certificates.ts'
 import type { CertificateRequester, CertificateSubject } from './subject.ts'
 
-/** The issuer, and the end of the validity that it can give. */
+/** The issuer, and the latest expiry of its certificates. */
 export interface ChosenIssuer extends Issuer {
   /** Identifier of its certificate; undefined: the issued certificate is self-signed. */
   readonly certificate: string | undefined
@@ -54,7 +54,7 @@ async function openSigningKey(requester: CertificateRequester, id: string): Prom
   return requireSigner(requester, await openPermittedKey(requester, id, 'certify'))
 }
 
-/** The key that an authority keeps: the right `certify` on its certificate is enough, as over REST. */
+/** The key of an authority: the right `certify` on the certificate of the authority suffices, as over REST. */
 async function openAuthorityKey(requester: CertificateRequester, { keyId }: StoredAuthority): Promise<Key> {
   const key = await requester.objects.key(keyId)
   if (key === undefined)
@@ -66,13 +66,13 @@ function requireSigner(requester: CertificateRequester, key: Key): Key {
   const { object } = key
   if (object.type !== 'PrivateKey')
     throw refusal('InvalidObjectType', 'Certificates must be signed with a private key.')
-  // A key that is made to sign certificates signs them, whether or not it signs anything else.
+  // A key with the usage Certificate Sign signs certificates, even if it may not sign other data.
   const certifies = (object.usageMask & certificateSign) !== 0
   requireUse(requester, certifies ? { ...object, usageMask: object.usageMask | usage.sign } : object, 'sign')
   return key
 }
 
-/** The key and how it signs certificates, wherever it is kept. */
+/** Returns the key and how it signs certificates, in any backend. */
 function signing(
   { held, object }: Key,
   { services }: CertificateRequester,
@@ -90,8 +90,8 @@ function requireActive({ now }: CertificateRequester, object: ManagedObject): vo
 }
 
 /**
- * The issuer that is named by its key, by its certificate, or by both: each leads to the other.
- * @throws InvalidField when they do not belong together, or the certificate is not one of an authority
+ * Finds the issuer that is named by its key, by its certificate, or by both.
+ * @throws InvalidField when they do not match, or the certificate is not one of an authority
  */
 export async function resolveNamedIssuer(
   requester: CertificateRequester,
@@ -157,8 +157,8 @@ async function openOrBecomeAuthority(
 }
 
 /**
- * Makes a certificate whose key the caller may certify with that of an authority. No request contains the limits of an
- * authority: it inherits those of the one that it replaces, or of the one with the same name and key.
+ * Registers the certificate as one of an authority, if the caller may certify with its key. A request cannot set
+ * limits: the authority inherits those of the authority that it replaces, or of the one with the same name and key.
  */
 export async function becomeAuthority(
   { services, objects, now }: CertificateRequester,

@@ -30,12 +30,12 @@ import { requireNotCompromised } from '../compromised-key-store.ts'
 import { becomeAuthority, type ChosenIssuer } from './issuer.ts'
 import type { CertificateRequester, CertificateSubject } from './subject.ts'
 
-/** A certificate that was signed, to be kept as an object. Times in Unix milliseconds. */
+/** A signed certificate to store as an object. Times in Unix milliseconds. */
 export interface CertificateToKeep {
   readonly der: Uint8Array
   readonly notBefore: number
   readonly notAfter: number
-  /** To its keys and its issuer. */
+  /** Links to its keys and its issuer. */
   readonly links: readonly ObjectLink[]
 }
 
@@ -48,9 +48,9 @@ export interface CertificateOrder {
   /** Unix milliseconds. */
   readonly notBefore: number
   readonly notAfter: number
-  /** The certificate that this one takes the place of: it will have the same owner. */
+  /** The certificate that this one replaces; both have the same owner. */
   readonly replaces?: ManagedObject
-  /** Makes its object, with the attributes that the request gives it. */
+  /** Creates its object with the attributes of the request. */
   makeObject(certificate: CertificateToKeep): Promise<NewObject>
 }
 
@@ -94,7 +94,7 @@ export async function stageCertificate(
 
 type Wanted = Omit<WantedCertificate, 'profile'>
 
-/** Signs: an authority within its limits, and registered; else the key for itself. */
+/** Signs the certificate: by an authority within its limits, with registration, or self-signed. */
 async function sign(
   { services, objects, now }: CertificateRequester,
   wanted: Wanted,

@@ -18,7 +18,7 @@ import {
 import { findIssuedCertificate } from '../register/register-store.ts'
 import type { RevocationConfig } from '../register/settings.ts'
 
-/** A request for a certificate: its sender has the rights on the keys that it names. */
+/** A request for a certificate, by a user with the rights on the keys that it names. */
 export interface CertificateRequester extends Requester {
   readonly services: Requester['services'] & {
     readonly policy: AlgorithmPolicy
@@ -38,7 +38,7 @@ export interface CertificateSubject {
   readonly extensions: readonly Extension[]
   readonly publicKey: string | undefined
   readonly privateKey: string | undefined
-  /** true: a request was signed with the private key, or the service has made that key. */
+  /** true: possession of the private key was proved by a signed request, or the service created that key. */
   readonly isPossessionShown: boolean
 }
 
@@ -66,7 +66,7 @@ function grant(extension: Extension): readonly Extension[] {
     : []
 }
 
-/** The subject that an object is: a public key, a private key, a request, or a certificate to be renewed. */
+/** Reads the subject from an object: a public key, a private key, a request, or a certificate to renew. */
 export async function findSubject(
   requester: CertificateRequester,
   object: ManagedObject,

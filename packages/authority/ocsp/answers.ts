@@ -60,7 +60,7 @@ function signatureBudget(clock: Clock, perSecond: number): SignatureBudget {
   }
 }
 
-/** An answer, and how long others may keep it; `fresh` undefined: not at all. */
+/** An answer, and how long clients may cache it; `fresh` undefined: they may not. */
 export interface OcspReply {
   readonly der: Uint8Array
   readonly fresh?: {
@@ -117,7 +117,7 @@ interface AnswerState {
   /** Responses about serial numbers that were never issued; clients can invent any number of these. */
   readonly unknownAnswers: BoundedMap<string, KeptAnswer>
   readonly signing: Map<string, Promise<OcspReply>>
-  /** Paths that ask about one certificate without a nonce, as they were read. */
+  /** Parsed paths that ask about one certificate without a nonce. */
   readonly paths: BoundedMap<string, CertId>
   readonly budget: SignatureBudget
 }
@@ -186,7 +186,9 @@ async function answerOne(state: AnswerState, certId: CertId): Promise<OcspReply>
   return getOrSign(state, certId, known, status ?? unknown)
 }
 
-/** Nothing is awaited between the look-up in `signing` and the entry there: concurrent requests share a signature. */
+/**
+ * Does not await between the look-up in `signing` and the entry there, so that concurrent requests share a signature.
+ */
 async function getOrSign(
   state: AnswerState,
   certId: CertId,
@@ -300,7 +302,7 @@ function createStatuses({ db, clock, leaseMs }: ResponderServices): RowCache<Sta
   })
 }
 
-/** In bytes of its own: a view would keep the whole buffer that it was read from. */
+/** A copy, because a view would keep the whole source buffer in memory. */
 function copyCertId(certId: CertId): CertId {
   const copy = (bytes: Uint8Array): Uint8Array => Uint8Array.from(bytes)
   const { der, hash, issuerNameHash, issuerKeyHash, serial } = certId

@@ -118,13 +118,13 @@ export interface ResponderServices {
 /** An issuer of this service, and the signer of responses about its certificates. */
 export interface KnownIssuer {
   readonly issuer: string
-  /** Decrypted when the first response is signed; undefined: no key can sign now. */
+  /** Decrypted for the first response; undefined: no key can sign now. */
   responder(): Promise<SigningResponder | undefined>
 }
 
 interface SigningResponder {
   readonly by: OcspResponder
-  /** It signs nothing that is valid after this. Unix milliseconds. */
+  /** Its responses expire at this time at the latest. Unix milliseconds. */
   readonly notAfter: number
 }
 

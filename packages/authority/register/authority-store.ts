@@ -95,7 +95,7 @@ function queryVisible(grantees: string): Query<readonly SqlValue[], Row> {
   )
 }
 
-/** Cache without expiry: rows of authorities are written once and never changed or removed. */
+/** Cached without expiry, because rows of authorities are never changed or removed. */
 const known = new WeakMap<Database, Map<string, StoredAuthority>>()
 const maxKnown = 1000
 
@@ -149,12 +149,12 @@ export function holdName(name: string, issuer: string): Change {
   return change(insertHash, [name, issuer])
 }
 
-/** Takes a name that no authority has; the commit fails where another request took it meanwhile. */
+/** Reserves a name that no authority has; the commit fails if another request reserved it meanwhile. */
 export function takeFreeName(name: string, issuer: string): Change {
   return change(insertHash, [name, issuer], 1)
 }
 
-/** The issuer that a CertID means, with a version that grows when its authorities or its responder change. */
+/** The issuer that a CertID identifies, with a version that increases when its authorities or its responder change. */
 export const issuerByHash = issuerOfHash
 
 /**

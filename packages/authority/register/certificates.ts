@@ -11,13 +11,13 @@ export function issuerId({ name, spki }: { readonly name: Uint8Array; readonly s
   return hash.digest().subarray(0, 18).toString('base64url')
 }
 
-/** Under which the store knows the public key of an authority. */
+/** Hash by which the store finds the public key of an authority. */
 export function hashPublicKey(spki: Uint8Array): string {
   return createHash('sha256').update(spki).digest('base64url')
 }
 
 /**
- * Under which the store knows the name of an authority: the same for names that RFC 5280 §7.1 calls equal.
+ * Hash by which the store finds the name of an authority; the same for names that match by RFC 5280 §7.1.
  * @throws PkiError
  */
 export function hashName(name: Uint8Array): string {
@@ -28,7 +28,7 @@ export function hashName(name: Uint8Array): string {
 const parsed = new WeakMap<Uint8Array, ParsedCertificate>()
 
 /**
- * A certificate of an authority, read once for as long as its bytes are held: they are not changed.
+ * Parses a certificate of an authority, and caches the result by its bytes, which must not change.
  * @throws PkiError
  */
 export function parseOnce(der: Uint8Array): ParsedCertificate {

@@ -11,7 +11,7 @@ export interface IssuedCertificate {
   readonly issuer: string
   /** Certificate of the authority that issued it. */
   readonly authorityId: string
-  /** The object that holds it; undefined of a responder's. */
+  /** The object that contains it; undefined for the certificate of a responder. */
   readonly certificateId: string | undefined
   readonly owner: string
   /** `unknown`: it was requested with extensions of its own. */
@@ -26,7 +26,7 @@ export interface IssuedCertificate {
   readonly revokedAt: number | undefined
   readonly reason: RevocationReason | undefined
   readonly invalidityAt: number | undefined
-  /** When it was revoked or released last, or issued. */
+  /** Time of the last revocation or release, or else of issuance. */
   readonly changedAt: number
   /** The number of the first CRL that contains this revocation. */
   readonly crlNumber: number | undefined
@@ -99,7 +99,7 @@ const ofCertificate = query<[certificate: string], Row>(
 interface PageRow extends Row {
   readonly successor: string | null
 }
-/** A successor counts only while it is not revoked itself. */
+/** A successor counts only until it is revoked. */
 const page = query<[authority: string, end: number, id: string, latest: number, limit: number], PageRow>(
   `SELECT ${columns},
        (SELECT l.linked_id FROM object_link l JOIN pki_issued s ON s.certificate_id = l.linked_id
@@ -135,7 +135,7 @@ export async function findIssued(db: Database, id: string): Promise<IssuedCertif
   return row === undefined ? undefined : toIssued(row)
 }
 
-/** The newest entry about the object with this identifier: identifiers of objects can be used again. */
+/** The newest entry about the object with this identifier, because identifiers of objects can be reused. */
 export async function findIssuedCertificate(
   db: Database,
   certificateId: string,
@@ -147,7 +147,7 @@ export async function findIssuedCertificate(
 export interface IssuedPage {
   /** Place of the last entry of the page before. */
   readonly after: { readonly notAfter: number; readonly id: string }
-  /** Entries that end at this moment at the latest. */
+  /** Entries that expire at this time at the latest. */
   readonly endsBy: number
   readonly limit: number
 }
@@ -158,7 +158,7 @@ export interface ListedEntry extends IssuedCertificate {
   readonly successor: string | undefined
 }
 
-/** Certificates that an authority issued, in the order of their end. */
+/** Certificates that an authority issued, ordered by expiry. */
 export async function listIssued(
   db: Database,
   authorityId: string,

@@ -2,9 +2,9 @@ import type { ProfileName } from '@warder/pki'
 
 /** Settings of the certificates that an authority issues. */
 export interface AuthoritySettings {
-  /** Kinds of certificates; undefined: every kind that its path length leaves. */
+  /** Profiles of certificates; undefined: every profile that its path length permits. */
   readonly profiles?: readonly ProfileName[]
-  /** Longest validity of a certificate, in days; undefined: to the end of the authority's own. */
+  /** Maximum validity of a certificate, in days; undefined: until the expiry of the authority. */
   readonly maxDays?: number
 }
 
@@ -13,9 +13,9 @@ export interface RevocationConfig {
   /** Before `/public/certificates/…` and `/ocsp` in addresses; undefined: certificates name none. No slash at the end. */
   readonly publicUrl: string | undefined
   readonly crlValidityMs: number
-  /** A CRL is signed again so long before its end. */
+  /** A CRL is replaced this long before it expires. */
   readonly crlOverlapMs: number
-  /** Longest time that others may keep a CRL without asking again. */
+  /** Maximum time for which clients may cache a CRL. */
   readonly crlCacheMs: number
   readonly ocspValidityMs: number
   /** true: a delegated responder signs OCSP responses; false: the authority itself. */
@@ -27,5 +27,5 @@ export interface RevocationConfig {
 /** RFC 6960 §4.2.2.2.1: clients do not check the revocation of a responder's certificate, so its validity is short. */
 export const responderValidityMs = 14 * 86_400_000
 
-/** Whose use of a key it is when the service signs by itself, as in its own audit records. */
+/** Principal of uses of keys by the service itself, as in its own audit records. */
 export const serviceName = 'warder'

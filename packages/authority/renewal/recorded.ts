@@ -21,7 +21,7 @@ export interface RecordedWork {
   act(objects: UnitOfWork, now: number, audit: (fields: AuditFields) => void): Promise<string>
 }
 
-/** Times that it is run again from its reads because another request was faster. */
+/** Maximum number of attempts when other requests commit first. */
 const maxAttempts = 10
 
 /**
@@ -34,9 +34,9 @@ class RecordedRun {
   readonly #requestId = randomUUID()
   readonly #startedAt: number
   #fields: AuditFields | undefined
-  /** The prepared commit, the same in all attempts; undefined: nothing ties it to the record. */
+  /** The prepared commit, the same in all attempts; undefined: the commit is not tied to the record. */
   #prepared: PreparedCommit | undefined
-  /** The audit log holds a success that came before the commit. */
+  /** The audit log contains a success that was recorded before the commit. */
   #isOnDisk = false
   #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
 
@@ -46,7 +46,7 @@ class RecordedRun {
     this.#startedAt = services.clock.monotonic()
   }
 
-  /** @returns what `act` returned, or why it did not succeed */
+  /** @returns the result of `act`, or the reason of its failure */
   async run(): Promise<string | Explanation> {
     const { audit, metrics } = this.#services
     try {
@@ -144,7 +144,7 @@ class RecordedRun {
   }
 }
 
-/** @returns what `act` returned, or why it did not succeed; nothing is thrown */
+/** @returns the result of `act`, or the reason of its failure; throws nothing */
 export function runRecorded(services: RecordedServices, work: RecordedWork): Promise<string | Explanation> {
   return new RecordedRun(services, work).run()
 }

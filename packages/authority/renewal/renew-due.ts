@@ -201,7 +201,7 @@ async function renewOne(services: RenewalServices, object: ManagedObject): Promi
   )
 }
 
-/** @returns the new object, or why there is none */
+/** @returns the new object, or the reason why there is none */
 function renewForOwner(
   services: RenewalServices,
   { id, owner, type }: ManagedObject,
@@ -232,7 +232,10 @@ async function isDue(db: Database, object: ManagedObject, now: number): Promise<
   return (await findIssuedCertificate(db, certificate.id))?.revokedAt === undefined
 }
 
-/** Is it a pair that is renewed together with its certificate? A new version of the pair alone would leave that behind. */
+/**
+ * Whether it is a pair that is renewed together with its certificate, which a new version of the pair alone would leave
+ * behind.
+ */
 export async function isRenewedWithCertificate(db: Database, object: ManagedObject): Promise<boolean> {
   if (object.type !== 'PrivateKey' || !renewalSettings(object).automatic) return false
   return (await findCertificate(db, object)) !== undefined

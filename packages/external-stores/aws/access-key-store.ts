@@ -5,18 +5,18 @@ import type { Grantee } from '../scope/granted-key.ts'
 /** A key store of AWS: the path before `/kms/xks/v1`. */
 export interface XksStore {
   readonly uriPrefix: string
-  /** The first of the settings, which names without a path mean. */
+  /** Whether it is the first key store in the settings, to which names without a path refer. */
   readonly isFirst: boolean
 }
 
-/** Beginning of the names of one key store in grants: `aws:/payments:`. */
+/** Prefix of the names of one key store in grants: `aws:/payments:`. */
 function storePrefix(uriPrefix: string): string {
   return externalPrincipal('aws', `${uriPrefix === '' ? '/' : uriPrefix}:`)
 }
 
 /**
- * Names by which a principal of a key store is granted and blocked: with the path of its store, and for the first store
- * also without a path. Grants made before names were normalized are found as they were written.
+ * Names of a principal of a key store in grants and blocks: with the path of its store, and for the first store also
+ * without a path. Grants made before names were normalized match as written.
  */
 function namesInStore({ uriPrefix, isFirst }: XksStore, principal: string): readonly string[] {
   const plain = externalPrincipal('aws', principal)
@@ -37,7 +37,7 @@ export function granteeInStore(store: XksStore, principal: string): Grantee {
   }
 }
 
-/** The path of the key store that a name in its normal form has; undefined: it has none. */
+/** Extracts the path of the key store from a normalized name; undefined if it has none. */
 export function readStorePath(name: string): string | undefined {
   const [, path] = /^aws:(\/[A-Za-z0-9_/-]*):/.exec(name) ?? []
   return path === '/' ? '' : path
@@ -113,7 +113,7 @@ export async function readAccessKey(
   return { ...row, clear: await seal.open(secretSealContext(id), row.secret) }
 }
 
-/** Most access keys that there are. */
+/** Maximum number of access keys. */
 export const maxAccessKeys = 100
 
 export async function listAccessKeys(db: Database): Promise<readonly AccessKeyRow[]> {
@@ -134,20 +134,20 @@ export async function useBeyond(
   user: string,
   { uriPrefix, isFirst }: XksStore,
 ): Promise<GrantBeyond | undefined> {
-  // The user holds this use already: by an access key of the same store.
+  // The user already has this use through an access key of the same store.
   if ((await db.get(ofMaker, [uriPrefix, user])) !== undefined) return undefined
   const prefix = storePrefix(uriPrefix)
   return db.get(beyondUser, [prefix.length, prefix, isFirst ? 1 : 0, user, user])
 }
 
-/** A new one; `clear` is sealed for its row. */
+/** Stores a new access key; `clear` is sealed for its row. */
 export function insertAccessKey(seal: Seal, row: AccessKeyRow, clear: Uint8Array): Change {
   const { id, uri_prefix, region, created_at, created_by } = row
   const sealed = seal.seal(secretSealContext(id), clear)
   return change(insert, [id, uri_prefix, region, sealed, created_at, created_by], 1)
 }
 
-/** Fails when it is not there. */
+/** Fails if the access key does not exist. */
 export function removeAccessKey(db: Database, id: string): Change[] {
   return [change(remove, [id], 1), db.changed(accessKeyTopic, id)]
 }

@@ -21,11 +21,14 @@ export interface AccessKey {
   /** The AWS region of the key store. */
   readonly region: string
   readonly secret: Secret
-  /** The user who created it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
+  /**
+   * The user who created it: AWS KMS names keys by this user's aliases. undefined: it is the access key of the
+   * settings.
+   */
   readonly createdBy?: string
 }
 
-/** Access keys by id: those of the database, read again when they change, and the one of the settings. */
+/** Access keys by id: those in the database, reloaded when they change, and the one in the settings. */
 export interface AccessKeys {
   get(id: string): Promise<AccessKey | undefined>
 }
@@ -69,7 +72,7 @@ export function createAccessKeys(options: AccessKeysOptions): AccessKeys {
 
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** A new id of 24 characters and a secret of 256 bits, each in the form that AWS KMS takes. */
+/** A new id of 24 characters and a secret of 256 bits, each in the form that AWS KMS accepts. */
 export function newAccessKey(): { readonly id: string; readonly secret: string } {
   const id = Array.from(randomBytes(24), (byte) => base32[byte & 31]).join('')
   return { id, secret: randomBytes(32).toString('base64') }

@@ -32,8 +32,9 @@ export interface SignatureOptions {
 export type Authenticator = (context: AuthenticationContext<ExternalStoreServices>) => Promise<Principal>
 
 /**
- * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body
- * (XKS Proxy API, appendix A). Whose signature does not hold learns in one sentence why, and nothing of keys.
+ * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body (XKS
+ * Proxy API, appendix A). A caller with an invalid signature gets one sentence with the reason, and no information
+ * about keys.
  */
 export function signatureAuthenticator(
   { accessKeys, service, clientNames }: SignatureOptions,
@@ -93,7 +94,7 @@ function requireRecent({ date }: SignatureHeader, at: string, now: number): void
     throw authenticationFailure('The request was signed more than 5 minutes ago, or in the future.')
 }
 
-/** The body is signed as a whole: `UNSIGNED-PAYLOAD` and signatures by chunks leave it open. */
+/** Requires a signature over the whole body, which `UNSIGNED-PAYLOAD` and chunked signatures do not cover. */
 function requirePlainPayload(digest: string | undefined): void {
   if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
     throw authenticationFailure('The header X-Amz-Content-Sha256 must be the digest of the complete body.')
@@ -119,7 +120,7 @@ interface Derived {
   readonly scope: string
   readonly key: Buffer
 }
-/** The last one of each access key: it changes once a day. */
+/** The latest signing key of each access key; it changes once a day. */
 const derived = new WeakMap<AccessKey, Derived>()
 
 function deriveSigningKey(accessKey: AccessKey, { date, region, service }: SignatureHeader): Buffer {

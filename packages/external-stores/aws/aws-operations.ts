@@ -30,7 +30,7 @@ import {
 } from './request.ts'
 import type { awsSettings } from './settings.ts'
 
-/** Longest that the database is waited for: AWS KMS waits for 250 ms. */
+/** Timeout of the database check: AWS KMS waits for 250 ms. */
 const patienceMs = 200
 
 /**
@@ -110,7 +110,7 @@ function keySpec({ object }: Key): string {
 
 function keyUsage(key: Key, policy: AlgorithmPolicy): readonly string[] {
   const may = usages.filter(([, use]) => allows(key.object.usageMask, use)).map(([name]) => name)
-  // A key that is bound to another algorithm does no AES-GCM.
+  // A key that is bound to another algorithm cannot be used with AES-GCM.
   const isAes256 = key.object.algorithm === 'AES' && key.object.bits === 256
   const gcm = !isAes256 || (isAes256Gcm(key) && permitsGcm(policy))
   return gcm ? may : may.filter((name) => name !== 'ENCRYPT' && name !== 'DECRYPT')

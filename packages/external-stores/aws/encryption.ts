@@ -78,7 +78,7 @@ export function encryptOperation(route: XksRoute) {
       const key = requireResolvedKey(context)
       const metadata = metadataFor(path.externalKeyId, key.object.id)
       requireXksUse(key, 'encrypt', context)
-      // An integrity value promises that the ciphertext opens: that is tried.
+      // An integrity value asserts that the ciphertext can be decrypted, so it is decrypted once.
       if (cdiv) requireXksUse(key, 'decrypt', context)
       const plan = gcmPlan(services.policy)
       const waiting = services.budgets.take(key.object)
@@ -92,7 +92,7 @@ export function encryptOperation(route: XksRoute) {
     },
   })
 
-  /** The key may have come to its end while there was something to wait for. */
+  /** The key may have become unusable while the request waited. */
   async function stillUsable(key: Key, services: ExternalStoreServices): Promise<Key> {
     const now = await services.keys.get(key.object.id)
     if (now?.mayUse('encrypt', services.clock.now()).allowed !== true)
@@ -119,7 +119,7 @@ async function encryptWith(
     authenticationTag: tag.toString('base64'),
   }
   if (!cdiv) return reply
-  // Before the trial decryption, as appendix C has it: what changes after it would go unnoticed.
+  // Computed before the trial decryption (appendix C): a later change would go unnoticed.
   const value = integrityValue({ aad, metadata, iv, ciphertext, tag })
   await requireOpens(key, { ...sealed, plan }, data, plaintext)
   return { ...reply, ciphertextDataIntegrityValue: value }
@@ -162,7 +162,9 @@ const DecryptRequest = Type.Object({
   authenticationTag: Base64,
 })
 
-/** A missing or malformed part of a ciphertext is reported as a ciphertext that does not open ("Error codes"). */
+/**
+ * A missing or malformed part of a ciphertext is reported like a ciphertext that cannot be decrypted ("Error codes").
+ */
 function readDecrypt(body: Static<typeof DecryptRequest>) {
   requireAesGcm(body.encryptionAlgorithm)
   const { ciphertext, initializationVector, authenticationTag } = body
@@ -189,7 +191,7 @@ function decodeDecrypt(text: string, member: string): Buffer {
 }
 
 function invalidCiphertext(sentence: string): Error {
-  // The kind has one fixed sentence: this one is for the log.
+  // Callers get the fixed sentence of this error kind; this text is for the log.
   return xksFailure('InvalidCiphertextException', sentence)
 }
 

@@ -31,10 +31,10 @@ import {
 } from './request.ts'
 
 /**
- * The key in the path, if `right` on it was granted to the principal that AWS KMS names, in the key store of the access key
- * that signs (docs/adr/cloud-key-stores.md). The path names a key by its id, or by an alias of the maker of that access
- * key. Decryption takes the key that the ciphertext names, which may be another version of the key in the path, or the
- * key for which the alias stood then.
+ * Finds the key in the path, if `right` on it was granted to the principal that AWS KMS names, in the key store of the
+ * signing access key (docs/adr/cloud-key-stores.md). The path contains the id of a key, or an alias of the creator of
+ * that access key. Decryption uses the key that the ciphertext names, which may be another version of the key in the
+ * path, or the key to which the alias referred at encryption.
  */
 export function awsRight(
   { accessKeys, store }: Pick<XksRoute, 'accessKeys' | 'store'>,
@@ -73,7 +73,7 @@ export function awsRight(
   }
 }
 
-/** Ids come first: an alias cannot take the place of a key. */
+/** Ids take precedence, so an alias cannot replace a key. */
 async function findNamedKey(
   accessKeys: AccessKeys,
   { services, principal }: OperationContext<ExternalStoreServices>,
@@ -92,7 +92,7 @@ interface Exact {
   granted(id: string): Promise<Key>
 }
 
-/** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key that the path does not mean */
+/** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key to which the path does not refer */
 async function exactKey(
   { keys }: ExternalStoreServices,
   key: Key,
@@ -105,16 +105,16 @@ async function exactKey(
   const id = getChainId(exact.object)
   if (id === getChainId(key.object)) return processingVersion(keys, exact)
   if (!isAlias) throw other()
-  // The key that the alias named then must be granted, too.
+  // The key to which the alias referred at encryption must be granted, too.
   await granted(id)
   return processingVersion(keys, exact)
 }
 
-/** A path that leads nowhere is not found, too, and has another name at AWS. */
+/** Reports refusals of the service under their names in the API. */
 export function rethrowRefusal(thrown: unknown): never {
   if (thrown instanceof Failure && thrown.kind === 'not_found')
     throw xksFailure('KeyNotFoundException', thrown.message)
-  // A version that is replaced, or too old.
+  // The version was replaced, or is too old.
   if (thrown instanceof Failure && thrown.kind === 'crypto_failure')
     throw xksFailure('InvalidStateException', thrown.message)
   throw thrown
@@ -170,7 +170,7 @@ export function isAes256Gcm({ object }: Key): boolean {
 const plans = new WeakMap<AlgorithmPolicy, CipherPlan>()
 
 /**
- * AES-256-GCM with an IV of 96 bits that is made here, and a tag of 128 bits.
+ * AES-256-GCM with an IV of 96 bits that this service generates, and a tag of 128 bits.
  * @throws xksFailure('InvalidKeyUsageException') if the policy of the server does not permit it
  */
 export function gcmPlan(policy: AlgorithmPolicy): CipherPlan {

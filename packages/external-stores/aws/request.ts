@@ -7,7 +7,7 @@ import type { XksStore } from './access-key-store.ts'
 import type { AccessKeys } from './access-keys.ts'
 import type { Authenticator } from './authenticate.ts'
 
-/** Errors of the XKS Proxy API with their statuses, and the kind that each is here ("Error codes"). */
+/** Errors of the XKS Proxy API with their statuses and the error kinds of this service ("Error codes"). */
 const errors = {
   ValidationException: [400, 'bad_request'],
   InvalidStateException: [400, 'crypto_failure'],
@@ -30,7 +30,7 @@ export function xksFailure(errorName: XksError, sentence?: string): Failure {
   return failure(errors[errorName][1], sentence, { members: { errorName } })
 }
 
-/** Names of the other failures of the service. */
+/** Names in the API for the other failures of the service. */
 const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
   unauthorized: 'AuthenticationFailedException',
   forbidden: 'AccessDeniedException',
@@ -78,11 +78,11 @@ export const xksErrors: ErrorShape = {
 
 /** An ARN has at most 2048 characters. */
 const Name = Type.String({ minLength: 1, maxLength: 2048 })
-/** No principal of AWS begins with a slash: a name with the path of a key store would be one of another store. */
+/** AWS principals do not begin with a slash; with one, a name could belong to another key store. */
 const PrincipalArn = Type.String({ pattern: '^[^/]', maxLength: 2048 })
 const Optional = Type.Optional(Type.String({ maxLength: 2048 }))
 
-/** XKS Proxy API, appendix B. More members may come, and are left alone. */
+/** XKS Proxy API, appendix B. Additional members are ignored. */
 export const HealthMetadata = Type.Object({
   kmsOperation: Type.String({ maxLength: 2048, description: 'Any text.' }),
   kmsRequestId: Type.String({ maxLength: 2048, description: 'Any text.' }),
@@ -142,14 +142,16 @@ export function decodeBase64(text: string): Buffer | undefined {
   return bytes.toString('base64') === text ? bytes : undefined
 }
 
-/** AES-GCM is what version 1 has. */
+/** Version 1 of the API has only AES-GCM. */
 export function requireAesGcm(algorithm: string): void {
   if (algorithm !== 'AES_GCM') throw xksFailure('ValidationException', 'encryptionAlgorithm must be AES_GCM.')
 }
 
-/** The form of a ciphertext: AES-256-GCM over the data as `joinAuthenticatedData` puts it, under the key in the path. */
+/**
+ * Format of a ciphertext: AES-256-GCM with the additional data of `joinAuthenticatedData`, under the key in the path.
+ */
 const plain = Buffer.of(1)
-/** The same, and 16 bytes follow: the UUID of the key or version that made it. */
+/** The same, followed by 16 bytes: the UUID of the key or version that encrypted it. */
 const named = 2
 
 /**
@@ -171,14 +173,14 @@ export function keyNamedIn(metadata: string | undefined): string | undefined {
   return [8, 12, 16, 20, 32].map((end, index, ends) => hex.slice(ends[index - 1] ?? 0, end)).join('-')
 }
 
-/** The operations of one path prefix: their paths, their names, and the access keys that may sign for them. */
+/** Declares the operations of one path prefix: their paths and names, and the access keys that sign their requests. */
 export interface XksRoute {
   readonly store: XksStore
   /** Name of this node. */
   readonly node: string
   /** Nodes that serve AWS KMS. */
   readonly fleetSize: number
-  /** The access keys that sign. */
+  /** Access keys of AWS KMS. */
   readonly accessKeys: AccessKeys
   path(rest: string): string
   common(
@@ -191,7 +193,10 @@ export interface XksRoute {
 
 export const title = 'AWS XKS proxy'
 
-/** Above the 25 KB of the largest request of the API, and so small that the signature covers it before it is read on. */
+/**
+ * Exceeds the largest request of the API, 25 KB. The signature covers the whole body, so it is read before the caller
+ * is known.
+ */
 const bodyLimit = 64 * 1024
 
 export function xksRoute(
@@ -200,7 +205,7 @@ export function xksRoute(
   { node, fleetSize, accessKeys }: Pick<XksRoute, 'node' | 'fleetSize' | 'accessKeys'>,
 ): XksRoute {
   const prefix = store.uriPrefix
-  // The first of all prefixes is the usual one: its operations have the plain names.
+  // Operations of the default prefix have names without a suffix.
   const suffix = prefix === '/aws' ? '' : `.${prefix === '' ? 'root' : prefix.slice(1).replaceAll('/', '.')}`
   return {
     store,

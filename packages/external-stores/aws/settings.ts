@@ -25,7 +25,7 @@ const accessKeySettings = [
   'aws_xks_config.aws_xks_sigv4_secret_access_key',
 ] as const
 
-/** @returns a sentence where an access key, or the client certificate of AWS KMS, is given in part */
+/** @returns an error message if an access key, or the client certificate of AWS KMS, is configured only in part */
 export function awsSettingsProblem(
   config: SettingValues<typeof awsSettings> & { readonly plaintext_http: boolean },
 ): string | undefined {
@@ -47,7 +47,7 @@ export function awsSettingsProblem(
   return undefined
 }
 
-/** Why this cannot be the path before `/kms/xks/v1` (XKS Proxy API, API operations). */
+/** Returns the reason why this cannot be the path before `/kms/xks/v1` (XKS Proxy API, API operations). */
 export function uriPrefixProblem(prefix: string): string | undefined {
   const formed = prefix === '' || /^(?:\/[A-Za-z0-9_-]+)+$/.test(prefix)
   // 128 with `/kms/xks/v1`.
@@ -55,13 +55,13 @@ export function uriPrefixProblem(prefix: string): string | undefined {
   return 'a path prefix must be empty, or at most 117 letters, digits, slashes, dashes and underscores, with a slash at the start and none at the end'
 }
 
-/** Why this cannot be an AWS region. */
+/** Returns the reason why this cannot be an AWS region. */
 export function regionProblem(region: string): string | undefined {
   if (/^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/.test(region)) return undefined
   return 'a region must be written like eu-west-1'
 }
 
-/** Settings of the AWS XKS proxy. The names are those of the deployed peer where it has them. */
+/** Settings of the AWS XKS proxy. Their names are those of the deployed peer, if it has them. */
 export const awsSettings = {
   'aws_xks_config.aws_xks_enable': boolean({
     default: false,

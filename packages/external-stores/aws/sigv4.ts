@@ -28,7 +28,7 @@ const maxScopes = 64
 /** Parts before the signature, which are the same in all requests of a day. */
 const scopes = new BoundedMap<string, Scope>(maxScopes)
 
-/** @returns a sentence when it is no such header; it repeats nothing of it */
+/** @returns an error message for an invalid header; it does not repeat the header */
 export function readSignatureHeader(header: string | undefined): SignatureHeader | string {
   const at = header === undefined ? -1 : header.lastIndexOf(signatureMember)
   const scope = header === undefined || at === -1 ? undefined : scopes.get(header.slice(0, at))
@@ -71,14 +71,14 @@ function readWhole(header: string | undefined): SignatureHeader | string {
 /** The bytes of a request that a signature covers, as received. */
 export interface SignedRequest {
   readonly method: string
-  /** Not decoded. Every character of it has to be one that is not encoded in a canonical URI. */
+  /** Not decoded; contains only characters that a canonical URI does not encode. */
   readonly path: string
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: Uint8Array
 }
 
-/** A header that is signed and was not sent. */
+/** A signed header is missing in the request. */
 export class UnsentHeader extends Error {}
 
 /**
@@ -99,7 +99,7 @@ export function canonicalRequest(
   return `${method}\n${path}\n\n${lines}\n${signed.join(';')}\n${hash('sha256', body, 'hex')}`
 }
 
-/** Blanks around a value go, and several in it become one. */
+/** Trims a value, and replaces sequences of blanks by one. */
 function trimAll(value: string): string {
   return value.includes('  ') || value.includes('\t') ? value.replaceAll(/[ \t]+/g, ' ').trim() : value.trim()
 }
@@ -133,7 +133,7 @@ function hmac(key: Uint8Array, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }
 
-/** The last one that was read: requests of one second have the same. */
+/** The date parsed last: all requests of one second have the same. */
 let lastDate: { readonly text: string; readonly at: number } | undefined
 
 /** Unix milliseconds of `YYYYMMDDTHHMMSSZ`; undefined when it is not of that form. */

@@ -104,7 +104,7 @@ const WrapRequest = Type.Object({
 })
 const WrapReply = Type.Object({ value: Type.String({ description: 'base64url' }) })
 
-/** Fewest bytes that AES wraps here. */
+/** Minimum number of bytes for AES key wrap. */
 const minAesBytes = 8
 
 async function wrapValue(key: Key, wrap: WrapPlan, value: Buffer): Promise<Buffer> {
@@ -144,7 +144,7 @@ function wrapKeyOperation(route: EkmRoute) {
   })
 }
 
-/** Bytes that the largest RSA key wraps to. */
+/** Length of a key wrapped with the largest RSA key. */
 const maxRsaBytes = 512
 
 async function unwrapValue(key: Key, wrap: WrapPlan, value: Buffer): Promise<Buffer> {

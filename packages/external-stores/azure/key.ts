@@ -47,7 +47,7 @@ export function requireResolvedKey({ found }: OperationContext<ExternalStoreServ
 
 type KeyType = 'oct' | 'RSA'
 
-/** Of keys that the API knows. @throws ekmFailure('OperationNotAllowed') */
+/** @throws ekmFailure('OperationNotAllowed') for keys that the API does not support */
 export function toKeyType({ object }: Key): KeyType {
   const { type, algorithm, bits = 0 } = object
   if (type === 'SymmetricKey' && algorithm === 'AES' && bits === 256) return 'oct'
@@ -103,7 +103,7 @@ export async function requireEkmUse(
   noteUse()
 }
 
-/** How a key is wrapped, as the cryptography plans it. */
+/** The plan for wrapping a key: cipher or RSA. */
 export type WrapPlan =
   | { readonly keyType: 'oct'; readonly plan: CipherPlan }
   | { readonly keyType: 'RSA'; readonly plan: RsaPlan }
@@ -120,7 +120,8 @@ const algorithms: Readonly<
 
 /**
  * @param bits of the key
- * @throws ekmFailure('UnsupportedAlgorithm') for an algorithm that is none, is of another kind of key, or is not permitted
+ * @throws ekmFailure('UnsupportedAlgorithm') for an unknown algorithm, one for another type of key, or one that is not
+ *   permitted
  */
 export function wrapPlan(alg: string, keyType: KeyType, bits: number, policy: AlgorithmPolicy): WrapPlan {
   const row = Object.hasOwn(algorithms, alg) ? algorithms[alg] : undefined

@@ -12,7 +12,7 @@ import Type, { type Static } from 'typebox'
 import { partnerNamed } from '../scope/partner-certificate.ts'
 import { type ExternalStoreServices, recordVendor } from '../scope/scope.ts'
 
-/** Codes of the EKM Proxy API with their statuses, and the kind that each is here. */
+/** Codes of the EKM Proxy API with their statuses and the error kinds of this service. */
 const errors = {
   InvalidRequest: [400, 'bad_request'],
   UnsupportedApiVersion: [400, 'bad_request'],
@@ -33,7 +33,7 @@ export function ekmFailure(code: EkmError, sentence?: string): Failure {
   return failure(errors[code][1], sentence, { members: { code } })
 }
 
-/** Codes of the other failures of the service. */
+/** Codes in the API for the other failures of the service. */
 const codes: Partial<Readonly<Record<ErrorKind, EkmError>>> = {
   unauthorized: 'Unauthorized',
   forbidden: 'Forbidden',
@@ -75,7 +75,7 @@ export const ekmErrors: ErrorShape = {
   },
 }
 
-/** The version of the API that is served, and all that it knows. */
+/** The only supported version of the API. */
 export const apiVersion = '0.1-preview'
 
 const Text = Type.String({ maxLength: 1024 })
@@ -114,7 +114,7 @@ export function recordContext(
   return pool
 }
 
-/** Most bytes of a key that is wrapped, or was. */
+/** Maximum length of a key, wrapped or not. */
 const maxBytes = 16 * 1024
 
 /** @throws failure('bad_request'); ekmFailure('InvalidRequest') */
@@ -126,12 +126,12 @@ export function decodeValue(value: string): Buffer {
   return bytes
 }
 
-/** Tells which pool of Azure Managed HSM a connection belongs to. */
+/** Identifies the pool of Azure Managed HSM to which a connection belongs. */
 type PoolAuthenticator = (context: AuthenticationContext<ExternalStoreServices>) => Principal
 
 /**
- * The authenticator of the EKM proxy: a client certificate under the authorities of Azure, with a Common Name of the
- * list (EKM Proxy API, Authentication).
+ * The authenticator of the EKM proxy: requires a client certificate under the authorities of Azure, with a configured
+ * Common Name (EKM Proxy API, Authentication).
  */
 export function poolsNamed(names: readonly string[]): PoolAuthenticator {
   const requirePool = partnerNamed('azure', names)

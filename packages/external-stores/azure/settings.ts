@@ -1,13 +1,16 @@
 import { boolean, list, optionalInteger, optionalText, type SettingValues } from '@warder/runtime/settings'
 
-/** Why this cannot follow `/azureekm` in a path (EKM Proxy API, URI format): 64 characters with it. */
+/**
+ * Returns the reason why this cannot follow `/azureekm` in a path, which has at most 64 characters (EKM Proxy API, URI
+ * format).
+ */
 function pathPrefixProblem(prefix: string): string | undefined {
   const formed = prefix === '' || /^[A-Za-z0-9-]+(?:\/[A-Za-z0-9-]+)*$/.test(prefix)
   if (formed && prefix.length <= 55) return undefined
   return 'a path prefix must be at most 55 letters, digits, dashes and slashes, without a slash at its ends'
 }
 
-/** Settings of the Azure EKM proxy. The names are those of the deployed peer where it has them. */
+/** Settings of the Azure EKM proxy. Their names are those of the deployed peer, if it has them. */
 export const azureSettings = {
   'azure_ekm_config.azure_ekm_enable': boolean({
     default: false,

@@ -15,7 +15,7 @@ import {
 
 type Context = AuthenticationContext<ExternalStoreServices>
 
-/** Claims of the verified tokens of a request; which tokens there are depends on the operation. */
+/** Claims of the verified tokens of a request. The operation determines the required tokens. */
 export interface GoogleCaller {
   /** The name that keys are granted to, after `google:`. */
   readonly name: string
@@ -48,7 +48,7 @@ export function callerNamed(request: IncomingRequest): GoogleCaller {
   return findCaller(request)
 }
 
-/** Both tokens, of one user: what users do with their own data. */
+/** Requires both tokens, of the same user: for operations of users on their own data. */
 export function byBothTokens(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
     const { authentication, authorization } = readTokens(context)
@@ -66,7 +66,7 @@ export function byBothTokens(scope: GoogleScope) {
   }
 }
 
-/** Google's own token alone: what Google does when keys are moved. */
+/** Requires only Google's token: for operations of Google during a migration. */
 export function byAuthorization(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
     const { authorization } = readTokens(context)
@@ -83,7 +83,7 @@ export function byAuthorization(scope: GoogleScope) {
   }
 }
 
-/** An administrator of the settings, as the identity provider knows them. */
+/** Requires a token of the identity provider for an administrator that the settings list. */
 export function byAdministrator(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
     const { authentication } = readTokens(context)
@@ -91,7 +91,7 @@ export function byAdministrator(scope: GoogleScope) {
   }
 }
 
-/** The same, or another key service that a key is moved to. */
+/** The same, or a token of the key service to which a key is migrated. */
 export function byAdministratorOrPeer(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
     const { authentication } = readTokens(context)

@@ -35,7 +35,7 @@ export function delegateIn(text: string): string {
   return foldEmail(text) ?? foldAscii(text)
 }
 
-/** A time before which the clocks of two machines may differ. */
+/** Allowed clock difference between two machines. */
 export const leewaySeconds = 60
 
 /** Roles of an authorization token (Google's reference, "Authorization tokens"). */
@@ -43,10 +43,10 @@ export type Role = 'reader' | 'writer' | 'upgrader' | 'decrypter' | 'signer' | '
 
 /** An issuer of Google's authorization tokens. */
 export interface AuthorizationIssuer {
-  /** As records name it. */
+  /** Its name in audit records. */
   readonly application: string
   readonly issuer: string
-  /** Roles that it gives: one of another application is not accepted from it. */
+  /** Roles in its tokens; roles of other applications are refused. */
   readonly roles: readonly Role[]
   /** Longest resource name, in bytes. */
   readonly resourceBytes: number
@@ -81,9 +81,9 @@ export const authorizationIssuers: readonly AuthorizationIssuer[] = [
 
 /** The one audience of Google's authorization tokens. */
 export const authorizationAudience = 'cse-authorization'
-/** Of tokens by which one key service asks another for a key that is moved ("Authentication tokens"). */
+/** Audience of tokens with which a key service requests a migrated key from another ("Authentication tokens"). */
 export const migrationAudience = 'kacls-migration'
-/** Audience of this service's tokens by which another user acts for a user. No other token of it has this audience. */
+/** Audience of the tokens that this service issues for delegation; its other tokens have another audience. */
 export const delegationAudience = 'kacls-delegation'
 
 /** An identity provider of the settings. */
@@ -98,19 +98,19 @@ export interface IdentityProvider {
 
 /** Everything that verifies tokens. */
 export interface TokenSources {
-  /** Address at which Google reaches this scope, without a slash at its end. */
+  /** URL at which Google reaches this scope, without a trailing slash. */
   readonly kaclsUrl: string
   /** Folded. */
   readonly ownerDomain: string
-  /** Beginning of the addresses of the key sets of Google's issuers; the issuer follows. */
+  /** Prefix of the key set URLs of Google's issuers; the issuer follows. */
   readonly authorizationKeys: string
   readonly providers: readonly IdentityProvider[]
-  /** Key services that may ask for keys that are moved to them, by their addresses. */
+  /** URLs of the key services that may request keys that are migrated to them. */
   readonly peers: readonly string[]
   /** `iss` of tokens of a trial. */
   readonly trialIssuer: string
   readonly keysAt: (address: string) => KeySet
-  /** Public keys of this service: of tokens that it signed. */
+  /** Public keys for the tokens that this service signed. */
   readonly ownKeys: KeySet
   /** The public key of tokens of a trial; undefined: there are no trials. */
   readonly trialKeys: KeySet | undefined
@@ -118,9 +118,9 @@ export interface TokenSources {
 }
 
 /**
- * `npm run clouds -- google` plays Google and the identity provider with tokens that the owner of the trial
- * key has it sign. They are accepted for resources of this beginning alone, which Google does not use: keys
- * wrapped for a resource of a user cannot be unwrapped in a trial.
+ * `npm run clouds -- google` simulates Google and the identity provider with tokens that the trial key signed. They are
+ * accepted only for resources with this prefix, which Google does not use, so a trial cannot unwrap keys of a user's
+ * resource.
  */
 const trialResources = 'warder-trial/'
 

@@ -73,7 +73,7 @@ async function requireUsable(
   }
 }
 
-/** `GET /google_cse/certs`: where other key services find the key of this one's tokens. */
+/** `GET /google_cse/certs`: public keys with which other key services verify tokens of this service. */
 const certs = (scope: GoogleScope) =>
   define({
     name: 'google_cse.certs',
@@ -131,7 +131,7 @@ const delegate = (scope: GoogleScope) =>
     },
   })
 
-/** Google's "Structured error replies": the status again, a sentence, and by what our log names the request. */
+/** Google's "Structured error replies": the status again, a sentence, and the request id in the log of this service. */
 const googleErrors: ErrorShape = {
   documented: {
     contentType: 'application/json',

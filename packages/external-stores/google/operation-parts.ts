@@ -84,8 +84,8 @@ export function requireShort(text: string, member: string, maxLength: number): s
 }
 
 /**
- * A secret that was wrapped in a perimeter opens in no other one, and not without one. One that was wrapped without opens
- * in all: keys that were moved here have none (docs/adr/google-and-microsoft.md).
+ * A secret that was wrapped in a perimeter can be unwrapped only in that perimeter. One that was wrapped without a
+ * perimeter can be unwrapped in any: migrated keys have none (docs/adr/google-and-microsoft.md).
  * @throws failure('forbidden')
  */
 export function requirePerimeter(wrapped: string, allowed: string): void {

@@ -29,7 +29,7 @@ import type { GoogleScope } from './scope.ts'
 import type { Authorization } from './tokens.ts'
 import { unwrapSecret, wrapSecret } from './wrapping-key.ts'
 
-/** `POST /google_cse/wrapprivatekey`: for the S/MIME certificate that an administrator gives to Gmail. */
+/** `POST /google_cse/wrapprivatekey`: for the S/MIME certificate that an administrator uploads to Gmail. */
 export const wrapPrivateKey = (scope: GoogleScope) =>
   define({
     ...common,
@@ -62,7 +62,7 @@ export const wrapPrivateKey = (scope: GoogleScope) =>
     },
   })
 
-/** Opens a wrapped private key of S/MIME for one request. */
+/** Unwraps a private key for S/MIME for one request. */
 async function openWrappedPrivateKey(
   scope: GoogleScope,
   context: OperationContext<ExternalStoreServices>,

@@ -3,8 +3,8 @@ import { failure } from '@warder/base'
 import { type CryptographicParameters, modulusBits } from '@warder/keys'
 
 /**
- * Names of Gmail's client, which are those of the Java Cryptography Architecture. OAEP takes one hash for the label and
- * the mask, as S/MIME has it (RFC 4056, RFC 8017).
+ * Names of Gmail's client, which are those of the Java Cryptography Architecture. OAEP uses one hash for the label and
+ * the mask, as in S/MIME (RFC 4056, RFC 8017).
  */
 const encryptions: Readonly<Record<string, CryptographicParameters>> = {
   'rsa/ecb/pkcs1padding': { paddingMethod: 'PKCS1V1_5' },
@@ -40,14 +40,14 @@ function pair(name: string, hashingAlgorithm: string, digestBytes: number): Reco
   return { [`${name}withrsa`]: signature('PKCS1V1_5'), [`${name}withrsa/pss`]: signature('PSS') }
 }
 
-/** @param label of OAEP; of other paddings it is ignored, as Google has it. @throws failure('unsupported_algorithm') */
+/** @param label of OAEP; ignored for other paddings, as Google specifies. @throws failure('unsupported_algorithm') */
 export function encryptionNamed(name: string, label: Uint8Array | undefined): CryptographicParameters {
   const parameters = requireEntry(encryptions, name)
   if (label === undefined || parameters.paddingMethod !== 'OAEP') return parameters
   return { ...parameters, pSource: label }
 }
 
-/** @param saltLength of PSS; of other paddings it is ignored, as Google has it */
+/** @param saltLength of PSS; ignored for other paddings, as Google specifies */
 export function signatureNamed(name: string, saltLength: number | undefined): Signature {
   const signature = requireEntry(signatures, name)
   if (saltLength === undefined || !signature.pss) return signature
@@ -61,14 +61,14 @@ function requireEntry<V>(table: Readonly<Record<string, V>>, name: string): V {
   return found
 }
 
-/** Longest private key that is read, in bytes: an RSA key of 8192 bits in PEM and base64. */
+/** Maximum length of a private key, in bytes: an RSA key of 8192 bits in PEM and base64. */
 export const maxPrivateKeyBytes = 8192
 const minModulusBits = 2048
 const maxModulusBits = 8192
 
 /**
  * Reads an RSA private key for S/MIME: PEM (PKCS#8 or PKCS#1), or either in DER or PEM and then base64. Google's
- * reference shows PEM with `\n` written out, too.
+ * reference also shows PEM with literal `\n`.
  * @throws failure('bad_request')
  */
 export function readPrivateKey(text: string): KeyObject {
@@ -110,7 +110,7 @@ export function privateKeyBytes(key: KeyObject): Buffer {
   return key.export({ format: 'der', type: 'pkcs8' })
 }
 
-/** Reads unwrapped bytes. @throws failure('internal_error') for bytes that were never a key */
+/** Reads unwrapped bytes. @throws failure('internal_error') for bytes that are not a key */
 export function openPrivateKey(bytes: Buffer): KeyObject {
   try {
     return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' })
@@ -120,7 +120,7 @@ export function openPrivateKey(bytes: Buffer): KeyObject {
 }
 
 /**
- * Whether a key is the one that a token or a request names: by the SHA-256 of its SubjectPublicKeyInfo, in base64.
+ * Requires the key that a token or a request names by the SHA-256 of its SubjectPublicKeyInfo, in base64.
  * @throws failure('forbidden') when it is another
  */
 export function requireSpkiHash(key: KeyObject, claimed: string | undefined): void {

@@ -60,7 +60,7 @@ export const rewrap = (scope: GoogleScope) =>
   })
 
 interface Moved {
-  /** The address as Google has it. */
+  /** The URL as sent by Google. */
   readonly original: string
   readonly resourceName: string
   readonly wrappedKey: string
@@ -70,7 +70,7 @@ interface Moved {
 const tokenSeconds = 300
 
 /**
- * Has the other key service open the key, over the bounded client: https, addresses that were resolved and checked, no
+ * Requests the unwrapped key from the other key service by the outbound client: https, permitted addresses only, no
  * redirects (`packages/outbound`).
  */
 async function unwrapWithPeer(

@@ -10,15 +10,15 @@ export const googlePath = '/google_cse'
 
 /** Shared by the operations of the scope: its settings, read once. */
 export interface GoogleScope {
-  /** Address at which Google reaches it, without a slash at its end. */
+  /** URL at which Google reaches it, without a trailing slash. */
   readonly kaclsUrl: string
   readonly name: string
-  /** Id of the key that wraps now. */
+  /** Id of the current wrapping key. */
   readonly wrappingKey: string
   readonly signingKey: string
   /** Folded. */
   readonly administrators: ReadonlySet<string>
-  /** Key services that keys may be moved from and to. */
+  /** Key services from and to which keys may be migrated. */
   readonly peers: readonly string[]
   readonly environment: ExternalEnvironment<GoogleConfig>
   sources(services: ExternalStoreServices): TokenSources
@@ -82,7 +82,7 @@ function parseProviders(texts: readonly string[], guests: boolean): readonly Ide
 }
 
 /**
- * Refuses settings that cannot work, or that would let users of this service write tokens.
+ * Refuses settings that cannot work, or that would allow users of this service to forge tokens.
  * @throws StartupError
  */
 export function checkGoogleSettings({

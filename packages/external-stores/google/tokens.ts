@@ -23,19 +23,19 @@ import {
 const emailTypes = ['google', 'google-visitor', 'customer-idp'] as const
 type EmailType = (typeof emailTypes)[number]
 
-/** Permission that Google gives a user: a verified authorization token. */
+/** Permission of a user by Google: a verified authorization token. */
 export interface Authorization {
   readonly application: string
   readonly role: Role
   /** Folded. */
   readonly email: string
-  /** The token names the owner's domain, or its address is of it. */
+  /** The token names the owner's domain, or an address in it. */
   readonly isOfOwner: boolean
   readonly emailType: EmailType
   readonly resourceName: string
   /** Empty: none. */
   readonly perimeterId: string
-  /** For whom a delegated authentication token has to be; compared without regard to case. */
+  /** Required delegate of a delegated authentication token; compared without regard to case. */
   readonly delegatedTo: string | undefined
   /** Base64 of the SHA-256 of the public key whose private half may be used. */
   readonly spkiHash: string | undefined
@@ -114,7 +114,7 @@ function requireKaclsUrl(claims: Claims, kaclsUrl: string): void {
 
 type TokenName = 'authentication' | 'authorization'
 
-/** The one answer to every token that is not accepted; why is for the log. */
+/** The same error for every rejected token; the reason is only logged. */
 function rejectToken(token: TokenName, detail: string, cause?: unknown): Failure {
   return failure('unauthorized', `The ${token} token is not accepted.`, {
     detail: `${token}: ${detail}`,
@@ -132,7 +132,7 @@ export interface Authentication {
   readonly issuer: string
   /** Folded: `google_email` if the token has it, else `email`. */
   readonly email: string
-  /** More names of the user in the token: none gives a right, each can be blocked. */
+  /** Further names of the user in the token, which grant no right but can be blocked. */
   readonly otherNames: readonly string[]
   /** Of an identity provider of guests. */
   readonly guests: boolean
@@ -179,7 +179,7 @@ export async function verifyAuthentication(compact: string, sources: TokenSource
   }
 }
 
-/** Two entries of one issuer differ in their audiences, or in whether they are of guests: each is tried. */
+/** Entries of one issuer may differ in their audiences, or in whether they are for guests, so each is tried. */
 async function fromProvider(
   token: PeekedToken,
   issuer: string,
@@ -251,7 +251,7 @@ async function verifyDelegated(token: PeekedToken, sources: TokenSources): Promi
   }
 }
 
-/** Another key service that moves a key here to itself: its address, and the resource that it may have. */
+/** Another key service that migrates a key from here: its URL, and the resource whose key it may request. */
 export interface Peer {
   readonly kaclsUrl: string
   readonly resourceName: string

@@ -26,7 +26,7 @@ import {
 import type { GoogleScope } from './scope.ts'
 import { unwrapSecret, wrapSecret } from './wrapping-key.ts'
 
-/** Opens a wrapped data key and wipes it when `use` is done. */
+/** Unwraps a data key, and wipes it after `use`. */
 async function openDataKey<R>(
   scope: GoogleScope,
   context: OperationContext<ExternalStoreServices>,
@@ -111,7 +111,7 @@ export const unwrap = (scope: GoogleScope) =>
     },
   })
 
-/** `POST /google_cse/digest`: by which Google compares a key before and after it was moved. */
+/** `POST /google_cse/digest`: a hash with which Google compares a key before and after its migration. */
 export const digest = (scope: GoogleScope) =>
   define({
     ...common,
@@ -139,7 +139,7 @@ export const digest = (scope: GoogleScope) =>
   })
 
 /**
- * By which Google compares data keys without having them: HMAC-SHA256 with the key over
+ * Hash with which Google compares data keys without access to them: HMAC-SHA256 with the key over
  * `ResourceKeyDigest:<resource>:<perimeter>`, in base64 (Google's reference, "Resource key hash").
  */
 export function resourceKeyHash(dataKey: Uint8Array, resourceName: string, perimeterId: string): string {
@@ -186,7 +186,9 @@ export const privilegedWrap = (scope: GoogleScope) =>
     },
   })
 
-/** `POST /google_cse/privilegedunwrap`: of exported data (takeout), and for a key service that a key is moved to. */
+/**
+ * `POST /google_cse/privilegedunwrap`: of exported data (takeout), and for the key service to which a key is migrated.
+ */
 export const privilegedUnwrap = (scope: GoogleScope) =>
   define({
     ...common,

@@ -29,7 +29,7 @@ import type { ExternalStoreServices } from '../scope/scope.ts'
  */
 export interface WrappedBlob {
   readonly kind: BlobKind
-  /** The version of the wrapping key that opens it. */
+  /** The version of the wrapping key that unwraps it. */
   readonly kid: string
   /** Empty: none. */
   readonly perimeterId: string
@@ -57,7 +57,7 @@ function prefix(text: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.length), bytes])
 }
 
-/** The additional authenticated data. @param resource empty for what belongs to no resource */
+/** The additional authenticated data. @param resource empty for a secret without a resource */
 export function blobAad(head: BlobHead, resource: string): Buffer {
   return Buffer.concat([headBytes(head), Buffer.from(resource, 'utf8')])
 }
@@ -99,10 +99,10 @@ function readPrefixed(
 
 type Context = OperationContext<ExternalStoreServices>
 
-/** Resource and perimeter that a wrapped secret belongs to. */
+/** Resource and perimeter of a wrapped secret. */
 interface Binding {
   readonly kind: BlobKind
-  /** Empty for a private key, which is its user's. */
+  /** Empty for a private key, which belongs to a user. */
   readonly resourceName: string
   /** Empty: none. */
   readonly perimeterId: string
@@ -125,7 +125,7 @@ function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
 
 /**
  * Wraps a secret with the wrapping key of the settings, for `principal`, to whom its use must have been granted.
- * @param kid the key that wraps now: of one that was rotated its newest version does
+ * @param kid the current wrapping key; a rotated key wraps with its newest version
  * @returns base64
  */
 export async function wrapSecret(

@@ -15,7 +15,7 @@ import type { MicrosoftCaller } from './token.ts'
 
 type Context = OperationContext<ExternalStoreServices>
 
-/** Beginning of the tag that older versions of a key have; its name follows. */
+/** Prefix of the tag of older versions of a key; the name of the key follows. */
 const versionTag = 'dke:'
 
 /** Microsoft's sample returns 400 for everything that is not found. */
@@ -23,7 +23,7 @@ function notFound(what: string): Failure {
   return failure('bad_request', `${what} does not exist.`)
 }
 
-/** The version of a key that new documents are protected with: of one that was rotated the newest. */
+/** Finds the version of a key that protects new documents: the newest version of a rotated key. */
 export async function currentKey(context: Context, scope: MicrosoftScope, name: string): Promise<Key> {
   return protectingVersion(context.services.keys, await findNamedKey(context, scope, name))
 }
@@ -37,9 +37,9 @@ async function findNamedKey({ services }: Context, scope: MicrosoftScope, name: 
 }
 
 /**
- * A version of a key that the caller may decrypt with: of the current key, or of one that has the tag of the name and the
- * same owner. It must have been granted to the caller: to `microsoft:` and the address, to `microsoft:role:` and a role or
- * group, or to `microsoft:*`.
+ * Finds a version of a key with which the caller may decrypt: of the current key, or of a key with the tag of the name
+ * and the same owner. It must have been granted to the caller: to `microsoft:` and the address, to `microsoft:role:`
+ * and a role or group, or to `microsoft:*`.
  * @throws failure('forbidden') for users without a grant, as the sample does
  */
 export async function decryptionKey(
@@ -64,7 +64,7 @@ export async function decryptionKey(
   return processingVersion(services.keys, version)
 }
 
-/** Tags and grants are of a key with all of its versions (docs/adr/key-life-cycle-and-versions.md). */
+/** Tags and grants apply to all versions of a key (docs/adr/key-life-cycle-and-versions.md). */
 async function hasName(
   services: ExternalStoreServices,
   name: string,

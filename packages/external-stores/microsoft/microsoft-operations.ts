@@ -55,7 +55,7 @@ const decrypt = (scope: MicrosoftScope) =>
     pathParameters: Type.Object({
       key_name: Type.String(),
       key_id: Type.String({ description: 'The version, as in `kid` of the public key.' }),
-      // The sample's routes are read without regard to case.
+      // The routes of the sample are case-insensitive.
       action: Type.String({ pattern: '^[Dd][Ee][Cc][Rr][Yy][Pp][Tt]$', description: 'decrypt' }),
     }),
     request: Type.Object({
@@ -133,7 +133,7 @@ const publicKey = (scope: MicrosoftScope) =>
     },
   })
 
-/** Version for monitors of deployed key services; absent if a label names a key so. */
+/** Path of the version for monitoring, as in deployed key services; absent if a key has this name. */
 const versionName = 'version'
 
 /** `GET /ms_dke/version`: Microsoft's sample has none. */
@@ -149,10 +149,7 @@ const versionOperation = define({
   act: () => version,
 })
 
-/**
- * Microsoft's sample knows 400, 401 and 403 (KeysController.cs): a key that is missing or cannot be used is
- * 400.
- */
+/** Microsoft's sample returns only 400, 401 and 403 (KeysController.cs): 400 for a missing or unusable key. */
 const asBadRequest: ReadonlySet<number> = new Set([409, 422])
 
 const microsoftErrors: ErrorShape = {

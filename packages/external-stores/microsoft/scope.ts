@@ -9,7 +9,7 @@ export const trialName = 'warder-trial'
 
 /** Shared by the operations of the scope: its settings, read once. */
 export interface MicrosoftScope {
-  /** Address at which Office reaches it, without a slash at its end; the name of a key follows. */
+  /** URL at which Office reaches it, without a trailing slash; the name of a key follows. */
   readonly serviceUrl: string
   /** Ids of the current versions, by the names of keys. */
   readonly current: ReadonlyMap<string, string>
@@ -56,7 +56,7 @@ export function createMicrosoftScope(environment: ExternalEnvironment<MicrosoftC
   }
 }
 
-/** The environment is not used while the operations are made. */
+/** Creates the key sets on first use: the environment must not be used while the operations are created. */
 function lazily(make: () => (address: string) => KeySet): (address: string) => KeySet {
   let made: ((address: string) => KeySet) | undefined
   return (address) => {

@@ -9,7 +9,7 @@ import {
   text,
 } from '@warder/runtime/settings'
 
-/** A key as labels name it, and the version of it that new documents are protected with. */
+/** A key by its name in labels, and the version that protects new documents. */
 export interface NamedKey {
   readonly name: string
   /** Id of the RSA private key. */

@@ -21,7 +21,7 @@ export interface MicrosoftCaller {
   readonly email: string | undefined
   /** App roles and groups. */
   readonly roles: readonly string[]
-  /** It is of a trial, and decrypts with the key of trials alone. */
+  /** It is a trial token, which decrypts only with the trial key. */
   readonly trial: boolean
 }
 
@@ -60,7 +60,7 @@ export function byEntraToken(scope: MicrosoftScope) {
   }
 }
 
-/** As Microsoft's sample has it: `resource` and `realm` are the audience (Startup.cs, `options.Challenge`). */
+/** As in Microsoft's sample, `resource` and `realm` are the audience (Startup.cs, `options.Challenge`). */
 function challenge({ audience, authorization }: MicrosoftScope, cause?: JwtRejected): Failure {
   const headers = {
     'WWW-Authenticate': `Bearer resource="${audience}", authorization="${authorization}", realm="${audience}"`,
@@ -77,7 +77,7 @@ interface Verified {
   readonly caller: MicrosoftCaller
   /** Name in records: the address, or the id of the object in the tenant. */
   readonly name: string
-  /** More names of the user in the token: none gives a right, each can be blocked. */
+  /** Further names of the user in the token, which grant no right but can be blocked. */
   readonly otherNames: readonly string[]
 }
 
@@ -156,7 +156,7 @@ function readObjectId({ oid, sub }: Claims): string {
   return object
 }
 
-/** Claims that name the user, or the application that asks ("Access token claims reference"). */
+/** Claims that name the user, or the requesting application ("Access token claims reference"). */
 const nameClaims = [
   'email',
   'upn',

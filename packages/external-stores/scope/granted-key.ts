@@ -23,15 +23,12 @@ export interface Grantee {
   readonly store: ExternalStoreName
   readonly names: readonly string[]
   readonly allUsers: readonly string[]
-  /**
-   * Prefix of the names of the store; AWS has several stores; a store must not learn about keys of the
-   * others.
-   */
+  /** Prefix of the names of the store; AWS has several stores, and a store must not learn about keys of the others. */
   readonly beginning: string
   readonly except?: string
 }
 
-/** @param principal the caller, by the name that the vendor gives it */
+/** @param principal name of the caller at the vendor */
 export function granteeNamed(store: ExternalStoreName, principal: string): Grantee {
   const written = externalPrincipal(store, principal)
   const normal = normalizeName(written)
@@ -59,9 +56,9 @@ export function createKnownGrants(db: Database): KnownGrants {
 }
 
 /**
- * The key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of them
- * (`aws:*`). Nothing else counts: neither ownership, nor roles, nor grants to all users, so that a cloud uses only the
- * keys that were granted to it (docs/adr/cloud-key-stores.md).
+ * Finds the key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of
+ * them (`aws:*`). Nothing else counts: neither ownership, nor roles, nor grants to all users, so that a cloud uses only
+ * the keys that were granted to it (docs/adr/cloud-key-stores.md).
  * @throws failure('not_found') when there is none, or no principal of the store has a right on it;
  *   failure('forbidden') when other principals have one, or this one another right; and for a blocked principal
  */
@@ -105,7 +102,7 @@ function findGrants(
   id: ObjectId,
 ): Promise<ReadonlySet<string> | undefined> {
   const all = [...names, ...allUsers]
-  // No id has a control character, so a line end separates it from the names.
+  // Ids contain no control characters, so a line end separates the id from the names.
   return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => findRightsForAny(db, id, all))
 }
 

@@ -3,7 +3,7 @@ import type { ExternalStoreName } from '@warder/keys'
 import { type AuthenticationContext, type IncomingRequest, readPeerCommonName } from '@warder/server'
 import type { ExternalStoreServices } from './scope.ts'
 
-/** The Common Name of a partner's client certificate, or why there is none that counts: for the log. */
+/** The Common Name of a partner's client certificate, or the reason for its rejection, for the log. */
 export type PartnerVerdict = { readonly name: string } | { readonly problem: string }
 
 interface Known {
@@ -13,8 +13,9 @@ interface Known {
 }
 
 /**
- * Reads the client certificate of a cloud: it has to be under the authorities of that cloud, within its dates, and have
- * a Common Name of the list. One that a browser sends for a page does not count: it would be its user's.
+ * Reads the client certificate of a cloud. It must be issued under the authorities of that cloud, be valid now, and
+ * have a configured Common Name. A certificate from a browser is ignored, because it belongs to the user of the
+ * browser.
  */
 export function partnerNamed(store: ExternalStoreName, names: readonly string[]) {
   const allowed = new Set(names)

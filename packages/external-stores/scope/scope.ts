@@ -31,15 +31,15 @@ export interface VendorRequest {
   readonly principal: string | undefined
   /** Further facts, under names of this service. Nothing secret. */
   readonly details?: Readonly<Record<string, unknown>>
-  /** The key that it is about. */
+  /** The key of the request. */
   readonly object?: string
   readonly algorithm?: string
 }
 
-/** Longest text of a vendor that is recorded, in characters. */
+/** Maximum length of a recorded text of a vendor, in characters. */
 const maxTextLength = 2048
 
-/** Puts the vendor's request id and principal into the record of this request. */
+/** Adds the vendor's request id and principal to the audit record of this request. */
 export function recordVendor(
   { audit }: Pick<OperationContext<never>, 'audit'>,
   store: ExternalStoreName,
@@ -98,7 +98,7 @@ export interface ExternalStoreServices extends AccessServices {
   readonly budgets: GcmBudgets
   /** Last uses of keys by users. */
   readonly uses: LastUses
-  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  /** Algorithm policy of this server, including `fips`, which every operation of REST and KMIP applies. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
   /** Keys that the settings name. */
@@ -119,8 +119,9 @@ export interface CommonConfig {
 }
 
 /**
- * Environment from which a store is created, in each worker. `rateMemory`: of its rate limit, shared by the workers.
- * The operations must not use it while they are created, because they are also created to generate documentation.
+ * Environment from which a store is created, in each worker. The workers share `rateMemory`, the memory of its rate
+ * limit. The operations must not use it while they are created, because they are also created to generate
+ * documentation.
  */
 export type ExternalEnvironment<Config> = Pick<
   ServiceEnvironment<Config & CommonConfig>,
@@ -128,8 +129,8 @@ export type ExternalEnvironment<Config> = Pick<
 >
 
 /**
- * An external key store: the one row by which the rest of the service knows it. Its operations have its own
- * authenticator and error shape (docs/adr/http-requests.md); the scope adds what all stores have: `scope.ts`.
+ * An external key store: the one row that the rest of the service uses. Its operations have their own authenticator and
+ * error shape (docs/adr/http-requests.md); `scope.ts` adds the features of all stores.
  */
 export interface ExternalStore<Config = never> {
   readonly name: ExternalStoreName
@@ -137,11 +138,11 @@ export interface ExternalStore<Config = never> {
   readonly title: string
   /** Off by default. */
   enabled(config: Config): boolean
-  /** Requests a second that all of its callers may make together; undefined = no limit. */
+  /** Maximum requests per second of all its callers together; undefined = no limit. */
   ratePerSecond(config: Config): number | undefined
   /** Facts for `/server-info` and `GET /v1/external-stores` besides name and state. Nothing secret. */
   facts(config: Config & CommonConfig, baseUrl: string): Readonly<Record<string, unknown>>
-  /** Of openapi.yaml, by the names that `security` of the operations has. */
+  /** Security schemes in openapi.yaml, by their names in `security` of the operations. */
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
   readonly errorShape: ErrorShape
   /** The failure that callers get while the store is stopped, in its error format. */
@@ -203,7 +204,7 @@ function createLimiter<Config>(
   })
 }
 
-/** @param callers those who share the limit: requests without credentials do not use up that of the cloud */
+/** @param callers group that shares the limit, so that requests without credentials do not exhaust that of the cloud */
 function limitRate(limiter: TokenBuckets | undefined, callers: string): void {
   const verdict = limiter?.take(`external store ${callers}`)
   if (verdict === undefined || verdict.allowed) return

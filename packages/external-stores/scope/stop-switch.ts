@@ -8,9 +8,9 @@ import {
   readExternalStore,
 } from './external-store-store.ts'
 
-/** Whether an external key store was stopped: asked on each of its requests. */
+/** Whether an external key store was stopped; checked on each of its requests. */
 export interface StopSwitch {
-  /** As of now on SQLite; within the lease on PostgreSQL. */
+  /** Current on SQLite; at most one lease old on PostgreSQL. */
   state(store: ExternalStoreName): Promise<ExternalStoreRow>
 }
 

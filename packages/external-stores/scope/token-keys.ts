@@ -4,12 +4,12 @@ import { createRemoteKeySet, type KeySet, type VerificationKey } from '@warder/s
 import { granteeNamed, requireGrantedKey } from './granted-key.ts'
 import type { ExternalEnvironment, ExternalStoreServices } from './scope.ts'
 
-/** Age of a cached set from which callers wait for its refresh; before that they use it meanwhile. */
+/** Age of a cached set from which callers wait for its refresh; they use a younger set during the refresh. */
 const waitAfterSeconds = 86_400
 
 /**
- * Key sets of issuers by their addresses, each fetched when it is first needed and kept. Addresses come from settings,
- * never from a token, so that there are no more sets than the settings name.
+ * Key sets of issuers by URL, each fetched on first use and cached. URLs come from settings, never from a token, which
+ * bounds the number of sets.
  */
 export function issuerKeys({
   outbound,
@@ -30,8 +30,8 @@ export function issuerKeys({
 export const ownAlgorithm = 'RS256'
 
 /**
- * An RSA key of the settings that was granted to a store (`google:*`) to sign tokens of its own.
- * @throws Failure while it may not
+ * Returns an RSA key from the settings that was granted to a store (`google:*`) to sign its own tokens.
+ * @throws Failure while the key may not sign
  */
 export async function ownSigningKey(
   services: ExternalStoreServices,
@@ -48,7 +48,7 @@ export async function ownSigningKey(
   return key
 }
 
-/** The name that `/v1/crypto/sign` gives the key, too. */
+/** The key id that `/v1/crypto/sign` writes into signatures, too. */
 export function toPublishedKid({ object }: Key): string {
   return object.linkedId ?? object.id
 }
