@@ -98,7 +98,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     what: 'CryptographicLength of a private key that is the length of its DER encoding',
-    where: 'Import (`encoded-length.ts`)',
+    where: 'Import (`transfer/import.ts`)',
     client: cloudproof,
     safe: 'It is ignored only if it is exactly that length, which no key has; the actual length is stored.',
   },
@@ -140,7 +140,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     what: '`Object`, a list of UniqueIdentifiers, Attributes in KeyValue, other spellings',
-    where: 'replies to bare operations in JSON (`fetch-form.ts`)',
+    where: 'replies to bare operations in JSON (`encode.ts`)',
     client: cloudproof,
     safe: 'The same values under other names, to callers whose request has `Content-Type: application/json; charset=utf-8` and `Sec-Fetch-Mode`; they contain no further values.',
   },

@@ -27,7 +27,7 @@ import {
 } from '@warder/kmip-codec'
 import fc from 'fast-check'
 import { KmipFailure } from '../failure/failure.ts'
-import { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
+import { type Adjustment, adjustValue } from '../operations/attributes/adjust-attribute.ts'
 import {
   addAttribute,
   deleteAttribute,
@@ -399,7 +399,7 @@ test('an object has a bounded number and size of attributes', () => {
 
 const adjusted = (value: TtlvNode, adjustment: Adjustment, by?: TtlvNode): unknown => {
   const state = readState({}, [vendor('n', value)])
-  const edited = adjustAttribute(
+  const edited = adjustValue(
     state,
     { tag: Tag.Attribute, vendor: { vendor: 'x', name: 'n' } },
     adjustment,
@@ -455,7 +455,7 @@ test('whole numbers of any size are adjusted as mathematics has it', () => {
 
 test('adjusting goes by the same rules as setting', () => {
   const adjust = (state: AttributeState, tag: number) =>
-    adjustAttribute(state, { tag, vendor: undefined }, 'Increment', undefined, now)
+    adjustValue(state, { tag, vendor: undefined }, 'Increment', undefined, now)
   refused('ReadOnlyAttribute', () => adjust(readState(), Tag.LeaseTime))
   refused('ReadOnlyAttribute', () => adjust(readState(), Tag.CryptographicLength))
   refused('AttributeNotFound', () => adjust(readState(), Tag.RotateInterval))

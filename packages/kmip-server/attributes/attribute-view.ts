@@ -34,7 +34,7 @@ import {
 import { generalNameText, nameText } from '@warder/pki'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { readShape } from '../key-blocks/object-shape.ts'
-import { abeAttributes } from '../stored/abe-attributes.ts'
+import { abeAttributes } from '../key-blocks/stored-shape.ts'
 import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
 
 /** The sources of the attributes of an object. */

@@ -22,7 +22,7 @@ import {
 } from '@warder/keys/testing'
 import { Enumeration } from '@warder/kmip-codec'
 import fc from 'fast-check'
-import type { AlgorithmName } from './key-in-use.ts'
+import type { AlgorithmName } from './parameters.ts'
 
 const policy = { fips: false }
 const names = <E extends keyof typeof Enumeration>(enumeration: E) =>

@@ -1,5 +1,12 @@
-import { type CryptographicParameters, type ParameterName, spelling } from '@warder/keys'
-import { type EnumerationName, type StructureNode, Tag, type TtlvNode, valueName } from '@warder/kmip-codec'
+import { type BackendKey, type CryptographicParameters, type ParameterName, spelling } from '@warder/keys'
+import {
+  type EnumerationName,
+  type StructureNode,
+  Tag,
+  type TtlvNode,
+  type ValueName,
+  valueName,
+} from '@warder/kmip-codec'
 import { kmipFailure as refuse } from '../failure/failure.ts'
 
 interface Member {
@@ -73,4 +80,12 @@ function memberValue(node: TtlvNode, { name, kind }: Member): unknown {
     }
   }
   throw refuse('InvalidField', `${spelling(name)} has another type or range.`)
+}
+
+export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
+
+/** A decrypted key with its KMIP algorithm name. */
+export interface KeyInUse {
+  readonly algorithm: AlgorithmName
+  readonly key: BackendKey
 }

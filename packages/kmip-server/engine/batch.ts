@@ -1,10 +1,12 @@
 import type { PreparedCommit } from '@warder/audit'
+import { failure } from '@warder/base'
 import { UnitOfWork } from '@warder/keys'
-import { type BatchErrorContinuation, type RequestItem, Tag } from '@warder/kmip-codec'
+import { type BatchErrorContinuation, type RequestItem, type ResponseItem, Tag } from '@warder/kmip-codec'
 import { GuardFailed, OutcomeUnknown } from '@warder/storage'
-import { kmipFailure } from '../failure/failure.ts'
+import { kmipFailure, toPublicFailure } from '../failure/failure.ts'
+import { recordItems } from './data-items.ts'
 import { type AnsweredItem, ItemRun } from './item.ts'
-import type { Message } from './message.ts'
+import type { KmipEngineOptions, Message } from './message.ts'
 
 /** Maximum attempts of a batch with Undo, which restarts from its reads after a concurrent change. */
 const attempts = 10
@@ -158,4 +160,39 @@ function undoItems(
       failure: undefined,
     }
   })
+}
+
+/**
+ * Audit mode `reject`: an outcome that cannot be recorded is not returned. A change that was committed, or may have
+ * been, is already recorded, and its answer must not claim that nothing was done.
+ */
+export async function recordOrRefuse(
+  options: KmipEngineOptions,
+  answered: AnsweredItem,
+): Promise<AnsweredItem> {
+  if (answered.recorded) return answered
+  try {
+    const { audit } = options.services
+    await audit.recordDurably(answered.event)
+    if (answered.items.length > 0) await recordItems(audit, answered.items)
+    answered.announced?.markResolved()
+    return answered
+  } catch (cause) {
+    answered.announced?.markInDoubt()
+    if (answered.unknown === true) return answered
+    const {
+      reason,
+      message,
+      failure: told,
+    } = toPublicFailure(failure('audit_unavailable', undefined, { cause }))
+    const { operation, uniqueBatchItemId } = answered.response
+    const response: ResponseItem = {
+      operation,
+      uniqueBatchItemId,
+      status: 'OperationFailed',
+      reason,
+      message,
+    }
+    return { ...answered, response, failure: told }
+  }
 }

@@ -43,7 +43,7 @@ export class WholeAnswer {
   }
 }
 
-/** Access rule of an operation; made by the functions of `access.ts`. The engine checks it before `act`. */
+/** Access rule of an operation; made by the functions of `operation.ts`. The engine checks it before `act`. */
 export type KmipAccess =
   /** All authenticated callers. The operation gets its objects with `context.permitted`. */
   | { readonly kind: 'signed in' }

@@ -1,4 +1,5 @@
 import {
+  type AlgorithmName,
   type CurveName,
   curveByName,
   domainMembers,
@@ -7,6 +8,8 @@ import {
   type HalfType,
   isEcKey,
   type KeyFormat,
+  kmipKeyKind,
+  rsaMembers,
   transparentTypes,
   writeKeyMaterial,
 } from '@warder/keys'
@@ -30,24 +33,78 @@ import {
   ecPublicFromPoint,
   finiteFieldFromNumbers,
   type KeyPolicy,
+  type ParsedKey as PkiKey,
   type PointForm,
   privateFromPkcs8,
   pssPrivateFromPkcs8,
   pssPublicFromSpki,
   publicFromSpki,
+  type RsaNumbers,
   requireLoadable,
   requireUsable,
+  rsaPrivateFromNumbers,
   rsaPrivateFromPkcs1,
+  rsaPublicFromNumbers,
   rsaPublicFromPkcs1,
 } from '@warder/pki'
 import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
 import { materialBytes, materialStructure } from './key-format.ts'
-import { inKmipNames, type ParsedKey, type ReadKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
-import { rsaPrivateFromTransparent, rsaPublicFromTransparent } from './transparent-rsa.ts'
+
+/** A parsed key, described with KMIP names. */
+export interface ParsedKey {
+  /** Raw bytes, PKCS#8 DER or SPKI DER. The caller wipes it. */
+  readonly canonical: Uint8Array
+  readonly algorithm: AlgorithmName
+  /** CryptographicLength, in bits. */
+  readonly bits: number
+  readonly curve?: CurveName
+  /** Of DSA and DH: bits of Q. */
+  readonly qLength?: number
+  /** The members that were present, if a transparent form omitted some. */
+  readonly members?: readonly TagName[]
+  /** The only JOSE algorithm of the key. */
+  readonly boundAlg?: string
+  /** A check that is too slow for the event loop. Rejects with a PkiError. */
+  readonly check?: () => Promise<void>
+}
+
+/** A parsed key, with the members that were present if a transparent form omitted some. */
+type ReadKey = PkiKey & { readonly members?: readonly TagName[]; readonly boundAlg?: string }
+
+/** A key described with KMIP names. */
+function inKmipNames({ algorithm, curve, ...rest }: ReadKey): ParsedKey {
+  return { ...rest, ...kmipKeyKind({ algorithm, ...(curve !== undefined && { curve }) }) }
+}
+
+/** Requires the modulus, and enough members to compute the others. @throws PkiError */
+function rsaPrivateFromTransparent(material: StructureNode, policy: KeyPolicy): ReadKey {
+  const given: Partial<Record<keyof RsaNumbers, Uint8Array>> = {}
+  const members: TagName[] = []
+  for (const [name, number] of rsaMembers) {
+    const value = readNumber(material, name)
+    if (value === undefined) continue
+    given[number] = value
+    members.push(name)
+  }
+  const parsed = rsaPrivateFromNumbers(given, policy)
+  return members.length === rsaMembers.length ? parsed : { ...parsed, members }
+}
+
+function rsaPublicFromTransparent(material: StructureNode, policy: KeyPolicy): ReadKey {
+  const [n, e] = [readNumber(material, 'Modulus'), readNumber(material, 'PublicExponent')]
+  if (n === undefined || e === undefined)
+    throw kmipFailure('InvalidField', 'An RSA public key has a modulus and a public exponent.')
+  return rsaPublicFromNumbers(n, e, policy)
+}
+
+function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
+  const value = optional(material, Tag[name], 'BigInteger')
+  return value === undefined ? undefined : toMagnitude({ tag: Tag[name], type: 'BigInteger', value })
+}
 
 /** Facts from the attributes about a key whose bytes do not contain them. */
-export interface KeyHints {
+interface KeyHints {
   readonly algorithm: CryptographicAlgorithm | undefined
   readonly curve: CurveName | undefined
 }
@@ -225,9 +282,4 @@ function finiteFieldFromTransparent(
   const own = readNumber(material, type === 'PrivateKey' ? 'X' : 'Y')
   if (own === undefined) throw kmipFailure('InvalidField', 'The key has no number of its own.')
   return finiteFieldFromNumbers(type, algorithm, domain, own, policy)
-}
-
-function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
-  const value = optional(material, Tag[name], 'BigInteger')
-  return value === undefined ? undefined : toMagnitude({ tag: Tag[name], type: 'BigInteger', value })
 }

@@ -20,12 +20,16 @@ import {
   valueByName,
   valueName,
 } from '@warder/kmip-codec'
-import { abeFormat } from '../stored/abe-attributes.ts'
 import { certificateNodes } from './certificate-facts.ts'
 import { digestAttributes } from './digest.ts'
 import { keyFormatName, keyFormatNumber } from './key-format.ts'
 import type { StoredObject } from './read-object.ts'
-import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
+import {
+  abeFormat,
+  type CryptographicAlgorithm,
+  type PointCompression,
+  type StoredShape,
+} from './stored-shape.ts'
 
 /** Members for `stageNewObject` from an object that was read out of a request. */
 export function toStoredColumns({ shape, certificate, wrapping, material }: StoredObject) {

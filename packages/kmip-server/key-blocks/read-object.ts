@@ -13,12 +13,11 @@ import {
 import type { KeyPolicy } from '@warder/pki'
 import { inKmipReasons, kmipFailure } from '../failure/failure.ts'
 import { isAbeFormat, readAbeKey } from './abe-keys.ts'
-import { readHalf } from './asymmetric.ts'
+import { type ParsedKey, readHalf } from './asymmetric.ts'
 import { type CertificateFacts, certificateFacts } from './certificate-facts.ts'
 import { type KeyBlock, readKeyBlock } from './key-block.ts'
 import { materialBytes } from './key-format.ts'
 import type { WrappingData } from './key-wrapping.ts'
-import type { ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, KmipObjectType, StoredShape } from './stored-shape.ts'
 import { readSymmetric, symmetricBits } from './symmetric.ts'
 

@@ -19,8 +19,7 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import type { KeyInUse } from '../crypto/key-in-use.ts'
-import { readParameters } from '../crypto/parameters.ts'
+import { type KeyInUse, readParameters } from '../crypto/parameters.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
 import type { WrappingData, WrappingSpecification } from './key-wrapping.ts'

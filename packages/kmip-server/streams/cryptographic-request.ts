@@ -1,5 +1,5 @@
 import { atLeast, type KmipVersion, type StructureNode, Tag } from '@warder/kmip-codec'
-import { namedObject } from '../engine/identifiers.ts'
+import { namedObject } from '../engine/operation.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type DecodedPayload, definePayload, field, type Payload } from '../payloads/payload.ts'
 

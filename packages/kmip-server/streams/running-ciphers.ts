@@ -4,11 +4,11 @@ import type { Database } from '@warder/storage'
 import type { KmipContext } from '../engine/types.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
-import { readStoredFirst, requestsBefore, type StagedPart } from './stream.ts'
+import { readStoredFirst, requestsBefore, type StagedPart, stagePart } from './stream.ts'
 import type { StreamRow } from './stream-store.ts'
 
 /** A cipher in the middle of a stream. */
-export interface RunningCipher {
+interface RunningCipher {
   readonly first: CryptographicRequest
   readonly cipher: CipherStream
   /** Bytes that had to be processed again. */
@@ -89,4 +89,29 @@ export function keep(
   // Only the members that a later part is compared with, without the data.
   const kept = { tip, first: { ...first, data: undefined }, cipher }
   getKept(context).set(id, kept)
+}
+
+const nothing = new Uint8Array(0)
+
+/** Processes a part that is not the last one with its cipher, and stores both for the next part. */
+export async function middlePart(
+  operation: 'Encrypt' | 'Decrypt',
+  row: StreamRow | undefined,
+  request: CryptographicRequest,
+  context: KmipContext,
+  running: RunningCipher,
+) {
+  const out = running.cipher.update(request.data ?? nothing)
+  const staged = await stagePart(operation, row, request, context, running.replayed)
+  keep(staged, running, context)
+  return {
+    uniqueIdentifier: context.key.object.id,
+    data: partOut(out),
+    correlation: staged.correlation,
+  }
+}
+
+/** Output of a part: empty while the cipher waits for a whole block. */
+export function partOut(out: Uint8Array): Uint8Array | undefined {
+  return out.length === 0 ? undefined : out
 }

@@ -7,8 +7,7 @@ import { systemClock } from '@warder/base'
 import { strictLog } from '@warder/base/testing'
 import { byteString, encodeTtlv, structure, Tag } from '@warder/kmip-codec'
 import { RequestBatcher } from '@warder/server'
-import { KmipConnection } from './connection.ts'
-import { defaultSocketLimits } from './limits.ts'
+import { defaultSocketLimits, KmipConnection } from './connection.ts'
 import type { ReadBudget } from './message-reader.ts'
 
 const message = Buffer.from(

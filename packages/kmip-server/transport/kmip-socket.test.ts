@@ -37,8 +37,8 @@ import {
 } from '@warder/server'
 import { renegotiate } from '@warder/server/testing'
 import type { KmipCaller, KmipEngine } from '../engine/types.ts'
+import type { SocketLimits } from './connection.ts'
 import { createKmipSocket, type KmipSocket } from './kmip-socket.ts'
-import type { SocketLimits } from './limits.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-kmip-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -27,8 +27,12 @@ import {
 } from '@warder/server'
 import type { KmipEngine } from '../engine/types.ts'
 import { findOwner } from './caller.ts'
-import { type ConnectionEnvironment, KmipConnection } from './connection.ts'
-import { defaultSocketLimits, type SocketLimits } from './limits.ts'
+import {
+  type ConnectionEnvironment,
+  defaultSocketLimits,
+  KmipConnection,
+  type SocketLimits,
+} from './connection.ts'
 
 export interface KmipSocketOptions {
   readonly engine: Pick<KmipEngine, 'answer'>

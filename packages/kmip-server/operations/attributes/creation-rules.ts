@@ -1,7 +1,6 @@
 import { checkConstraints, checkDefaults, readRules, replaceRules } from '@warder/keys'
 import { structure, Tag } from '@warder/kmip-codec'
-import { creates, signedIn } from '../../engine/access.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { creates, defineOperation, signedIn } from '../../engine/operation.ts'
 import { definePayload, field, noMembers, required } from '../../payloads/payload.ts'
 
 /**

@@ -1,5 +1,17 @@
-import { readVendorName } from '@warder/keys'
-import { Enumeration, findAttribute, findMember, findMembers, Tag, type TtlvNode } from '@warder/kmip-codec'
+import type { CertificateToKeep } from '@warder/authority'
+import { linkNode, type NewObject, readVendorName } from '@warder/keys'
+import {
+  byteString,
+  dateTime,
+  Enumeration,
+  enumeration,
+  findAttribute,
+  findMember,
+  findMembers,
+  structure,
+  Tag,
+  type TtlvNode,
+} from '@warder/kmip-codec'
 import {
   derMembers,
   type Extension,
@@ -8,7 +20,10 @@ import {
   opensslExtensions,
   subjectAltName,
 } from '@warder/pki'
+import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
+import { readManagedObject } from '../../key-blocks/read-object.ts'
+import { newBrought } from '../objects/registered-object.ts'
 
 /** The requested certificate, from the attributes of Certify and ReCertify. */
 export interface CertificateWish {
@@ -122,3 +137,32 @@ function readBytes(node: TtlvNode | undefined): Uint8Array {
   if (node?.type !== 'ByteString') throw kmipFailure('InvalidField', 'A name of the certificate is not DER.')
   return node.value
 }
+
+/** Creates the object of an issued certificate, with the attributes of the request. */
+export function certificateMaker(
+  context: KmipContext,
+  attributes: readonly TtlvNode[],
+): (certificate: CertificateToKeep) => Promise<NewObject> {
+  return async ({ der, notBefore, notAfter, links }) => {
+    const node = structure(Tag.Certificate, [
+      enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
+      byteString(Tag.CertificateValue, der),
+    ])
+    const stored = await readManagedObject('Certificate', node, {}, { fips: context.services.fips })
+    return newBrought(context, stored, [
+      ...attributes.filter(({ tag }) => !replaced.has(tag)),
+      dateTime(Tag.ActivationDate, Math.floor(notBefore / 1000)),
+      dateTime(Tag.DeactivationDate, Math.floor(notAfter / 1000)),
+      ...links.map(linkNode),
+    ])
+  }
+}
+
+/** Attributes that the certificate itself determines. */
+const replaced: ReadonlySet<number> = new Set([
+  Tag.ActivationDate,
+  Tag.DeactivationDate,
+  Tag.CryptographicAlgorithm,
+  Tag.CryptographicLength,
+  Tag.CryptographicDomainParameters,
+])

@@ -1,23 +1,32 @@
-import { requireUse, whyDecryptionEncrypts } from '@warder/keys'
-import { Tag } from '@warder/kmip-codec'
-import { keyUse } from '../../engine/access.ts'
-import { namedObject } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import {
+  type BackendKey,
+  type CipherPlan,
+  isKemKey,
+  joseEncryption,
+  modulusBits,
+  planRsa,
+  requireKem,
+  requireUse,
+  whyDecryptionEncrypts,
+} from '@warder/keys'
+import { atLeast, Tag } from '@warder/kmip-codec'
+import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
+import { kmipFailure } from '../../failure/failure.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { definePayload, field, required } from '../../payloads/payload.ts'
 import {
   type CryptographicRequest,
   cryptographicRequest,
   isPart,
+  requireData,
 } from '../../streams/cryptographic-request.ts'
-import { findFirstRequest, resumeCipher } from '../../streams/running-ciphers.ts'
+import { findFirstRequest, middlePart, partOut, resumeCipher } from '../../streams/running-ciphers.ts'
 import { requireSameParameters, requireStream, stageEnd } from '../../streams/stream.ts'
 import { decryptAbe } from './abe-use.ts'
 import { collect } from './collected-parts.ts'
-import { findBackendKey, requireRight } from './key-use.ts'
-import { middlePart, partOut } from './middle-part.ts'
-import { type DecryptedReply, decryptWhole } from './whole-decryption.ts'
-import { planEncryption } from './whole-encryption.ts'
+import { type EncryptedReply, planEncryption, requireNone } from './encrypt.ts'
+import { algorithmInUse, findBackendKey, requireRight, resolveParameters } from './key-use.ts'
 
 const nothing = new Uint8Array(0)
 
@@ -67,3 +76,55 @@ export const decrypt = defineOperation({
     return await decryptWhole(await findBackendKey(context), request, context)
   },
 })
+
+/** Members of the reply to a decryption. */
+export type DecryptedReply = Omit<EncryptedReply, 'iv' | 'tag'>
+
+/** A decryption in one message. */
+async function decryptWhole(
+  key: BackendKey,
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<DecryptedReply> {
+  const { id } = context.key.object
+  return { uniqueIdentifier: id, data: await decryptRequest(key, request, context) }
+}
+
+async function decryptRequest(
+  key: BackendKey,
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<Buffer> {
+  const { object } = context.key
+  const { shape } = key
+  if (shape.type === 'secret') {
+    const plan = planEncryption(context, key, request, 'decrypt')
+    await requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
+    return key.decrypt(plan, toSealed(request, plan, context))
+  }
+  requireNone(request)
+  if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key cannot decrypt.')
+  const { policy } = context.services
+  const parameters = resolveParameters(object, request.parameters)
+  const data = requireData(request)
+  if (isKemKey(shape)) {
+    requireKem(shape, parameters, policy)
+    context.audit({ algorithm: algorithmInUse(object) })
+    return key.decapsulate(data)
+  }
+  if (shape.asymmetricKeyType !== 'rsa')
+    throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type cannot decrypt.')
+  const plan = planRsa(modulusBits(shape), parameters, policy)
+  requireBinding(object, joseEncryption(plan))
+  context.audit({ algorithm: `RSA ${plan.padding}` })
+  return key.decryptRsa(plan, data)
+}
+
+/** Before 1.4 there is no member for the tag: the data ends with it. */
+function toSealed(request: CryptographicRequest, plan: CipherPlan, { version }: KmipContext) {
+  const { iv, aad, tag } = request
+  const data = requireData(request)
+  if (plan.tag === 0 || tag !== undefined || atLeast(version, '1.4')) return { data, iv, aad, tag }
+  const end = Math.max(0, data.length - plan.tag)
+  return { data: data.subarray(0, end), iv, aad, tag: data.subarray(end) }
+}

@@ -12,8 +12,7 @@ import {
   whyEncryptionDecrypts,
 } from '@warder/keys'
 import { type StructureNode, Tag } from '@warder/kmip-codec'
-import type { AlgorithmName } from '../../crypto/key-in-use.ts'
-import { readParameters } from '../../crypto/parameters.ts'
+import { type AlgorithmName, readParameters } from '../../crypto/parameters.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readAlgorithm } from '../../key-blocks/object-shape.ts'

@@ -9,9 +9,7 @@ import {
   type Usage,
 } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
-import { keyUse } from '../../engine/access.ts'
-import { namedObject } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
@@ -23,7 +21,7 @@ import {
 } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, findBackendKey, resolveParameters } from './key-use.ts'
-import { validityReply } from './signature-verify.ts'
+import { validityReply } from './sign.ts'
 
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
 export const mac = defineOperation({

@@ -1,8 +1,13 @@
-import { planSignature, requireUse, type SignaturePlan, type ToSign, takeUse } from '@warder/keys'
+import {
+  planSignature,
+  requireUse,
+  type SignaturePlan,
+  type ToSign,
+  takeUse,
+  verifyOffLoop,
+} from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
-import { keyUse } from '../../engine/access.ts'
-import { namedObject } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
@@ -41,7 +46,7 @@ export const sign = defineOperation({
 })
 
 /** Data or its digest, exactly one of them. @throws MissingData, InvalidField */
-export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSign {
+function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSign {
   if (digestedData !== undefined) {
     if (data !== undefined) throw kmipFailure('InvalidField', 'Data and DigestedData exclude each other.')
     return { digest: digestedData }
@@ -51,7 +56,41 @@ export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSi
 }
 
 /** Name in the audit record. */
-export function algorithmName(plan: SignaturePlan, { key }: KmipContext): string {
+function algorithmName(plan: SignaturePlan, { key }: KmipContext): string {
   const algorithm = algorithmInUse(key.object)
   return plan.scheme === 'pure' ? algorithm : `${algorithm} ${plan.scheme} ${plan.hash.name}`
 }
+
+/** The reply of an operation that verifies. */
+export const validityReply = definePayload({
+  uniqueIdentifier: required(namedObject),
+  validity: field.named('ValidityIndicator'),
+  correlation: field.bytes(Tag.CorrelationValue),
+})
+
+/** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
+export const signatureVerify = defineOperation({
+  name: 'SignatureVerify',
+  reach: ['reveal validity'],
+  access: keyUse('signatureverify'),
+  request: cryptographicRequest,
+  reply: validityReply,
+  handle(asked, context) {
+    const { object } = context.key
+    requireUse(context, object, 'verify')
+    return collectParts('SignatureVerify', asked, context, async (request) => {
+      const { shape, publicKey } = await findBackendKey(context)
+      if (publicKey === undefined)
+        throw kmipFailure('InvalidObjectType', 'Secret keys cannot verify signatures.')
+      if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
+      const what = whatIsSigned(request)
+      const digestBytes = 'digest' in what ? what.digest.length : undefined
+      const parameters = resolveParameters(object, request.parameters)
+      const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
+      const plan = requireSignatureBinding(object, shape, chosen)
+      context.audit({ algorithm: algorithmName(plan, context) })
+      const isValid = await verifyOffLoop(publicKey, plan, what, request.signatureData)
+      return { uniqueIdentifier: object.id, validity: isValid ? ('Valid' as const) : ('Invalid' as const) }
+    })
+  },
+})

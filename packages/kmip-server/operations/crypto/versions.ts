@@ -19,8 +19,8 @@ import {
   type CryptographicRequest,
   isPart,
 } from '../../streams/cryptographic-request.ts'
+import { planEncryption } from './encrypt.ts'
 import { findBackendKey, resolveParameters } from './key-use.ts'
-import { planEncryption } from './whole-encryption.ts'
 
 // A client may name a key that was rotated (docs/adr/key-life-cycle-and-versions.md). Operations that protect use its
 // newest version, which the answer names; operations that process try the versions. Both require that a wrong version

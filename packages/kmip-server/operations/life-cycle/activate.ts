@@ -1,7 +1,5 @@
 import { stateAt } from '@warder/keys'
-import { objectRight } from '../../engine/access.ts'
-import { objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { defineOperation, objectReply, objectRequest, objectRight } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 
 /** Object types that cannot be activated (KMIP 2.1 §6.1.1). */

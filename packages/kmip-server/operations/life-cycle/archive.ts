@@ -1,6 +1,4 @@
-import { objectRight } from '../../engine/access.ts'
-import { objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { defineOperation, objectReply, objectRequest, objectRight } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 

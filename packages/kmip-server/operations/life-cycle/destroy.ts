@@ -7,12 +7,16 @@ import {
   transition,
   waiting,
 } from '@warder/keys'
-import { objectRight } from '../../engine/access.ts'
-import { type ObjectReply, objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import {
+  defineOperation,
+  type ObjectReply,
+  objectReply,
+  objectRequest,
+  objectRight,
+} from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
-import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
+import { destroyUserKeys, withholdUserKeys } from '../abe/user-keys.ts'
 
 /**
  * Destroy (KMIP 2.1 §6.1.15): deletes the material for good; the attributes stay. An Active object must be revoked

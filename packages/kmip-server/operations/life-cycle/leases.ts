@@ -1,8 +1,12 @@
 import { defaultLease, type ManagedObject, stateAt } from '@warder/keys'
 import { requireType, Tag, type TtlvNode } from '@warder/kmip-codec'
-import { objectRight } from '../../engine/access.ts'
-import { namedObject, objectReply, objectRequest } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import {
+  defineOperation,
+  namedObject,
+  objectReply,
+  objectRequest,
+  objectRight,
+} from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { definePayload, field, required } from '../../payloads/payload.ts'
 

@@ -1,14 +1,32 @@
-import { stageCompromisedKey } from '@warder/authority'
-import { attributeMembers, type ManagedObject, readStoredAttributes, stateAt, transition } from '@warder/keys'
+import {
+  findRegisterEntry,
+  release,
+  stageCompromisedKey,
+  revoke as stageRevocation,
+  toStatus,
+} from '@warder/authority'
+import {
+  attributeMembers,
+  type ManagedObject,
+  readStoredAttributes,
+  stateAt,
+  transition,
+  type UnitOfWork,
+} from '@warder/keys'
 import { dateTime, requireType, Tag, type TtlvNode, type ValueName, valueName } from '@warder/kmip-codec'
-import { objectRight } from '../../engine/access.ts'
-import { namedObject, type ObjectReply, objectReply } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import type { RevocationReason } from '@warder/pki'
+import type { Database } from '@warder/storage'
+import {
+  defineOperation,
+  namedObject,
+  type ObjectReply,
+  objectReply,
+  objectRight,
+} from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { definePayload, field, required } from '../../payloads/payload.ts'
-import { revokeUserKeys } from '../abe/cascade.ts'
-import { registerRevocation } from './certificate-revocation.ts'
+import { revokeUserKeys } from '../abe/user-keys.ts'
 
 const maxMessageBytes = 1024
 
@@ -155,4 +173,58 @@ async function revokeCertificate(
 function occurrence(given: number | undefined, createdAt: number, now: number): number {
   if (given === undefined) return Math.floor(createdAt / 1000)
   return given === 0 ? Math.floor(now / 1000) : given
+}
+
+/** The reasons of RFC 5280 §5.3.1 for those of KMIP and its extensions. */
+const reasons: Readonly<Record<string, RevocationReason>> = {
+  Unspecified: 'unspecified',
+  KeyCompromise: 'keyCompromise',
+  CACompromise: 'cACompromise',
+  AffiliationChanged: 'affiliationChanged',
+  Superseded: 'superseded',
+  CessationOfOperation: 'cessationOfOperation',
+  PrivilegeWithdrawn: 'privilegeWithdrawn',
+  CertificateHold: 'certificateHold',
+  RemoveFromCRL: 'removeFromCRL',
+  AACompromise: 'aACompromise',
+}
+
+/**
+ * Stages the revocation of a certificate in the register of its issuer.
+ * @param occurred when the key was compromised, Unix seconds
+ * @param requireAuthority throws unless the caller may revoke certificates issued by the authority with this
+ *   certificate
+ * @returns whether the object itself must be revoked, too
+ * @throws Failure conflict, bad_request
+ */
+async function registerRevocation(
+  {
+    object,
+    objects,
+    now,
+    db,
+    requireAuthority,
+  }: {
+    readonly object: ManagedObject
+    readonly objects: UnitOfWork
+    readonly now: number
+    readonly db: Database
+    readonly requireAuthority: (authorityId: string) => Promise<unknown>
+  },
+  code: string,
+  occurred: number | undefined,
+): Promise<'object ends' | 'object stays'> {
+  const der = await objects.material(object)
+  const issued = der === undefined ? undefined : await findRegisterEntry(db, object, der)
+  // For a revoked certificate, the life cycle of its object determines what is possible.
+  if (issued === undefined || toStatus(issued) === 'revoked') return 'object ends'
+  const reason = reasons[code] ?? 'unspecified'
+  if (reason === 'removeFromCRL') {
+    await requireAuthority(issued.authorityId)
+    release(db, objects, issued, now)
+    return 'object stays'
+  }
+  const invalidityAt = occurred === undefined || occurred === 0 ? undefined : Math.min(occurred * 1000, now)
+  stageRevocation(db, objects, { issued, object: undefined, der }, { reason, invalidityAt }, now)
+  return reason === 'certificateHold' ? 'object stays' : 'object ends'
 }

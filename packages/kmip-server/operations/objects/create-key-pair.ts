@@ -33,15 +33,13 @@ import {
   requireQuantumSafe,
   requireSoftwarePair,
 } from '../../attributes/wanted-key.ts'
-import { creates } from '../../engine/access.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { creates, defineOperation, pairAttributes, pairReply } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
-import { pairAttributes, pairReply } from '../../payloads/pair.ts'
 import { definePayload } from '../../payloads/payload.ts'
-import { createMaster } from '../abe/create-master.ts'
+import { createMaster } from '../abe/create-keys.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
 export const createKeyPair = defineOperation({

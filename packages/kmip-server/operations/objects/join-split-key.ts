@@ -9,17 +9,15 @@ import {
 } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { storageMasks } from '../../attributes/wanted-key.ts'
-import { creates } from '../../engine/access.ts'
-import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { creates, defineOperation, namedObject, objectReply } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
 import { isShare, stageActivation } from './ceremony-key.ts'
+import { symmetricKinds } from './create.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { isSensitive, type PartDescription, readPart, sensitive } from './split-key-parts.ts'
-import { symmetricKinds } from './symmetric-kinds.ts'
 
 /** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
 export const joinSplitKey = defineOperation({

@@ -1,20 +1,33 @@
 import {
+  abeAlgorithm,
   findLinkedHalf,
+  findLinkTarget,
+  forgetsSecrets,
+  formatAction,
+  keyFacts,
   linkReplacement,
   type ManagedObject,
   pairPlan,
+  readAction,
+  requirePartsMayGo,
+  requirePermitted,
   requireReplaceable,
+  rotateMaster,
 } from '@warder/keys'
 import { Tag, type TtlvNode } from '@warder/kmip-codec'
+import { actionAttribute, requireJson } from '../../attributes/abe-request.ts'
 import { pairStorageMasks, requireSoftwarePair } from '../../attributes/wanted-key.ts'
-import { objectRight } from '../../engine/access.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import {
+  defineOperation,
+  objectRight,
+  type PairReply,
+  pairAttributes,
+  pairReply,
+} from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
-import { pairAttributes, pairReply } from '../../payloads/pair.ts'
 import { definePayload, field } from '../../payloads/payload.ts'
-import { rotate } from '../abe/rotate.ts'
 import { mergeAttributes, stagePair } from './create-key-pair.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 
@@ -66,4 +79,40 @@ async function replace(context: KmipContext, replaced: ManagedObject, id: string
   const made = await context.objects.read(id)
   if (made === undefined) throw kmipFailure('GeneralFailure', 'The new key does not exist.')
   await linkReplacement(context, replaced, made)
+}
+
+/**
+ * ReKeyKeyPair of an attribute-based master key: the action changes the pair in place, and the user keys of the master
+ * key are refreshed in the same commit.
+ * @param wishes attributes of the pair and of its private half
+ */
+async function rotate(wishes: readonly TtlvNode[], context: KmipContext): Promise<PairReply> {
+  const { object: master, services, objects, now } = context
+  requirePermitted(services.policy, keyFacts({ algorithm: abeAlgorithm }))
+  const action = readAction(requireJson(wishes, actionAttribute))
+  const linked = master.linkedId ?? findLinkTarget(master, 'PublicKeyLink')
+  const publicKey = linked === undefined ? undefined : await objects.read(linked)
+  if (publicKey?.form.abe?.kind !== 'public' || publicKey.owner !== master.owner)
+    throw kmipFailure('InvalidField', 'The public key of this master key is not stored on this server.')
+  await context.permitted(publicKey.id, 'rekey')
+  if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
+  const done = await rotateMaster(
+    objects,
+    services.db,
+    { master, publicKey, caller: context.principal.name },
+    action,
+    now,
+  )
+  context.audit({
+    object: master.id,
+    algorithm: abeAlgorithm,
+    details: {
+      linked: publicKey.id,
+      action: formatAction(action).slice(0, 1024),
+      refreshed: done.refreshed.length,
+      ...(done.foreign.length > 0 && { not_refreshed: done.foreign.slice(0, 100) }),
+    },
+  })
+  context.placeholder = master.id
+  return { privateKeyUniqueIdentifier: master.id, publicKeyUniqueIdentifier: publicKey.id }
 }

@@ -30,7 +30,7 @@ import { toStoredColumns } from '../../key-blocks/object-shape.ts'
 import { type ObjectHints, readManagedObject, type StoredObject } from '../../key-blocks/read-object.ts'
 import type { KmipObjectType, StoredShape } from '../../key-blocks/stored-shape.ts'
 import { rebuildObject } from '../../key-blocks/wrap.ts'
-import { newAbeKey } from '../abe/new-key.ts'
+import { newAbeKey } from '../abe/create-keys.ts'
 import { findLinkedPassword } from './linked-password.ts'
 
 /** The object of this type among those in a request. @throws KmipDecodeError, kmipFailure MissingData, InvalidField */

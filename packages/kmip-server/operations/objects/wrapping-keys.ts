@@ -25,8 +25,7 @@ import {
   whyDecryptionEncrypts,
 } from '@warder/keys'
 import { type StructureNode, Tag } from '@warder/kmip-codec'
-import type { KeyInUse } from '../../crypto/key-in-use.ts'
-import { readParameters } from '../../crypto/parameters.ts'
+import { type KeyInUse, readParameters } from '../../crypto/parameters.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
 import {

@@ -21,13 +21,13 @@ import type { KmipContext } from '../../engine/types.ts'
 import { KmipFailure, kmipFailure } from '../../failure/failure.ts'
 import { type PlainKeyValue, readKeyBlock } from '../../key-blocks/key-block.ts'
 import { keyFormatNumber } from '../../key-blocks/key-format.ts'
+import type { WrappingSpecification } from '../../key-blocks/key-wrapping.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
 import { readManagedObject, type StoredObject } from '../../key-blocks/read-object.ts'
-import { keyInForm } from '../../key-blocks/write-object.ts'
+import { keyInForm, type WantedForm } from '../../key-blocks/write-object.ts'
 import { findLinkedPassword } from '../objects/linked-password.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
-import type { WantedObject } from './wanted-object.ts'
 
 /** Maximum number of certificates in a file or a chain. */
 const maxChainLength = 32
@@ -90,7 +90,7 @@ export function fileIn(node: StructureNode): PlainKeyValue | undefined {
 }
 
 /** The certificates of a file, staged. */
-export interface StagedCertificates {
+interface StagedCertificates {
   /** Links from the key to the first certificate. */
   readonly links: readonly TtlvNode[]
   /** The first certificate, which is that of the key. */
@@ -218,4 +218,10 @@ async function readable(context: KmipContext, id: string): Promise<ManagedObject
     if (error instanceof KmipFailure) return undefined
     throw error
   }
+}
+
+/** The requested form of an object in Get and Export (KMIP 2.1 §6.1.19, §6.1.18). */
+export interface WantedObject extends WantedForm {
+  readonly wrapType: 'NotWrapped' | 'AsRegistered' | undefined
+  readonly specification: WrappingSpecification | undefined
 }

@@ -1,17 +1,14 @@
 import { asObjectId, identifierTaken, type ObjectId, requireNoApproval } from '@warder/keys'
-import { findMember, Tag, textString } from '@warder/kmip-codec'
-import { creates } from '../../engine/access.ts'
+import { findMember, type StructureNode, Tag, type TtlvNode, textString } from '@warder/kmip-codec'
 import { waitsForDestruction } from '../../engine/approval.ts'
-import { namedObject, objectReply } from '../../engine/identifiers.ts'
-import { defineOperation } from '../../engine/operation.ts'
+import { creates, defineOperation, namedObject, objectReply } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import type { StoredObject } from '../../key-blocks/read-object.ts'
 import { unwrapObject } from '../../key-blocks/wrap.ts'
 import { definePayload, field, repeated, required } from '../../payloads/payload.ts'
-import { adoptUserKeys, withFormerIds, withMaster } from '../abe/brought.ts'
-import { withoutEncodedLength } from '../crypto/encoded-length.ts'
+import { adoptUserKeys, withFormerIds, withMaster } from '../abe/user-keys.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
@@ -122,4 +119,40 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
   } finally {
     brought.material?.fill(0)
   }
+}
+
+/** The members of an Import that name the length of a key. */
+interface Imported {
+  readonly attributes: readonly TtlvNode[]
+  readonly objects: readonly TtlvNode[]
+}
+
+/**
+ * The members of an Import without a CryptographicLength that is the length of the key's DER encoding.
+ * cloudproof_kms_js sends that of private keys (`packages/kmip-codec/json/tolerances.ts`). No key is as long as its encoding,
+ * so no correct length is dropped: the length of the key itself is stored.
+ */
+function withoutEncodedLength(imported: Imported): Imported {
+  const { attributes, objects } = imported
+  const key = objects.find(({ tag }) => tag === Tag.PrivateKey)
+  const block = key && structureIn(key, Tag.KeyBlock)
+  const value = block && structureIn(block, Tag.KeyValue)
+  const material = value && findMember(value, Tag.KeyMaterial)
+  if (block === undefined || material?.type !== 'ByteString') return imported
+  const encoded = material.value.length * 8
+  const length = findMember(block, Tag.CryptographicLength)
+  if (encoded === 0 || length?.value !== encoded) return imported
+  return { attributes: without(attributes, encoded), objects: without(objects, encoded) }
+}
+
+function structureIn(node: TtlvNode, tag: number): StructureNode | undefined {
+  const member = node.type === 'Structure' ? findMember(node, tag) : undefined
+  return member?.type === 'Structure' ? member : undefined
+}
+
+/** Removes the length from the key block and from the attributes inside and beside it. */
+function without(nodes: readonly TtlvNode[], bits: number): readonly TtlvNode[] {
+  return nodes
+    .filter(({ tag, value }) => tag !== Tag.CryptographicLength || value !== bits)
+    .map((node) => (node.type === 'Structure' ? { ...node, value: without(node.value, bits) } : node))
 }

@@ -23,7 +23,7 @@ import { instancesCalled } from '../../attributes/attribute-edit.ts'
 import { indexNodes } from '../../attributes/attribute-index.ts'
 import { isKnownAttribute, readReferredName } from '../../attributes/attribute-name.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
-import { namedObject } from '../../engine/identifiers.ts'
+import { namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
@@ -48,8 +48,7 @@ import {
 import { type DecodedPayload, definePayload, field } from '../../payloads/payload.ts'
 import { attributeState } from '../attributes/attribute-request.ts'
 import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
-import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
-import type { WantedObject } from './wanted-object.ts'
+import { isPkcs12, type WantedObject, writeChain, writeFile } from './certificate-files.ts'
 
 /** Result of Get and Export. */
 export interface GivenObject {

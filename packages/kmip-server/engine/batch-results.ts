@@ -5,6 +5,7 @@ import {
   type StructureNode,
   Tag,
   type TtlvNode,
+  valueName,
 } from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
 
@@ -58,4 +59,67 @@ function isReference({ tag, type }: TtlvNode): boolean {
 /** The answer without its outputs, for items that the client marks as ephemeral (KMIP 2.1 §8.3). */
 export function withoutOutputs(payload: readonly TtlvNode[]): readonly TtlvNode[] {
   return payload.filter(({ tag }) => !outputs.has(tag))
+}
+
+/**
+ * Objects that earlier items of a batch created or found. Later items can use them without naming them (KMIP 2.1 §6.1,
+ * §11.58).
+ */
+export class BatchIdentifiers {
+  /** undefined = the ID placeholder is empty. */
+  placeholder: string | undefined
+  readonly #all: string[] = []
+  readonly #byOperation = new Map<string, string>()
+
+  /** Stores the identifiers of a successful answer. */
+  took(operation: OperationName, payload: readonly TtlvNode[]): void {
+    for (const { tag, value } of payload) {
+      if (typeof value !== 'string') continue
+      if (tag === Tag.UniqueIdentifier) this.#note(operation, value)
+      else if (tag === Tag.PrivateKeyUniqueIdentifier) {
+        this.#note(operation, value)
+        this.#byOperation.set(`${operation}PrivateKey`, value)
+      } else if (tag === Tag.PublicKeyUniqueIdentifier) {
+        this.#all.push(value)
+        this.#byOperation.set(`${operation}PublicKey`, value)
+      }
+    }
+  }
+
+  #note(operation: string, id: string): void {
+    this.#all.push(id)
+    this.#byOperation.set(operation, id)
+  }
+
+  /**
+   * Resolves a node to an identifier. Text: itself; absent or IDPlaceholder: the placeholder; another enumeration: the
+   * last result of that operation in this batch; a number: the result at that index, from the end if negative.
+   * @throws kmipFailure InvalidField, ObjectNotFound
+   */
+  resolve(node: TtlvNode | undefined): string {
+    const id = this.#meant(node)
+    if (id === undefined)
+      throw kmipFailure(
+        'ObjectNotFound',
+        'UniqueIdentifier is missing, and no earlier item of the batch has set the ID placeholder.',
+      )
+    return id
+  }
+
+  #meant(node: TtlvNode | undefined): string | undefined {
+    switch (node?.type) {
+      case undefined:
+        return this.placeholder
+      case 'TextString':
+        return node.value
+      case 'Enumeration': {
+        const name = valueName('UniqueIdentifier', node.value)
+        return name === 'IDPlaceholder' ? this.placeholder : this.#byOperation.get(name ?? '')
+      }
+      case 'Integer':
+        return this.#all.at(node.value)
+      default:
+        throw kmipFailure('InvalidField', 'A unique identifier must be text, an enumeration or a number.')
+    }
+  }
 }
