@@ -14,7 +14,7 @@ const help = `npm run bench -- [--seconds 1.5] [--rounds 7] [--connections 32] [
 
 Starts a bare HTTPS echo and a whole Warder with one worker for each service, drives both in turn with verified
 requests, and prints requests for each second of processor time, ratios to the echo and to bare node:crypto, latencies
-and memory; then what a second worker costs. The client has one core and the servers another, where taskset is there.
+and memory; then what a second worker costs. If taskset is installed, the client has one core and the servers another.
 
   --only NAME   only scenarios whose name contains it, or one of NAME,NAME; nothing about the second worker
   --write       also writes docs/reference/performance.md`
@@ -127,7 +127,7 @@ function batchNotes(rows: readonly Measured[], gains: readonly BatchGain[]): rea
   return Number.isNaN(one) || Number.isNaN(many)
     ? []
     : [
-        `batches of 100 encrypt ${one.toFixed(1)} times the values a second of single requests for one caller, ${many.toFixed(1)} times where many callers keep the server busy`,
+        `batches of 100 encrypt ${one.toFixed(1)} times the values a second of single requests for one caller, ${many.toFixed(1)} times with many callers that keep the server busy`,
         ...gains.map(
           (gain) =>
             `for one caller with \`@warder/client\`, whose own work is in it: ${Math.round(gain.oneByOne).toLocaleString('en')} values a second one by one, ${Math.round(gain.inBatches).toLocaleString('en')} in batches of 100, ${computeGain(gain).toFixed(1)} times`,

@@ -38,7 +38,7 @@ export interface KeyAlgorithm {
   readonly use: ${[...new Set(rows.map(([, { use }]) => JSON.stringify(use)))].join(' | ')}
   readonly kty: string
   readonly crv?: string
-  /** Only where a setting of the service opens it. */
+  /** Only if a setting of the service enables it. */
   readonly optional?: true
 }
 

@@ -266,7 +266,7 @@ ${generated}
 The operations that Query lists, with the members that Warder reads and answers, by the names of KMIP 2.1. Over 1.x
 Attributes, NewAttribute, CurrentAttribute and AttributeReference have the form of 1.x: Template-Attribute, Attribute,
 Attribute Name. A missing member is answered with MissingData, one of another type or one too many with InvalidField (one
-too many of a cryptographic operation with InvalidMessage). Other members are ignored. If there are several identifiers or Attributes where there is at most one, the first counts.
+too many of a cryptographic operation with InvalidMessage). Other members are ignored. If there are several identifiers or Attributes but at most one is allowed, the first counts.
 Members that only some versions know have their version in the last column. The rights that an operation needs are in
 the [guide](../how-to/kmip.md#what-each-operation-takes).
 

@@ -52,14 +52,15 @@ if (files.some(startsProcesses) && process.env.WARDER_FROM_SOURCES !== '1') {
   process.env.WARDER_TEST_PROGRAM = join(await bundleOfCheckout(), 'bin', 'warder.mjs')
 }
 
-// What ships, where WARDER_ARTIFACTS is the folder of `npm run package`: the command of its tarball, with its own Node.
+// The shipped product, if WARDER_ARTIFACTS is the folder of `npm run package`: the command of its tarball, with its own
+// Node.
 const installed = await unpackTarball()
 if (installed !== undefined) {
   process.env.WARDER_TEST_COMMAND = join(installed, 'bin', 'warder')
   process.once('exit', () => rmSync(installed, { recursive: true, force: true }))
 }
 
-// One PostgreSQL for all who do not end theirs; where there is none, each of them says so itself.
+// One PostgreSQL for all tests that do not stop it; if there is none, each test reports that itself.
 const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
 if (postgres !== undefined) Object.assign(process.env, postgres.environment)
 

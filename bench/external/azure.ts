@@ -19,7 +19,7 @@ export interface AzurePool {
   readonly client: IssuedCertificate
 }
 
-/** @param home where the authority of the pool is written to */
+/** @param home folder for the authority of the pool */
 export async function azurePool(home: string): Promise<AzurePool> {
   const dates = { notBefore: new Date(Date.now() - dayMs), notAfter: new Date(Date.now() + dayMs) }
   const plan = { ...dates, hostnames: [], addresses: [] }

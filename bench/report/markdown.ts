@@ -2,7 +2,7 @@ import type { Driven } from '../load/drive.ts'
 
 /** One row of the report. */
 export interface Measured extends Driven {
-  /** Ratio to operations of bare `node:crypto` a core, where there is such a thing. */
+  /** Ratio to operations of bare `node:crypto` per core, if there is an equivalent. */
   readonly toBare: number | undefined
   /** Requests of the echo for each second of processor time, just before this measurement. */
   readonly echo: number

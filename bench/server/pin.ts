@@ -9,7 +9,7 @@ export interface Pinning {
 
 /**
  * One core for the client, the next for the servers: then neither waits for the other, and the processor time of a
- * request is its own. undefined where there is one core only, or no `taskset` (util-linux).
+ * request is its own. undefined if there is only one core, or no `taskset` (util-linux).
  */
 export function pinning(): Pinning | undefined {
   if (availableParallelism() < 2 || spawnSync('taskset', ['--version']).status !== 0) return undefined

@@ -84,7 +84,7 @@ export class Bindings {
 
   /**
    * The server counts another object of the case at this place: the two placeholders change their objects, and what was
-   * printed of one is that of the other. @returns false where it is no object of the case or its place is known
+   * printed of one is that of the other. @returns false if it is no object of the case or its place is known
    */
   reorder(name: string, value: string): boolean {
     const before = this.#values.get(name)
@@ -120,7 +120,7 @@ export class Bindings {
     return [this.#values, this.#latest, this.#substitutes].some((map) => [...map.values()].includes(value))
   }
 
-  /** The value that stands for printed bytes (hex), where the server may choose them and did. */
+  /** The value in place of printed bytes (hex), if the server was allowed to choose them and did. */
   substituteOf(printed: string): string | undefined {
     return this.#substitutes.get(printed.toLowerCase())
   }

@@ -18,7 +18,7 @@ export interface TestCase {
   /** Cases of one family may build on each other (`TL-M-2` reads what `TL-M-1` made): `TL-M`. */
   readonly family: string
   readonly steps: readonly Step[]
-  /** Why the file cannot be run, where it cannot. */
+  /** The reason why the file cannot be run; undefined if it can. */
   readonly unreadable: string | undefined
 }
 

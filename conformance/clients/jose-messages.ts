@@ -8,7 +8,7 @@ type Jwk = Readonly<Record<string, unknown>>
 
 /** A message of the service; the client has the key. */
 export interface Encrypted {
-  /** `alg`, and the curve where there is one. */
+  /** `alg`, and the curve if there is one. */
   readonly name: string
   readonly alg: string
   readonly key: Jwk

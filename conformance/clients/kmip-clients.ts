@@ -9,7 +9,7 @@ import { canRun, runProgram } from './run-program.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** A folder with Python packages, which goes when it is disposed of; undefined where pip cannot get them. */
+/** A folder with Python packages, which is removed on disposal; undefined if pip cannot install them. */
 export async function installPython(
   ...packages: readonly string[]
 ): Promise<(Disposable & { readonly env: { readonly PYTHONPATH: string } }) | undefined> {

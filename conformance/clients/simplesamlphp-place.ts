@@ -35,7 +35,7 @@ const extensions = [
   'xmlwriter',
 ]
 
-/** PHP that succeeds where those of its extensions are installed that are packages of their own. */
+/** PHP code that succeeds if the extensions that are separate packages are installed. */
 const hasExtensions = "exit(extension_loaded('dom') && extension_loaded('mbstring') ? 0 : 1);"
 
 /** As installed, or in the folder of `WARDER_SIMPLESAMLPHP`, into which its packages were unpacked. */

@@ -5,7 +5,7 @@ import type { ClientRun, Step } from './client-run.ts'
 import { canRun, type Ran, runProgram } from './run-program.ts'
 import { startTransit } from './vault-transit.ts'
 
-/** Programs in Go that use keys over the transit interface: where they are, and how their version is asked for. */
+/** Programs in Go that use keys over the transit interface: their paths, and the command for their version. */
 const programs = {
   cosign: { variable: 'WARDER_COSIGN', version: ['version'], way: 'transit, `hashivault://`' },
   sops: { variable: 'WARDER_SOPS', version: ['--version'], way: 'transit, `hc_vault_transit`' },

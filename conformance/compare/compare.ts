@@ -94,7 +94,7 @@ function shiftOfPrinted(node: TtlvNode, bindings: Bindings): number | undefined 
   return node.type === 'DateTime' && !bindings.asked(node.value) ? 0 : undefined
 }
 
-/** Values that the server chooses have the printed size, except where an encoding (DER) makes sizes vary. */
+/** Values that the server chooses have the printed size, unless an encoding (DER) makes sizes vary. */
 function sameSize(printed: Uint8Array, actual: Uint8Array, tag: number, { generated }: Where): boolean {
   if (tag === Tag.DigestValue) return [20, 28, 32, 48, 64].includes(actual.length)
   if (tag === Tag.KeyMaterial && generated && printed.length > 64) return actual.length > 64

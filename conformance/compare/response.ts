@@ -11,7 +11,7 @@ import { formatNode } from './show.ts'
 export interface Known {
   readonly generated: Set<string>
   readonly algorithms: Map<string, string>
-  /** PaddingMethod of their CryptographicParameters, which holds where a request names none. */
+  /** PaddingMethod of their CryptographicParameters, which applies if a request names none. */
   readonly paddings: Map<string, string>
 }
 

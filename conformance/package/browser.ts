@@ -4,7 +4,7 @@ import { once } from 'node:events'
 const programs = ['chromium', 'chromium-browser', 'google-chrome']
 const browser = programs.find((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0)
 
-/** A reason to skip, where no browser is here. */
+/** A reason to skip, if no browser is installed. */
 export function missingBrowser(): string | false {
   return browser === undefined ? `none of these is here: ${programs.join(', ')}` : false
 }

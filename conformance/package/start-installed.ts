@@ -10,8 +10,8 @@ export interface Started {
 /**
  * Runs `warder start` as it is installed, until it serves.
  * @param command the program
- * @param words before `start`, where the program is another that runs it
- * @throws Error with what it printed, where it ended before
+ * @param words before `start`, if another program runs the command
+ * @throws Error with its output, if it ended before
  */
 export async function startInstalled(
   command: string,

@@ -36,7 +36,10 @@ export interface Strictness {
   readonly ownWords?: boolean
 }
 
-/** Runs the steps in order. A step that differs does not end the case: what follows is told too, where it can be. */
+/**
+ * Runs the steps in order. A step that differs does not end the case: the following steps are reported too, if they can
+ * run.
+ */
 export async function runCase(
   testCase: TestCase,
   exchange: Exchanger,

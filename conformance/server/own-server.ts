@@ -13,7 +13,7 @@ import type { Endpoint } from 'warder/testing'
 export interface TestServer extends AsyncDisposable {
   /** The server as a client with this name sees it. */
   as(name: string): Promise<Endpoint>
-  /** Families of cases that may run side by side: one where all are the same client. */
+  /** Families of cases that may run concurrently: one family if all are the same client. */
   readonly familiesAtOnce: number
 }
 

@@ -48,7 +48,7 @@ export interface OldFiles {
 }
 
 export interface ArchiveOptions extends OldFiles {
-  /** Destination folder; absent = beside the log, where every command still finds the records. */
+  /** Destination folder; absent = beside the log, so that every command still finds the records. */
   readonly to?: string | undefined
   /** Keys of encrypted files; without them such files are not archived. */
   readonly unlocked?: UnlockedLog | undefined

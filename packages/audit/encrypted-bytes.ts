@@ -149,7 +149,7 @@ export class DamagedFile extends Error {}
 
 /**
  * Reads the blocks of a file in order, up to the first damaged one, which is included.
- * @param from where a block begins; 0 = the first one
+ * @param from beginning of a block; 0 = the first one
  * @throws StartupError when the key of the file is not among these
  */
 export async function* readBlocks(path: string, keys: LogKeys, from = 0): AsyncGenerator<Block> {

@@ -30,7 +30,7 @@ export async function findRememberedHead(db: Database, log: string): Promise<Cha
 export interface AuditNodeRow {
   readonly log: string
   readonly node: string
-  /** Where other nodes reach it; empty = it does not tell. */
+  /** URL for other nodes; empty = not published. */
   readonly address: string
   /** The last record that the database knows of its log. */
   readonly seq: number | null

@@ -25,7 +25,7 @@ export const preparedCommitMigrations: readonly Migration[] = [
     name: 'nodes whose audit logs can be searched',
     older: true,
     statements: [
-      // `log` as in audit_head. address: where other nodes reach it; empty = nowhere.
+      // `log` as in audit_head. address: URL for other nodes; empty = none.
       'CREATE TABLE audit_node (log TEXT NOT NULL PRIMARY KEY, node TEXT NOT NULL, address TEXT NOT NULL, started_at BIGINT NOT NULL)',
       // One row: by this key nodes prove to each other that they belong together.
       'CREATE TABLE audit_node_key (id BIGINT NOT NULL PRIMARY KEY, sealed BYTES NOT NULL)',

@@ -12,7 +12,7 @@ export type MaybePromise<T> = T | Promise<T>
  * Applies `next` to a value, synchronously if it is not a promise. An error of `next` is thrown at once, too,
  * and rejects else. It is not named `then`: a module that exports that name is taken for a promise by
  * `import()`.
- * @param failed what follows where the promise of the value rejects, as the second parameter of
+ * @param failed called if the promise of the value rejects, as the second parameter of
  *   `Promise.then`: a value that is there cannot, and what `next` throws does not come here
  */
 export function andThen<T, U, F = never>(

@@ -6,7 +6,7 @@ export interface Clock {
   monotonic(): number
 }
 
-/** `performance.now()` counts from the start of its thread; this is where the machine's own count stood then. */
+/** `performance.now()` counts from the start of its thread; this is the machine's own count at that time. */
 const threadStart = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 export const systemClock: Clock = {

@@ -195,7 +195,7 @@ export class StartupError extends Error {
 
 /** Of SQLite, whose errors carry a number, not the name of the system's error. */
 const [sqliteIoError, sqliteFull] = [10, 13]
-/** SQLite has an I/O error where the index of its log finds no room: less than this is left, then. */
+/** SQLite reports an I/O error if the index of its log does not fit: less than this is free then. */
 const indexBytes = 32 * 1024
 
 /**

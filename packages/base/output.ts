@@ -24,8 +24,8 @@ const pauseMs = 10
 
 /**
  * Writes lines without ever blocking the thread: not on an unread pipe, a terminal stopped by Ctrl-S, a full disk, or a
- * reader that has ended, where `process.stderr` blocks, fills the memory or ends the process. Unwritten lines wait within
- * bounds, and are lost beyond them.
+ * reader that has ended, with which `process.stderr` would block, fill the memory or end the process. Unwritten lines
+ * wait within bounds, and are lost beyond them.
  */
 export class Output {
   readonly #sink: OutputSink

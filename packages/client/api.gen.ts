@@ -687,7 +687,7 @@ export interface Operations {
       readonly limit?: string
     }
     readonly reply: readonly {
-      /** Who has the right. `*`, a role, a pattern or a group where single principals are not known or not shown. */
+      /** Who has the right. `*`, a role, a pattern or a group if single principals are not known or not shown. */
       readonly user_id: string
       /** The key; `*` for rights on no key. */
       readonly unique_identifier: string

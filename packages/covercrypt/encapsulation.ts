@@ -156,7 +156,7 @@ class Found {
   }
 }
 
-/** Writes `from` into `into` where the mask is 255, and leaves it where it is 0. */
+/** Copies bytes of `from` into `into` if the mask is 255, and leaves `into` unchanged if it is 0. */
 function select(into: Uint8Array, from: Uint8Array, mask: number): void {
   for (let index = 0; index < into.length; index++) {
     const old = into[index] as number

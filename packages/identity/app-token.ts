@@ -185,8 +185,8 @@ function readAppToken(request: IncomingRequest): string | undefined {
 }
 
 /**
- * Reads `data.entity_id` of the response; `data.ttl`, where 0 means no expiry; `data.num_uses`, where 0 means unlimited
- * uses; `data.bound_cidrs`.
+ * Reads `data.entity_id` of the response; `data.ttl`, 0 for no expiry; `data.num_uses`, 0 for unlimited uses;
+ * `data.bound_cidrs`.
  */
 function subjectIn(body: Uint8Array): Omit<Answer, 'principal'> {
   let answer: unknown

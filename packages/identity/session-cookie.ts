@@ -43,7 +43,7 @@ interface Content {
 /** User of the session. */
 export type SessionUser = Omit<Content, 'id' | 'until'>
 
-/** Place where the logins of sessions happen: the authentication service, or an OpenID provider. */
+/** Issuer of the logins of sessions: the authentication service, or an OpenID provider. */
 export type LoginProvider = 'auth' | 'oidc'
 
 /**
@@ -109,7 +109,9 @@ export function sessionExtractor(
   }
 }
 
-/** @throws failure('unauthorized') when the login has ended where it was made; failure('overloaded') if that is not known */
+/**
+ * @throws failure('unauthorized') when the login has ended at its issuer; failure('overloaded') if that is not known
+ */
 async function requireLive(ended: Ended, content: Content): Promise<void> {
   const { name, username = name, realm, subjectId, position = 0, sessionId } = content
   await ended.requireCurrent()

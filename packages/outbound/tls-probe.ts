@@ -25,7 +25,7 @@ export interface TlsProbe {
    * @param host a name or an address
    * @param servername the server name to send (RFC 6066 §3)
    * @returns DER
-   * @throws OutboundError, also where the server does not choose the protocol
+   * @throws OutboundError, also if the server does not choose the protocol
    */
   certificate(host: string, protocol: string, servername: string): Promise<Uint8Array>
 }

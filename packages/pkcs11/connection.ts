@@ -56,7 +56,7 @@ const architectures = ['x64', 'arm64', 'ppc64', 'riscv64', 'loong64']
 
 /**
  * On Windows structures are packed and `unsigned long` has 4 bytes (Base 2.40 §2 and §3).
- * @throws TokenError where the structures of this package are not those of the platform
+ * @throws TokenError if the structures of this package are not those of the platform
  */
 export function requirePlatform(platform: string = process.platform, arch: string = process.arch): void {
   if (platform === 'win32')

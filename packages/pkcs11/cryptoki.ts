@@ -79,7 +79,7 @@ export class NativeMemory {
     if (length > BigInt(max))
       throw new TokenError(
         'library_failed',
-        `the library returned the length ${length}, where at most ${max} fit`,
+        `the library returned the length ${length}, but at most ${max} fit`,
       )
     return Number(length)
   }
@@ -243,7 +243,7 @@ function signature(count: number): { readonly arguments: 'u64'[]; readonly retur
   return { arguments: Array<'u64'>(count).fill('u64'), return: 'u64' }
 }
 
-/** The exported function, where it is the one of the list. Libraries must export C_GetFunctionList alone. */
+/** The exported function, if it is the one of the list. Libraries must export C_GetFunctionList alone. */
 function findExported(
   library: DynamicLibrary,
   name: FunctionName,

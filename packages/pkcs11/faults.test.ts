@@ -90,9 +90,9 @@ const failures: Readonly<Record<string, RegExp>> = {
   crash: /: the process of the library ended \(SIGSEGV\)$/,
   exit: /: the process of the library ended \(code 0\)$/,
   hang: /: the library has not responded for 2 s$/,
-  'garbage length': /: the library returned the length 4611686018427387904, where at most 2051 fit$/,
-  'length beyond room': /: the library returned the length 2052, where at most 2051 fit$/,
-  'garbage search': /: the library returned the length 1000, where at most 2 fit$/,
+  'garbage length': /: the library returned the length 4611686018427387904, but at most 2051 fit$/,
+  'length beyond room': /: the library returned the length 2052, but at most 2051 fit$/,
+  'garbage search': /: the library returned the length 1000, but at most 2 fit$/,
   scribble: /: the process of the library sent a malformed reply: a frame of 4294967295 bytes$/,
   'false frame': /: the process of the library sent a malformed reply: a reply to no request$/,
 }
@@ -115,9 +115,9 @@ for (const [fault, message] of Object.entries(failures))
 test('invalid lengths of lists and attributes are refused', { skip }, async (t) => {
   const faulty = createFaulty(t)
   for (const [fault, message] of [
-    ['garbage slots', /the length 1152921504606846976, where at most 1024 fit$/],
-    ['more slots than room', /the length 7, where at most 1 fit$/],
-    ['garbage mechanisms', /the length 18446744073709551615, where at most 4096 fit$/],
+    ['garbage slots', /the length 1152921504606846976, but at most 1024 fit$/],
+    ['more slots than room', /the length 7, but at most 1 fit$/],
+    ['garbage mechanisms', /the length 18446744073709551615, but at most 4096 fit$/],
     ['no list', /: C_GetFunctionList of .*faulty\.so: CKR_OK$/],
     ['old version', /faulty\.so is of PKCS#11 1\.40: 2\.x and 3\.x can be used$/],
   ] as const) {

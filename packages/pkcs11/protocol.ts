@@ -34,7 +34,7 @@ export const tokenErrorCodes = [
 ] as const
 export type TokenErrorCode = (typeof tokenErrorCodes)[number]
 
-/** The message names the token where it is known, and the function and return value of the library where there is one. */
+/** The message names the token if it is known, and the function and return value of the library if there is one. */
 export class TokenError extends CodedError<TokenErrorCode> {
   /** The message without the token. */
   readonly sentence: string
@@ -118,7 +118,7 @@ export interface TokenInfo {
   readonly mechanisms: readonly number[]
 }
 
-/** Of the key whose attributes were asked; undefined where the token does not say. */
+/** Attributes of the requested key; undefined if the token does not report them. */
 export interface KeyAttributes {
   readonly label: string | undefined
   readonly id: string | undefined

@@ -187,7 +187,7 @@ export class TokenSessions {
     }
   }
 
-  /** Starts the process where there is none. Its failures are counted, and make the pause before the next longer. */
+  /** Starts the process if there is none. Its failures are counted, and make the pause before the next longer. */
   #connect(): Promise<TokenProcess> {
     if (this.#closed) return Promise.reject(this.error('closed', 'it is closed'))
     if (this.#process !== undefined && this.#process.failure === undefined && this.#connecting !== undefined)

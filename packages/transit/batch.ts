@@ -22,7 +22,7 @@ export function batchable<Members extends TProperties, Whole extends TProperties
   })
 }
 
-/** Member of requests that encrypt or decrypt: the status where some items of a batch failed and others did not. */
+/** Member of requests that encrypt or decrypt: the status if some items of a batch failed and others did not. */
 export const PartialFailureCode = {
   partial_failure_response_code: Type.Optional(
     Type.Integer({
@@ -42,14 +42,14 @@ interface ItemRow<Item, Done extends object> {
   /** Operation of the audit record of each item. */
   readonly name: string
   readonly key: Key
-  /** Status where some items failed; undefined: that of the interface, 200. */
+  /** Status if some items failed; undefined: that of the interface, 200. */
   readonly partialStatus?: number
   act(item: Item, context: Context): Promise<Done>
 }
 
 /**
  * Does one item, or each of a batch, with an audit record for each of them. A failed item is answered in its place; 400
- * is the status where every item failed.
+ * is the status if every item failed.
  */
 export async function each<Item, Done extends object>(
   body: Item & Batched<Item>,

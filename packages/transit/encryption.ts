@@ -104,7 +104,7 @@ function aesPlan(key: Key, policy: Context['services']['policy']) {
 }
 
 const Text = Type.Optional(Type.String())
-/** Vault answers 400 where some items of a batch failed, or the status that the client wants then. */
+/** Vault answers 400 if some items of a batch failed, or the status that the client requests for this case. */
 const readPartialStatus = (body: { readonly partial_failure_response_code?: number }): number =>
   body.partial_failure_response_code ?? 400
 

@@ -144,7 +144,10 @@ async function describeToCaller(context: Context, name: string): Promise<object>
   return formatKey(context, name, key)
 }
 
-/** The answer to a change, which shows the key where the caller may read it: a right to change it gives no right to read. */
+/**
+ * The answer to a change, which contains the key if the caller may read it: a right to change it includes no right to
+ * read.
+ */
 async function changeKey(context: Context, name: string): Promise<object> {
   try {
     return answer(await describeToCaller(context, name))

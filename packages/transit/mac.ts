@@ -19,7 +19,7 @@ import { type Context, commonByUse, newestToProtect, transitRight, versionAt, wr
 import { define, type TransitServices } from './services.ts'
 import { decodeBase64, readVersioned, VersionNumber, withVersion } from './text.ts'
 
-/** The hash where a request names none, as in Vault. */
+/** The hash if a request names none, as in Vault. */
 const defaultHash = 'sha2-256'
 
 /** An HMAC key, and how it computes. */

@@ -54,7 +54,7 @@ const HashPath = Type.Object({ name: Type.String(), hash: Type.String() })
 interface Planned {
   readonly plan: SignaturePlan
   readonly what: ToSign
-  /** How the signature is written: base64url where it is raw (`jws`). */
+  /** Encoding of the signature: base64url if it is raw (`jws`). */
   readonly encoding: 'base64' | 'base64url'
 }
 

@@ -1,5 +1,5 @@
-// Makes the bundle of this checkout where there is none of its sources yet, and prints its folder: `node checkout.ts`. In a
-// checkout that this user cannot write to it prints nothing.
+// Makes the bundle of this checkout if there is none of its sources yet, and prints its folder: `node checkout.ts`. In
+// a checkout that this user cannot write to it prints nothing.
 import { createHash, randomUUID } from 'node:crypto'
 import {
   existsSync,
@@ -48,7 +48,7 @@ export function hashOfFiles(base: string, files: readonly string[]): string {
 
 /**
  * The bundle of this checkout as it is now.
- * @returns its folder @throws Error where the sources cannot be bundled
+ * @returns its folder @throws Error if the sources cannot be bundled
  */
 export async function bundleOfCheckout(): Promise<string> {
   const made = join(folder, hashOfSources())

@@ -39,7 +39,10 @@ export const unbundled = [
   'xml-crypto',
 ] as const
 
-/** File of a bundle for a file below `packages/`: all are in one folder, where their address is `./NAME` for every module. */
+/**
+ * File of a bundle for a file below `packages/`: all are in one folder, so that their address is `./NAME` for every
+ * module.
+ */
 export function toBundleName(path: string): string {
   return path.replaceAll(/[/\\]/g, '-').replace(/\.ts$/, '.js')
 }

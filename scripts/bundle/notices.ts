@@ -10,7 +10,7 @@ export function findPackage(file: string): string | undefined {
 /**
  * Names, versions and licences of npm packages, with the notices that their licences want kept.
  * @param folders of the packages, from the root
- * @throws Error where a package has neither a text nor the name of a licence
+ * @throws Error if a package has neither a text nor the name of a licence
  */
 export function readNotices(folders: readonly string[]): string {
   const parts = folders.toSorted().map((folder) => {

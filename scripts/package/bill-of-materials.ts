@@ -84,7 +84,9 @@ function toHashes({ integrity = '' }: Needed): object {
   return { hashes: [{ alg: 'SHA-512', content: Buffer.from(base64, 'base64').toString('hex') }] }
 }
 
-/** A UUID (version 8, RFC 9562 §5.8) of the content, where others take a random one: the same bill, the same number. */
+/**
+ * A UUID (version 8, RFC 9562 §5.8) of the content instead of a random one, so that the same bill has the same number.
+ */
 function computeSerial(body: object): string {
   const hash = createHash('sha256').update(JSON.stringify(body)).digest().subarray(0, 16)
   hash[6] = ((hash[6] as number) & 0x0f) | 0x80

@@ -43,7 +43,7 @@ export function readLockedPackages(): Packages {
  * The packages of registries that packages of the workspace need when they run, with all that those need, by the lock file.
  * @param members folders of the workspace, with names of what they need: `['packages/kms', ['typebox']]`
  * @param platform leaves out optional packages that are made for others; absent: all of them stay
- * @returns sorted by path @throws Error where the lock file has no such package, or two members need two versions of one
+ * @returns sorted by path @throws Error if the lock file has no such package, or two members need two versions of one
  */
 export function listNeededPackages(
   packages: Packages,

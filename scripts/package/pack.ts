@@ -6,7 +6,7 @@ import { root } from '../bundle/entry-points.ts'
 import { stageClient } from './client.ts'
 import { stageWarder } from './warder.ts'
 
-/** Packs what `stage` puts into a folder. @param folder where the archive goes @returns its path @throws Error */
+/** Packs what `stage` puts into a folder. @param folder for the archive @returns its path @throws Error */
 export async function packFolder(
   folder: string,
   name: string,
@@ -25,7 +25,7 @@ export async function packFolder(
   return join(folder, filename.replace('@', '').replace('/', '-'))
 }
 
-/** Makes both packages. @param folder where the archives go @returns their paths @throws Error */
+/** Makes both packages. @param folder for the archives @returns their paths @throws Error */
 export async function pack(folder: string): Promise<{ readonly warder: string; readonly client: string }> {
   return {
     warder: await packFolder(folder, 'warder', stageWarder),

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { root } from '../bundle/entry-points.ts'
 
 /**
- * The time that everything in an archive gets: SOURCE_DATE_EPOCH (seconds since 1970, reproducible-builds.org), else that of
- * the newest commit. @throws Error where neither says it
+ * The time that everything in an archive gets: SOURCE_DATE_EPOCH (seconds since 1970, reproducible-builds.org), else
+ * that of the newest commit. @throws Error if neither is available
  */
 export function sourceDate(env: NodeJS.ProcessEnv = process.env): Date {
   const given = env.SOURCE_DATE_EPOCH

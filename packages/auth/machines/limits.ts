@@ -154,8 +154,8 @@ export function readCidrs(
 }
 
 /**
- * @param tokenTtl seconds, where the request has it
- * @param before limits that apply where the request has none
+ * @param tokenTtl seconds, if the request has it
+ * @param before limits that apply if the request has none
  * @throws failure('bad_request') that names the member
  */
 export function readTokenLimits(
@@ -182,7 +182,7 @@ export function readTokenLimits(
   }
 }
 
-/** @param before limits that apply where the request has none @throws failure('bad_request') that names the member */
+/** @param before limits that apply if the request has none @throws failure('bad_request') that names the member */
 export function readSecretIdLimits(
   body: Static<typeof SecretIdLimitFields>,
   before: SecretIdLimits = noSecretIdLimits,

@@ -50,7 +50,7 @@ const secretFile = /\.key(?:\.next)?$|\.toml$|\.db(?:-wal|-shm)?$|^initial-admin
 
 /**
  * Secret files that other users of this machine can read: the service cannot undo a disclosure.
- * @returns their names in the home; none where others cannot enter the home
+ * @returns their names in the home; none if others cannot enter the home
  */
 export function findExposedFiles(home: string): readonly string[] {
   if (process.platform === 'win32' || !mayEnter(home)) return []

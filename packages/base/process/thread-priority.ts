@@ -4,10 +4,9 @@ import { getPriority, setPriority } from 'node:os'
 const behindOthers = 10
 
 /**
- * Lowers the priority of the calling thread below all others of the machine: for long work in a separate
- * thread, so that threads that answer requests run first. On Linux alone, where priorities are those of
- * threads (setpriority(2), NOTES); elsewhere it would be the whole process. It has no effect if the system
- * does not permit it.
+ * Lowers the priority of the calling thread below all others of the machine: for long work in a separate thread, so
+ * that threads that answer requests run first. Only on Linux, because priorities there are those of threads
+ * (setpriority(2), NOTES); elsewhere it would be the whole process. It has no effect if the system does not permit it.
  */
 export function lowerThreadPriority(platform: NodeJS.Platform = process.platform): void {
   if (platform !== 'linux') return

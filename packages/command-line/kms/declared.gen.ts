@@ -5,7 +5,7 @@ export interface KeyAlgorithm {
   readonly use: "key management" | "other key management" | "content encryption" | "signature" | "mac"
   readonly kty: string
   readonly crv?: string
-  /** Only where a setting of the service opens it. */
+  /** Only if a setting of the service enables it. */
   readonly optional?: true
 }
 

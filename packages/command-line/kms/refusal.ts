@@ -4,7 +4,7 @@ import { formatReason, getConnectionHint } from '../login/exchange.ts'
 import { printable } from '../terminal/table.ts'
 import { NoAnswer } from '../terminal/user-terminal.ts'
 
-/** Advice after a refusal, where the kind alone determines it. */
+/** Advice after a refusal, if the kind alone determines it. */
 const advice: Readonly<Record<string, string>> = {
   unauthorized:
     'Check that the token is still valid and that the service accepts its realm (auth_verifier_realm).',

@@ -69,7 +69,7 @@ export const microsoftSettings = {
     default: 'https://login.windows.net/common/oauth2/authorize',
     env: 'KMS_MS_DKE_AUTHORIZATION',
     flag: 'ms-dke-authorization',
-    docs: 'Address where clients get a token, sent to clients without one.',
+    docs: 'Address at which clients get a token, sent to clients without one.',
     check: httpsProblem,
   }),
   'ms_dke_config.ms_dke_authority': text({

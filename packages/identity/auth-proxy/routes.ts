@@ -122,7 +122,7 @@ const writing: readonly HttpMethod[] = ['POST', 'PUT']
 
 /**
  * `/v1/auth/…`: machines log in, look up, renew and end their tokens through this service, whose address is then the
- * only one they need. Paths are listed: nothing that a caller writes chooses where a request goes.
+ * only one they need. Paths are listed: a caller cannot choose the target of a request.
  */
 export function authProxyRoutes(forward: Forward): readonly Operation<unknown>[] {
   const passed = Object.entries(paths).map(([name, [path, summary]]) =>

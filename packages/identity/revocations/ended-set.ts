@@ -57,7 +57,7 @@ export function openEndedSet(memory: SharedArrayBuffer, maxEntries: number): End
   const home = ({ low }: Key): number => low & mask
   let swept = 0
 
-  /** Slot of the key, or the free one where it belongs. */
+  /** Slot of the key, or the free slot for it. */
   function locate(key: Key): number {
     for (let slot = home(key); ; slot++) {
       const place = at(slot)

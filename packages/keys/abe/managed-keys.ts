@@ -117,7 +117,7 @@ export interface Rotation {
 }
 
 /**
- * Changes a master key, its public key and, where the action concerns them, the user keys that may still be used, all in
+ * Changes a master key, its public key and, if the action concerns them, the user keys that may still be used, all in
  * the unit's one commit.
  *
  * @throws CovercryptError of the action, failure('crypto_failure')

@@ -8,7 +8,7 @@ export type ReportWay = (typeof reportWays)[number]
 
 /** A principal with a right on an object. */
 export interface ReportRow {
-  /** A user or a machine; `*`, a role, a pattern or a group where single principals are not known or not shown. */
+  /** A user or a machine; `*`, a role, a pattern or a group if single principals are not known or not shown. */
   readonly principal: string
   /** Id of the object; `*` for rights on no object. */
   readonly object: string

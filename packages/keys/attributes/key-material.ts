@@ -230,7 +230,7 @@ function writeFiniteField(type: HalfType, canonical: Uint8Array): StructureNode 
   ])
 }
 
-/** Formats in which a key has a digest: its own, then the default one of its kind where that is another one. */
+/** Formats in which a key has a digest: its own, then the default one of its kind if that differs. */
 export function digestFormats(own: KeyFormat, standard: KeyFormat): readonly KeyFormat[] {
   return own === standard || inNamesOf2x(own) === standard ? [own] : [own, standard]
 }

@@ -133,7 +133,7 @@ export function kmipKeyKind({ algorithm, curve }: Pick<PkiKey, 'algorithm' | 'cu
   }
 }
 
-/** The same in the columns of an object: in the names of REST where REST knows the key, else in KMIP's. */
+/** The same in the columns of an object: in the names of REST if REST knows the key, else in KMIP's. */
 export interface StoredKeyKind {
   readonly algorithm: string
   readonly curve: string | undefined

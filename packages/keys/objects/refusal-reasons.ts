@@ -44,7 +44,10 @@ const reasonOfPkiError = {
   cannot_sign: 'CryptographicFailure',
 } as const satisfies Readonly<Record<PkiErrorCode, string>>
 
-/** The reasons of KMIP for what cryptography refuses, and the words where KMIP's are others (OASIS test cases, deployed servers). */
+/**
+ * The reasons of KMIP for refusals of the cryptography, and the messages if those of KMIP differ (OASIS test cases,
+ * deployed servers).
+ */
 const reasonOfCryptoFailure: Readonly<
   Record<CryptoFailureCode, { readonly reason: string; readonly words?: string }>
 > = {
@@ -60,7 +63,7 @@ const reasonOfCryptoFailure: Readonly<
   decryption_failed: { reason: 'CryptographicFailure', words: 'CRYPTO' },
 }
 
-/** The kind of a reason over HTTP: `crypto_failure` (422) where none is nearer. */
+/** The kind of a reason over HTTP: `crypto_failure` (422) if no other kind fits. */
 function kindOfReason(reason: string): ErrorKind {
   return kinds[reason] ?? 'crypto_failure'
 }

@@ -87,7 +87,7 @@ export function guardChosenId(id: string, { by, isMoved }: ChosenId): Change {
   return ownOnly ? change(requireOwn, [id, by], 1) : change(requireNotOthers, [id, by], 0)
 }
 
-/** Reservations go where the objects of an owner go. */
+/** Reservations follow the objects of an owner. */
 export function moveReservations(from: string, to: string): Change {
   return change(move, [to, from])
 }

@@ -54,7 +54,7 @@ export function copySchedule({ attributes }: WithAttributes, from: WithAttribute
   }
 }
 
-/** The attributes of a key with a schedule, where it has one of its own. @param every seconds; undefined = none by time */
+/** The attributes of a key with a schedule, if it has one of its own. @param every seconds; undefined = none by time */
 export function withRotation(object: ManagedObject, every: number | undefined): WithAttributes {
   const { attributes } = object
   if (!hasOwnSchedule(object)) return { attributes }
@@ -78,8 +78,8 @@ export function withRenewal(object: WithAttributes, settings: RenewalSettings): 
 }
 
 /**
- * When a certificate, or a pair with one, is to be renewed (KMIP 2.1 §4.52 to §4.57): RotateInterval after it was made or
- * renewed, or at two thirds of the life of the certificate where no interval is set.
+ * When a certificate, or a pair with one, is to be renewed (KMIP 2.1 §4.52 to §4.57): RotateInterval after it was made
+ * or renewed, or at two thirds of the life of the certificate if no interval is set.
  * @param certificate of the pair, or the object itself
  * @returns Unix milliseconds; undefined: never, because it has no dates
  */

@@ -13,7 +13,7 @@ import type { ObjectChange, UnitOfWork } from './unit-of-work.ts'
 import { maxVersions } from './version-store.ts'
 import { isLaterVersion } from './version-use.ts'
 
-/** A new version that is staged, with the other half where the key is a pair. */
+/** A staged new version, with the other half if the key is a pair. */
 export interface Rotation {
   /** Generation 0, as it was read. */
   readonly key: ManagedObject

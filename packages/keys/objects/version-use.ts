@@ -24,8 +24,8 @@ export function isLaterVersion({ id, chainId }: Pick<ManagedObject, 'id' | 'chai
 }
 
 /**
- * The version that protects when a caller names `key`: the newest where it names a key, itself where it names a version.
- * On PostgreSQL it may be the one before for as long as cached rows are trusted.
+ * Returns the version that protects when a caller names `key`: the newest version of a key, or the named version
+ * itself. On PostgreSQL it may be the one before for as long as cached rows are trusted.
  * @throws failure('crypto_failure') for a version that a newer one has replaced, or that is too old; failure('not_found')
  */
 export async function protectingVersion(keys: KeyReader, key: Key): Promise<Key> {
@@ -101,7 +101,7 @@ export async function* versionsToTry(
     return
   }
   const newest = await newestVersion(keys, key)
-  // The one before it, where the newest begins later.
+  // The previous version, if the newest begins later.
   if (newest.object.generation >= object.minGeneration) yield newest
   for (let before: number | undefined; ; ) {
     const page = await listKeyVersions(db, object, {

@@ -186,7 +186,7 @@ async function requestOnInstallation(
   return { object: digestOfGovernance(governance), version: 0, settings: governance }
 }
 
-/** @throws failure('crypto_failure') where nothing waits */
+/** @throws failure('crypto_failure') if nothing waits */
 async function findHeldBackup({ db, seal }: OfficerServices): Promise<About> {
   const hold = (await findHold(db, seal))?.value
   if (hold?.state !== 'held')

@@ -44,7 +44,7 @@ async function isKnownHere({ db, roles, defaultUsername }: Services, name: strin
 }
 
 /**
- * Resolves the grantee where the caller requires a known name: a machine may be named without `app:` if no user has the
+ * Resolves the grantee if the caller requires a known name: a machine may be named without `app:` if no user has the
  * name. Without a service that can look it up, the name is taken as it is.
  * @throws failure('bad_request') when no user or machine has the name; failure('overloaded') when the look-up fails
  */

@@ -310,7 +310,7 @@ async function rightsChange(
 /**
  * A user who grants on the owner's behalf can grant and revoke only rights that they have themselves. Officers decide
  * which other users use a key, but cannot grant its use to themselves: not through a grant to all users, not to one
- * another, and not through a cloud, where they may have an account or create the credential.
+ * another, and not through a cloud, in which they may have an account or create the credential.
  */
 async function isBoundToOwnRights(
   services: Pick<RestServices, 'db' | 'roles'>,

@@ -202,7 +202,7 @@ function filterMark(filter: InventoryFilter): string {
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url').slice(0, 12)
 }
 
-/** A cursor for callers: where the page ended, and of which filter. It is no secret and proves nothing. */
+/** A cursor for callers: the end of the page, and its filter. It is no secret and proves nothing. */
 function writeCursor({ walk, value, id }: InventoryCursor, filter: InventoryFilter): string {
   return Buffer.from(JSON.stringify([filterMark(filter), walk, value, id])).toString('base64url')
 }

@@ -27,7 +27,7 @@ export const jwkNameMembers = { kid: Named, x5u: Named, x5c: Named, x5t: Named, 
 
 const members = Object.keys({ ...jwkUseMembers, ...jwkNameMembers })
 
-/** @throws failure('bad_request') for members of a JWK where no key material is brought */
+/** @throws failure('bad_request') for members of a JWK without key material */
 export function requireNoJwkMembers(body: Readonly<Record<string, unknown>>): void {
   const given = members.find((name) => body[name] !== undefined)
   if (given === undefined) return

@@ -61,7 +61,7 @@ const Filters = Type.Object(filterParameters)
 const Row = Type.Object({
   user_id: Type.String({
     description:
-      'Who has the right. `*`, a role, a pattern or a group where single principals are not known or not shown.',
+      'Who has the right. `*`, a role, a pattern or a group if single principals are not known or not shown.',
   }),
   unique_identifier: Type.String({ description: 'The key; `*` for rights on no key.' }),
   owner_id: Type.Optional(Type.String()),

@@ -152,7 +152,7 @@ export async function build(
   }
 }
 
-/** With the feed of ends, where it is followed. */
+/** With the revocation feed, if the service subscribes to it. */
 function createHealth(
   { health, db, config }: ServiceEnvironment<KmsConfig>,
   ended: Ended | undefined,

@@ -93,7 +93,7 @@ export async function endVotes(environment: Environment, changes: readonly Crede
 export async function followAuth(environment: Environment): Promise<Follower | undefined> {
   const memory = readSharedMemory()
   if (!isTold(environment) || memory === undefined) return undefined
-  // Loaded only where there is something to follow.
+  // Loaded only if there is a feed to subscribe to.
   const { createEndedWriter, follow } = await import('@warder/identity')
   const { configuredFeed, userName } = await import('@warder/identity')
   const { config, clock, log, peerSecret } = environment

@@ -47,7 +47,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     await refuseUnknownAlgorithm(config)
-    // Loaded where it is needed: what reads the settings of callers is a part of the workers.
+    // Loaded on demand: the code that reads the settings of callers belongs to the workers.
     const { checkIdentity } = await import('@warder/identity')
     await checkIdentity(environment)
     if (config['google_cse_config.google_cse_enable']) {
@@ -265,7 +265,7 @@ function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
   return renewablePage(db, '', 1).then((page) => page.length > 0)
 }
 
-/** Loads what renews, where there are certificates that renew themselves. */
+/** Loads the renewal of certificates, if any are renewed automatically. */
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
   const { renewDue } = await import('@warder/authority')
   const { getRenewalServices } = await import('./renewal.ts')

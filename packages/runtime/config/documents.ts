@@ -61,7 +61,7 @@ export function formatForeignReference(service: string, rows: ForeignSettings): 
       'to' in row
         ? `\`${row.to}\`${row.but === undefined ? '' : `; ${row.but}`}`
         : 'refused' in row
-          ? `refused where it is set: ${row.refused}`
+          ? `refused if it is set: ${row.refused}`
           : `ignored: ${row.needless}`
     const env = key.endsWith('.*') ? '' : `\`${toForeignEnvName(service, key, row)}\``
     return `| \`${key}\` | ${env} | ${becomes.replaceAll('|', '\\|')} |`

@@ -6,7 +6,7 @@
 export type ForeignSetting = ForeignAlias | ForeignRefusal | ForeignNeedless
 
 interface ForeignRow {
-  /** Its environment variable, where that does not follow from the last part of the key (`NOTES_HOSTNAME`). */
+  /** Its environment variable, if that does not follow from the last part of the key (`NOTES_HOSTNAME`). */
   readonly env?: string
 }
 

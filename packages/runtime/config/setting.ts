@@ -11,7 +11,7 @@ export interface Setting<T> {
   readonly min?: number
   readonly max?: number
   readonly choices?: readonly string[]
-  /** Full name of the environment variable where it does not follow from the key, e.g. `NOTES_PORT`. */
+  /** Full name of the environment variable if it does not follow from the key, e.g. `NOTES_PORT`. */
   readonly env?: string
   readonly flag?: string
   /** Separator of list items in a variable or flag, for lists whose items contain commas. */

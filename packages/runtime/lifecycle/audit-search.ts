@@ -273,7 +273,7 @@ function mergePages(
   }
   for (const [index, page] of pages.entries()) {
     const count = taken[index] ?? 0
-    // A page that is used up continues where its node says, any other one after the last record that was taken.
+    // A page that is used up continues at the position from its node, any other page after the last returned record.
     if (count === page.lines.length) positions.set(page.name, page.next ?? 0)
     else if (count > 0) positions.set(page.name, readPosition(page.lines[count - 1] ?? '')?.seq ?? 0)
   }
@@ -294,7 +294,10 @@ function writeCursor(positions: ReadonlyMap<string, number>, digest: string): st
 
 const maxPositions = 1000
 
-/** Reads where the search continues at each node; 0 = it is over there. @throws failure('bad_request') */
+/**
+ * Reads the position at which the search continues at each node; 0 = the node has no more records. @throws
+ * failure('bad_request')
+ */
 function readCursor(text: string, digest: string): ReadonlyMap<string, number> {
   let value: unknown
   try {

@@ -17,7 +17,7 @@ export interface ClientCrls {
 }
 
 /**
- * `clients_crl_files`, and `tls/ca.crl` where the local authority issues to clients: revoking one of its certificates
+ * `clients_crl_files`, and `tls/ca.crl` if the local authority issues to clients: revoking one of its certificates
  * writes it, and until then there is none.
  * @throws StartupError
  */

@@ -55,7 +55,7 @@ export interface DatabaseRestore {
   begin(table: CopiedTable): Promise<void>
   /** Of the table that was begun last. */
   add(rows: readonly CopiedRow[]): Promise<void>
-  /** Makes the database usable; the first start of its service reads where the rows come from. */
+  /** Makes the database usable; the first start of its service reads the origin of the rows. */
   finish(origin: RestoredBackup): Promise<void>
   close(): Promise<void>
 }

@@ -42,7 +42,7 @@ export interface SocketStart {
 /** Certificates of both listeners, and which client certificates are revoked. */
 export interface TlsMaterials {
   readonly https: TlsMaterial | undefined
-  /** Set where the service has authorities of partners. */
+  /** Set if the service has authorities of partners. */
   readonly clientAuthorities?: ClientAuthorities | undefined
   readonly socket: TlsMaterial | undefined
   /** undefined = there are no CRLs. */

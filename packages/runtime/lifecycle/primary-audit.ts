@@ -35,9 +35,9 @@ interface CommitRecords {
 }
 
 /**
- * Records the database's number of commits in the audit log. The number is read from the database, where it is durable
- * before it is recorded: after a crash the database is never behind the log. A record is written only after other records:
- * the periodic work of an idle service writes none.
+ * Records the database's number of commits in the audit log. The number is read from the database, in which it is
+ * durable before it is recorded: after a crash the database is never behind the log. A record is written only after
+ * other records: the periodic work of an idle service writes none.
  */
 async function startCommitRecords(options: {
   readonly db: Database

@@ -160,7 +160,7 @@ export interface Storage {
   readonly auditFolder: string
   /** The difference between the database and the audit log that the operator accepted. */
   readonly rollback: Rollback | undefined
-  /** Set where the database was waited for. */
+  /** Set if the start waited for the database. */
   readonly standIn: StandIn | undefined
 }
 

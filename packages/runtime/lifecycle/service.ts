@@ -32,7 +32,7 @@ export interface ServiceEnvironment<Config> {
   readonly outbound: Outbound
   readonly log: Logger
   readonly metrics: Metrics
-  /** For requests that do not come over HTTP. Known in workers, where the settings ask for traces. */
+  /** For requests that do not come over HTTP. Known in workers, if the settings enable traces. */
   readonly tracer?: Tracer | undefined
   readonly clock: Clock
   readonly node: string

@@ -106,7 +106,7 @@ export function createMaterialsReader(
   })
 }
 
-/** Both kinds of authorities, read anew, where there are partners. @throws StartupError naming the file */
+/** Both kinds of authorities, read anew, if there are partners. @throws StartupError naming the file */
 function readClientAuthorities(
   { clients_ca_cert_file: users, plaintext_http }: RuntimeConfig,
   home: string,

@@ -120,7 +120,7 @@ function requireAuthorities(
   if (!isMade || existsSync(file)) readAuthorities(file, setting)
 }
 
-/** @throws StartupError for a root key that cannot be read, or, where a start makes it, not be written */
+/** @throws StartupError for a root key that cannot be read, or, if a start creates it, cannot be written */
 function requireRootKey({ launch: { config, env, home } }: SettingsCheck): void {
   const source = rootKeySource(config, (path) => inHome(home, path))
   if (source.kind !== 'file' || existsSync(source.path)) {

@@ -67,9 +67,9 @@ export interface Connection extends SweptConnection {
   certificateRefused: boolean
   /** Results of `partnerCertificate` by partner; undefined = the certificate is not one of that partner. */
   readonly partnerCertificates: Map<string, X509Certificate | undefined>
-  /** Set where there are authorities of partners: those in force when the connection began. */
+  /** Set if there are authorities of partners: those in force when the connection began. */
   readonly issuedUnder: IssuedUnder | undefined
-  /** The chain of `certificate`; undefined where revocation is not checked. */
+  /** The chain of `certificate`; undefined if revocation is not checked. */
   chain: PresentedChain | undefined
   /** Number of requests in `open` whose body is still arriving. */
   reading: number

@@ -114,7 +114,7 @@ export interface ServiceServerOptions<Services> {
   readonly peerSecret?: string | undefined
   /** undefined = off. */
   readonly rateLimiter?: TokenBuckets | undefined
-  /** false: the verb LIST is refused by node's parser. Default: it is served where an operation has it. */
+  /** false: the verb LIST is refused by node's parser. Default: it is served if an operation has it. */
   readonly listVerb?: boolean
   /** Limits that are absent have their value of `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>

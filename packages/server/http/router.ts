@@ -30,9 +30,9 @@ const noParameters: Readonly<Record<string, string>> = Object.freeze(Object.crea
 const nothing: Match<never> = { target: undefined, allow: undefined }
 
 /**
- * Finds the target of a method and a raw path. Text wins over a parameter, a parameter over a tail. A segment is
- * split off before it is decoded, and decoded exactly once: an encoded slash is data and never a separator, and
- * `..` is a segment like any other (in a tail it is refused). HEAD is answered where GET is.
+ * Finds the target of a method and a raw path. Text wins over a parameter, a parameter over a tail. A segment is split
+ * off before it is decoded, and decoded exactly once: an encoded slash is data and never a separator, and `..` is a
+ * segment like any other (in a tail it is refused). HEAD is answered if GET is.
  *
  * A path matches one declared path, and only the methods of that path: `/keys/new` does not have the methods of
  * `/keys/{kid}` (OpenAPI 3.1 §4.8.8: a path without templates is matched before those with templates).

@@ -32,7 +32,7 @@ export interface ReplyState {
   draining: boolean
 }
 
-/** @returns the reply that was sent: another one, where HTTP cannot carry the given one */
+/** @returns the reply that was sent: another one, if HTTP cannot carry the given one */
 export function sendReply<Services>(
   state: ReplyState,
   exchange: Exchange<Services>,

@@ -255,7 +255,7 @@ function buildServer<Services>(
   return server
 }
 
-/** @returns the verb LIST, where an operation has it and node's parser is to accept it */
+/** @returns the verb LIST, if an operation has it and node's parser is to accept it */
 function serveListVerb<Services>(
   server: ServiceServer['server'],
   { operations, listVerb: enabled, tls }: ServiceServerOptions<Services>,

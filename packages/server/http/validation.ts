@@ -152,7 +152,7 @@ export function compileCheck(
   const findUnknown = compileUnknownMemberSearch(schema, foreign)
   return (value) => {
     if (validator.Check(value) && findUnknown?.(value, []) === undefined) return
-    // Searched only where the check fails.
+    // Searched only if the check fails.
     removeNullMembers(schema, value)
     const unknown = findUnknown?.(value, [])
     if (unknown !== undefined) {

@@ -51,7 +51,7 @@ function restrictAlgorithms(allowed: readonly string[], alg: unknown): readonly 
   return allowed.filter((one) => one === alg)
 }
 
-/** A public signature key as a JWK: `kid` is the RFC 7638 thumbprint, `use` sig, `alg` where the key has just one. */
+/** A public signature key as a JWK: `kid` is the RFC 7638 thumbprint, `use` sig, `alg` if the key has exactly one. */
 export function publicJwk(key: KeyObject): Readonly<Record<string, string>> {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
   const jwk = publicKey.export({ format: 'jwk' }) as Record<string, string>

@@ -150,8 +150,8 @@ export interface ErrorShape {
   /** The body in openapi.yaml; undefined: the default one, `Error`. */
   readonly documented?: { readonly contentType: string; readonly schema?: TSchema }
   /**
-   * The reply; its status, where it names one, must be an error (400 or more). `Retry-After`, `Allow` and
-   * `WWW-Authenticate` are added unless its headers have them. When it throws, the default shape is used.
+   * The reply; its status, if it has one, must be an error (400 or more). `Retry-After`, `Allow` and `WWW-Authenticate`
+   * are added unless its headers have them. When it throws, the default shape is used.
    */
   reply(failure: PublicError, request: IncomingRequest): RawReply
 }
@@ -199,7 +199,7 @@ export interface Operation<Services = never> {
   readonly bodyOptional?: boolean
   /** true: the body is JSON regardless of its Content-Type (Vault-compatible logins). */
   readonly anyContentType?: boolean
-  /** Upper bound of the body in bytes, where it is below that of the service, `body_limit_bytes`. */
+  /** Maximum bytes of the body, if it is below that of the service, `body_limit_bytes`. */
   readonly bodyLimit?: number
   /** undefined = bodies of every size are read in the event loop. */
   readonly largeBody?: LargeBody
@@ -218,8 +218,9 @@ export interface Operation<Services = never> {
   /** The form of error replies; undefined = a JSON body with `error` and `description`. */
   readonly errorShape?: ErrorShape
   /**
-   * Authenticates the caller instead of the service's authenticator; not called where the access is public. Bodies over
-   * 64 KiB are read only from authenticated callers: it is called first with an empty body and again with the whole one. An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
+   * Authenticates the caller instead of the service's authenticator; not called if the access is public. Bodies over 64
+   * KiB are read only from authenticated callers: it is called first with an empty body and again with the whole one.
+   * An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
    */
   authenticate?(context: AuthenticationContext<Services>): MaybePromise<Principal | undefined>
   /** Security schemes of openapi.yaml that `authenticate` or, of a public operation, `act` takes; default: those of `access`. */

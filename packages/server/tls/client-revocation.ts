@@ -162,7 +162,7 @@ interface ClientCrlFiles {
   /** PEM or DER, one or several CRLs in each. */
   readonly files: readonly string[]
   readonly strict: boolean
-  /** true: these authorities issue without a CRL, also where `strict` is on. */
+  /** true: these authorities issue without a CRL, even if `strict` is on. */
   readonly crlsOptional: boolean
 }
 

@@ -146,7 +146,7 @@ export interface LocalCertificate {
   readonly purpose?: 'client'
   /** Default: an elliptic curve. */
   readonly keyType?: 'rsa'
-  /** true: it is left out where the key of the authority is kept elsewhere. */
+  /** true: it is omitted if the key of the authority is stored elsewhere. */
   readonly optional?: boolean
 }
 

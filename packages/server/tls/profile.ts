@@ -116,9 +116,8 @@ export interface TlsFiles {
 export type TlsProfile = Readonly<TlsOptions>
 
 /**
- * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange where the client
- * can. A client certificate that does not verify does not end the handshake (`getVerifiedPeerCertificate`
- * then finds none).
+ * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange if the client can. A
+ * client certificate that does not verify does not end the handshake (`getVerifiedPeerCertificate` then finds none).
  * @throws StartupError with one line that names the file and the error
  */
 export function tlsProfile(files: TlsFiles): TlsProfile {
@@ -166,8 +165,8 @@ function joinPem(authorities: readonly Buffer[]): Buffer | undefined {
 }
 
 /**
- * A session resumes only where the same client authorities are trusted in the same way: without this a ticket made
- * under one authority would carry its identity past the removal of that authority.
+ * A session resumes only if the same client authorities are trusted in the same way: without this a ticket made under
+ * one authority would carry its identity past the removal of that authority.
  */
 function trustContext(ca: Buffer | undefined, required: boolean): string {
   const digest = createHash('sha256')

@@ -70,7 +70,7 @@ export function startTraceExport(options: TraceExportOptions): TraceExport {
 const kinds = { internal: 1, server: 2, client: 3 } as const
 const failedStatus = 2
 
-/** An ExportTraceServiceRequest in JSON, where ids are hexadecimal. */
+/** An ExportTraceServiceRequest in JSON, in which ids are hexadecimal. */
 function toOtlpTraces(spans: readonly Span[], source: OtlpSource): unknown {
   const encoded = spans.map((span) => ({
     traceId: span.traceId,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { StartupError } from '@warder/base'
 
 /**
- * Reads a file that others must not read, by libpq's rule for private keys: mode 0600 or less, or 0640 or less where it
+ * Reads a file that others must not read, by libpq's rule for private keys: mode 0600 or less, or 0640 or less if it
  * belongs to root (a secret that is mounted for a group).
  * @param what the setting that names it
  * @throws StartupError

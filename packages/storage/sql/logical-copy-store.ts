@@ -17,7 +17,7 @@ export type CopiedRow = readonly SqlValue[]
 /** Contents of a database at one moment. */
 export interface DatabaseSnapshot {
   readonly tables: readonly CopiedTable[]
-  /** How many rows all tables have; an estimate where counting would read them all. */
+  /** Number of rows of all tables; an estimate if counting would read them all. */
   count(): Promise<number>
   /** In batches, the values of a row in the order of the columns. */
   rows(table: CopiedTable): AsyncIterable<readonly CopiedRow[]>

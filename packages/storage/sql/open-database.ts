@@ -3,7 +3,7 @@ import type { PostgresOptions } from './postgres.ts'
 import type { SessionOptions } from './postgres-session.ts'
 import type { Database } from './types.ts'
 
-/** See `postgres.ts`; its client library is loaded only where PostgreSQL is used. */
+/** See `postgres.ts`; its client library is loaded only if PostgreSQL is used. */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const postgres = await import('./postgres.ts')
   return postgres.openPostgres(options)

@@ -25,7 +25,10 @@ export function createDatabaseFile(path: string): void {
   }
 }
 
-/** Size of a database with its log, which is a part of it where a process was killed. Asks by path: nothing is opened. */
+/**
+ * Size of a database with its log, which belongs to it after a process was killed. Reads sizes by path, without opening
+ * a file.
+ */
 export function getDatabaseBytes(path: string): number {
   const getFileSize = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
   return getFileSize(path) + getFileSize(`${path}-wal`)
@@ -81,8 +84,8 @@ function isOther(one: OpenedFile): boolean {
 }
 
 /**
- * Device and inode; undefined = there is no such file. Plain numbers where they are exact: a stat with BigInts costs
- * twice as much, and each commit waits for one.
+ * Device and inode; undefined = there is no such file. Plain numbers if they are exact: a stat with BigInts costs twice
+ * as much, and each commit waits for one.
  */
 function readIdentity(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false })

@@ -9,9 +9,9 @@ export interface UnchangedRows<V> {
 }
 
 /**
- * Saves the walk through the index of a large table where the same few rows are read over and over. Any
- * commit, by any process and to any table, ends the memory of all of them, so nothing is ever older than a
- * read would be. If the engine does not report commits (PostgreSQL), every use reads.
+ * Avoids the walk through the index of a large table if the same few rows are read repeatedly. Any commit, by any
+ * process and to any table, ends the memory of all of them, so nothing is ever older than a read would be. If the
+ * engine does not report commits (PostgreSQL), every use reads.
  * @param capacity entries at most; the oldest goes first
  */
 export function createUnchangedRows<V>(db: Database, capacity: number): UnchangedRows<V> {

@@ -136,7 +136,7 @@ function generalVerb(
 }
 
 export const grantCreateVerb = generalVerb('grant', 'create', {
-  summary: 'Let a user create keys, where crypto officers decide that',
+  summary: 'Let a user create keys, if crypto officers decide that',
   examples: ['warder access grant-create carl'],
 })
 

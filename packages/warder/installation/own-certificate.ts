@@ -43,7 +43,7 @@ export async function requireReachableAuth(
   const name = findDnsName(files.certFile) ?? 'NAME'
   throw new StartupError(
     `${what}, which is not a name in it; set auth_verifier_url in kms.toml, to https://${name}:${port} for example, ` +
-      'and vault_auth_verifier_url to the same where machine tokens are used',
+      'and vault_auth_verifier_url to the same if machine tokens are used',
   )
 }
 

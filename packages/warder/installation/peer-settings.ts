@@ -195,7 +195,7 @@ export const peerSettings: ForeignSettings = {
   'roles.ceremony_wrapping_key_id': { needless: 'shares are sealed with the root key' },
   auto_rotation_check_interval_secs: {
     refused:
-      'Warder renews certificates, and pairs with theirs, where RotateAutomatic is set, and rotates keys by RotateInterval or rotate_every (docs/how-to/rotation.md)',
+      'Warder renews certificates, and pairs with theirs, if RotateAutomatic is set, and rotates keys by RotateInterval or rotate_every (docs/how-to/rotation.md)',
   },
   keyset_warn_depth: { needless: 'it only caused warnings' },
   crl_refresh_check_hours: { needless: 'revocation lists are signed again before they expire' },

@@ -66,7 +66,7 @@ export interface Explanation {
 
 /**
  * Decodes binary TTLV as text, one item per line: offset, name, type, value. Meant for bytes that a client or a server
- * rejects: it continues where a decoder stops, and reports each error with its offset.
+ * rejects: it continues after errors at which a decoder stops, and reports each error with its offset.
  */
 export function explain(bytes: Buffer, options: ExplainOptions): Explanation {
   const reading: Reading = { bytes, options, lines: [], problems: [] }
@@ -105,7 +105,7 @@ function readItems(reading: Reading, start: number, level: Level): void {
   }
 }
 
-/** @returns where the next item begins */
+/** @returns the offset of the next item */
 function readItem(reading: Reading, at: number, level: Level): number {
   const { bytes, lines, options } = reading
   const header = readHeader(reading, at)

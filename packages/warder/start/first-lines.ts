@@ -9,7 +9,7 @@ const defaultHome = '.warder'
 /** Quotes a path for a POSIX shell, relative if that is shorter. */
 function quoteForShell(path: string): string {
   const short = relative(process.cwd(), path) || '.'
-  // From the root folder, where services start, the absolute path is as short and works everywhere.
+  // From the root folder, in which services start, the absolute path is as short and works everywhere.
   const folder = short.startsWith('..') || process.cwd() === '/' ? path : short
   return /^[A-Za-z0-9_./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", `'\\''`)}'`
 }

@@ -26,8 +26,8 @@ const define = defineOperation<PasswordServices>()
 const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
 
 /**
- * Changes the password of the caller, who proves the old one (and a code, where enrolled). Ends every session that
- * began with the old password.
+ * Changes the password of the caller, who proves the old one (and a code, if enrolled). Ends every session that began
+ * with the old password.
  * @throws failure('unauthorized' | 'bad_request' | 'rate_limited' | 'overloaded')
  */
 async function changePassword(

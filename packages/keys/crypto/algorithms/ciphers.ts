@@ -65,7 +65,7 @@ export const families: Readonly<Record<string, Family>> = {
 export const paddings = ['None', 'PKCS5', 'ANSIX9_23', 'ISO10126', 'SSL3', 'Zeros'] as const
 export type BlockPadding = (typeof paddings)[number]
 
-/** JOSE's name of GCM with such a key; undefined where JOSE has none. */
+/** JOSE's name of GCM with such a key; undefined if JOSE has none. */
 export function joseGcm(algorithm: string, keyBytes: number): string | undefined {
   return families[algorithm]?.jose?.[keyBytes]
 }

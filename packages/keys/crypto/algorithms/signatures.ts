@@ -44,7 +44,7 @@ export interface PureSignature {
   readonly kmip: readonly [string, ...string[]]
   /** RFC 8037, RFC 9964. */
   readonly jose?: string
-  /** Set where JOSE has keys of this type. */
+  /** Set if JOSE has keys of this type. */
   readonly material?: MaterialAlgorithm
 }
 

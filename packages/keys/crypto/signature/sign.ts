@@ -14,7 +14,7 @@ export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Arr
  * Signs with a private key. P-256 and Ed25519 in place, which costs less than a thread hand-over; the others on the
  * thread pool. ECDSA and DSA signatures are DER, unless the plan has them raw.
  * @param inPlace whether at once; for callers that keep it
- * @throws CryptoFailure unsupported for a digest where only data can be signed
+ * @throws CryptoFailure unsupported for a digest if only data can be signed
  */
 export async function signWith(
   key: KeyObject,

@@ -138,7 +138,7 @@ const readings = new WeakMap<Socket, Reading>()
  * was longer than four bytes.
  */
 export function acceptListVerb(server: Server): ListVerb {
-  /** @param begin where in the bytes the request begins that the parser refused */
+  /** @param begin offset of the request that the parser refused */
   function advance(reading: Reading, socket: Socket, bytes: Buffer, begin: number): boolean {
     let found = matchVerb(bytes, begin)
     if (found === 'other') return false
