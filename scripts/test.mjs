@@ -31,7 +31,7 @@ const usesPostgres = ({ source }) =>
     source,
   )
 const startsProcesses = ({ source }) =>
-  /child_process|\bstart(?:Installation|Auth|Kms|TwoNodes)\b|testing\/(?:installation|process|program)\.ts/.test(
+  /child_process|\bstart(?:Installation|Auth|Kms|SharedKms|KmipFixture|TwoNodes)\b|testing\/(?:installation|process|program)\.ts/.test(
     source,
   )
 const startsInstallation = ({ source }) =>

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, forgetReservations, newObjectId, type ObjectId } from '@warder/keys'
 import { boolean, Tag, type TtlvNode, textString } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import fc from 'fast-check'
 import { activeSince, aesKey, mask } from './testing/keys.ts'
 import { kmipClient } from './testing/kmip-client.ts'
 import { attributes, objectType, uid } from './testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const symmetric = objectType('SymmetricKey')
 const uses = mask('Encrypt', 'Decrypt')

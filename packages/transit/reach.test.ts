@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { rights } from '@warder/keys/testing'
 import { dateTime, Enumeration, enumeration, integer, Tag } from '@warder/kmip-codec'
 import { attributes, kmipClient } from '@warder/kmip-server/testing'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startKms, startSharedKms } from '@warder/kms/testing'
 import fc from 'fast-check'
 
-let kms: Started
-before(async () => {
-  kms = await startKms({ config: { transit_enabled: true } })
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ config: { transit_enabled: true } })
 
 const at = (path: string) => `/v1/transit/${path}`
 const plaintext = Buffer.from('attack at dawn').toString('base64')

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Enumeration, enumeration, interval, structure, Tag } from '@warder/kmip-codec'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
-import { type Caller, type Started, startKms } from '@warder/kms/testing'
+import { type Caller, grant, startKms, startSharedKms } from '@warder/kms/testing'
 import fc from 'fast-check'
 import { readVersioned, withVersion } from './text.ts'
 
-let kms: Started
-let alice: Caller
-let bob: Caller
-before(async () => {
-  kms = await startKms({ config: { transit_enabled: true } })
-  alice = kms.user('alice')
-  bob = kms.user('bob')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ config: { transit_enabled: true } })
+const alice = kms.user('alice')
+const bob = kms.user('bob')
 
 const plaintext = Buffer.from('attack at dawn').toString('base64')
 const at = (path: string) => `/v1/transit/${path}`
@@ -293,8 +287,7 @@ test('names are of the caller, rights are ours, and refusals tell nothing of oth
   await ok('keys/shared')
   await refused('encrypt/shared', { plaintext }, 400, /not found/, bob)
   await refused('encrypt/shared@alice', { plaintext }, 400, /not found/, bob)
-  const grant = { unique_identifier: 'alias/transit/shared', user_id: 'bob', operation_types: ['encrypt'] }
-  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  await grant(alice, 'alias/transit/shared', 'bob', 'encrypt')
   const sealed = await ok('encrypt/shared@alice', { plaintext }, bob)
   await refused('decrypt/shared@alice', sealed, 403, /permission denied/, bob)
   assert.equal((await ok('decrypt/shared', sealed)).plaintext, plaintext)

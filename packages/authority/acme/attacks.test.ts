@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { type Answer, outsider } from '@warder/kms/testing'
+import { type Answer, grant, outsider } from '@warder/kms/testing'
 import { type AcmeClient, base } from './testing/client.ts'
 import { accountKey, externalBinding, signed } from './testing/signer.ts'
 import { type StartedAcme, startAcme } from './testing/start.ts'
@@ -399,8 +399,7 @@ test('an account acts for a user, whose rights count with every order', async ()
   const [owner, bob] = [acme.kms.user('alice'), acme.kms.user('bob')]
   const path = `/v1/pki/authorities/${issuing.id}/acme`
   assert.equal((await bob.post(`${path}/credentials`, {})).status, 404)
-  const grant = { unique_identifier: issuing.id, user_id: 'bob', operation_types: ['certify'] }
-  assert.equal((await owner.post('/access/grant', grant)).status, 200)
+  await grant(owner, issuing.id, 'bob', 'certify')
   const credential = await bob.post(`${path}/credentials`, {})
   assert.equal(credential.status, 201)
   assert.equal((await bob.call('PUT', path, { json: {} })).status, 403)
@@ -411,7 +410,8 @@ test('an account acts for a user, whose rights count with every order', async ()
   const pem = await acme.certificate(client, order)
   assert.ok(pem.includes('BEGIN CERTIFICATE'))
   const pending = await acme.readyOrder(client)
-  assert.equal((await owner.post('/access/revoke', grant)).status, 200)
+  const right = { unique_identifier: issuing.id, user_id: 'bob', operation_types: ['certify'] }
+  assert.equal((await owner.post('/access/revoke', right)).status, 200)
   refused(await client.post(client.url('new-order'), { identifiers }), 403, 'unauthorized')
   refused(
     await client.post(`${pending}/finalize`, { csr: await createCsr(['DNS:localhost']) }),

@@ -3,7 +3,7 @@ import { createPublicKey, ECDH, generateKeyPairSync, type KeyObject } from 'node
 import { after, before, test } from 'node:test'
 import { byteString, dateTime, Enumeration, enumeration, integer, structure, Tag } from '@warder/kmip-codec'
 import { attributes, kmipClient, link, uid } from '@warder/kmip-server/testing'
-import { type Answer, toDer, toPem } from '@warder/kms/testing'
+import { type Answer, grant, toDer, toPem } from '@warder/kms/testing'
 import {
   certificateSigner,
   derBitString,
@@ -147,8 +147,7 @@ test('a private key that is here and was compromised is certified by no interfac
 
 test('who only knows a public key does not keep its owner from a certificate by reporting it', async () => {
   const { spki, csr } = await pair()
-  const grant = { unique_identifier: issuing, user_id: 'bob', operation_types: ['certify'] }
-  assert.equal((await acme.kms.user('alice').post('/access/grant', grant)).status, 200)
+  await grant(acme.kms.user('alice'), issuing, 'bob', 'certify')
   const bob = acme.kms.user('bob')
   const made = await byRest({ public_key: toPem('PUBLIC KEY', spki) }, 'bob')
   assert.equal(made.status, 200, made.text)

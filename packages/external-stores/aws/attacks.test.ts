@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
+import { grant } from '@warder/kms/testing'
 import { requestMetadata, type SigningOptions, signedHeaders, startXks, type Xks } from './fixtures/xks.ts'
 
 const body = JSON.stringify({ requestMetadata: requestMetadata('DescribeKey') })
@@ -142,12 +143,7 @@ test('a body that was changed after signing, and requests that were signed for o
   const admin = kms.user('admin')
   const keys = '/v1/external-stores/aws/access-keys'
   const payments = (await admin.post(keys, { region: 'eu-west-1', uri_prefix: '/aws/payments' })).json
-  const granted = {
-    unique_identifier: xks.kid,
-    user_id: 'aws:/aws/payments:*',
-    operation_types: ['getattributes'],
-  }
-  assert.equal((await xks.kms.user('alice').post('/access/grant', granted)).status, 200)
+  await grant(xks.kms.user('alice'), xks.kid, 'aws:/aws/payments:*', 'getattributes')
   const path = `/aws/kms/xks/v1/keys/${xks.kid}/metadata`
   const send = async (
     options: Partial<SigningOptions> = {},

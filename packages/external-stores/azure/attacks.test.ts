@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothEngines, startTwoNodes } from '@warder/kms/testing'
+import { bothEngines, grant, startTwoNodes } from '@warder/kms/testing'
 import { requestMetadata, sendSigned } from '../aws/fixtures/xks.ts'
 import { aesKey, issue, pool, requestContext, startEkm } from './fixtures/ekm.ts'
 
@@ -87,8 +87,7 @@ test('what one cloud wrapped opens nothing at another, and no path of one knows 
   const answer = await aws(`/aws/kms/xks/v1/keys/${azureKid}/decrypt`, decrypt)
   assert.deepEqual([answer.status, answer.json.errorName], [404, 'KeyNotFoundException'])
   // A key that both may use: the forms differ, and so do the uses of the key.
-  const both = { unique_identifier: azureKid, user_id: 'aws:*', operation_types: ['decrypt', 'encrypt'] }
-  assert.equal((await kms.user('alice').post('/access/grant', both)).status, 200)
+  await grant(kms.user('alice'), azureKid, 'aws:*', 'decrypt', 'encrypt')
   const shared = await aws(`/aws/kms/xks/v1/keys/${azureKid}/decrypt`, decrypt)
   assert.deepEqual([shared.status, shared.json.errorName], [400, 'InvalidKeyUsageException'])
   // A signature of AWS is nobody at the EKM proxy, and a certificate of Azure nobody at the XKS proxy.

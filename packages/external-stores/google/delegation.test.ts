@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { byteString, Tag } from '@warder/kmip-codec'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
+import { grant } from '@warder/kms/testing'
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
 import { generatePair } from '../testing/issuers.ts'
 import {
@@ -186,8 +187,7 @@ test('without its signing key the service accepts no token of its own', async ()
 
 test('no right signs with the signing key of the settings, over no interface', async () => {
   const signer = 'cse-signer'
-  const granted = { unique_identifier: signingKid, user_id: signer, operation_types: ['sign'] }
-  assert.equal((await world.kms.user(owner).post('/access/grant', granted)).status, 200)
+  await grant(world.kms.user(owner), signingKid, signer, 'sign')
   const claims = { iss: `${kaclsUrl}/trial`, aud: 'warder-trial', role: 'signer' }
   const data = Buffer.from(JSON.stringify(claims)).toString('base64url')
   for (const user of [signer, owner]) {

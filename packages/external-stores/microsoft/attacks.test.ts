@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { storeKeyAs } from '@warder/kms/testing'
+import { grant, storeKeyAs } from '@warder/kms/testing'
 import { exportJWK, exportSPKI, type JWTPayload, UnsecuredJWT } from 'jose'
 import { generatePair } from '../testing/issuers.ts'
 import {
@@ -163,12 +163,7 @@ test('keys that are no version of the name are not there, whoever owns them and 
   await storeKeyAs(world.kms, foreign, 'mallory', jwk, 'RSA-OAEP-256', true)
   const mallory = world.kms.user('mallory')
   assert.equal((await mallory.post(`/v1/crypto/keys/${foreign}/tags`, { tags: ['dke:finance'] })).status, 200)
-  const granted = {
-    unique_identifier: foreign,
-    user_id: 'microsoft:*',
-    operation_types: ['decrypt'],
-  }
-  assert.equal((await mallory.post('/access/grant', granted)).status, 200)
+  await grant(mallory, foreign, 'microsoft:*', 'decrypt')
   const untagged = '0199aaaa-0000-7000-8000-0000000000fe'
   await storeKeyAs(world.kms, untagged, owner, jwk, 'RSA-OAEP-256', true)
   await world.grant('alice@contoso.com', untagged)
@@ -248,8 +243,7 @@ test('a trial decrypts with its own key alone, and nobody else does', async () =
   await storeKeyAs(trials.kms, trialKid, owner, await exportJwk('dke trial'), 'RSA-OAEP-256', true)
   await storeKeyAs(trials.kms, signerKid, owner, await exportJwk('dke trial signer'), 'RS256', true)
   await trials.grant('*', trialKid)
-  const sign = { unique_identifier: signerKid, user_id: 'microsoft:*', operation_types: ['sign'] }
-  assert.equal((await trials.kms.user(owner).post('/access/grant', sign)).status, 200)
+  await grant(trials.kms.user(owner), signerKid, 'microsoft:*', 'sign')
   const trial = (claims: JWTPayload = {}) =>
     trials.token(
       { iss: `${serviceUrl}/trial`, tid: undefined, ...claims },

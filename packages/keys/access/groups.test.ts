@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type Started, startKms } from '@warder/kms/testing'
+import { test } from 'node:test'
+import { startKms, startSharedKms } from '@warder/kms/testing'
 import type { ObjectId } from '../objects/object-id.ts'
 import { findObject } from '../objects/object-store.ts'
 import { principalNamed } from './external-names.ts'
 import { endName } from './names.ts'
 import { verdictOn } from './permission.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 async function makeKey(owner: string): Promise<ObjectId> {
   const made = await kms.user(owner).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findObject, type ObjectId } from '@warder/keys'
 import {
@@ -14,17 +14,13 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startKms, startSharedKms } from '@warder/kms/testing'
 import { type Database, openSqlite, StorageUnavailable } from '@warder/storage'
 import { type Ask, type KmipClient, kmipClient, Payload } from '../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../testing/nodes.ts'
 
-let kms: Started
 let now = Date.now()
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ clock: { now: () => now, monotonic: () => performance.now() } })
 
 const noBytes = new Uint8Array()
 const make: Ask = { operation: 'Create', payload: [objectType('SymmetricKey'), aesAttributes()] }

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { type RequestItem, structure, Tag } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { type Database, query, StorageUnavailable } from '@warder/storage'
 import { createJobs, type Jobs } from '../engine/jobs.ts'
 import { newMessage } from '../engine/message.ts'
 import { defer } from './put-off.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const rows = query<[], { readonly n: number }>('SELECT COUNT(*) AS n FROM kmip_pending')
 const countRows = async () => Number((await kms.environment.db.get(rows, []))?.n)

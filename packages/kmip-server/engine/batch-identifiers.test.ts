@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, type ObjectId } from '@warder/keys'
 import {
   boolean,
@@ -11,17 +11,11 @@ import {
   Tag,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
-import { type Ask, type KmipClient, kmipClient } from '../testing/kmip-client.ts'
+import type { Ask } from '../testing/kmip-client.ts'
+import { startKmipFixture } from '../testing/kmip-fixture.ts'
 import { aesAttributes, objectType, uid } from '../testing/nodes.ts'
 
-let kms: Started
-let alice: KmipClient
-before(async () => {
-  kms = await startKms()
-  alice = kmipClient(kms.user('alice'))
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice, bob } = await startKmipFixture()
 
 const make = (id: string): Ask => ({
   operation: 'Create',
@@ -101,7 +95,6 @@ test('with Undo an Import takes the place of what the same batch made, where the
 test('with Undo the item fails whose identifier is taken, not the last one, and nothing after it is done', async () => {
   const [ping, locate]: readonly Ask[] = [{ operation: 'Ping' }, { operation: 'Locate' }]
   assert.ok(ping && locate)
-  const bob = kmipClient(kms.user('bob'))
   for (const [owner, id] of [
     [alice, 'taken'],
     [bob, 'taken-by-bob'],

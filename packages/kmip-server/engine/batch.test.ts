@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, type ObjectId } from '@warder/keys'
 import {
   boolean,
@@ -16,17 +16,12 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import type { ResponseMessage } from '@warder/kmip-codec/testing'
-import { type Started, startKms } from '@warder/kms/testing'
-import { type Ask, type KmipClient, kmipClient, Payload } from '../testing/kmip-client.ts'
+import { startKms } from '@warder/kms/testing'
+import { type Ask, kmipClient, Payload } from '../testing/kmip-client.ts'
+import { startKmipFixture } from '../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../testing/nodes.ts'
 
-let kms: Started
-let alice: KmipClient
-before(async () => {
-  kms = await startKms()
-  alice = kmipClient(kms.user('alice'))
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 const make: Ask = { operation: 'Create', payload: [objectType('SymmetricKey'), aesAttributes()] }
 const unknown: Ask = { operation: 'Get', payload: [uid('nothing')] }

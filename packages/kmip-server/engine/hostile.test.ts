@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   contentTypes,
   decodeNode,
@@ -15,18 +15,13 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import { type ResponseMessage, readResponse } from '@warder/kmip-codec/testing'
-import { type Caller, type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import fc from 'fast-check'
 import { kmipClient } from '../testing/kmip-client.ts'
 import { aesAttributes, objectType } from '../testing/nodes.ts'
 
-let kms: Started
-let caller: Caller
-before(async () => {
-  kms = await startKms()
-  caller = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const caller = kms.user('alice')
 
 interface Shape {
   readonly version?: readonly [major: number, minor: number]

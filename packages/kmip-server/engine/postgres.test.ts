@@ -15,6 +15,7 @@ import { startTestPostgres } from '@warder/storage/testing'
 import { activeSince } from '../testing/keys.ts'
 import { type Ask, kmipClient } from '../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../testing/nodes.ts'
+import { createAesKey, revocation, usageLimits } from '../testing/requests.ts'
 
 /** Of `cache_lease_ms`. */
 const defaultLeaseMs = 1000
@@ -34,10 +35,7 @@ test('all of it runs on PostgreSQL, over two nodes', {
     await using one = await startKms({ db: dbs[0], rootKey, config: { cache_lease_ms: 0 } })
     await using other = await startKms({ db: dbs[1], rootKey, config: { cache_lease_ms: 0 } })
     const [here, there] = [kmipClient(one.user('alice')), kmipClient(other.user('alice'))]
-    const limits = structure(Tag.UsageLimits, [
-      longInteger(Tag.UsageLimitsTotal, 6n),
-      enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-    ])
+    const limits = usageLimits(6n)
     const payload = [
       objectType('SymmetricKey'),
       aesAttributes(256, limits, textString(Tag.Comment, 'größer')),
@@ -77,12 +75,7 @@ test('all of it runs on PostgreSQL, over two nodes', {
     for (let round = 0; round < 500 && answer.items[0]?.status === 'OperationPending'; round++)
       answer = await there.send([{ operation: 'Poll', payload: [value] }])
     assert.deepEqual([answer.items[0]?.operation, answer.items[0]?.status], ['Create', 'Success'])
-    await there.do('Revoke', [
-      uid(id),
-      structure(Tag.RevocationReason, [
-        enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.Superseded),
-      ]),
-    ])
+    await there.do('Revoke', [uid(id), revocation('Superseded')])
     await here.do('Destroy', [uid(id)])
     await there.fails('Get', [uid(id)], 'ObjectDestroyed')
   }
@@ -105,7 +98,7 @@ test('an item behind a Revoke of the same message is refused on PostgreSQL too, 
       Enumeration.RevocationReasonCode.CessationOfOperation,
     )
     for (let round = 0; round < 20; round++) {
-      const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince)])
+      const id = await createAesKey(alice, activeSince)
       const data = byteString(Tag.Data, Buffer.from('hello'))
       const encrypt: Ask = { operation: 'Encrypt', payload: [uid(id), parameters, data] }
       const revoke: Ask = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -14,38 +14,30 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import fc from 'fast-check'
+import { algorithms, oasisData, startKmipFixture, use } from '../testing/kmip-fixture.ts'
 import { attributes, uid } from '../testing/nodes.ts'
-import { algorithms, type CryptoWorld, oasisData, startCryptoWorld, use } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-let ids: readonly string[] = []
-before(async () => {
-  world = await startCryptoWorld()
-  const rsa = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
-  const ed = await world.pair('Ed25519')
-  const parts = await world.alice.do('CreateSplitKey', [
-    enumeration(Tag.ObjectType, Enumeration.ObjectType.SymmetricKey),
-    integer(Tag.SplitKeyParts, 2),
-    integer(Tag.SplitKeyThreshold, 2),
-    enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod.XOR),
-    attributes(
-      enumeration(Tag.CryptographicAlgorithm, algorithms.AES),
-      integer(Tag.CryptographicLength, 128),
-    ),
-  ])
-  ids = [
-    await world.registered(randomBytes(32), 'AES'),
-    await world.registered(randomBytes(32), 'HMAC_SHA256'),
-    await world.registered(randomBytes(32), 'ChaCha20'),
-    rsa.priv,
-    rsa.pub,
-    ed.priv,
-    ed.pub,
-    parts.id,
-    'nobody-has-this',
-  ]
-})
-after(() => world.kms[Symbol.asyncDispose]())
+const { alice, registerKey, createPair } = await startKmipFixture()
+const rsa = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
+const ed = await createPair('Ed25519')
+const parts = await alice.do('CreateSplitKey', [
+  enumeration(Tag.ObjectType, Enumeration.ObjectType.SymmetricKey),
+  integer(Tag.SplitKeyParts, 2),
+  integer(Tag.SplitKeyThreshold, 2),
+  enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod.XOR),
+  attributes(enumeration(Tag.CryptographicAlgorithm, algorithms.AES), integer(Tag.CryptographicLength, 128)),
+])
+const ids = [
+  await registerKey(randomBytes(32), 'AES'),
+  await registerKey(randomBytes(32), 'HMAC_SHA256'),
+  await registerKey(randomBytes(32), 'ChaCha20'),
+  rsa.priv,
+  rsa.pub,
+  ed.priv,
+  ed.pub,
+  parts.id,
+  'nobody-has-this',
+]
 
 const bytes = fc.oneof(
   fc.constant(new Uint8Array(0)),
@@ -132,10 +124,7 @@ test('whatever is asked of whatever key: it is done, or refused with a reason th
       fc.array(fc.nat(8), { maxLength: 2 }),
       fc.array(member, { maxLength: 5 }),
       async (operation, keys, members) => {
-        const item = await world.alice.ask(operation, [
-          ...keys.map((index) => uid(ids[index] ?? '')),
-          ...members,
-        ])
+        const item = await alice.ask(operation, [...keys.map((index) => uid(ids[index] ?? '')), ...members])
         if (item.status === 'Success') return
         reasons.add(item.reason ?? '')
         const told = `${operation} ${item.reason} ${item.message}`
@@ -148,5 +137,5 @@ test('whatever is asked of whatever key: it is done, or refused with a reason th
     { numRuns: 600 },
   )
   assert.ok(reasons.size > 4)
-  await world.alice.do('Encrypt', [uid(ids[0] ?? ''), byteString(Tag.Data, oasisData)])
+  await alice.do('Encrypt', [uid(ids[0] ?? ''), byteString(Tag.Data, oasisData)])
 })

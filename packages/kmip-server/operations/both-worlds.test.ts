@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   dateTime,
@@ -11,19 +11,12 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
-import { type KmipClient, kmipClient } from '../testing/kmip-client.ts'
+import { startKmipFixture } from '../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../testing/nodes.ts'
 
 const { CryptographicAlgorithm: algorithms, CryptographicUsageMask: use } = Enumeration
 
-let kms: Started
-let alice: KmipClient
-before(async () => {
-  kms = await startKms()
-  alice = kmipClient(kms.user('alice'))
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   contentTypes,
@@ -20,6 +20,7 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import { readResponse } from '@warder/kmip-codec/testing'
+import { grant } from '@warder/kms/testing'
 import {
   activeSince,
   hex,
@@ -33,30 +34,29 @@ import {
   wrappingSpecification,
 } from '../testing/keys.ts'
 import { kmipClient, type Payload } from '../testing/kmip-client.ts'
-import { aesAttributes, attributes, uid } from '../testing/nodes.ts'
 import {
-  bytesOf,
+  allCryptoUses,
   data,
-  everything,
   hashing,
   iv,
   mode,
   parameters,
-  startCryptoWorld,
+  readBytes,
+  startKmipFixture,
   use,
-} from './fixtures/crypto-world.ts'
-import { attributesOf, created, idsIn, symmetric } from './fixtures/peer-requests.ts'
+} from '../testing/kmip-fixture.ts'
+import { aesAttributes, attributes, uid } from '../testing/nodes.ts'
+import { created, getAttributes, listIds, symmetric } from '../testing/requests.ts'
 
 // Defects found in other servers of this kind, one test each, on the live server.
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
+const { kms, alice, bob, registerKey } = await startKmipFixture()
 
 test('13: Query answers every function, and names ReCertify', async () => {
   const functions = Object.values(Enumeration.QueryFunction).map((value) =>
     enumeration(Tag.QueryFunction, value),
   )
-  const answer = await world.alice.do('Query', functions)
+  const answer = await alice.do('Query', functions)
   for (const tag of [
     Tag.Operation,
     Tag.ObjectType,
@@ -76,7 +76,7 @@ test('13: Query answers every function, and names ReCertify', async () => {
 })
 
 test('14: DeriveKey has the members of the standard and each of its methods', async () => {
-  const base = await world.registered(randomBytes(32), 'AES')
+  const base = await registerKey(randomBytes(32), 'AES')
   const salt = byteString(Tag.Salt, randomBytes(16))
   const info = byteString(Tag.DerivationData, randomBytes(32))
   const hash = parameters(hashing('SHA_256'))
@@ -92,27 +92,27 @@ test('14: DeriveKey has the members of the standard and each of its methods', as
   }
   for (const [name, members] of Object.entries(asked)) {
     const method = Enumeration.DerivationMethod[name as keyof typeof Enumeration.DerivationMethod]
-    const { id } = await world.alice.do('DeriveKey', [
+    const { id } = await alice.do('DeriveKey', [
       symmetric,
       uid(base),
       enumeration(Tag.DerivationMethod, method),
       structure(Tag.DerivationParameters, members),
       aesAttributes(256),
     ])
-    assert.equal(linked(await attributesOf(world.alice, id), 'DerivationBaseObjectLink'), base, name)
+    assert.equal(linked(await getAttributes(alice, id), 'DerivationBaseObjectLink'), base, name)
   }
 })
 
 test('15: a certificate that is not valid is told so, which is no failure', async () => {
   const broken = byteString(Tag.Certificate, randomBytes(64))
-  const answer = await world.alice.do('Validate', [broken])
+  const answer = await alice.do('Validate', [broken])
   assert.equal(answer.get(Tag.ValidityIndicator), Enumeration.ValidityIndicator.Invalid)
 })
 
 test('16: a rotation happens as a whole or not at all', async () => {
-  const { id } = await world.alice.do('Create', created(nameNode('rotated')))
-  const before = await attributesOf(world.alice, id)
-  const undone = await world.alice.send(
+  const { id } = await alice.do('Create', created(nameNode('rotated')))
+  const before = await getAttributes(alice, id)
+  const undone = await alice.send(
     [
       { operation: 'ReKey', payload: [uid(id)] },
       { operation: 'Get', payload: [uid('nothing')] },
@@ -120,27 +120,27 @@ test('16: a rotation happens as a whole or not at all', async () => {
     { batchErrorContinuation: 'Undo' },
   )
   assert.equal(undone.items[0]?.status, 'OperationUndone')
-  assert.deepEqual(await attributesOf(world.alice, id), before)
-  const raced = await Promise.all([1, 2, 3, 4].map(() => world.alice.ask('ReKey', [uid(id)])))
+  assert.deepEqual(await getAttributes(alice, id), before)
+  const raced = await Promise.all([1, 2, 3, 4].map(() => alice.ask('ReKey', [uid(id)])))
   assert.equal(raced.filter(({ status }) => status === 'Success').length, 1)
-  const [latest, ...others] = idsIn(await world.alice.do('Locate', [attributes(nameNode('rotated'))]))
+  const [latest, ...others] = listIds(await alice.do('Locate', [attributes(nameNode('rotated'))]))
   assert.deepEqual([typeof latest, others.length], ['string', 0])
 })
 
 test('17: keys of every size wrap with GCM, and what came wrapped is given in another format', async () => {
-  const key = await world.registered(randomBytes(32), 'AES')
+  const key = await registerKey(randomBytes(32), 'AES')
   for (const size of [16, 24, 32]) {
-    const kek = await world.registered(randomBytes(size), 'AES', mask('WrapKey', 'UnwrapKey'))
-    const got = await world.alice.do('Get', [uid(key), wrappingSpecification(kek, 'GCM')])
+    const kek = await registerKey(randomBytes(size), 'AES', mask('WrapKey', 'UnwrapKey'))
+    const got = await alice.do('Get', [uid(key), wrappingSpecification(kek, 'GCM')])
     const wrapped = got.nodes[2]
     assert.ok(wrapped)
-    const kept = await world.alice.do('Register', [symmetric, attributes(mask('Encrypt')), wrapped])
-    const clear = await world.alice.do('Get', [
+    const kept = await alice.do('Register', [symmetric, attributes(mask('Encrypt')), wrapped])
+    const clear = await alice.do('Get', [
       uid(kept.id),
       enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped),
       wanted('TransparentSymmetricKey'),
     ])
-    const open = await world.alice.do('Get', [uid(key), wanted('TransparentSymmetricKey')])
+    const open = await alice.do('Get', [uid(key), wanted('TransparentSymmetricKey')])
     const bytes = (payload: Payload) =>
       hex(inside(payload.nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial, Tag.Key)?.value)
     assert.equal(bytes(clear), bytes(open))
@@ -148,17 +148,17 @@ test('17: keys of every size wrap with GCM, and what came wrapped is given in an
 })
 
 test('19: the list of attributes names what the object has', async () => {
-  const { id } = await world.alice.do('Create', created(textString(Tag.Description, 'described')))
-  const list = await world.alice.do('GetAttributeList', [uid(id)])
+  const { id } = await alice.do('Create', created(textString(Tag.Description, 'described')))
+  const list = await alice.do('GetAttributeList', [uid(id)])
   const named = new Set(
     list.nodes.filter(({ tag }) => tag === Tag.AttributeReference).map(({ value }) => value),
   )
-  assert.deepEqual(named, new Set((await attributesOf(world.alice, id)).map(({ tag }) => tag)))
+  assert.deepEqual(named, new Set((await getAttributes(alice, id)).map(({ tag }) => tag)))
   assert.ok(named.has(Tag.Description))
 })
 
 test('20: curves have the numbers of the standard in 1.x, and even an unreadable message is answered in 1.x', async () => {
-  const old = kmipClient(world.kms.user('alice'), { version: '1.4' })
+  const old = kmipClient(kms.user('alice'), { version: '1.4' })
   const curve = structure(Tag.CryptographicDomainParameters, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.SECP256K1),
   ])
@@ -170,14 +170,14 @@ test('20: curves have the numbers of the standard in 1.x, and even an unreadable
       integer(Tag.CryptographicUsageMask, use.Sign | use.Verify),
     ]),
   ])
-  const shown = await attributesOf(world.alice, made.get(Tag.PrivateKeyUniqueIdentifier) as string)
+  const shown = await getAttributes(alice, made.get(Tag.PrivateKeyUniqueIdentifier) as string)
   const domain = shown.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
   assert.equal(inside(domain, Tag.RecommendedCurve)?.value, 0x19)
   for (const [bytes, version] of [
     [Buffer.alloc(24), undefined],
     [unfinished(1, 2), '1.2'],
   ] as const) {
-    const answer = await world.kms.user('alice').call('POST', '/kmip', {
+    const answer = await kms.user('alice').call('POST', '/kmip', {
       bytes,
       headers: { 'content-type': contentTypes.ttlv },
     })
@@ -206,32 +206,32 @@ function unfinished(major: number, minor: number): Uint8Array {
 
 test('21: SHA-1, 3DES, HMAC-MD5, CTR, CFB, OFB, CCM and CMAC are there', async () => {
   const text = data(Buffer.from('sixteen bytes!!!'))
-  const hashed = await world.alice.do('Hash', [parameters(hashing('SHA_1')), text])
-  assert.equal(bytesOf(hashed, Tag.Data).length, 20)
-  const aes = await world.registered(randomBytes(16), 'AES')
+  const hashed = await alice.do('Hash', [parameters(hashing('SHA_1')), text])
+  assert.equal(readBytes(hashed, Tag.Data).length, 20)
+  const aes = await registerKey(randomBytes(16), 'AES')
   for (const name of ['CTR', 'CFB', 'OFB', 'CCM'] as const) {
     const asked = parameters(mode(name), ...(name === 'CCM' ? [integer(Tag.TagLength, 16)] : []))
-    const sealed = await world.alice.do('Encrypt', [uid(aes), asked, text])
+    const sealed = await alice.do('Encrypt', [uid(aes), asked, text])
     const tag = sealed.nodes.find((node) => node.tag === Tag.AuthenticatedEncryptionTag)
-    const opened = await world.alice.do('Decrypt', [
+    const opened = await alice.do('Decrypt', [
       uid(aes),
       asked,
-      data(bytesOf(sealed, Tag.Data)),
-      iv(bytesOf(sealed, Tag.IVCounterNonce)),
+      data(readBytes(sealed, Tag.Data)),
+      iv(readBytes(sealed, Tag.IVCounterNonce)),
       tag,
     ])
-    assert.deepEqual(bytesOf(opened, Tag.Data), Buffer.from('sixteen bytes!!!'), name)
+    assert.deepEqual(readBytes(opened, Tag.Data), Buffer.from('sixteen bytes!!!'), name)
   }
-  const cmac = await world.alice.do('MAC', [uid(aes), parameters(mode('CMAC')), text])
-  assert.equal(bytesOf(cmac, Tag.MACData).length, 16)
-  const md5 = await world.registered(randomBytes(16), 'HMAC_MD5')
-  assert.equal(bytesOf(await world.alice.do('MAC', [uid(md5), text]), Tag.MACData).length, 16)
-  const des = await world.alice.do('Register', [
+  const cmac = await alice.do('MAC', [uid(aes), parameters(mode('CMAC')), text])
+  assert.equal(readBytes(cmac, Tag.MACData).length, 16)
+  const md5 = await registerKey(randomBytes(16), 'HMAC_MD5')
+  assert.equal(readBytes(await alice.do('MAC', [uid(md5), text]), Tag.MACData).length, 16)
+  const des = await alice.do('Register', [
     symmetric,
-    attributes(integer(Tag.CryptographicUsageMask, everything), activeSince),
+    attributes(integer(Tag.CryptographicUsageMask, allCryptoUses), activeSince),
     structure(Tag.SymmetricKey, [keyBlock('Raw', randomBytes(24), ...keyOf('DES3', 168))]),
   ])
-  await world.alice.do('Encrypt', [uid(des.id), parameters(mode('CBC')), text])
+  await alice.do('Encrypt', [uid(des.id), parameters(mode('CBC')), text])
 })
 
 test('22: what other servers leave out is done', async () => {
@@ -240,17 +240,17 @@ test('22: what other servers leave out is done', async () => {
     textString(Tag.AttributeName, 'count'),
     integer(Tag.AttributeValue, 41),
   ])
-  const { id } = await world.alice.do('Create', created(number))
-  await world.alice.do('Archive', [uid(id)])
-  await world.alice.fails('Get', [uid(id)], 'ObjectArchived')
-  await world.alice.do('Recover', [uid(id)])
-  assert.equal(typeof (await world.alice.do('ObtainLease', [uid(id)])).get(Tag.LeaseTime), 'number')
-  await world.alice.fails(
+  const { id } = await alice.do('Create', created(number))
+  await alice.do('Archive', [uid(id)])
+  await alice.fails('Get', [uid(id)], 'ObjectArchived')
+  await alice.do('Recover', [uid(id)])
+  assert.equal(typeof (await alice.do('ObtainLease', [uid(id)])).get(Tag.LeaseTime), 'number')
+  await alice.fails(
     'GetUsageAllocation',
     [uid(id), longInteger(Tag.UsageLimitsCount, 1n)],
     'AttributeNotFound',
   )
-  await world.alice.do('AdjustAttribute', [
+  await alice.do('AdjustAttribute', [
     uid(id),
     structure(Tag.AttributeReference, [
       textString(Tag.VendorIdentification, 'x'),
@@ -258,27 +258,26 @@ test('22: what other servers leave out is done', async () => {
     ]),
     enumeration(Tag.AdjustmentType, Enumeration.AdjustmentType.Increment),
   ])
-  const adjusted = (await attributesOf(world.alice, id)).find(({ tag }) => tag === Tag.Attribute)
+  const adjusted = (await getAttributes(alice, id)).find(({ tag }) => tag === Tag.Attribute)
   assert.equal(inside(adjusted, Tag.AttributeValue)?.value, 42)
-  await world.alice.do('Ping')
-  const later = await world.alice.send([{ operation: 'Get', payload: [uid(id)] }], {
+  await alice.do('Ping')
+  const later = await alice.send([{ operation: 'Get', payload: [uid(id)] }], {
     asynchronous: 'Mandatory',
   })
   assert.equal(later.items[0]?.status, 'OperationPending')
 })
 
 test('23: results are compared with reason and message, so a wrong reason is noticed', async () => {
-  const { id } = await world.alice.do('Create', created())
-  assert.equal(await world.alice.fails('Destroy', [uid(id)], 'WrongKeyLifecycleState'), 'DENIED')
-  const old = kmipClient(world.kms.user('alice'), { version: '1.4' })
+  const { id } = await alice.do('Create', created())
+  assert.equal(await alice.fails('Destroy', [uid(id)], 'WrongKeyLifecycleState'), 'DENIED')
+  const old = kmipClient(kms.user('alice'), { version: '1.4' })
   assert.equal(await old.fails('Destroy', [uid(id)], 'PermissionDenied'), 'DENIED')
 })
 
 test('24: who was granted the use of a key uses it by the name it was given, whatever it looks like', async () => {
-  const { id } = await world.alice.do('Create', created(uid('shared@1')))
-  const grant = { unique_identifier: id, user_id: 'bob', operation_types: ['encrypt', 'decrypt'] }
-  assert.equal((await world.kms.user('alice').post('/access/grant', grant)).status, 200)
-  const sealed = await world.bob.do('Encrypt', [uid(id), data(Buffer.from('for both'))])
+  const { id } = await alice.do('Create', created(uid('shared@1')))
+  await grant(kms.user('alice'), id, 'bob', 'encrypt', 'decrypt')
+  const sealed = await bob.do('Encrypt', [uid(id), data(Buffer.from('for both'))])
   assert.equal(sealed.id, id)
-  await world.bob.fails('Get', [uid(id)], 'PermissionDenied')
+  await bob.fails('Get', [uid(id)], 'PermissionDenied')
 })

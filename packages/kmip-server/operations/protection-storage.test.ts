@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { attributeMembers, findObject, type ObjectId, readStoredAttributes } from '@warder/keys'
 import { creationChanges, removalChanges } from '@warder/keys/testing'
 import { Enumeration, enumeration, integer, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { aesKey, keyOf, mask } from '../testing/keys.ts'
-import { type KmipClient, kmipClient } from '../testing/kmip-client.ts'
+import { startKmipFixture } from '../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../testing/nodes.ts'
-import { attributesOf, idsIn } from './fixtures/peer-requests.ts'
+import { createAesKey, getAttributes, listIds } from '../testing/requests.ts'
 
-let kms: Started
-let alice: KmipClient
-before(async () => {
-  kms = await startKms()
-  alice = kmipClient(kms.user('alice'))
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice, bob } = await startKmipFixture()
 
 const { Software, Hardware, OnSystem } = Enumeration.ProtectionStorageMask
 const at = (value: number) => integer(Tag.ProtectionStorageMask, value)
@@ -33,10 +26,10 @@ const split = [objectType('SplitKey'), ...splitting]
 
 /** ProtectionStorageMask of an object. */
 const placeOf = async (id: string) =>
-  (await attributesOf(alice, id)).find(({ tag }) => tag === Tag.ProtectionStorageMask)?.value
+  (await getAttributes(alice, id)).find(({ tag }) => tag === Tag.ProtectionStorageMask)?.value
 
 test('a storage that is not here is refused by everything that makes an object; one that is here is not', async () => {
-  const parts = idsIn(await alice.do('CreateSplitKey', [...split, aesAttributes()])).map((id) =>
+  const parts = listIds(await alice.do('CreateSplitKey', [...split, aesAttributes()])).map((id) =>
     uid(String(id)),
   )
   const pairs = [
@@ -74,7 +67,7 @@ test('as an attribute it is refused as well, and no object says that it is where
 })
 
 test('an object that was given out here comes back with all its attributes; from elsewhere it is here then', async () => {
-  const { id } = await alice.do('Create', [symmetric, aesAttributes()])
+  const id = await createAesKey(alice)
   assert.equal(await placeOf(id), Software)
   const { nodes } = await alice.do('Export', [uid(id)])
   const [known, key] = [Tag.Attributes, Tag.SymmetricKey].map((wanted) =>
@@ -82,7 +75,6 @@ test('an object that was given out here comes back with all its attributes; from
   )
   assert.ok(known?.type === 'Structure' && key !== undefined)
   assert.ok(known.value.some(({ tag }) => tag === Tag.ProtectionStorageMask))
-  const bob = kmipClient(kms.user('bob'))
   const own = known.value.filter(({ tag }) => tag !== Tag.UniqueIdentifier)
   await bob.do('Import', [uid('come-back'), symmetric, attributes(...own), key])
   const elsewhere = own.map((node) => (node.tag === Tag.ProtectionStorageMask ? at(Hardware) : node))
@@ -92,7 +84,7 @@ test('an object that was given out here comes back with all its attributes; from
 })
 
 test('a key that once was let say where it is not can be replaced, and the new one says where it is', async () => {
-  const { id } = await alice.do('Create', [symmetric, aesAttributes()])
+  const id = await createAesKey(alice)
   const { db, seal } = kms.environment
   const object = await findObject(db, id as ObjectId)
   assert.ok(object)

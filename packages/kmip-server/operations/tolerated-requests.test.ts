@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import { type Started, startKms } from '@warder/kms/testing'
+import { test } from 'node:test'
+import { grant, startSharedKms } from '@warder/kms/testing'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 type Json = { readonly tag: string; readonly type?: string; readonly value: unknown }
 const text = (tag: string, value: string): Json => ({ tag, type: 'TextString', value })
@@ -70,8 +66,7 @@ test('The number of a reason does, too, and the standard form; an unknown number
 
 test('Who may revoke a key deactivates one that was never active, which takes no right to activate it', async () => {
   const id = await created('alice')
-  const body = { unique_identifier: id, user_id: 'bob', operation_types: ['revoke'] }
-  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
+  await grant(kms.user('alice'), id, 'bob', 'revoke')
   await answered('bob', 'Revoke', uid(id), text('RevocationReason', 'gone'))
   assert.equal(await findAttribute('alice', id, 'State'), 'Deactivated')
   assert.equal(await findAttribute('alice', id, 'ActivationDate'), undefined)

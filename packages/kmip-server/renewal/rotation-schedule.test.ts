@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   Enumeration,
@@ -11,18 +11,15 @@ import {
   type TtlvNode,
 } from '@warder/kmip-codec'
 import { kmsService } from '@warder/kms'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { activeSince, mask } from '../testing/keys.ts'
 import { kmipClient } from '../testing/kmip-client.ts'
-import { aesAttributes, objectType, uid } from '../testing/nodes.ts'
+import { uid } from '../testing/nodes.ts'
+import { createAesKey, getAttributes } from '../testing/requests.ts'
 
 const hour = 3_600_000
 let now = Date.UTC(2026, 5, 1)
-let kms: Started
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ clock: { now: () => now, monotonic: () => performance.now() } })
 
 // A token of now: the clock moves.
 const rest = () => kms.user('alice')
@@ -36,24 +33,14 @@ async function look(): Promise<void> {
 const set = (id: string, node: TtlvNode) =>
   alice().do('SetAttribute', [uid(id), structure(Tag.NewAttribute, [node])])
 const rotation = async (id: string) => (await rest().get(`/v1/crypto/keys/${id}/rotation`)).json
-const attributesOf = async (id: string) => {
-  const { nodes } = await alice().do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  const all = found?.type === 'Structure' ? found.value : []
+const readAttributes = async (id: string) => {
+  const all = await getAttributes(alice(), id)
   return (tag: number) => all.find((node) => node.tag === tag)?.value
 }
-const create = async (...more: readonly TtlvNode[]): Promise<string> => {
-  const { id } = await alice().do('Create', [
-    objectType('SymmetricKey'),
-    aesAttributes(256, activeSince, ...more),
-  ])
-  return id
-}
-
 test('RotateInterval of a key is its schedule: the service rotates it, and REST says the same', async () => {
-  const id = await create()
+  const id = await createAesKey(alice(), activeSince)
   await set(id, interval(Tag.RotateInterval, 7200))
-  assert.equal((await attributesOf(id))(Tag.RotateAutomatic), true)
+  assert.equal((await readAttributes(id))(Tag.RotateAutomatic), true)
   const said = await rotation(id)
   assert.deepEqual([said.rotate_every, said.rotates_at], [7200, new Date(now + 2 * hour).toISOString()])
   now += 2 * hour
@@ -62,9 +49,9 @@ test('RotateInterval of a key is its schedule: the service rotates it, and REST 
   assert.deepEqual([version, rotates_at], [2, new Date(now + 2 * hour).toISOString()])
   // The newest version says it, too, and what is said of it is said of the key.
   const { version_kid } = (await rest().get(`/v1/crypto/keys/${id}`)).json
-  assert.equal((await attributesOf(version_kid))(Tag.RotateInterval), 7200)
+  assert.equal((await readAttributes(version_kid))(Tag.RotateInterval), 7200)
   await set(version_kid, boolean(Tag.RotateAutomatic, false))
-  assert.equal((await attributesOf(id))(Tag.RotateAutomatic), false)
+  assert.equal((await readAttributes(id))(Tag.RotateAutomatic), false)
   assert.equal((await rotation(id)).rotate_every, undefined)
   now += 10 * hour
   await look()
@@ -73,14 +60,24 @@ test('RotateInterval of a key is its schedule: the service rotates it, and REST 
   const put = await rest().call('PUT', `/v1/crypto/keys/${id}/rotation`, { json: { rotate_every: 86_400 } })
   assert.equal(put.status, 200, put.text)
   for (const one of [id, version_kid]) {
-    const of = await attributesOf(one)
+    const of = await readAttributes(one)
     assert.deepEqual([of(Tag.RotateInterval), of(Tag.RotateAutomatic)], [86_400, true])
   }
 })
 
 test('a key is made with its schedule; RotateOffset comes before the first interval, and no clock is blamed for it', async () => {
-  const id = await create(interval(Tag.RotateInterval, 60), interval(Tag.RotateOffset, 100 * 3600))
-  const plain = await create(interval(Tag.RotateInterval, 7200), boolean(Tag.RotateAutomatic, false))
+  const id = await createAesKey(
+    alice(),
+    activeSince,
+    interval(Tag.RotateInterval, 60),
+    interval(Tag.RotateOffset, 100 * 3600),
+  )
+  const plain = await createAesKey(
+    alice(),
+    activeSince,
+    interval(Tag.RotateInterval, 7200),
+    boolean(Tag.RotateAutomatic, false),
+  )
   assert.equal((await rotation(plain)).rotate_every, undefined)
   const { rotate_every, rotates_at } = await rotation(id)
   assert.deepEqual([rotate_every, rotates_at], [3600, new Date(now + 101 * hour).toISOString()])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { findLinkTarget, findObject, type ObjectId } from '@warder/keys'
-import { Enumeration, enumeration, type StructureNode, structure, Tag } from '@warder/kmip-codec'
+import { Enumeration, enumeration, type StructureNode, Tag } from '@warder/kmip-codec'
 import { kmsService } from '@warder/kms'
 import { bothEngines, type Started, startKms, startTwoNodes } from '@warder/kms/testing'
 import { change, type Database, query } from '@warder/storage'
@@ -10,6 +10,7 @@ import { readKeyBlock } from '../key-blocks/key-block.ts'
 import { activeSince, aesKey, keyOf, mask, wrappingSpecification } from '../testing/keys.ts'
 import { type KmipClient, kmipClient, Payload } from '../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../testing/nodes.ts'
+import { revocation } from '../testing/requests.ts'
 
 const job = kmsService.periodic.find(({ name }) => name === 'kms objects of rotated wrapping keys')
 
@@ -70,12 +71,7 @@ async function secretIn(who: KmipClient, id: string): Promise<Uint8Array> {
 }
 
 const revoke = (who: KmipClient, id: string) =>
-  who.do('Revoke', [
-    uid(id),
-    structure(Tag.RevocationReason, [
-      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.CessationOfOperation),
-    ]),
-  ])
+  who.do('Revoke', [uid(id), revocation('CessationOfOperation')])
 
 for (const engine of await bothEngines()) {
   test(`what a rotated key wraps is wrapped by its newest version, and names it, on ${engine.name}`, {

@@ -1,27 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import {
-  boolean,
-  byteString,
-  Enumeration,
-  enumeration,
-  longInteger,
-  structure,
-  Tag,
-} from '@warder/kmip-codec'
+import { boolean, byteString, Tag } from '@warder/kmip-codec'
 import { bothEngines, startTwoNodes } from '@warder/kms/testing'
-import {
-  bytesOf,
-  CryptoWorld,
-  data,
-  hashing,
-  iv,
-  mode,
-  parameters,
-} from '../operations/fixtures/crypto-world.ts'
 import { kmipClient } from '../testing/kmip-client.ts'
+import { data, hashing, iv, kmipFixture, mode, parameters, readBytes } from '../testing/kmip-fixture.ts'
 import { uid } from '../testing/nodes.ts'
+import { usageLimits } from '../testing/requests.ts'
 
 const init = boolean(Tag.InitIndicator, true)
 const final = boolean(Tag.FinalIndicator, true)
@@ -31,27 +16,27 @@ for (const engine of await bothEngines()) {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)
-    const world = new CryptoWorld(nodes.near, { now: Date.now() })
-    const here = world.alice
+    const { alice, registerKey } = kmipFixture(nodes.near)
+    const here = alice
     const there = kmipClient(nodes.onFar('alice'))
-    const id = await world.registered(randomBytes(32), 'AES')
+    const id = await registerKey(randomBytes(32), 'AES')
 
     const text = randomBytes(100)
     const asked = parameters(mode('GCM'))
     const first = await here.do('Encrypt', [uid(id), asked, data(text.subarray(0, 33)), init])
-    const correlation = byteString(Tag.CorrelationValue, bytesOf(first, Tag.CorrelationValue))
+    const correlation = byteString(Tag.CorrelationValue, readBytes(first, Tag.CorrelationValue))
     const second = await there.do('Encrypt', [uid(id), data(text.subarray(33, 60)), correlation])
     const third = await here.do('Encrypt', [uid(id), data(text.subarray(60)), correlation, final])
     await there.fails('Encrypt', [uid(id), data(text), correlation, final], 'InvalidCorrelationValue')
-    const sealed = Buffer.concat([first, second, third].map((part) => bytesOf(part, Tag.Data)))
-    const tag = byteString(Tag.AuthenticatedEncryptionTag, bytesOf(third, Tag.AuthenticatedEncryptionTag))
-    const nonce = iv(bytesOf(first, Tag.IVCounterNonce))
+    const sealed = Buffer.concat([first, second, third].map((part) => readBytes(part, Tag.Data)))
+    const tag = byteString(Tag.AuthenticatedEncryptionTag, readBytes(third, Tag.AuthenticatedEncryptionTag))
+    const nonce = iv(readBytes(first, Tag.IVCounterNonce))
     const opened = await there.do('Decrypt', [uid(id), asked, data(sealed), nonce, tag])
-    assert.deepEqual(bytesOf(opened, Tag.Data), text)
+    assert.deepEqual(readBytes(opened, Tag.Data), text)
 
     const zeros = Buffer.alloc(16)
     const ctr = await here.do('Encrypt', [uid(id), parameters(mode('CTR')), data(zeros), init])
-    const stream = byteString(Tag.CorrelationValue, bytesOf(ctr, Tag.CorrelationValue))
+    const stream = byteString(Tag.CorrelationValue, readBytes(ctr, Tag.CorrelationValue))
     const raced = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
         (index % 2 === 0 ? here : there).do('Encrypt', [uid(id), data(zeros), stream]),
@@ -61,21 +46,21 @@ for (const engine of await bothEngines()) {
       uid(id),
       parameters(mode('CTR')),
       data(Buffer.alloc(9 * 16)),
-      iv(bytesOf(ctr, Tag.IVCounterNonce)),
+      iv(readBytes(ctr, Tag.IVCounterNonce)),
     ])
     const blocks = Array.from({ length: 9 }, (_, index) =>
-      bytesOf(all, Tag.Data)
+      readBytes(all, Tag.Data)
         .subarray(index * 16, index * 16 + 16)
         .toString('hex'),
     )
     assert.deepEqual(
-      [ctr, ...raced].map((part) => bytesOf(part, Tag.Data).toString('hex')).sort(),
+      [ctr, ...raced].map((part) => readBytes(part, Tag.Data).toString('hex')).sort(),
       blocks.sort(),
       'no two parts were encrypted at the same place of the stream',
     )
 
     const begun = await here.do('Hash', [parameters(hashing('SHA_256')), data(text), init])
-    const same = byteString(Tag.CorrelationValue, bytesOf(begun, Tag.CorrelationValue))
+    const same = byteString(Tag.CorrelationValue, readBytes(begun, Tag.CorrelationValue))
     const parts = await Promise.all(
       [here, there, here, there].map((node) => node.ask('Hash', [data(text), same])),
     )
@@ -89,19 +74,12 @@ for (const engine of await bothEngines()) {
     ])
     const joined = await there.do('Hash', [same, final])
     assert.deepEqual(
-      bytesOf(joined, Tag.Data),
-      bytesOf(whole, Tag.Data),
+      readBytes(joined, Tag.Data),
+      readBytes(whole, Tag.Data),
       'parts at the same time are all there, once',
     )
 
-    const limited = await world.registered(
-      randomBytes(16),
-      'AES',
-      structure(Tag.UsageLimits, [
-        longInteger(Tag.UsageLimitsTotal, 5n),
-        enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-      ]),
-    )
+    const limited = await registerKey(randomBytes(16), 'AES', usageLimits(5n))
     const uses = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
         (index % 2 === 0 ? here : there).ask('Encrypt', [uid(limited), data(text)]),

@@ -1,8 +1,12 @@
 export { locateRequest, readCriteria } from '../locate/locate-criteria.ts'
 export { search } from '../locate/locate-search.ts'
+export { kmipOperations } from '../operations/kmip-operations.ts'
+export { link } from '../operations/objects/replacement.ts'
+export type { Field, Fields } from '../payloads/payload.ts'
+export { AbeClient } from './abe.ts'
+export { activeSince, aesKey, inside, keyBlock, keyOf, mask, wrappingSpecification } from './keys.ts'
+export { type KmipClient, kmipClient } from './kmip-client.ts'
 export {
-  bytesOf,
-  CryptoWorld,
   data,
   hashing,
   iv,
@@ -10,13 +14,8 @@ export {
   mode,
   oasisData,
   parameters,
-  startCryptoWorld,
-} from '../operations/fixtures/crypto-world.ts'
-export { kmipOperations } from '../operations/kmip-operations.ts'
-export { link } from '../operations/objects/replacement.ts'
-export type { Field, Fields } from '../payloads/payload.ts'
-export { AbeClient } from './abe.ts'
-export { activeSince, aesKey, inside, keyBlock, keyOf, mask, wrappingSpecification } from './keys.ts'
-export { type KmipClient, kmipClient } from './kmip-client.ts'
+  readBytes,
+  startKmipFixture,
+} from './kmip-fixture.ts'
 export { aesAttributes, attributes, objectType, uid, vendorAttribute } from './nodes.ts'
 export { onPostgresql } from './on-postgresql.ts'

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findMember, kmipVersions, requireType, type StructureNode, Tag } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { kmipClient } from '../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const aes = [objectType('SymmetricKey'), aesAttributes(256)]
 

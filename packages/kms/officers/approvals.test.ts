@@ -4,6 +4,7 @@ import { Tag } from '@warder/kmip-codec'
 import { aesAttributes, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
 import { change, query } from '@warder/storage'
 import type { Answer } from '../testing/client.ts'
+import { grant } from '../testing/client.ts'
 import { bothEngines, startTwoNodes } from '../testing/engines.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
@@ -164,8 +165,7 @@ test('a request is void when its key changed meanwhile, or its requester may not
   const kid = await aliceKey(kms)
   const changed = await asked(kms, { operation: 'destroy', key: kid })
   const race = await asked(kms, { operation: 'export', key: kid })
-  const grant = { unique_identifier: kid, user_id: 'bob', operation_types: ['revoke', 'destroy'] }
-  assert.equal((await kms.user('alice').post('/access/grant', grant)).status, 200)
+  await grant(kms.user('alice'), kid, 'bob', 'revoke', 'destroy')
   const states = []
   for (const officer of ['ann', 'ben', 'cid']) {
     states.push((await vote(kms, officer, changed)).json.state)

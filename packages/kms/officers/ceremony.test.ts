@@ -20,6 +20,7 @@ import {
   vendorAttribute,
 } from '@warder/kmip-server/testing'
 import { change, query } from '@warder/storage'
+import { grant } from '../testing/client.ts'
 import { bothEngines, startTwoNodes } from '../testing/engines.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
@@ -282,8 +283,7 @@ test('only officers begin a ceremony, and only where one is required', async () 
   await ann.fails('CreateSplitKey', splitting(made.id), 'InvalidField')
   const dan = kmipClient(kms.user('dan'))
   const { id } = await dan.do('Create', [objectType('SymmetricKey'), aesAttributes(256, marked)])
-  const grant = { unique_identifier: id, user_id: 'ben', operation_types: ['get'] }
-  assert.equal((await kms.user('dan').post('/access/grant', grant)).status, 200)
+  await grant(kms.user('dan'), id, 'ben', 'get')
   await kmipClient(kms.user('ben')).fails('CreateSplitKey', splitting(id), 'PermissionDenied')
   assert.equal((await activate(plain, 'ann', ['a'])).status, 422)
 })

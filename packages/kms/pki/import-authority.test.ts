@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   basicConstraints,
   issueCertificate,
@@ -11,15 +11,11 @@ import {
   readCertificateExtensions,
   readCrl,
 } from '@warder/pki'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 import { certificatePem } from './pem.ts'
 import { outsider, runSigning, toDer } from './testing/pki-scene.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms({ config: { pki_public_url: 'http://pki.example' } })
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ config: { pki_public_url: 'http://pki.example' } })
 
 async function outside(uses: readonly KeyUsageName[] | undefined) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })

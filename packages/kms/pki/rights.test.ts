@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { enumeration, structure, Tag, textString } from '@warder/kmip-codec'
 import { kmipClient } from '@warder/kmip-server/testing'
 import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
-import { type Authorities, makeAuthorities } from './testing/pki-scene.ts'
+import { startSharedKms } from '../testing/start.ts'
+import { makeAuthorities } from './testing/pki-scene.ts'
 
-let kms: Started
 let alice: Caller
 let bob: Caller
 let carol: Caller
 /** Of alice; bob and carol may certify with it. */
-let authorities: Authorities
-before(async () => {
-  kms = await startKms()
-  ;[alice, bob, carol] = ['alice', 'bob', 'carol'].map((name) => kms.user(name)) as [Caller, Caller, Caller]
-  authorities = await makeAuthorities(alice)
-  for (const user of ['bob', 'carol']) await grant(alice, authorities.issuing.id, user, 'certify')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+;[alice, bob, carol] = ['alice', 'bob', 'carol'].map((name) => kms.user(name)) as [Caller, Caller, Caller]
+const authorities = await makeAuthorities(alice)
+for (const user of ['bob', 'carol']) await grant(alice, authorities.issuing.id, user, 'certify')
 
 async function grant(
   owner: Caller,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseCertificate } from '@warder/pki'
 import { createCertId, ocspRequest } from '@warder/pki/testing'
+import { grant } from '../testing/client.ts'
 import { type Started, startKms } from '../testing/start.ts'
 import { makeAuthorities, outsider, runSigning, toDer } from './testing/pki-scene.ts'
 
@@ -39,8 +40,7 @@ test('what an authority signs is a use of its key: certificates, revocation list
   assert.equal(made.status, 200, made.text)
   assert.equal(await isUnused(now), false)
   assert.ok((await usesOf(kms, kid)).includes('alice 2026-06-04'))
-  const grant = { unique_identifier: issuing.id, user_id: 'bob', operation_types: ['certify'] }
-  assert.equal((await kms.user('alice').post('/access/grant', grant)).status, 200)
+  await grant(kms.user('alice'), issuing.id, 'bob', 'certify')
   const bobs = await kms.user('bob').post(path, { csr })
   assert.equal(bobs.status, 200, bobs.text)
   assert.ok((await usesOf(kms, kid)).includes('bob 2026-06-04'))

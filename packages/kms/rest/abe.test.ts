@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeUserKey } from '@warder/covercrypt'
 import { AbeClient, kmipClient } from '@warder/kmip-server/testing'
-import { type Started, startKms } from '../testing/start.ts'
+import { grant } from '../testing/client.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 type Json = Readonly<Record<string, unknown>>
 const url = (text: string): string => Buffer.from(text).toString('base64url')
@@ -104,8 +101,7 @@ test('keys and texts go between REST and KMIP', async () => {
 test('the right rekey renames nothing, and a name never goes to another attribute', async () => {
   const { master, publicKey } = await pair()
   for (const kid of [master, publicKey]) {
-    const body = { unique_identifier: kid, user_id: 'mallory', operation_types: ['rekey'] }
-    assert.equal((await alice().post('/access/grant', body)).status, 200)
+    await grant(alice(), kid, 'mallory', 'rekey')
   }
   const rotate = (body: Json, caller = alice()) => caller.post(`${keys}/${master}/rotate`, body)
   const mallory = kms.user('mallory')

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { failure } from '@warder/base'
 import { grantChanges } from '@warder/keys'
 import { rights } from '@warder/keys/testing'
 import { query } from '@warder/storage'
 import type { Answer, Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startKms, startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-let alice: Caller
-let bob: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-  bob = kms.user('bob')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
+const bob = kms.user('bob')
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const make = async (body: object): Promise<Record<string, string>> => {

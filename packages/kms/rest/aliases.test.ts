@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { aliasCreation, endName, maxAliases } from '@warder/keys'
 import { change, query } from '@warder/storage'
 import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-let alice: Caller
-let bob: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-  bob = kms.user('bob')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
+const bob = kms.user('bob')
 
 const path = '/v1/crypto/aliases'
 const data = Buffer.from('attack at dawn').toString('base64url')

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { constants, createHmac, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import type { Answer, Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { test } from 'node:test'
+import type { Answer } from '../testing/client.ts'
+import { grant } from '../testing/client.ts'
+import { startSharedKms } from '../testing/start.ts'
 
 // Attacks that peers of this service fell to, each tried on the live server. K-numbers name the class of attack.
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const b64 = (bytes: Uint8Array | string): string => Buffer.from(bytes as never).toString('base64url')
 const header = (members: object): string => b64(JSON.stringify(members))
@@ -96,8 +92,7 @@ test('a tag is not a way to name a key, and a user name is not a pattern', async
     const answer = await alice.post('/v1/crypto/encrypt', { kid: name, alg: 'dir', enc: 'A256GCM', data })
     assert.equal(answer.status, 404, name)
   }
-  const grant = { unique_identifier: kid, user_id: 'b_b%', operation_types: ['encrypt'] }
-  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  await grant(alice, kid, 'b_b%', 'encrypt')
   for (const user of ['bob', 'B_B%', 'b_b']) {
     const answer = await kms.user(user).post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
     assert.equal(answer.status, 404, user)
@@ -296,8 +291,7 @@ test('a batch asks for the same rights as the single calls: nothing is smuggled 
   const sealed = (
     await alice.post('/v1/crypto/encrypt', { kid: secret.kid, alg: 'dir', enc: 'A256GCM', data })
   ).json
-  const grant = { unique_identifier: open.kid, user_id: 'mallory', operation_types: ['encrypt'] }
-  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  await grant(alice, open.kid, 'mallory', 'encrypt')
   const { json } = await kms.user('mallory').post('/v1/crypto/batch', {
     operations: [
       { op: 'encrypt', kid: open.kid, alg: 'dir', enc: 'A256GCM', data },

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, createSecretKey, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { FlattenedEncrypt, FlattenedSign, flattenedDecrypt, flattenedVerify, importJWK } from 'jose'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const b64 = (bytes: Uint8Array | string): string => Buffer.from(bytes as never).toString('base64url')
 const data = b64('attack at dawn')

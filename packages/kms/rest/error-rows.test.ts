@@ -1,31 +1,27 @@
 import assert from 'node:assert/strict'
 import { constants, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createTokenBuckets } from '@warder/server'
 import { query } from '@warder/storage'
-import type { Answer, Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import type { Answer } from '../testing/client.ts'
+import { grant } from '../testing/client.ts'
+import { startKms, startSharedKms } from '../testing/start.ts'
 
 // Every error of the interface (docs/start/kms.md), on the live server, by its own name.
 
-let kms: Started
-let alice: Caller
 const kids: Record<string, string> = {}
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-  for (const [name, body] of Object.entries({
-    aes: { kty: 'oct', alg: 'A256GCM' },
-    hmac: { kty: 'oct', alg: 'HS256' },
-    ec: { kty: 'EC', crv: 'P-256' },
-    rsa: { kty: 'RSA' },
-  })) {
-    const made = (await alice.post('/v1/crypto/keys', body)).json
-    kids[name] = made.kid
-    if (made.kid_public) kids[`${name} public`] = made.kid_public
-  }
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
+for (const [name, body] of Object.entries({
+  aes: { kty: 'oct', alg: 'A256GCM' },
+  hmac: { kty: 'oct', alg: 'HS256' },
+  ec: { kty: 'EC', crv: 'P-256' },
+  rsa: { kty: 'RSA' },
+})) {
+  const made = (await alice.post('/v1/crypto/keys', body)).json
+  kids[name] = made.kid
+  if (made.kid_public) kids[`${name} public`] = made.kid_public
+}
 
 const b64 = (bytes: Uint8Array | string): string => Buffer.from(bytes as never).toString('base64url')
 const header = (members: object): string => b64(JSON.stringify(members))
@@ -110,8 +106,7 @@ test('403: key access denied, for a key on which the caller has another right; 4
   for (const [verb, body] of Object.entries(right()))
     is(await mallory.post(`/v1/crypto/${verb}`, body), 404, 'not_found', verb)
   for (const kid of Object.values(kids)) {
-    const grant = { unique_identifier: kid, user_id: 'mallory', operation_types: ['locate'] }
-    assert.equal((await alice.post('/access/grant', grant)).status, 200)
+    await grant(alice, kid, 'mallory', 'locate')
   }
   for (const [verb, body] of Object.entries(right()))
     is(await mallory.post(`/v1/crypto/${verb}`, body), 403, 'forbidden', verb)

@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict'
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { boolean, dateTime, Enumeration, enumeration, integer, structure, Tag } from '@warder/kmip-codec'
 import { attributes, type KmipClient, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { grant } from '../testing/client.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-let alice: Caller
-let kmip: KmipClient
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-  kmip = kmipClient(alice)
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
+const kmip = kmipClient(alice)
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const make = async (body: object) => {
@@ -92,8 +86,7 @@ test('KMIP finds such keys and says since when they are so', async () => {
   assert.deepEqual(await flags(), [true, true, false, true])
   // The owner can lift it, but not that it was lifted; without the right nobody can.
   const lift = (tag: number, value: boolean) => [uid(kid), structure(Tag.NewAttribute, [boolean(tag, value)])]
-  const grant = { unique_identifier: kid, user_id: 'bob', operation_types: ['Read', 'UseKey'] }
-  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  await grant(alice, kid, 'bob', 'Read', 'UseKey')
   await kmipClient(kms.user('bob')).fails('SetAttribute', lift(Tag.Extractable, true), 'PermissionDenied')
   assert.deepEqual(await flags(), [true, true, false, true])
   await kmip.do('SetAttribute', lift(Tag.Extractable, true))

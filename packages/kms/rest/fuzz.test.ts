@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
 /** On the second engine it is the statements that differ: fewer requests reach them all. */
 const runs = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 150 : 700
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 interface DescribedOperation {
   readonly requestBody?: unknown

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { query } from '@warder/storage'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const exportJwk = ({ privateKey }: { readonly privateKey: KeyObject }) =>

@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { grant } from '../testing/client.ts'
+import { startSharedKms } from '../testing/start.ts'
 
 const dayMs = 86_400_000
 let now = 1_800_000_000_000
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms({
-    clock: { now: () => now, monotonic: () => performance.now() },
-    config: { 'roles.crypto_officer_users': ['olga'] },
-  })
-  for (const user of ['alice', 'bob']) {
-    const body = { unique_identifier: '*', user_id: user, operation_types: ['create'] }
-    assert.equal((await kms.user('olga').post('/access/grant', body)).status, 200)
-  }
-  alice = kms.user('alice')
+const kms = await startSharedKms({
+  clock: { now: () => now, monotonic: () => performance.now() },
+  config: { 'roles.crypto_officer_users': ['olga'] },
 })
-after(() => kms[Symbol.asyncDispose]())
+for (const user of ['alice', 'bob']) {
+  await grant(kms.user('olga'), '*', user, 'create')
+}
+const alice = kms.user('alice')
 
 const path = '/v1/crypto/keys'
 const data = Buffer.from('attack at dawn').toString('base64url')

@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHmac, createSecretKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { FlattenedEncrypt, FlattenedSign, flattenedDecrypt, flattenedVerify, importJWK } from 'jose'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
 // The jose library beside the live server, both ways, for every algorithm, with generated and with imported keys.
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const payload = Buffer.from('attack at dawn')
 const data = payload.toString('base64url')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { findObject, type ObjectId, runningTime } from '@warder/keys'
 import { Enumeration, enumeration, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { type KmipClient, kmipClient, uid } from '@warder/kmip-server/testing'
@@ -7,21 +7,17 @@ import { change, query } from '@warder/storage'
 import { carryOutDestructions } from '../service/destructions.ts'
 import { kmsService } from '../service/service.ts'
 import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startKms, startSharedKms } from '../testing/start.ts'
 
 const dayMs = 86_400_000
 const minuteMs = 60_000
 let now = 1_800_000_000_000
-let kms: Started
 let alice: Caller
 let kmip: KmipClient
-before(async () => {
-  kms = await startKms({
-    clock: { now: () => now, monotonic: () => performance.now() },
-    config: { pending_destruction_days_by: ['tag:payments=30', 'alg:RSA=7', 'tag:short=7'] },
-  })
+const kms = await startSharedKms({
+  clock: { now: () => now, monotonic: () => performance.now() },
+  config: { pending_destruction_days_by: ['tag:payments=30', 'alg:RSA=7', 'tag:short=7'] },
 })
-after(() => kms[Symbol.asyncDispose]())
 // Tokens end after ten minutes, and these tests move the clock by weeks.
 beforeEach(() => renew())
 

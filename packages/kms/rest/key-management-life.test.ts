@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { maxInvocations } from '@warder/keys'
 import { optionalAlgorithms } from '@warder/keys/settings'
 import { reserveBlock } from '@warder/keys/testing'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
 // Keys that wrap, agree and encapsulate, over rotations and to the end of what they may do.
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms({ config: { jose_optional_algorithms: [...optionalAlgorithms] } })
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ config: { jose_optional_algorithms: [...optionalAlgorithms] } })
+const alice = kms.user('alice')
 
 const enc = 'A256GCM'
 const data = Buffer.from('attack at dawn').toString('base64url')

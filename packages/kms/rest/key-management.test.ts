@@ -7,7 +7,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { optionalAlgorithms } from '@warder/keys/settings'
 import { concatKdf } from '@warder/keys/testing'
 import {
@@ -19,19 +19,13 @@ import {
   importJWK,
   type JWK,
 } from 'jose'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startKms, startSharedKms } from '../testing/start.ts'
 
 // The key managements beside RSA-OAEP, on the live server with all that a setting opens, and the jose library on the
 // other side for all that it speaks.
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms({ config: { jose_optional_algorithms: [...optionalAlgorithms] } })
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ config: { jose_optional_algorithms: [...optionalAlgorithms] } })
+const alice = kms.user('alice')
 
 const b64 = (bytes: Uint8Array | string): string => Buffer.from(bytes as never).toString('base64url')
 const payload = Buffer.from('attack at dawn')

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { rights } from '@warder/keys/testing'
 import { query } from '@warder/storage'
 import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startKms, startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const make = async (
   who: Caller,

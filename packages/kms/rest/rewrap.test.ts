@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type Started, startKms } from '../testing/start.ts'
+import { test } from 'node:test'
+import { grant } from '../testing/client.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const aad = Buffer.from('about it').toString('base64url')
@@ -23,8 +20,7 @@ for (const [alg, body] of [
     const old = (await alice.post('/v1/crypto/encrypt', { kid, alg, enc: 'A256GCM', data, aad })).json
     const { version_kid } = (await alice.post(`/v1/crypto/keys/${kid}/rotate`, {})).json
     assert.equal((await bob.post('/v1/crypto/rewrap', old)).status, 404)
-    const grant = { unique_identifier: kid, user_id: 'bob', operation_types: ['encrypt'] }
-    assert.equal((await alice.post('/access/grant', grant)).status, 200)
+    await grant(alice, kid, 'bob', 'encrypt')
     const { json: fresh, status, text } = await bob.post('/v1/crypto/rewrap', old)
     assert.equal(status, 200, text)
     assert.equal(readKid(fresh), version_kid)

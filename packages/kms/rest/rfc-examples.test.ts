@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, createPublicKey, verify as verifySignature } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { thumbprint } from '@warder/server'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 import { storeKeyAs } from '../testing/store-key.ts'
 
 // The examples of RFC 7515, 7516, 7520, 7638 and 8037 through the API of the live server. The service finds keys by
@@ -35,13 +34,8 @@ const examples: {
   }[]
 } = JSON.parse(readFileSync(new URL('../../keys/jose/rfc-examples.json', import.meta.url), 'utf8'))
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const readHeader = (example: Example): { readonly kid?: string; readonly alg?: string } =>
   example.protected === '' ? {} : JSON.parse(Buffer.from(example.protected, 'base64url').toString())

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, X509Certificate } from 'node:crypto'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type BackendKey, type KeyBackend, refuse, softwareBackend } from '@warder/keys'
 import {
@@ -15,8 +15,6 @@ import {
 } from '@warder/kmip-codec'
 import {
   attributes,
-  bytesOf,
-  type CryptoWorld,
   data,
   hashing,
   iv,
@@ -25,11 +23,11 @@ import {
   oasisData,
   objectType,
   parameters,
-  startCryptoWorld,
+  readBytes,
+  startKmipFixture,
   uid,
 } from '@warder/kmip-server/testing'
 import { makeAuthorities } from '../pki/testing/pki-scene.ts'
-import type { Caller } from '../testing/client.ts'
 
 const asked: string[] = []
 
@@ -79,13 +77,13 @@ const distant: KeyBackend = {
   open: async (kind, material) => new DistantKey(await softwareBackend.open(kind, material)),
 }
 
-let world: CryptoWorld
-let alice: Caller
-before(async () => {
-  world = await startCryptoWorld({ backend: distant, config: { transit_enabled: true } })
-  alice = world.kms.user('alice')
-})
-after(() => world.kms[Symbol.asyncDispose]())
+const {
+  kms,
+  alice: kmip,
+  registerKey,
+  createPair,
+} = await startKmipFixture({ backend: distant, config: { transit_enabled: true } })
+const alice = kms.user('alice')
 beforeEach(() => void asked.splice(0))
 
 async function created(kty: string, alg: string, more = {}): Promise<string> {
@@ -165,33 +163,33 @@ test('REST signs and opens content keys where the private key is, and verifies h
 })
 
 test('KMIP encrypts and decrypts there, whole and in parts, which are collected', async () => {
-  const id = await world.registered(key16, 'AES', parameters(mode('GCM')))
-  const sealed = await world.alice.do('Encrypt', [uid(id), data(oasisData)])
-  const tag = byteString(Tag.AuthenticatedEncryptionTag, bytesOf(sealed, Tag.AuthenticatedEncryptionTag))
-  const nonce = iv(bytesOf(sealed, Tag.IVCounterNonce))
-  const opened = await world.alice.do('Decrypt', [uid(id), data(bytesOf(sealed, Tag.Data)), nonce, tag])
-  assert.deepEqual(bytesOf(opened, Tag.Data), oasisData)
+  const id = await registerKey(key16, 'AES', parameters(mode('GCM')))
+  const sealed = await kmip.do('Encrypt', [uid(id), data(oasisData)])
+  const tag = byteString(Tag.AuthenticatedEncryptionTag, readBytes(sealed, Tag.AuthenticatedEncryptionTag))
+  const nonce = iv(readBytes(sealed, Tag.IVCounterNonce))
+  const opened = await kmip.do('Decrypt', [uid(id), data(readBytes(sealed, Tag.Data)), nonce, tag])
+  assert.deepEqual(readBytes(opened, Tag.Data), oasisData)
   assert.deepEqual(asked, ['encrypt', 'decrypt'])
 
-  const first = await world.alice.do('Encrypt', [uid(id), data(oasisData), boolean(Tag.InitIndicator, true)])
-  const correlation = byteString(Tag.CorrelationValue, bytesOf(first, Tag.CorrelationValue))
-  const last = await world.alice.do('Encrypt', [
+  const first = await kmip.do('Encrypt', [uid(id), data(oasisData), boolean(Tag.InitIndicator, true)])
+  const correlation = byteString(Tag.CorrelationValue, readBytes(first, Tag.CorrelationValue))
+  const last = await kmip.do('Encrypt', [
     uid(id),
     data(oasisData),
     correlation,
     boolean(Tag.FinalIndicator, true),
   ])
-  assert.equal(bytesOf(last, Tag.Data).length, 32)
+  assert.equal(readBytes(last, Tag.Data).length, 32)
   assert.deepEqual(asked, ['encrypt', 'decrypt', 'encrypt'])
 })
 
 test('KMIP computes MACs, signs, derives and decapsulates there', async () => {
-  const hmac = await world.registered(randomBytes(32), 'HMAC_SHA256')
-  const made = await world.alice.do('MAC', [uid(hmac), data(oasisData)])
-  const given = byteString(Tag.MACData, bytesOf(made, Tag.MACData))
-  await world.alice.do('MACVerify', [uid(hmac), data(oasisData), given])
-  const secret = await world.registered(randomBytes(32), 'AES')
-  await world.alice.do('DeriveKey', [
+  const hmac = await registerKey(randomBytes(32), 'HMAC_SHA256')
+  const made = await kmip.do('MAC', [uid(hmac), data(oasisData)])
+  const given = byteString(Tag.MACData, readBytes(made, Tag.MACData))
+  await kmip.do('MACVerify', [uid(hmac), data(oasisData), given])
+  const secret = await registerKey(randomBytes(32), 'AES')
+  await kmip.do('DeriveKey', [
     objectType('SymmetricKey'),
     uid(secret),
     enumeration(Tag.DerivationMethod, Enumeration.DerivationMethod.HMAC),
@@ -205,8 +203,8 @@ test('KMIP computes MACs, signs, derives and decapsulates there', async () => {
       integer(Tag.CryptographicUsageMask, Enumeration.CryptographicUsageMask.Encrypt),
     ),
   ])
-  const signer = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
-  const signed = await world.alice.do('Sign', [
+  const signer = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
+  const signed = await kmip.do('Sign', [
     uid(signer.priv),
     parameters(
       enumeration(
@@ -216,14 +214,14 @@ test('KMIP computes MACs, signs, derives and decapsulates there', async () => {
     ),
     data(oasisData),
   ])
-  assert.equal(bytesOf(signed, Tag.SignatureData).length, 256)
-  const kem = await world.pair('ML_KEM_768')
-  const encapsulated = await world.alice.do('Encrypt', [uid(kem.pub)])
-  const secretData = await world.alice.do('Decrypt', [
+  assert.equal(readBytes(signed, Tag.SignatureData).length, 256)
+  const kem = await createPair('ML_KEM_768')
+  const encapsulated = await kmip.do('Encrypt', [uid(kem.pub)])
+  const secretData = await kmip.do('Decrypt', [
     uid(kem.priv),
-    data(bytesOf(encapsulated, Tag.IVCounterNonce)),
+    data(readBytes(encapsulated, Tag.IVCounterNonce)),
   ])
-  assert.deepEqual(bytesOf(secretData, Tag.Data), bytesOf(encapsulated, Tag.Data))
+  assert.deepEqual(readBytes(secretData, Tag.Data), readBytes(encapsulated, Tag.Data))
   assert.deepEqual(asked, ['mac', 'mac', 'derive', 'sign', 'decapsulate'])
 })
 
@@ -239,7 +237,7 @@ test('authorities sign certificates, lists and answers there, over REST and KMIP
     enumeration(Tag.LinkType, Enumeration.LinkType.CertificateLink),
     textString(Tag.LinkedObjectIdentifier, issuing.id),
   ])
-  const { id } = await world.alice.do('Certify', [
+  const { id } = await kmip.do('Certify', [
     attributes(
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.ECDSA),
       integer(Tag.CryptographicLength, 256),

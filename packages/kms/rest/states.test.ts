@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, lifeCycleChanges, type ObjectId, type State } from '@warder/keys'
 import { kmsService } from '../service/service.ts'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { startSharedKms } from '../testing/start.ts'
 
 let now = Date.now()
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ clock: { now: () => now, monotonic: () => performance.now() } })
+const alice = kms.user('alice')
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const make = async (body: object) => (await alice.post('/v1/crypto/keys', body)).json

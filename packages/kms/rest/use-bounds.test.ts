@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   dateTime,
@@ -11,20 +11,13 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import { attributes, type KmipClient, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { attributes, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
+import { startSharedKms } from '../testing/start.ts'
 
 let now = Date.now()
-let kms: Started
-let alice: Caller
-let kmip: KmipClient
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-  alice = kms.user('alice')
-  kmip = kmipClient(alice)
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ clock: { now: () => now, monotonic: () => performance.now() } })
+const alice = kms.user('alice')
+const kmip = kmipClient(alice)
 
 const text = 'attack at dawn'
 const data = Buffer.from(text).toString('base64url')

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { versionsToTry } from '@warder/keys'
 import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { grant } from '../testing/client.ts'
+import { startSharedKms } from '../testing/start.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const readHeader = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString())
@@ -231,8 +228,7 @@ test('a grant on a key holds for its versions, and a grant on a version is one o
   const { version_kid } = await rotate(alice, kid)
   const second = await seal(alice, kid)
   for (const jwe of [first, second]) assert.equal((await open(bob, jwe)).status, 404)
-  const grant = { unique_identifier: version_kid, user_id: 'bob', operation_types: ['decrypt'] }
-  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  await grant(alice, version_kid, 'bob', 'decrypt')
   const { version_kid: third } = await rotate(alice, kid)
   const jwe = await seal(alice, kid)
   assert.equal(readHeader(jwe.protected).kid, third)

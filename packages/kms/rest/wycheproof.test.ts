@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { after, before, test } from 'node:test'
-import type { Caller } from '../testing/client.ts'
-import { type Started, startKms } from '../testing/start.ts'
+import { test } from 'node:test'
+import { startSharedKms } from '../testing/start.ts'
 import { storeKeyAs } from '../testing/store-key.ts'
 
 // Project Wycheproof's vectors that the REST API can be asked about, through the live server (K09): what a key signed
@@ -44,13 +43,8 @@ interface Vectors {
 }
 const vectors: Vectors = JSON.parse(readFileSync(new URL('./wycheproof.json', import.meta.url), 'utf8'))
 
-let kms: Started
-let alice: Caller
-before(async () => {
-  kms = await startKms()
-  alice = kms.user('alice')
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = kms.user('alice')
 
 const b64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64url')
 

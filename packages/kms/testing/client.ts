@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 
@@ -85,4 +86,17 @@ export function caller(options: CallerOptions, agents: Agent[]): Caller {
     post: (path, json) => call('POST', path, { json }),
     del: (path, json) => call('DELETE', path, json === undefined ? {} : { json }),
   }
+}
+
+/** Grants a user operations on an object. */
+export async function grant(
+  owner: Caller,
+  id: string | undefined,
+  user: string,
+  ...operations: readonly string[]
+): Promise<void> {
+  assert.ok(id !== undefined)
+  const body = { unique_identifier: id, user_id: user, operation_types: operations }
+  const { status, text } = await owner.post('/access/grant', body)
+  assert.equal(status, 200, text)
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { query } from '@warder/storage'
+import { grant } from './client.ts'
 import { bothEngines } from './engines.ts'
 import { createSite, type ServiceProcess } from './process.ts'
 
@@ -63,8 +64,7 @@ async function work(service: ServiceProcess, told: Told): Promise<void> {
       assert.equal(made.status, 200, made.text)
       const pair: Pair = made.json
       told.alive.set(pair.kid, pair)
-      const body = { unique_identifier: pair.kid, user_id: '*', operation_types: ['Read', 'UseKey'] }
-      assert.equal((await who.post('/access/grant', body)).status, 200)
+      await grant(who, pair.kid, '*', 'Read', 'UseKey')
       // A kill in the middle of a rotation leaves the version of before or of after.
       if (count % 3 !== 2)
         assert.equal((await who.post(`/v1/crypto/keys/${pair.kid}/rotate`, {})).status, 200)

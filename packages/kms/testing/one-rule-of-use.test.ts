@@ -7,7 +7,7 @@ import {
   randomBytes,
   sign,
 } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { systemClock } from '@warder/base'
 import {
   type KeyMaterial,
@@ -31,16 +31,12 @@ import {
 } from '@warder/kmip-codec'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import fc from 'fast-check'
-import { type Started, startKms } from './start.ts'
+import { type Started, startKms, startSharedKms } from './start.ts'
 
 const now = 1_800_000_000_000
 const clock = { ...systemClock, now: () => now }
 
-let kms: Started
-before(async () => {
-  kms = await startKms({ clock })
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ clock })
 
 type Sample = Pick<
   ManagedObject,

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { findObject, lifeCycleChanges, maxInvocations, type ObjectId, type State } from '@warder/keys'
 import { query } from '@warder/storage'
 import type { Caller } from './client.ts'
+import { grant } from './client.ts'
 import { bothEngines } from './engines.ts'
 import { createSite, type ServiceProcess } from './process.ts'
 
@@ -73,10 +74,10 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
 
     // A right: read anew at each use on both engines.
     const shared = await make(alice)
-    const grant = { unique_identifier: shared.kid, user_id: 'bob', operation_types: ['encrypt'] }
-    assert.equal((await alice.post('/access/grant', grant)).status, 200)
+    await grant(alice, shared.kid, 'bob', 'encrypt')
     await warm(shared.kid, bobFar)
-    assert.equal((await alice.post('/access/revoke', grant)).status, 200)
+    const right = { unique_identifier: shared.kid, user_id: 'bob', operation_types: ['encrypt'] }
+    assert.equal((await alice.post('/access/revoke', right)).status, 200)
     assert.equal((await bobFar.post('/v1/crypto/encrypt', encryptWith(shared.kid))).status, 404)
 
     for (const state of ['Deactivated', 'Compromised'] as const) {

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import type { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import type { AuditEvent, AuditTrail } from '@warder/audit'
 import { type Clock, failure, type Logger, type Metrics, Secret, systemClock } from '@warder/base'
 import type { KeyBackend } from '@warder/keys'
@@ -241,6 +242,13 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
       await running.disposeAsync()
     },
   }
+}
+
+/** Starts the service for all tests of a file, or for the test that calls this, and stops it when they are done. */
+export async function startSharedKms(options: StartOptions = {}): Promise<Started> {
+  const kms = await startKms(options)
+  after(() => kms[Symbol.asyncDispose]())
+  return kms
 }
 
 /** The database of a node that sends notices once they are stored. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   decodeMasterKey,
   decodePublicKey,
@@ -17,7 +17,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type KmsConfig, type Started, startKms } from '@warder/kms/testing'
+import { type KmsConfig, startKms, startSharedKms } from '@warder/kms/testing'
 import {
   AbeClient,
   aad,
@@ -31,25 +31,16 @@ import {
 } from '../../testing/abe.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
-import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
+import { getAttributes, listIds, revocation } from '../../testing/requests.ts'
 
-let kms: Started
-let alice: AbeClient
-let bob: AbeClient
-before(async () => {
-  kms = await startKms()
-  alice = new AbeClient(kmipClient(kms.user('alice')))
-  bob = new AbeClient(kmipClient(kms.user('bob')))
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = new AbeClient(kmipClient(kms.user('alice')))
+const bob = new AbeClient(kmipClient(kms.user('bob')))
 
 const share = (id: string, ...operations: readonly string[]) =>
   kms
     .user('alice')
     .post('/access/grant', { unique_identifier: id, user_id: 'bob', operation_types: operations })
-
-const idsFound = (nodes: readonly TtlvNode[]) =>
-  nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
 
 test('a pair is made from an access structure, user keys from policies, and who opens is who the policy says', async () => {
   const { master, publicKey } = await alice.pair()
@@ -113,7 +104,7 @@ test('attributes say what each key is, and no client changes that', async () => 
     [user, 'CoverCryptSecretKey'],
   ] as const) {
     const bytes = await alice.get(id)
-    const all = await attributesOf(alice.kmip, id)
+    const all = await getAttributes(alice.kmip, id)
     const attribute = (tag: number) => all.find((node) => node.tag === tag)?.value
     assert.equal(attribute(Tag.CryptographicAlgorithm), Enumeration.CryptographicAlgorithm.CoverCrypt)
     assert.equal(attribute(Tag.KeyFormatType), Enumeration.KeyFormatType[keyFormat])
@@ -125,7 +116,7 @@ test('attributes say what each key is, and no client changes that', async () => 
   }
   const policy = vendor('cover_crypt_access_policy', 'Team::Blue')
   assert.ok(
-    (await attributesOf(alice.kmip, user)).some((node) => JSON.stringify(node) === JSON.stringify(policy)),
+    (await getAttributes(alice.kmip, user)).some((node) => JSON.stringify(node) === JSON.stringify(policy)),
   )
   for (const id of [master, publicKey, user]) {
     const lie = vendor('cover_crypt_access_policy', '*')
@@ -153,7 +144,7 @@ test('user keys are found by link, tag and policy', async () => {
   const blue = await alice.user(master, 'Team::Blue', tag)
   const red = await alice.user(master, 'Team::Red')
   const locate = async (...wanted: readonly TtlvNode[]) =>
-    idsFound((await alice.kmip.do('Locate', [attributes(...wanted)])).nodes)
+    listIds(await alice.kmip.do('Locate', [attributes(...wanted)]))
   const kind = [
     enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey),
     coverCrypt,
@@ -304,7 +295,7 @@ test('a revoked key encrypts nothing, and the master key makes and changes nothi
   const sealed = await alice.encrypt(publicKey, 'Team::Blue', 'x')
   await alice.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
   const readState = async (client: AbeClient, id: string) =>
-    (await attributesOf(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
+    (await getAttributes(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
   const { Deactivated, Compromised, DestroyedCompromised: gone } = Enumeration.State
   for (const [client, id] of [
     [alice, blue],

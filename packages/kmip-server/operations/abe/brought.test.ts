@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeMasterKey } from '@warder/covercrypt'
 import { listAttributes as allAttributes } from '@warder/covercrypt/testing'
 import {
@@ -13,21 +13,15 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { AbeClient, coverCrypt, format, parent, vendor } from '../../testing/abe.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
-import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
+import { getAttributes, listIds, revocation } from '../../testing/requests.ts'
 
-let kms: Started
-let alice: AbeClient
-let bob: AbeClient
-before(async () => {
-  kms = await startKms()
-  alice = new AbeClient(kmipClient(kms.user('alice')))
-  bob = new AbeClient(kmipClient(kms.user('bob')))
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = new AbeClient(kmipClient(kms.user('alice')))
+const bob = new AbeClient(kmipClient(kms.user('bob')))
 
 const createPolicy = (policy: string) => vendor('cover_crypt_access_policy', policy)
 const tagged = (...tags: readonly string[]) =>
@@ -52,9 +46,6 @@ const placed = (id: string, replace: boolean, payload: readonly TtlvNode[]): rea
 
 /** Register takes what Import takes, without an identifier. */
 const registered = (payload: readonly TtlvNode[]): readonly TtlvNode[] => payload.slice(1)
-
-const found = (nodes: readonly TtlvNode[]) =>
-  nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
 
 /** A pair and two user keys of somebody, as bytes. */
 async function exported() {
@@ -96,7 +87,7 @@ for (const way of ['Import', 'Register'] as const) {
     assert.equal(await alice.decrypt(strangers, sealed), undefined, 'a copy that somebody else linked')
     await bob.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
     const readState = async (client: AbeClient, id: string) =>
-      (await attributesOf(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
+      (await getAttributes(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
     assert.equal(await readState(bob, early), Enumeration.State.Deactivated)
     assert.equal(await readState(bob, late), Enumeration.State.Deactivated)
     assert.equal(await readState(alice, strangers), Enumeration.State.Active)
@@ -148,12 +139,12 @@ test('user keys are made and found with the tags of their master key, and found 
   const user = (await alice.kmip.do('Create', byTags)).id
   assert.equal(await alice.decrypt(user, await alice.encrypt(publicKey, 'Team::Blue', 'text')), 'text')
   assert.ok(
-    (await attributesOf(alice.kmip, user)).some(
+    (await getAttributes(alice.kmip, user)).some(
       (node) => JSON.stringify(node) === JSON.stringify(parent(master)),
     ),
   )
   const locate = async (client: AbeClient, ...wanted: readonly TtlvNode[]) =>
-    found((await client.kmip.do('Locate', [attributes(...wanted)])).nodes)
+    listIds(await client.kmip.do('Locate', [attributes(...wanted)]))
   const kind = [
     enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey),
     coverCrypt,
@@ -195,7 +186,7 @@ test('the length of a key is told in bits, by some in bytes, and kept in bits', 
       )
   for (const told of [8 * open.length, open.length]) {
     const { id } = await alice.kmip.do('Import', sized(told))
-    const kept = (await attributesOf(alice.kmip, id)).find(({ tag }) => tag === Tag.CryptographicLength)
+    const kept = (await getAttributes(alice.kmip, id)).find(({ tag }) => tag === Tag.CryptographicLength)
     assert.equal(kept?.value, 8 * open.length)
   }
   for (const told of [8 * open.length + 8, open.length - 1, 1])

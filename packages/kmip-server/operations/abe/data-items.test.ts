@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeItems, encodeSealRequest } from '@warder/covercrypt'
 import { encodeBulkSealRequest } from '@warder/covercrypt/testing'
-import { byteString, Enumeration, enumeration, longInteger, structure, Tag } from '@warder/kmip-codec'
+import { byteString, Tag } from '@warder/kmip-codec'
 import { type Started, startKms } from '@warder/kms/testing'
 import { AbeClient, bulk } from '../../testing/abe.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { uid } from '../../testing/nodes.ts'
+import { usageLimits } from '../../testing/requests.ts'
 
 const prefix = Uint8Array.of(0x87, 0x87)
 const several = (items: readonly Uint8Array[]) => Buffer.concat([prefix, encodeItems(items)])
@@ -87,10 +88,7 @@ for (const mode of ['continue', 'reject'] as const)
     assert.deepEqual(items(), ['kmip.Encrypt 0 Team::Blue failure OperationUndone'])
 
     // A use that is counted is committed: in mode `reject` the records come before it.
-    const limit = structure(Tag.UsageLimits, [
-      longInteger(Tag.UsageLimitsTotal, 2n),
-      enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-    ])
+    const limit = usageLimits(2n)
     const limited = (await alice.pair({ Team: ['Blue'] }, limit)).publicKey
     await alice.encryptBulk(limited, 'Team::Blue', ['a', 'b'])
     assert.deepEqual(items(), ['kmip.Encrypt 0 success', 'kmip.Encrypt 1 success'])

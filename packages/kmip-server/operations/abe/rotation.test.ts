@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeMasterKey, encodeMasterKey } from '@warder/covercrypt'
 import { Enumeration, enumeration, Tag, textString } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { AbeClient, hospital, parent } from '../../testing/abe.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, uid } from '../../testing/nodes.ts'
-import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
+import { getAttributes, revocation } from '../../testing/requests.ts'
 
-let kms: Started
-let alice: AbeClient
-before(async () => {
-  kms = await startKms()
-  alice = new AbeClient(kmipClient(kms.user('alice')))
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = new AbeClient(kmipClient(kms.user('alice')))
 
 test('a rekey renews the pair in place and the user keys with it: they open old and new, copies only the old', async () => {
   const { master, publicKey } = await alice.pair()
@@ -54,7 +49,7 @@ test('a rekey renews the pair in place and the user keys with it: they open old 
 })
 
 async function computeDigest(id: string) {
-  return (await attributesOf(alice.kmip, id)).find(({ tag }) => tag === Tag.Digest)
+  return (await getAttributes(alice.kmip, id)).find(({ tag }) => tag === Tag.Digest)
 }
 
 test('attributes are added, renamed, disabled and deleted', async () => {

@@ -6,7 +6,7 @@ import { bothEngines, startTwoNodes } from '@warder/kms/testing'
 import { AbeClient, vendor } from '../../testing/abe.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { uid } from '../../testing/nodes.ts'
-import { revocation } from '../fixtures/peer-requests.ts'
+import { revocation } from '../../testing/requests.ts'
 
 const blue = 'Team::Blue'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { byteString, Tag } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { AbeClient, aad, bulk, parent, vendor } from '../../testing/abe.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { uid } from '../../testing/nodes.ts'
@@ -16,13 +16,8 @@ const skip = existsSync(folder) ? false : 'the vectors of Covercrypt are not her
 const vectors = <File>(name: string): File => JSON.parse(readFileSync(join(folder, name), 'utf8')) as File
 const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex')
 
-let kms: Started
-let alice: AbeClient
-before(async () => {
-  kms = await startKms()
-  alice = new AbeClient(kmipClient(kms.user('alice')))
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const alice = new AbeClient(kmipClient(kms.user('alice')))
 
 interface Node {
   readonly tag: string

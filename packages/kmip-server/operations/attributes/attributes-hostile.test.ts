@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   Enumeration,
   enumeration,
@@ -10,27 +10,18 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import fc from 'fast-check'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
+import { createAesKey } from '../../testing/requests.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 const fresh = (...nodes: readonly TtlvNode[]) => structure(Tag.NewAttribute, nodes)
 const group = (value: string) => textString(Tag.ObjectGroup, value)
 
-async function make(client: KmipClient, ...more: readonly TtlvNode[]): Promise<string> {
-  return (await client.do('Create', [objectType('SymmetricKey'), aesAttributes(256, ...more)])).id
-}
-
 test('attributes that many add to one object at the same time are all there afterwards', async () => {
-  const alice = kmipClient(kms.user('alice'))
-  const id = await make(alice)
+  const id = await createAesKey(alice)
   const values = Array.from({ length: 8 }, (_, index) => `g${index}`)
   await Promise.all(values.map((value) => alice.do('AddAttribute', [uid(id), fresh(group(value))])))
   const got = await alice.do('GetAttributes', [uid(id), enumeration(Tag.AttributeReference, Tag.ObjectGroup)])
@@ -91,8 +82,7 @@ const node: fc.Arbitrary<TtlvNode> = tag.chain((which) =>
 const ours = new Set(['GeneralFailure', 'InternalServerError', undefined])
 
 test('whatever stands in place of an attribute is taken or refused, and never breaks the server', async () => {
-  const alice = kmipClient(kms.user('alice'))
-  const id = await make(alice)
+  const id = await createAesKey(alice)
   const reference = fc.oneof(
     tag.map((which) => enumeration(Tag.AttributeReference, which)),
     value(Tag.AttributeReference),
@@ -146,7 +136,6 @@ test('whatever stands in place of an attribute is taken or refused, and never br
 })
 
 test('whatever a search asks for is answered or refused, and never breaks the server', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const search = fc.tuple(
     fc.array(node, { maxLength: 4 }),
     fc.option(
@@ -184,7 +173,6 @@ test('whatever a search asks for is answered or refused, and never breaks the se
 })
 
 test('an object cannot be made with dates out of order, a name twice, or attributes without end', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const create = (...more: readonly TtlvNode[]) => [objectType('SymmetricKey'), aesAttributes(256, ...more)]
   const date = (which: number, at: number): TtlvNode => ({ tag: which, type: 'DateTime', value: at })
   const name = (text: string) =>
@@ -209,7 +197,6 @@ test('an object cannot be made with dates out of order, a name twice, or attribu
 })
 
 test('a search by too many attributes or for too many tags is refused', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const many = Array.from({ length: 65 }, (_, index) => group(`g${index}`))
   await alice.fails('Locate', [attributes(...many)], 'InvalidField')
   const tags = JSON.stringify(Array.from({ length: 17 }, (_, index) => `t${index}`))
@@ -222,8 +209,7 @@ test('a search by too many attributes or for too many tags is refused', async ()
 })
 
 test('references without end are refused before they are looked up', async () => {
-  const alice = kmipClient(kms.user('alice'))
-  const id = await make(alice)
+  const id = await createAesKey(alice)
   const references = Array.from({ length: 1001 }, () =>
     enumeration(Tag.AttributeReference, Enumeration.Operation.Create),
   )

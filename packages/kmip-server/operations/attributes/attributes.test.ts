@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '@warder/base'
 import {
@@ -16,17 +16,14 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { kmipClient, type Payload } from '../../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
+import { createAesKey } from '../../testing/requests.ts'
 
-let kms: Started
 /** Seconds by which the clock is ahead. */
 let shift = 0
-before(async () => {
-  kms = await startKms({ clock: { ...systemClock, now: () => systemClock.now() + shift * 1000 } })
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ clock: { ...systemClock, now: () => systemClock.now() + shift * 1000 } })
 
 const fresh = (node: TtlvNode) => structure(Tag.NewAttribute, [node])
 const current = (node: TtlvNode) => structure(Tag.CurrentAttribute, [node])
@@ -165,10 +162,7 @@ test('the failures of the test cases: read-only, single-valued, a name twice, a 
 })
 
 test('a digest names the format of the key from 1.1 on', async () => {
-  const { id } = await kmipClient(kms.user('alice')).do('Create', [
-    objectType('SymmetricKey'),
-    aesAttributes(),
-  ])
+  const id = await createAesKey(kmipClient(kms.user('alice')))
   for (const version of kmipVersions) {
     const { nodes } = await kmipClient(kms.user('alice'), { version }).do('GetAttributes', [uid(id)])
     const list = nodes.find(({ tag }) => tag === Tag.Attributes)
@@ -183,7 +177,7 @@ test('a key that is asked for in another format has a digest of that and one of 
   const alice = kmipClient(kms.user('alice'))
   const { KeyFormatType: format } = Enumeration
   const asked = enumeration(Tag.KeyFormatType, format.TransparentSymmetricKey)
-  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, asked)])
+  const id = await createAesKey(alice, asked)
   const { nodes } = await alice.do('GetAttributes', [uid(id), reference(Tag.Digest)])
   const list = nodes.find(({ tag }) => tag === Tag.Attributes)
   assert.ok(list?.type === 'Structure')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, type ObjectId } from '@warder/keys'
 import {
   Enumeration,
@@ -11,15 +11,11 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType } from '../../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms({ config: { 'roles.crypto_officer_users': ['alice', 'bob'] } })
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture({ config: { 'roles.crypto_officer_users': ['alice', 'bob'] } })
 
 const { CryptographicAlgorithm: algorithms, CryptographicUsageMask: use } = Enumeration
 const aes = enumeration(Tag.CryptographicAlgorithm, algorithms.AES)
@@ -62,7 +58,6 @@ test('defaults fill what a client does not say, for the user who set them and fo
 })
 
 test('defaults are for one type, for several, or for groups; of two the first counts; nothing lifts them all', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const tapes = textString(Tag.ObjectGroup, 'tapes')
   await alice.do('SetDefaults', [
     structure(Tag.DefaultsInformation, [
@@ -87,7 +82,6 @@ test('defaults are for one type, for several, or for groups; of two the first co
 })
 
 test('constraints bind new objects of their types and groups, and can be read and lifted', async () => {
-  const alice = kmipClient(kms.user('alice'))
   await alice.do('SetConstraints', [constraints])
   const [listed] = (await alice.do('GetConstraints')).nodes
   assert.deepEqual(listed, constraints)
@@ -108,7 +102,6 @@ test('constraints bind new objects of their types and groups, and can be read an
 })
 
 test('rules that say nothing, too much or what no client may say are refused', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const one = (...nodes: readonly TtlvNode[]) =>
     structure(Tag.DefaultsInformation, [structure(Tag.ObjectDefaults, nodes)])
   const refused: readonly (readonly [TtlvNode, string])[] = [
@@ -140,7 +133,6 @@ test('rules that say nothing, too much or what no client may say are refused', a
 })
 
 test('the rules bind what the same user creates over REST', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const rest = kms.user('alice')
   const create = (alg: string) => rest.post('/v1/crypto/keys', { kty: 'oct', alg, tags: ['mine'] })
   const only256 = structure(Tag.Constraint, [

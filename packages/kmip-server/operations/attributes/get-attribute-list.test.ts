@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { attributeIn, findAttribute, type KmipVersion, Tag } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { activeSince } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
-import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
+import { uid } from '../../testing/nodes.ts'
+import { createAesKey } from '../../testing/requests.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 test('the list names no attribute that is newer than the version of the client', async () => {
-  const alice = kmipClient(kms.user('alice'))
-  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince)])
+  const id = await createAesKey(alice, activeSince)
   const made = await alice.do('ReKey', [uid(id)])
   const named = async (version: KmipVersion) => {
     const { nodes } = await kmipClient(kms.user('alice'), { version }).do('GetAttributeList', [uid(made.id)])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, type ObjectId } from '@warder/keys'
 import {
   boolean,
@@ -10,39 +10,28 @@ import {
   enumeration,
   integer,
   interval,
-  longInteger,
   structure,
   Tag,
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
+import { grant } from '@warder/kms/testing'
 import { activeSince, aesKey, mask, nameNode } from '../../testing/keys.ts'
 import { kmipClient, type Payload } from '../../testing/kmip-client.ts'
+import { parameters, startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
-import { parameters, startCryptoWorld } from '../fixtures/crypto-world.ts'
+import { createAesKey, usageLimits } from '../../testing/requests.ts'
 
 // Attributes that carry more than the right that was granted.
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
-const { alice, bob } = world
+const { kms, alice, bob, registerKey } = await startKmipFixture()
 
-async function grant(id: string, ...operation_types: readonly string[]): Promise<void> {
-  const body = { unique_identifier: id, user_id: 'bob', operation_types }
-  assert.equal((await world.kms.user('alice').post('/access/grant', body)).status, 200)
-}
-
-const stored = (id: string) => findObject(world.kms.environment.db, id as ObjectId)
+const stored = (id: string) => findObject(kms.environment.db, id as ObjectId)
 const later = (days: number) => Math.floor(Date.now() / 1000) + days * 86400
-const limits = (total: bigint) =>
-  structure(Tag.UsageLimits, [
-    longInteger(Tag.UsageLimitsTotal, total),
-    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-  ])
 const strict = [
   boolean(Tag.Extractable, false),
   boolean(Tag.Sensitive, true),
-  limits(10n),
+  usageLimits(10n),
   dateTime(Tag.ProtectStopDate, later(10)),
   dateTime(Tag.DeactivationDate, later(20)),
   nameNode('backup'),
@@ -52,7 +41,7 @@ const others: readonly TtlvNode[] = [
   boolean(Tag.Extractable, true),
   boolean(Tag.Sensitive, false),
   mask('Encrypt', 'Decrypt', 'WrapKey'),
-  limits(1_000_000n),
+  usageLimits(1_000_000n),
   dateTime(Tag.ProtectStopDate, later(15)),
   dateTime(Tag.DeactivationDate, later(2000)),
   dateTime(Tag.ActivationDate, 1000),
@@ -66,10 +55,10 @@ const others: readonly TtlvNode[] = [
 ]
 
 test('rekey alone makes the next version as the key is; other attributes take the right to modify', async () => {
-  const now = dateTime(Tag.ActivationDate, Math.floor(world.clock.now / 1000) - 60)
+  const now = dateTime(Tag.ActivationDate, Math.floor(Date.now() / 1000) - 60)
   const create = async () => {
-    const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, now, ...strict)])
-    await grant(id, 'rekey', 'get')
+    const id = await createAesKey(alice, now, ...strict)
+    await grant(kms.user('alice'), id, 'bob', 'rekey', 'get')
     return id
   }
   const id = await create()
@@ -80,7 +69,12 @@ test('rekey alone makes the next version as the key is; other attributes take th
   await bob.fails('ReKey', [uid(id), interval(Tag.Offset, 86400 * 3650)], 'PermissionDenied')
   assert.equal((await stored(id))?.newestId, undefined, 'nothing was made')
   // What the key has may be said, and what is of the replacement alone.
-  const same = [boolean(Tag.Extractable, false), mask('Encrypt', 'Decrypt'), limits(10n), nameNode('backup')]
+  const same = [
+    boolean(Tag.Extractable, false),
+    mask('Encrypt', 'Decrypt'),
+    usageLimits(10n),
+    nameNode('backup'),
+  ]
   const raw = enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw)
   const made = await bob.do('ReKey', [uid(id), attributes(...same, raw)])
   await bob.fails('Get', [uid(made.id)], 'NotExtractable')
@@ -88,7 +82,7 @@ test('rekey alone makes the next version as the key is; other attributes take th
   assert.deepEqual([version?.owner, version?.extractable, version?.usageLimits?.total], ['alice', false, 10n])
 
   const modified = await create()
-  await grant(modified, 'modifyattribute')
+  await grant(kms.user('alice'), modified, 'bob', 'modifyattribute')
   await bob.do('ReKey', [uid(modified), attributes(textString(Tag.Comment, 'x'))])
   const own = await create()
   await alice.do('ReKey', [uid(own), attributes(boolean(Tag.Extractable, true))])
@@ -100,7 +94,7 @@ test('rekey alone leaves out none of several instances of an attribute, and keep
   ) as [TtlvNode, TtlvNode]
   const wished = [objectType('SymmetricKey'), aesAttributes(256, activeSince, gcm, ecb)]
   const { id } = await alice.do('Create', wished)
-  await grant(id, 'rekey')
+  await grant(kms.user('alice'), id, 'bob', 'rekey')
   // The first one is the default of requests that name no mode (KMIP 2.1 §6.1.17).
   for (const said of [[ecb], [ecb, gcm], [gcm]])
     await bob.fails('ReKey', [uid(id), attributes(...said)], 'PermissionDenied')
@@ -124,8 +118,8 @@ test('the halves of a pair are replaced as they are, too', async () => {
   const [priv, pub] = [Tag.PrivateKeyUniqueIdentifier, Tag.PublicKeyUniqueIdentifier].map((tag) =>
     String(made.get(tag)),
   ) as [string, string]
-  await grant(priv, 'rekey')
-  await grant(pub, 'rekey')
+  await grant(kms.user('alice'), priv, 'bob', 'rekey')
+  await grant(kms.user('alice'), pub, 'bob', 'rekey')
   const request = (tag: number, node: TtlvNode) => [
     textString(Tag.PrivateKeyUniqueIdentifier, priv),
     structure(tag, [node]),
@@ -141,10 +135,10 @@ test('the halves of a pair are replaced as they are, too', async () => {
 })
 
 test('the rules of the caller for new objects are not those of the key that it replaces', async () => {
-  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince)])
-  await grant(id, 'rekey')
-  const carol = kmipClient(world.kms.user('carol'))
-  await world.kms.user('alice').post('/access/grant', {
+  const id = await createAesKey(alice, activeSince)
+  await grant(kms.user('alice'), id, 'bob', 'rekey')
+  const carol = kmipClient(kms.user('carol'))
+  await kms.user('alice').post('/access/grant', {
     unique_identifier: id,
     user_id: 'carol',
     operation_types: ['rekey'],
@@ -153,7 +147,7 @@ test('the rules of the caller for new objects are not those of the key that it r
     structure(Tag.DefaultsInformation, [
       structure(Tag.ObjectDefaults, [
         structure(Tag.ObjectTypes, [objectType('SymmetricKey')]),
-        attributes(limits(1n)),
+        attributes(usageLimits(1n)),
       ]),
     ]),
   ])
@@ -194,7 +188,7 @@ test('the digest of secret material is for those who may have the material', asy
   )
   const found = async (who: typeof bob) => (await who.do('Locate', [guess])).nodes.map(({ value }) => value)
   for (const secret of [id, key.id]) {
-    await grant(secret, 'getattributes', 'locate')
+    await grant(kms.user('alice'), secret, 'bob', 'getattributes', 'locate')
     assert.equal(digestIn(await alice.do('GetAttributes', [uid(secret)])), 1)
     assert.equal(digestIn(await bob.do('GetAttributes', [uid(secret)])), 0)
     assert.equal(digestIn(await bob.do('GetAttributes', [uid(secret), reference])), 0)
@@ -214,14 +208,14 @@ test('the digest of secret material is for those who may have the material', asy
     inBatch?.payload?.some(({ value }) => value === id),
     false,
   )
-  await grant(id, 'get')
+  await grant(kms.user('alice'), id, 'bob', 'get')
   assert.equal(digestIn(await bob.do('GetAttributes', [uid(id), reference])), 1)
   assert.deepEqual(await found(bob), [id])
 })
 
 test('what others derive from a key does not make the row of its owner grow', async () => {
-  const id = await world.registered(randomBytes(32), 'AES')
-  await grant(id, 'derivekey', 'mac', 'getattributes')
+  const id = await registerKey(randomBytes(32), 'AES')
+  await grant(kms.user('alice'), id, 'bob', 'derivekey', 'mac', 'getattributes')
   const row = async () => (await stored(id))?.links.length
   const request = [
     objectType('SymmetricKey'),

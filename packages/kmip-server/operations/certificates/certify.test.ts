@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import type { X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
 import {
   byteString,
   dateTime,
@@ -14,21 +14,15 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { readBasicConstraints, readCertificateExtensions, readKeyUsage } from '@warder/pki'
 import { p256Request, pssRequest, sha1Request } from '@warder/pki/testing'
 import { activeSince, inside, linked, mask, nameNode } from '../../testing/keys.ts'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { getAttributes, getCertificate, revocation } from '../../testing/requests.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
-
-const client = () => kmipClient(kms.user('alice'))
-type Client = ReturnType<typeof client>
+const { kms, alice } = await startKmipFixture()
 
 function subject(part: string, value: string): TtlvNode {
   return textString(Tag[`CertificateSubject${part}` as TagName], value)
@@ -57,57 +51,39 @@ function newKey(name: 'ECDSA' | 'RSA' | 'Ed25519', bits?: number): readonly Ttlv
   ]
 }
 
-async function certificateOf(alice: Client, id: string): Promise<X509Certificate> {
-  const { nodes } = await alice.do('Get', [uid(id)])
-  const value = inside(
-    nodes.find(({ tag }) => tag === Tag.Certificate),
-    Tag.CertificateValue,
-  )?.value
-  assert.ok(value instanceof Uint8Array)
-  return new X509Certificate(value)
-}
-
-async function attributesOf(alice: Client, id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await alice.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
-
 const valueIn = (nodes: readonly TtlvNode[], tag: number) => nodes.find((node) => node.tag === tag)?.value
 
-async function newAuthority(alice: Client, name = 'Example CA'): Promise<string> {
+async function newAuthority(alice: KmipClient, name = 'Example CA'): Promise<string> {
   const { id } = await alice.do('Certify', [
     attributes(...newKey('ECDSA', 256), subject('CN', name), subject('C', 'CH'), authority, days(3650)),
   ])
   return id
 }
 
-async function validity(alice: Client, ...members: readonly TtlvNode[]): Promise<unknown> {
+async function validity(alice: KmipClient, ...members: readonly TtlvNode[]): Promise<unknown> {
   return (await alice.do('Validate', members)).get(Tag.ValidityIndicator)
 }
 
 const { Valid, Invalid } = Enumeration.ValidityIndicator
 
 test('a new pair certifies itself: an authority, with what its certificate says as attributes', async () => {
-  const alice = client()
   const id = await newAuthority(alice)
-  const x509 = await certificateOf(alice, id)
+  const x509 = await getCertificate(alice, id)
   assert.ok(x509.verify(x509.publicKey))
   assert.ok(x509.ca)
   assert.equal(x509.subject, 'CN=Example CA\nC=CH')
-  const nodes = await attributesOf(alice, id)
+  const nodes = await getAttributes(alice, id)
   assert.equal(valueIn(nodes, Tag.State), Enumeration.State.Active)
   assert.equal(valueIn(nodes, Tag.CertificateSubjectCN), 'Example CA')
   assert.equal(valueIn(nodes, Tag.CertificateLength), x509.raw.length)
   assert.equal(valueIn(nodes, Tag.DeactivationDate), Math.floor(x509.validToDate.getTime() / 1000))
   const [open, secret] = [linked(nodes, 'PublicKeyLink'), linked(nodes, 'PrivateKeyLink')]
   for (const key of [open, secret])
-    assert.equal(linked(await attributesOf(alice, String(key)), 'CertificateLink'), id)
+    assert.equal(linked(await getAttributes(alice, String(key)), 'CertificateLink'), id)
   assert.equal(await validity(alice, uid(id)), Valid)
 })
 
 test('an authority issues for a public key that is here; the chain is valid in time only', async () => {
-  const alice = client()
   const ca = await newAuthority(alice)
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, newKey('RSA', 2048)),
@@ -125,12 +101,12 @@ test('an authority issues for a public key that is here; the chain is valid in t
       nameNode('server certificate'),
     ),
   ])
-  const [leaf, root] = [await certificateOf(alice, id), await certificateOf(alice, ca)]
+  const [leaf, root] = [await getCertificate(alice, id), await getCertificate(alice, ca)]
   assert.ok(leaf.checkIssued(root) && leaf.verify(root.publicKey))
   assert.equal(leaf.subjectAltName, 'DNS:kms.example, IP Address:192.0.2.1, IP Address:2001:DB8:0:0:0:0:0:1')
   assert.ok(!leaf.ca)
   assert.equal(Math.round((leaf.validToDate.getTime() - leaf.validFromDate.getTime()) / 86_400_000), 30)
-  const nodes = await attributesOf(alice, id)
+  const nodes = await getAttributes(alice, id)
   assert.equal(linked(nodes, 'CertificateLink'), ca)
   assert.equal(linked(nodes, 'PublicKeyLink'), open)
   assert.equal(linked(nodes, 'PrivateKeyLink'), pair.get(Tag.PrivateKeyUniqueIdentifier))
@@ -147,7 +123,7 @@ test('an authority issues for a public key that is here; the chain is valid in t
   assert.equal(await validity(alice, sent(leaf)), Valid, 'its issuer is here')
   assert.equal(await validity(alice, uid(id), at(begin - 10)), Invalid)
   assert.equal(await validity(alice, uid(id), at(begin + 31 * 86_400)), Invalid)
-  const other = await certificateOf(alice, await newAuthority(alice))
+  const other = await getCertificate(alice, await newAuthority(alice))
   assert.equal(await validity(alice, sent(leaf), sent(other)), Invalid)
   assert.equal(await validity(alice, byteString(Tag.Certificate, Buffer.from('none'))), Invalid)
   // A certificate that was issued to an end is no authority, and a path length of 0 allows none below.
@@ -168,17 +144,11 @@ test('an authority issues for a public key that is here; the chain is valid in t
     ],
     'InvalidField',
   )
-  await alice.do('Revoke', [
-    uid(ca),
-    structure(Tag.RevocationReason, [
-      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.CessationOfOperation),
-    ]),
-  ])
+  await alice.do('Revoke', [uid(ca), revocation('CessationOfOperation')])
   assert.equal(await validity(alice, uid(id)), Invalid)
 })
 
 test('a request in DER or PEM is certified with its names; that it wants to be an authority counts for nothing', async () => {
-  const alice = client()
   const ca = await newAuthority(alice)
   const pem = Buffer.from(
     `-----BEGIN CERTIFICATE REQUEST-----\n${p256Request.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`,
@@ -196,7 +166,7 @@ test('a request in DER or PEM is certified with its names; that it wants to be a
       byteString(Tag.CertificateRequestValue, value),
       attributes(link('CertificateLink', ca)),
     ] as TtlvNode[])
-    const x509 = await certificateOf(alice, id)
+    const x509 = await getCertificate(alice, id)
     assert.equal(x509.subject, 'C=CH\nCN=request.example')
     assert.equal(x509.subjectAltName, 'DNS:request.example')
     const read = readCertificateExtensions(x509.raw)
@@ -206,7 +176,6 @@ test('a request in DER or PEM is certified with its names; that it wants to be a
 })
 
 test('a request that is kept as an object is certified by its identifier', async () => {
-  const alice = client()
   const ca = await newAuthority(alice)
   const kept = await alice.do('Register', [
     enumeration(Tag.ObjectType, Enumeration.ObjectType.CertificateRequest),
@@ -220,14 +189,13 @@ test('a request that is kept as an object is certified by its identifier', async
     uid(kept.id),
     attributes(link('CertificateLink', ca), subject('CN', 'renamed')),
   ])
-  assert.equal((await certificateOf(alice, id)).subject, 'CN=renamed')
+  assert.equal((await getCertificate(alice, id)).subject, 'CN=renamed')
   assert.equal(await validity(alice, uid(id)), Valid)
   await alice.do('Destroy', [uid(kept.id)])
   await alice.fails('Certify', [uid(kept.id), attributes(link('CertificateLink', ca))], 'ObjectDestroyed')
 })
 
 test('requests that are wrong, weak, or of another kind are refused by name', async () => {
-  const alice = client()
   const ca = await newAuthority(alice)
   const ask = (value: Uint8Array, ...more: readonly TtlvNode[]) => [
     ...more,
@@ -250,7 +218,7 @@ test('requests that are wrong, weak, or of another kind are refused by name', as
 })
 
 test('somebody else can neither issue with an authority nor validate what is kept', async () => {
-  const [alice, mallory] = [client(), kmipClient(kms.user('mallory'))]
+  const mallory = kmipClient(kms.user('mallory'))
   const ca = await newAuthority(alice)
   const wish = attributes(...newKey('ECDSA', 256), subject('CN', 'x'), link('CertificateLink', ca))
   await mallory.fails('Certify', [wish], 'ObjectNotFound')
@@ -259,7 +227,6 @@ test('somebody else can neither issue with an authority nor validate what is kep
 })
 
 test('a renewed certificate comes from the same issuer, for the same key, and takes the name over', async () => {
-  const alice = client()
   const ca = await newAuthority(alice)
   const { id } = await alice.do('Certify', [
     attributes(
@@ -273,9 +240,9 @@ test('a renewed certificate comes from the same issuer, for the same key, and ta
   ])
   const made = await alice.do('ReCertify', [uid(id), interval(Tag.Offset, 3600)])
   const [old, fresh, root] = [
-    await certificateOf(alice, id),
-    await certificateOf(alice, made.id),
-    await certificateOf(alice, ca),
+    await getCertificate(alice, id),
+    await getCertificate(alice, made.id),
+    await getCertificate(alice, ca),
   ]
   assert.ok(fresh.checkIssued(root) && fresh.verify(root.publicKey), 'not signed by itself')
   assert.ok(fresh.publicKey.equals(old.publicKey))
@@ -285,7 +252,7 @@ test('a renewed certificate comes from the same issuer, for the same key, and ta
     fresh.validToDate.getTime() - fresh.validFromDate.getTime(),
     old.validToDate.getTime() - old.validFromDate.getTime(),
   )
-  const [before, after] = [await attributesOf(alice, id), await attributesOf(alice, made.id)]
+  const [before, after] = [await getAttributes(alice, id), await getAttributes(alice, made.id)]
   assert.equal(linked(before, 'ReplacementObjectLink'), made.id)
   assert.equal(linked(after, 'ReplacedObjectLink'), id)
   assert.equal(linked(after, 'CertificateLink'), ca)
@@ -299,7 +266,7 @@ test('a renewed certificate comes from the same issuer, for the same key, and ta
   )
   assert.equal(valueIn(after, Tag.State), Enumeration.State.PreActive)
   const key = linked(after, 'PrivateKeyLink')
-  assert.equal(linked(await attributesOf(alice, String(key)), 'CertificateLink'), made.id)
+  assert.equal(linked(await getAttributes(alice, String(key)), 'CertificateLink'), made.id)
   await alice.fails('ReCertify', [uid(id)], 'WrongKeyLifecycleState')
   const root2 = await alice.do('ReCertify', [uid(ca)])
   assert.equal(await validity(alice, uid(root2.id)), Valid)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findLinkTarget, findObject } from '@warder/keys'
 import {
   boolean,
@@ -14,25 +14,21 @@ import {
   textString,
 } from '@warder/kmip-codec'
 import { kmsService } from '@warder/kms'
-import { type Started, startKms } from '@warder/kms/testing'
 import { certificateSigner, issueRequest, nameFromText } from '@warder/pki'
 import { activeSince, inside, keyBlock, keyOf, linked, mask, wanted } from '../../testing/keys.ts'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { getAttributes } from '../../testing/requests.ts'
 import { link } from '../objects/replacement.ts'
 
 // A key whose private half was reported as compromised is certified by no interface (docs/adr/certificate-authorities.md), also
 // where another object with the same key is Active: here a copy of the key is revoked.
 
 const day = 86_400_000
-let kms: Started
-let alice: KmipClient
 let now = Date.now()
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-  alice = kmipClient(kms.user('alice'))
+const { kms, alice } = await startKmipFixture({
+  clock: { now: () => now, monotonic: () => performance.now() },
 })
-after(() => kms[Symbol.asyncDispose]())
 
 interface Certified {
   readonly id: string
@@ -40,17 +36,11 @@ interface Certified {
   readonly publicKey: string
 }
 
-const getAttributes = async (id: string): Promise<readonly TtlvNode[]> => {
-  const { nodes } = await alice.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
-
 /** A certificate of a new pair: self-signed, or issued by an authority. */
 async function certify(name: string, ...more: readonly TtlvNode[]): Promise<Certified> {
   const subject = textString(Tag.CertificateSubjectCN, name)
   const { id } = await alice.do('Certify', [attributes(...keyOf('ECDSA', 256), subject, ...more)])
-  const held = await getAttributes(id)
+  const held = await getAttributes(alice, id)
   const [privateKey, publicKey] = (['PrivateKeyLink', 'PublicKeyLink'] as const).map((kind) =>
     linked(held, kind),
   )

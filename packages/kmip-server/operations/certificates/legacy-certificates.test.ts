@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   Enumeration,
@@ -13,44 +13,37 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { inside } from '../../testing/keys.ts'
 import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-let kms: Started
-let issued: string
-let der: Uint8Array
-let serialNumber: string
-before(async () => {
-  kms = await startKms()
-  const alice = speaking('2.1')
-  issued = (
-    await alice.do('Certify', [
-      attributes(
-        enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
-        integer(Tag.CryptographicLength, 256),
-        textString(Tag.CertificateSubjectC, 'CH'),
-        textString(Tag.CertificateSubjectO, 'Example, Inc.'),
-        textString(Tag.CertificateSubjectCN, 'kms.example'),
-        structure(Tag.Attribute, [
-          textString(Tag.VendorIdentification, 'example'),
-          textString(Tag.AttributeName, 'x509-extension'),
-          textString(Tag.AttributeValue, 'subjectAltName=DNS:kms.example,IP:192.0.2.1'),
-        ]),
-      ),
-    ])
-  ).id
-  const { nodes } = await alice.do('Get', [uid(issued)])
-  der = inside(
-    nodes.find(({ tag }) => tag === Tag.Certificate),
-    Tag.CertificateValue,
-  )?.value as Uint8Array
-  serialNumber = new X509Certificate(der).serialNumber
-})
-after(() => kms[Symbol.asyncDispose]())
-
+const kms = await startSharedKms()
 const speaking = (version: KmipVersion) => kmipClient(kms.user('alice'), { version })
+const alice = speaking('2.1')
+const issued = (
+  await alice.do('Certify', [
+    attributes(
+      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
+      integer(Tag.CryptographicLength, 256),
+      textString(Tag.CertificateSubjectC, 'CH'),
+      textString(Tag.CertificateSubjectO, 'Example, Inc.'),
+      textString(Tag.CertificateSubjectCN, 'kms.example'),
+      structure(Tag.Attribute, [
+        textString(Tag.VendorIdentification, 'example'),
+        textString(Tag.AttributeName, 'x509-extension'),
+        textString(Tag.AttributeValue, 'subjectAltName=DNS:kms.example,IP:192.0.2.1'),
+      ]),
+    ),
+  ])
+).id
+const { nodes } = await alice.do('Get', [uid(issued)])
+const der = inside(
+  nodes.find(({ tag }) => tag === Tag.Certificate),
+  Tag.CertificateValue,
+)?.value as Uint8Array
+const serialNumber = new X509Certificate(der).serialNumber
+
 const legacyTags: readonly number[] = [
   Tag.CertificateIdentifier,
   Tag.CertificateIssuer,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   Enumeration,
@@ -11,7 +11,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Authorities, makeAuthorities, outsider, type Started, startKms } from '@warder/kms/testing'
+import { grant, makeAuthorities, outsider } from '@warder/kms/testing'
 import {
   basicConstraints,
   certificateSigner,
@@ -30,32 +30,23 @@ import {
   subjectAltName,
 } from '@warder/pki'
 import { ocspNoCheck } from '@warder/pki/testing'
-import { inside, keyOf, linked, mask } from '../../testing/keys.ts'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { keyOf, linked, mask } from '../../testing/keys.ts'
+import type { KmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { getAttributes, getCertificate } from '../../testing/requests.ts'
 import { link } from '../objects/replacement.ts'
 
-let kms: Started
-let alice: KmipClient
-let bob: KmipClient
 /** Of alice: certificates of servers alone, for 30 days at most; bob may certify. */
-let limited: Authorities
 /** Of alice, without limits; bob may certify. */
-let free: Authorities
-before(async () => {
-  kms = await startKms({ config: { kms_public_url: 'https://kms.example' } })
-  alice = kmipClient(kms.user('alice'))
-  bob = kmipClient(kms.user('bob'))
-  limited = await makeAuthorities(kms.user('alice'), { profiles: ['server'], max_days: 30, path_length: 3 })
-  free = await makeAuthorities(kms.user('alice'), { subject: 'CN=Free, O=Acme', path_length: 3 })
-  for (const { issuing } of [limited, free]) await grant(issuing.id, 'certify')
+const { kms, alice, bob } = await startKmipFixture({ config: { kms_public_url: 'https://kms.example' } })
+const limited = await makeAuthorities(kms.user('alice'), {
+  profiles: ['server'],
+  max_days: 30,
+  path_length: 3,
 })
-after(() => kms[Symbol.asyncDispose]())
-
-async function grant(id: string, ...operations: readonly string[]): Promise<void> {
-  const body = { unique_identifier: id, user_id: 'bob', operation_types: operations }
-  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
-}
+const free = await makeAuthorities(kms.user('alice'), { subject: 'CN=Free, O=Acme', path_length: 3 })
+for (const { issuing } of [limited, free]) await grant(kms.user('alice'), issuing.id, 'bob', 'certify')
 
 const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
 const days = (count: number) =>
@@ -63,22 +54,6 @@ const days = (count: number) =>
 const text = (...lines: readonly string[]) =>
   vendorAttribute('example', 'x509-extension', textString(Tag.AttributeValue, lines.join('\n')))
 const createCsr = (value: string) => byteString(Tag.CertificateRequestValue, Buffer.from(value))
-
-async function certificateOf(client: KmipClient, id: string): Promise<X509Certificate> {
-  const { nodes } = await client.do('Get', [uid(id)])
-  const value = inside(
-    nodes.find(({ tag }) => tag === Tag.Certificate),
-    Tag.CertificateValue,
-  )?.value
-  assert.ok(value instanceof Uint8Array)
-  return new X509Certificate(value)
-}
-
-async function attributesOf(client: KmipClient, id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await client.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
 
 const certify = (client: KmipClient, issuer: string, ...more: readonly TtlvNode[]) =>
   client.do('Certify', [
@@ -110,7 +85,7 @@ test('an authority for servers issues for servers alone over KMIP, too', async (
   await refused(bob, id, named('other.example'), text(server, 'extendedKeyUsage=serverAuth'))
   for (const lines of [[server], [server, 'extendedKeyUsage=serverAuth']]) {
     const made = await certify(bob, id, named('www.example'), text(...lines))
-    const extensions = readCertificateExtensions((await certificateOf(bob, made.id)).raw)
+    const extensions = readCertificateExtensions((await getCertificate(bob, made.id)).raw)
     assert.deepEqual(readExtendedKeyUsage(extensions), [keyPurposes.serverAuth])
   }
   await bob.fails(
@@ -214,16 +189,16 @@ test('ReCertify copies no extension that the issuer does not give', async () => 
 test('an authority is limited as before when its certificate is renewed or made again over KMIP', async () => {
   const { id, kid } = limited.issuing
   const renewed = await alice.do('ReCertify', [uid(id)])
-  await grant(renewed.id, 'certify')
+  await grant(kms.user('alice'), renewed.id, 'bob', 'certify')
   await refused(bob, renewed.id, named('x'), text(server, 'extendedKeyUsage=clientAuth'))
   await certify(bob, renewed.id, named('www.example'), text(server))
   const shown = (await kms.user('alice').get(`/v1/pki/authorities/${renewed.id}`)).json
   assert.deepEqual([shown.profiles, shown.max_days], [['server'], 30])
 
   // Who may certify with the key is held to the limits of the authority as well: no second one has none.
-  await grant(kid, 'certify')
-  const open = String(linked(await attributesOf(alice, kid), 'PublicKeyLink'))
-  await grant(open, 'certify')
+  await grant(kms.user('alice'), kid, 'bob', 'certify')
+  const open = String(linked(await getAttributes(alice, kid), 'PublicKeyLink'))
+  await grant(kms.user('alice'), open, 'bob', 'certify')
   const { certificate, chain } = (await kms.user('alice').get(`/v1/pki/authorities/${id}`)).json
   const asRoot = await kms.user('bob').post('/v1/pki/authorities', { kid, subject: 'CN=Issuing, O=Acme' })
   const imported = await kms
@@ -258,7 +233,7 @@ test('a certificate by an authority without limits has what its caller asks for,
     named('mixed'),
     text('extendedKeyUsage=clientAuth,emailProtection', 'subjectAltName=email:a@b.example'),
   )
-  const certificate = await certificateOf(bob, made.id)
+  const certificate = await getCertificate(bob, made.id)
   const extensions = readCertificateExtensions(certificate.raw)
   assert.deepEqual(readExtendedKeyUsage(extensions), [keyPurposes.clientAuth, keyPurposes.emailProtection])
   assert.equal(readBasicConstraints(extensions).authority, false)
@@ -270,7 +245,7 @@ test('a certificate by an authority without limits has what its caller asks for,
     attributes(link('CertificateLink', limited.issuing.id), days(10)),
   ])
   assert.deepEqual(
-    readExtendedKeyUsage(readCertificateExtensions((await certificateOf(bob, plain.id)).raw)),
+    readExtendedKeyUsage(readCertificateExtensions((await getCertificate(bob, plain.id)).raw)),
     [keyPurposes.serverAuth],
   )
 })

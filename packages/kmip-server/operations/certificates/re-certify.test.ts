@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   dateTime,
@@ -12,23 +11,18 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { grant } from '@warder/kms/testing'
 import { p256Request } from '@warder/pki/testing'
-import { inside, keyOf, linked, mask } from '../../testing/keys.ts'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { keyOf, linked, mask } from '../../testing/keys.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { getAttributes, getCertificate, revocation } from '../../testing/requests.ts'
 import { link } from '../objects/replacement.ts'
 
-let kms: Started
-let alice: KmipClient
-let bob: KmipClient
 let now = Date.now()
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-  alice = kmipClient(kms.user('alice'))
-  bob = kmipClient(kms.user('bob'))
+const { kms, alice, bob } = await startKmipFixture({
+  clock: { now: () => now, monotonic: () => performance.now() },
 })
-after(() => kms[Symbol.asyncDispose]())
 
 const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
 
@@ -59,46 +53,25 @@ async function registeredRequest(): Promise<string> {
   return id
 }
 
-async function certificateOf(id: string): Promise<X509Certificate> {
-  const { nodes } = await alice.do('Get', [uid(id)])
-  const value = inside(
-    nodes.find(({ tag }) => tag === Tag.Certificate),
-    Tag.CertificateValue,
-  )?.value
-  assert.ok(value instanceof Uint8Array)
-  return new X509Certificate(value)
-}
-
-async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await alice.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
-
 /** Seconds from which on until when it is valid: as the object says, and as the certificate says. */
 async function listPeriods(id: string): Promise<readonly [attributes: unknown[], x509: number[]]> {
-  const held = await attributesOf(id)
+  const held = await getAttributes(alice, id)
   const dates = [Tag.ActivationDate, Tag.DeactivationDate] as const
-  const { validFromDate, validToDate } = await certificateOf(id)
+  const { validFromDate, validToDate } = await getCertificate(alice, id)
   return [
     dates.map((date) => held.find(({ tag }) => tag === date)?.value),
     [validFromDate, validToDate].map((date) => date.getTime() / 1000),
   ]
 }
 
-async function grant(id: string, ...operations: readonly string[]): Promise<void> {
-  const body = { unique_identifier: id, user_id: 'bob', operation_types: operations }
-  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
-}
-
 test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate its subject and key', async () => {
   const issuer = link('CertificateLink', await newAuthority())
   const kept = textString(Tag.CertificateRequestUniqueIdentifier, await registeredRequest())
   const asked = await alice.do('Certify', [kept, attributes(issuer)])
-  const first = await certificateOf(asked.id)
+  const first = await getCertificate(alice, asked.id)
   const id = await certified('old', issuer)
   const made = await alice.do('ReCertify', [uid(id), kept])
-  const renewed = await certificateOf(made.id)
+  const renewed = await getCertificate(alice, made.id)
   for (const { subject, subjectAltName, publicKey } of [first, renewed]) {
     assert.equal(subject, 'C=CH\nCN=request.example')
     assert.equal(subjectAltName, 'DNS:request.example')
@@ -112,33 +85,33 @@ test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate i
 
 test('a request is named by nobody who may not certify with it', async () => {
   const ca = await newAuthority()
-  await grant(ca, 'certify')
+  await grant(kms.user('alice'), ca, 'bob', 'certify')
   const request = await registeredRequest()
   const ask = [
     textString(Tag.CertificateRequestUniqueIdentifier, request),
     attributes(link('CertificateLink', ca)),
   ]
   await bob.fails('Certify', ask, 'ObjectNotFound')
-  await grant(request, 'certify')
+  await grant(kms.user('alice'), request, 'bob', 'certify')
   await bob.do('Certify', ask)
 })
 
 test('the keys know the renewed certificate, whoever renews it: with rekey on it and certify on its issuer', async () => {
   const id = await certified('renewed')
-  const held = await attributesOf(id)
+  const held = await getAttributes(alice, id)
   const keys = [String(linked(held, 'PublicKeyLink')), String(linked(held, 'PrivateKeyLink'))]
-  for (const each of [id, ...keys]) await grant(each, 'certify', 'getattributes')
+  for (const each of [id, ...keys]) await grant(kms.user('alice'), each, 'bob', 'certify', 'getattributes')
   await bob.fails('ReCertify', [uid(id)], 'PermissionDenied')
-  await grant(id, 'rekey')
+  await grant(kms.user('alice'), id, 'bob', 'rekey')
   const made = await bob.do('ReCertify', [uid(id)])
-  for (const key of keys) assert.equal(linked(await attributesOf(key), 'CertificateLink'), made.id)
-  assert.equal(linked(await attributesOf(made.id), 'ReplacedObjectLink'), id)
+  for (const key of keys) assert.equal(linked(await getAttributes(alice, key), 'CertificateLink'), made.id)
+  assert.equal(linked(await getAttributes(alice, made.id), 'ReplacedObjectLink'), id)
 })
 
 test('who renews a certificate changes no key that knew another one', async () => {
   const ca = await newAuthority()
   const victim = await certified('of another key')
-  const other = String(linked(await attributesOf(victim), 'PublicKeyLink'))
+  const other = String(linked(await getAttributes(alice, victim), 'PublicKeyLink'))
   const { nodes } = await alice.do('Get', [uid(await certified('lent', link('CertificateLink', ca)))])
   const certificate = nodes.find(({ tag }) => tag === Tag.Certificate)
   const { id } = await alice.do('Register', [
@@ -146,18 +119,18 @@ test('who renews a certificate changes no key that knew another one', async () =
     attributes(mask(), link('PublicKeyLink', other), link('CertificateLink', ca)),
     certificate,
   ])
-  await grant(ca, 'certify')
-  await grant(id, 'rekey')
+  await grant(kms.user('alice'), ca, 'bob', 'certify')
+  await grant(kms.user('alice'), id, 'bob', 'rekey')
   await bob.do('ReCertify', [uid(id)])
-  assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
+  assert.equal(linked(await getAttributes(alice, other), 'CertificateLink'), victim)
 })
 
 test('who may renew changes neither issuer nor key nor contents; an authority keeps its issuer', async () => {
   const ca = await newAuthority()
   const id = await certified('www', link('CertificateLink', ca))
-  const key = String(linked(await attributesOf(id), 'PrivateKeyLink'))
-  await grant(id, 'rekey', 'certify')
-  await grant(ca, 'certify')
+  const key = String(linked(await getAttributes(alice, id), 'PrivateKeyLink'))
+  await grant(kms.user('alice'), id, 'bob', 'rekey', 'certify')
+  await grant(kms.user('alice'), ca, 'bob', 'certify')
   const own = await bob.do('Certify', [
     attributes(
       ...keyOf('ECDSA', 256),
@@ -173,8 +146,8 @@ test('who may renew changes neither issuer nor key nor contents; an authority ke
     [request],
   ]
   for (const wish of wishes) await bob.fails('ReCertify', [uid(id), ...wish], 'PermissionDenied')
-  assert.equal(linked(await attributesOf(key), 'CertificateLink'), id)
-  assert.equal(linked(await attributesOf(id), 'ReplacementObjectLink'), undefined)
+  assert.equal(linked(await getAttributes(alice, key), 'CertificateLink'), id)
+  assert.equal(linked(await getAttributes(alice, id), 'ReplacementObjectLink'), undefined)
   // The owner may, but not of an authority.
   const other = await newAuthority()
   const below = await certified(
@@ -189,11 +162,11 @@ test('who may renew changes neither issuer nor key nor contents; an authority ke
       'InvalidField',
     )
   const moved = await alice.do('ReCertify', [uid(id), attributes(link('CertificateLink', other))])
-  assert.equal(linked(await attributesOf(key), 'CertificateLink'), moved.id)
+  assert.equal(linked(await getAttributes(alice, key), 'CertificateLink'), moved.id)
   assert.ok((await alice.do('ReCertify', [uid(below)])).id)
   // Another certificate for the key of an authority is no other authority to those who name the key.
-  const root = String(linked(await attributesOf(other), 'PrivateKeyLink'))
-  const open = String(linked(await attributesOf(other), 'PublicKeyLink'))
+  const root = String(linked(await getAttributes(alice, other), 'PrivateKeyLink'))
+  const open = String(linked(await getAttributes(alice, other), 'PublicKeyLink'))
   await alice.do('Certify', [
     uid(open),
     attributes(
@@ -202,13 +175,14 @@ test('who may renew changes neither issuer nor key nor contents; an authority ke
       vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
     ),
   ])
-  for (const half of [root, open]) assert.equal(linked(await attributesOf(half), 'CertificateLink'), other)
+  for (const half of [root, open])
+    assert.equal(linked(await getAttributes(alice, half), 'CertificateLink'), other)
 })
 
 test('links lead nobody to sign another key with a key that signs for itself', async () => {
   const ca = await newAuthority()
-  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
-  await grant(key, 'certify')
+  const key = String(linked(await getAttributes(alice, ca), 'PrivateKeyLink'))
+  await grant(kms.user('alice'), key, 'bob', 'certify')
   const own = await bob.do('Certify', [attributes(...keyOf('ECDSA', 256), named('own'))])
   const { nodes } = await bob.do('Get', [uid(own.id)])
   const { id } = await bob.do('Register', [
@@ -245,12 +219,7 @@ test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certif
 
 test('a certificate that is over is renewed from now on, and one for some days too', async () => {
   const id = await certified('over', vendor('requested_validity_days', '1'))
-  await alice.do('Revoke', [
-    uid(id),
-    structure(Tag.RevocationReason, [
-      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.Superseded),
-    ]),
-  ])
+  await alice.do('Revoke', [uid(id), revocation('Superseded')])
   now += 60_000
   const at = Math.floor(now / 1000)
   const made = await alice.do('ReCertify', [uid(id)])

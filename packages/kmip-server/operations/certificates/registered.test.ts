@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import {
   byteString,
@@ -13,12 +12,11 @@ import {
 } from '@warder/kmip-codec'
 import { makeAuthorities, runSigning, type Started, startKms } from '@warder/kms/testing'
 import { readCrl } from '@warder/pki'
-import { inside } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { getCertificate } from '../../testing/requests.ts'
 
 const client = (kms: Started, user = 'alice') => kmipClient(kms.user(user))
-type Client = ReturnType<typeof client>
 
 const authorityText = '[ v3_ca ]\nbasicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign'
 const authority = vendorAttribute(
@@ -39,16 +37,6 @@ const link = (type: keyof typeof Enumeration.LinkType, id: string): TtlvNode =>
 const reason = (code: number): TtlvNode =>
   structure(Tag.RevocationReason, [enumeration(Tag.RevocationReasonCode, code)])
 
-async function certificateOf(alice: Client, id: string): Promise<X509Certificate> {
-  const { nodes } = await alice.do('Get', [uid(id)])
-  const value = inside(
-    nodes.find(({ tag }) => tag === Tag.Certificate),
-    Tag.CertificateValue,
-  )?.value
-  assert.ok(value instanceof Uint8Array)
-  return new X509Certificate(value)
-}
-
 async function listed(kms: Started, id: string) {
   const crl = readCrl((await kms.with({}).get(`/public/certificates/${id}/crl`)).bytes)
   return [...crl.entries()].map(({ serial, reason: why }) => [
@@ -64,7 +52,7 @@ test('an authority that KMIP made is one for everybody: register, addresses, rev
   const { id } = await alice.do('Certify', [
     attributes(...newKey, subject('kms.example'), link('CertificateLink', ca)),
   ])
-  const leaf = await certificateOf(alice, id)
+  const leaf = await getCertificate(alice, id)
   assert.match(leaf.infoAccess ?? '', /OCSP - URI:https:\/\/kms\.example\/ocsp/)
   const rest = kms.user('alice')
   assert.deepEqual(
@@ -93,7 +81,7 @@ test('the reasons of RFC 5280 that KMIP lacks come as extensions: a hold and its
   const { issuing } = await makeAuthorities(kms.user('alice'))
   const made = [attributes(...newKey, subject('kms.example'), link('CertificateLink', issuing.id))]
   const { id } = await alice.do('Certify', made)
-  const { serialNumber } = await certificateOf(alice, id)
+  const { serialNumber } = await getCertificate(alice, id)
   const state = async () => (await kms.user('alice').get(`/v1/pki/certificates/${id}`)).json.state
   await alice.do('Revoke', [uid(id), reason(0x80000001)])
   await runSigning(kms)
@@ -128,7 +116,7 @@ test('a link to the key of somebody else makes nobody the owner of an authority'
   const [alice, mallory] = [client(kms), client(kms, 'mallory')]
   const { issuing } = await makeAuthorities(kms.user('alice'))
   const { kid } = issuing
-  const certificate = await certificateOf(alice, issuing.id)
+  const certificate = await getCertificate(alice, issuing.id)
   // A copy of alice's certificate, and of her public key, that name her private key.
   const copy = structure(Tag.Certificate, [
     enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),

@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { byteString, Tag, textString } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { grant } from '@warder/kms/testing'
 import { certificateSigner, derSequence, derTag, issueRequest } from '@warder/pki'
 import { der, derObjectIdentifier } from '@warder/pki/testing'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, vendorAttribute } from '../../testing/nodes.ts'
 import { link } from '../objects/replacement.ts'
 
 // A self-issued certificate escapes path lengths and constraints on names (RFC 5280 §6.1.3, §6.1.4). OpenSSL compares names
 // whatever their types of string, so an authority has to recognise its own name in each of them.
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, bob } = await startKmipFixture()
 
 const universal = (text: string): Buffer =>
   der(0x1c, ...[...text].map((letter) => Buffer.from([0, 0, 0, letter.charCodeAt(0)])))
@@ -47,9 +43,7 @@ test('an authority gives its own name to no other key, in whatever type of strin
   const alice = kms.user('alice')
   const body = { subject: 'CN=Z\u00fcrich', alg: 'ES256', path_length: 1 }
   const { json } = await alice.post('/v1/pki/authorities', body)
-  const rights = { unique_identifier: json.id, user_id: 'bob', operation_types: ['certify'] }
-  assert.equal((await alice.post('/access/grant', rights)).status, 200)
-  const bob = kmipClient(kms.user('bob'))
+  await grant(alice, json.id, 'bob', 'certify')
   const extension = textString(Tag.AttributeValue, 'basicConstraints=critical,CA:TRUE')
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const spki = publicKey.export({ format: 'der', type: 'spki' })

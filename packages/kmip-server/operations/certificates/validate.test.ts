@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { byteString, Enumeration, enumeration, structure, Tag } from '@warder/kmip-codec'
-import {
-  type Authorities,
-  makeAuthorities,
-  outsider,
-  type Started,
-  startKms,
-  toDer,
-} from '@warder/kms/testing'
+import { makeAuthorities, outsider, type Started, startKms, startSharedKms, toDer } from '@warder/kms/testing'
 import {
   basicConstraints,
   constraintName,
@@ -28,13 +21,8 @@ import { kmipClient } from '../../testing/kmip-client.ts'
 const { Valid, Invalid, Unknown } = Enumeration.ValidityIndicator
 const day = 86_400_000
 
-let kms: Started
-let authorities: Authorities
-before(async () => {
-  kms = await startKms({ config: { outbound_allow_private_networks: true } })
-  authorities = await makeAuthorities(kms.user('alice'))
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms({ config: { outbound_allow_private_networks: true } })
+const authorities = await makeAuthorities(kms.user('alice'))
 
 async function validity(user: string, ...ders: readonly Uint8Array[]): Promise<unknown> {
   return validityAt(kms, user, ...ders)

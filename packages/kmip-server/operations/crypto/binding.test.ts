@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { algorithms } from '@warder/keys'
 import {
   boolean,
@@ -8,7 +8,6 @@ import {
   Enumeration,
   enumeration,
   integer,
-  longInteger,
   type ResponseItem,
   structure,
   Tag,
@@ -16,25 +15,24 @@ import {
 } from '@warder/kmip-codec'
 import { change, query } from '@warder/storage'
 import { activeSince, aesKey, inside, keyBlock, mask } from '../../testing/keys.ts'
-import { attributes, objectType, uid } from '../../testing/nodes.ts'
 import {
+  allCryptoUses,
   data,
-  everything,
   hashing,
   mode,
   type modes,
   padding,
   parameters,
-  startCryptoWorld,
+  startKmipFixture,
   use,
-} from '../fixtures/crypto-world.ts'
+} from '../../testing/kmip-fixture.ts'
+import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { usageLimits } from '../../testing/requests.ts'
 
 // A key that is bound to one JOSE algorithm (RFC 7517 §4.4) is used with that algorithm alone: every binding, every use of KMIP.
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
-const { alice } = world
-const { db } = world.kms.environment
+const { kms, alice, registerKey } = await startKmipFixture()
+const { db } = kms.environment
 
 const setBinding = query<[string, string], unknown>(
   'UPDATE managed_object SET bound_alg = ?, version = version + 1 WHERE id = ?',
@@ -376,11 +374,11 @@ interface Kind {
   makeTwin?(): Promise<Held>
 }
 
-const anyUse = everything | use.WrapKey | use.UnwrapKey | use.KeyAgreement
+const anyUse = allCryptoUses | use.WrapKey | use.UnwrapKey | use.KeyAgreement
 const everyUse = integer(Tag.CryptographicUsageMask, anyUse)
 function secretKey(key: Buffer, algorithm: 'AES' | `HMAC_SHA${256 | 384 | 512}`): Kind['make'] {
   return async () => {
-    const id = await world.registered(key, algorithm, everyUse)
+    const id = await registerKey(key, algorithm, everyUse)
     return { secret: id, open: id }
   }
 }
@@ -490,12 +488,9 @@ const budgetRows = query<[string], { readonly reserved: number }>(
 )
 
 test('a wrapping that the binding of the authenticating key refuses is no use of the wrapping key', async () => {
-  const limits = structure(Tag.UsageLimits, [
-    longInteger(Tag.UsageLimitsTotal, 1n),
-    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-  ])
-  const limited = await world.registered(randomBytes(32), 'AES', everyUse, limits)
-  const free = await world.registered(randomBytes(32), 'AES', everyUse)
+  const limits = usageLimits(1n)
+  const limited = await registerKey(randomBytes(32), 'AES', everyUse, limits)
+  const free = await registerKey(randomBytes(32), 'AES', everyUse)
   const signer = await bind(await keyPair(generateKeyPairSync('rsa', { modulusLength: 2048 }))(), 'PS256')
   const wraps = (id: string, hash: TtlvNode) =>
     structure(Tag.KeyWrappingSpecification, [

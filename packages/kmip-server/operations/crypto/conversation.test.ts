@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { byteString, Enumeration, enumeration, integer, Tag, textString } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
-
-const client = () => kmipClient(kms.user('alice'))
+const { alice } = await startKmipFixture()
 
 test('Ping is answered with nothing; Log and Interop are too, whatever their step', async () => {
-  const alice = client()
   assert.deepEqual((await alice.do('Ping')).nodes, [])
   assert.deepEqual((await alice.do('Log', [textString(Tag.LogMessage, 'tape 4 changed')])).nodes, [])
   for (const step of Object.values(Enumeration.InteropFunction)) {
@@ -26,7 +18,6 @@ test('Ping is answered with nothing; Log and Interop are too, whatever their ste
 })
 
 test('random bytes are as many as were asked for, and never the same; no seed of a client changes that', async () => {
-  const alice = client()
   const retrieve = async (length: number) => {
     const bytes = (await alice.do('RNGRetrieve', [integer(Tag.DataLength, length)])).get(Tag.Data)
     assert.ok(bytes instanceof Uint8Array)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -12,21 +12,20 @@ import {
 } from '@warder/kmip-codec'
 import { query } from '@warder/storage'
 import type { Ask, KmipClient } from '../../testing/kmip-client.ts'
-import { attributes, objectType, uid } from '../../testing/nodes.ts'
 import {
   algorithms,
-  bytesOf,
   data,
   key16,
   mode,
   oasisData,
   parameters,
-  startCryptoWorld,
+  readBytes,
+  startKmipFixture,
   use,
-} from '../fixtures/crypto-world.ts'
+} from '../../testing/kmip-fixture.ts'
+import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
+const { kms, alice, bob, activeForAnHour, registerKey } = await startKmipFixture()
 
 const gcm = parameters(mode('GCM'), integer(Tag.TagLength, 16))
 const encrypt = (id: string, ...more: readonly TtlvNode[]): Ask => ({
@@ -41,7 +40,7 @@ const make = (id: string): Ask => ({
       uid(id),
       enumeration(Tag.CryptographicAlgorithm, algorithms.AES),
       integer(Tag.CryptographicUsageMask, use.Encrypt | use.Decrypt | use.WrapKey),
-      world.past(),
+      activeForAnHour(),
     ),
   ],
 })
@@ -64,12 +63,12 @@ async function undo(client: KmipClient, ...items: readonly Ask[]): Promise<reado
 const reserved = query<[id: string], { readonly reserved: number }>(
   'SELECT reserved FROM gcm_budget WHERE object_id = ?',
 )
-const countReserved = async (id: string) => (await world.kms.environment.db.get(reserved, [id]))?.reserved
+const countReserved = async (id: string) => (await kms.environment.db.get(reserved, [id]))?.reserved
 
 test('a key encrypts with AES-GCM in the batch that makes it, and what it did there counts', async () => {
-  const other = await world.registered(key16, 'AES')
+  const other = await registerKey(key16, 'AES')
   const outcome = await undo(
-    world.alice,
+    alice,
     make('fresh'),
     encrypt('fresh'),
     encrypt('fresh', boolean(Tag.InitIndicator, true)),
@@ -77,26 +76,26 @@ test('a key encrypts with AES-GCM in the batch that makes it, and what it did th
   )
   assert.deepEqual(outcome, ['Success', 'Success', 'Success', 'Success'])
   assert.equal(await countReserved('fresh'), 3)
-  const sealed = await world.alice.do('Encrypt', [uid('fresh'), gcm, data(oasisData)])
-  assert.equal(bytesOf(sealed, Tag.Data).length, oasisData.length)
+  const sealed = await alice.do('Encrypt', [uid('fresh'), gcm, data(oasisData)])
+  assert.equal(readBytes(sealed, Tag.Data).length, oasisData.length)
   assert.equal(await countReserved('fresh'), 3 + 1024)
 })
 
 test('a batch that is undone leaves no trace on a later key with the same identifier, whoever makes it', async () => {
   const unknown: Ask = { operation: 'Get', payload: [uid('nothing')] }
-  assert.deepEqual(await undo(world.alice, make('again'), encrypt('again'), unknown), [
+  assert.deepEqual(await undo(alice, make('again'), encrypt('again'), unknown), [
     'OperationUndone',
     'OperationUndone',
     'ObjectNotFound',
   ])
   assert.equal(await countReserved('again'), undefined)
-  await world.bob.do('Create', make('again').payload)
-  await world.bob.do('Encrypt', encrypt('again').payload)
+  await bob.do('Create', make('again').payload)
+  await bob.do('Encrypt', encrypt('again').payload)
 })
 
 test('nobody takes from the budget of a key of somebody else by asking for its identifier', async () => {
-  await world.bob.do('Create', make('of-bob').payload)
-  assert.deepEqual(await undo(world.alice, make('of-bob'), encrypt('of-bob')), ['ObjectAlreadyExists'])
+  await bob.do('Create', make('of-bob').payload)
+  assert.deepEqual(await undo(alice, make('of-bob'), encrypt('of-bob')), ['ObjectAlreadyExists'])
   assert.equal(await countReserved('of-bob'), 0)
 })
 
@@ -111,7 +110,7 @@ test('an object that an Import makes an AES key is counted with the Import', asy
         enumeration(Tag.CryptographicAlgorithm, algorithms[algorithm]),
         integer(Tag.CryptographicUsageMask, use.Encrypt | use.MACGenerate),
         enumeration(Tag.State, Enumeration.State.Active),
-        world.past(),
+        activeForAnHour(),
       ),
       structure(Tag.SymmetricKey, [
         structure(Tag.KeyBlock, [
@@ -121,11 +120,11 @@ test('an object that an Import makes an AES key is counted with the Import', asy
       ]),
     ],
   })
-  await world.alice.do('Import', bring('HMAC_SHA256', false).payload)
+  await alice.do('Import', bring('HMAC_SHA256', false).payload)
   assert.equal(await countReserved('brought'), undefined)
-  assert.deepEqual(await undo(world.alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
+  assert.deepEqual(await undo(alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
   assert.equal(await countReserved('brought'), 1)
   // From now on the budget is in the database, also for a batch that changes the key.
-  assert.deepEqual(await undo(world.alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
+  assert.deepEqual(await undo(alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
   assert.equal(await countReserved('brought'), 1 + 1024)
 })

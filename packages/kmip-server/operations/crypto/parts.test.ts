@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -19,9 +19,7 @@ import { readResponse } from '@warder/kmip-codec/testing'
 import { streamLifetime } from '../../streams/stream.ts'
 import { openStreams } from '../../streams/stream-store.ts'
 import { kmipClient, type Payload } from '../../testing/kmip-client.ts'
-import { uid } from '../../testing/nodes.ts'
 import {
-  bytesOf,
   data,
   hashing,
   hex,
@@ -31,19 +29,23 @@ import {
   oasisData,
   padding,
   parameters,
-  startCryptoWorld,
-} from '../fixtures/crypto-world.ts'
+  readBytes,
+  startKmipFixture,
+} from '../../testing/kmip-fixture.ts'
+import { uid } from '../../testing/nodes.ts'
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
+let now = Date.now()
+const { kms, alice, bob, registerKey, createPair } = await startKmipFixture({
+  clock: { now: () => now, monotonic: () => performance.now() },
+})
 
 const init = boolean(Tag.InitIndicator, true)
 const final = boolean(Tag.FinalIndicator, true)
 const correlation = (payload: Payload) =>
-  byteString(Tag.CorrelationValue, bytesOf(payload, Tag.CorrelationValue))
+  byteString(Tag.CorrelationValue, readBytes(payload, Tag.CorrelationValue))
 
 test('CS-BC-M-GCM-3: an encryption in two parts', async () => {
-  const id = await world.registered(hex('feffe9928665731c6d6a8f9467308308'), 'AES')
+  const id = await registerKey(hex('feffe9928665731c6d6a8f9467308308'), 'AES')
   const gcm = parameters(mode('GCM'), integer(Tag.TagLength, 16))
   const aad = byteString(
     Tag.AuthenticatedEncryptionAdditionalData,
@@ -52,55 +54,44 @@ test('CS-BC-M-GCM-3: an encryption in two parts', async () => {
   const one = hex('d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72')
   const two = hex('1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39')
   const nonce = iv(hex('cafebabefacedbad'))
-  const first = await world.alice.do('Encrypt', [uid(id), gcm, data(one), nonce, init, aad])
+  const first = await alice.do('Encrypt', [uid(id), gcm, data(one), nonce, init, aad])
   assert.equal(
-    bytesOf(first, Tag.Data).toString('hex'),
+    readBytes(first, Tag.Data).toString('hex'),
     '61353b4c2806934a777ff51fa22a4755699b2a714fcdc6f83766e5f97b6c7423',
   )
-  const last = await world.alice.do('Encrypt', [uid(id), gcm, data(two), correlation(first), final])
+  const last = await alice.do('Encrypt', [uid(id), gcm, data(two), correlation(first), final])
   assert.equal(
-    bytesOf(last, Tag.Data).toString('hex'),
+    readBytes(last, Tag.Data).toString('hex'),
     '73806900e49f24b22b097544d4896b424989b5e1ebac0f07c23f4598',
   )
   assert.equal(
-    bytesOf(last, Tag.AuthenticatedEncryptionTag).toString('hex'),
+    readBytes(last, Tag.AuthenticatedEncryptionTag).toString('hex'),
     '3612d2e79e3b0785561be14aaca2fccb',
   )
   assert.equal(last.get(Tag.CorrelationValue), undefined)
-  await world.alice.fails(
-    'Encrypt',
-    [uid(id), data(two), correlation(first), final],
-    'InvalidCorrelationValue',
-  )
+  await alice.fails('Encrypt', [uid(id), data(two), correlation(first), final], 'InvalidCorrelationValue')
 
-  const tag = byteString(Tag.AuthenticatedEncryptionTag, bytesOf(last, Tag.AuthenticatedEncryptionTag))
-  const opening = await world.alice.do('Decrypt', [
+  const tag = byteString(Tag.AuthenticatedEncryptionTag, readBytes(last, Tag.AuthenticatedEncryptionTag))
+  const opening = await alice.do('Decrypt', [
     uid(id),
     gcm,
-    data(bytesOf(first, Tag.Data)),
+    data(readBytes(first, Tag.Data)),
     nonce,
     init,
     aad,
   ])
   assert.equal(opening.get(Tag.Data), undefined, 'no plaintext before the tag is checked')
-  const opened = await world.alice.do('Decrypt', [
+  const opened = await alice.do('Decrypt', [
     uid(id),
-    data(bytesOf(last, Tag.Data)),
+    data(readBytes(last, Tag.Data)),
     correlation(opening),
     final,
     tag,
   ])
-  assert.deepEqual(bytesOf(opened, Tag.Data), Buffer.concat([one, two]))
-  const again = await world.alice.do('Decrypt', [
-    uid(id),
-    gcm,
-    data(bytesOf(first, Tag.Data)),
-    nonce,
-    init,
-    aad,
-  ])
+  assert.deepEqual(readBytes(opened, Tag.Data), Buffer.concat([one, two]))
+  const again = await alice.do('Decrypt', [uid(id), gcm, data(readBytes(first, Tag.Data)), nonce, init, aad])
   assert.equal(
-    await world.alice.fails(
+    await alice.fails(
       'Decrypt',
       [uid(id), data(one), correlation(again), final, tag],
       'CryptographicFailure',
@@ -110,7 +101,7 @@ test('CS-BC-M-GCM-3: an encryption in two parts', async () => {
 })
 
 test('every operation in three parts is what it is in one', async () => {
-  const id = await world.registered(randomBytes(32), 'AES')
+  const id = await registerKey(randomBytes(32), 'AES')
   const whole = randomBytes(100)
   const [one, two, three] = [whole.subarray(0, 30), whole.subarray(30, 31), whole.subarray(31)]
   const inParts = async (
@@ -118,10 +109,10 @@ test('every operation in three parts is what it is in one', async () => {
     about: readonly (TtlvNode | undefined)[],
     end: readonly TtlvNode[] = [],
   ) => {
-    const first = await world.alice.do(operation, [...about, data(one), init])
+    const first = await alice.do(operation, [...about, data(one), init])
     const key = operation === 'Hash' ? [] : [uid(id)]
-    const next = await world.alice.do(operation, [...key, data(two), correlation(first)])
-    const last = await world.alice.do(operation, [...key, data(three), correlation(next), final, ...end])
+    const next = await alice.do(operation, [...key, data(two), correlation(first)])
+    const last = await alice.do(operation, [...key, data(three), correlation(next), final, ...end])
     return { first, next, last }
   }
   for (const asked of [
@@ -136,103 +127,90 @@ test('every operation in three parts is what it is in one', async () => {
       (part) => (part.get(Tag.Data) as Uint8Array | undefined) ?? Buffer.alloc(0),
     )
     const end = last.get(Tag.AuthenticatedEncryptionTag) as Uint8Array | undefined
-    const opened = await world.alice.do('Decrypt', [
+    const opened = await alice.do('Decrypt', [
       uid(id),
       asked,
       data(Buffer.concat(sealed)),
       iv(given as Uint8Array),
       end && byteString(Tag.AuthenticatedEncryptionTag, end),
     ])
-    assert.deepEqual(bytesOf(opened, Tag.Data), whole)
+    assert.deepEqual(readBytes(opened, Tag.Data), whole)
   }
   const hmac = parameters(hashing('SHA_256'))
   const { last: mac } = await inParts('MAC', [uid(id), hmac])
-  const alone = await world.alice.do('MAC', [uid(id), hmac, data(whole)])
-  assert.deepEqual(bytesOf(mac, Tag.MACData), bytesOf(alone, Tag.MACData))
+  const alone = await alice.do('MAC', [uid(id), hmac, data(whole)])
+  assert.deepEqual(readBytes(mac, Tag.MACData), readBytes(alone, Tag.MACData))
   const { last: checked } = await inParts(
     'MACVerify',
     [uid(id), hmac],
-    [byteString(Tag.MACData, bytesOf(mac, Tag.MACData))],
+    [byteString(Tag.MACData, readBytes(mac, Tag.MACData))],
   )
   assert.equal(checked.get(Tag.ValidityIndicator), Enumeration.ValidityIndicator.Valid)
   const { last: hash } = await inParts('Hash', [hmac])
   assert.deepEqual(
-    bytesOf(hash, Tag.Data),
-    bytesOf(await world.alice.do('Hash', [hmac, data(whole)]), Tag.Data),
+    readBytes(hash, Tag.Data),
+    readBytes(await alice.do('Hash', [hmac, data(whole)]), Tag.Data),
   )
 
   const cbc = parameters(mode('CBC'), padding('PKCS5'))
   const nonce = Buffer.alloc(16, 9)
-  const sealed = bytesOf(await world.alice.do('Encrypt', [uid(id), cbc, data(whole), iv(nonce)]), Tag.Data)
-  const first = await world.alice.do('Decrypt', [uid(id), cbc, data(sealed.subarray(0, 50)), iv(nonce), init])
-  const last = await world.alice.do('Decrypt', [
-    uid(id),
-    data(sealed.subarray(50)),
-    correlation(first),
-    final,
-  ])
-  assert.deepEqual(Buffer.concat([bytesOf(first, Tag.Data), bytesOf(last, Tag.Data)]), whole)
+  const sealed = readBytes(await alice.do('Encrypt', [uid(id), cbc, data(whole), iv(nonce)]), Tag.Data)
+  const first = await alice.do('Decrypt', [uid(id), cbc, data(sealed.subarray(0, 50)), iv(nonce), init])
+  const last = await alice.do('Decrypt', [uid(id), data(sealed.subarray(50)), correlation(first), final])
+  assert.deepEqual(Buffer.concat([readBytes(first, Tag.Data), readBytes(last, Tag.Data)]), whole)
 })
 
 test('a signature over parts verifies over the whole, and in parts', async () => {
-  const { priv, pub } = await world.pair('Ed25519')
+  const { priv, pub } = await createPair('Ed25519')
   const [one, two] = [randomBytes(40), randomBytes(3)]
-  const begun = await world.alice.do('Sign', [uid(priv), data(one), init])
+  const begun = await alice.do('Sign', [uid(priv), data(one), init])
   assert.equal(begun.get(Tag.SignatureData), undefined)
-  const signed = await world.alice.do('Sign', [uid(priv), data(two), correlation(begun), final])
-  const signature = byteString(Tag.SignatureData, bytesOf(signed, Tag.SignatureData))
+  const signed = await alice.do('Sign', [uid(priv), data(two), correlation(begun), final])
+  const signature = byteString(Tag.SignatureData, readBytes(signed, Tag.SignatureData))
   const valid = Enumeration.ValidityIndicator.Valid
-  const whole = await world.alice.do('SignatureVerify', [
-    uid(pub),
-    data(Buffer.concat([one, two])),
-    signature,
-  ])
+  const whole = await alice.do('SignatureVerify', [uid(pub), data(Buffer.concat([one, two])), signature])
   assert.equal(whole.get(Tag.ValidityIndicator), valid)
-  const start = await world.alice.do('SignatureVerify', [uid(pub), data(one), signature, init])
-  const end = await world.alice.do('SignatureVerify', [uid(pub), data(two), correlation(start), final])
+  const start = await alice.do('SignatureVerify', [uid(pub), data(one), signature, init])
+  const end = await alice.do('SignatureVerify', [uid(pub), data(two), correlation(start), final])
   assert.equal(end.get(Tag.ValidityIndicator), valid)
 })
 
 test("a correlation value is its owner's, for its key and its operation, and not for ever", async () => {
-  const id = await world.registered(randomBytes(16), 'AES')
-  const other = await world.registered(randomBytes(16), 'AES')
+  const id = await registerKey(randomBytes(16), 'AES')
+  const other = await registerKey(randomBytes(16), 'AES')
   const ctr = parameters(mode('CTR'))
-  const first = await world.alice.do('Encrypt', [uid(id), ctr, data(oasisData), init])
+  const first = await alice.do('Encrypt', [uid(id), ctr, data(oasisData), init])
   const next = [data(oasisData), correlation(first)]
-  await world.alice.fails('Encrypt', [uid(other), ...next], 'InvalidCorrelationValue')
-  await world.alice.fails('Decrypt', [uid(id), ...next], 'InvalidCorrelationValue')
-  await world.alice.fails('Encrypt', [uid(id), ...next, init], 'InvalidField')
-  await world.alice.fails('Encrypt', [uid(id), ...next, iv(key16)], 'InvalidField')
-  await world.alice.fails(
-    'Encrypt',
-    [uid(id), parameters(mode('CBC')), ...next],
-    'BadCryptographicParameters',
-  )
-  await world.alice.fails(
+  await alice.fails('Encrypt', [uid(other), ...next], 'InvalidCorrelationValue')
+  await alice.fails('Decrypt', [uid(id), ...next], 'InvalidCorrelationValue')
+  await alice.fails('Encrypt', [uid(id), ...next, init], 'InvalidField')
+  await alice.fails('Encrypt', [uid(id), ...next, iv(key16)], 'InvalidField')
+  await alice.fails('Encrypt', [uid(id), parameters(mode('CBC')), ...next], 'BadCryptographicParameters')
+  await alice.fails(
     'Encrypt',
     [uid(id), data(oasisData), byteString(Tag.CorrelationValue, randomBytes(16))],
     'InvalidCorrelationValue',
   )
-  await world.alice.fails(
+  await alice.fails(
     'Encrypt',
     [uid(id), data(oasisData), byteString(Tag.CorrelationValue, Buffer.alloc(0))],
     'InvalidCorrelationValue',
   )
-  const hashed = await world.alice.do('Hash', [parameters(hashing('SHA_256')), data(oasisData), init])
-  await world.bob.fails('Hash', [data(oasisData), correlation(hashed), final], 'InvalidCorrelationValue')
-  world.clock.now += streamLifetime
-  await world.alice.fails('Encrypt', [uid(id), ...next], 'InvalidCorrelationValue')
-  await world.alice.do('Hash', [parameters(hashing('SHA_256')), data(oasisData), init])
-  const left = await world.kms.environment.db.get(
+  const hashed = await alice.do('Hash', [parameters(hashing('SHA_256')), data(oasisData), init])
+  await bob.fails('Hash', [data(oasisData), correlation(hashed), final], 'InvalidCorrelationValue')
+  now += streamLifetime
+  await alice.fails('Encrypt', [uid(id), ...next], 'InvalidCorrelationValue')
+  await alice.do('Hash', [parameters(hashing('SHA_256')), data(oasisData), init])
+  const left = await kms.environment.db.get(
     { text: 'SELECT COUNT(*) AS n FROM kmip_stream', numbered: 'SELECT COUNT(*) AS n FROM kmip_stream' },
     [],
   )
   assert.equal((left as { n: number }).n, 1, 'what is over its time went away')
-  world.clock.now -= streamLifetime
+  now -= streamLifetime
 })
 
 test('streams are bounded in number and in bytes', async () => {
-  const carol = kmipClient(world.kms.user('carol'))
+  const carol = kmipClient(kms.user('carol'))
   const sha = parameters(hashing('SHA_256'))
   let last: Payload | undefined
   for (let made = 0; made < 16; made += 1) last = await carol.do('Hash', [sha, data(Buffer.alloc(1)), init])
@@ -246,39 +224,39 @@ test('streams are bounded in number and in bytes', async () => {
 })
 
 test('a stream of two hundred parts is answered part by part, and nothing of it is left behind', async () => {
-  const id = await world.registered(randomBytes(16), 'AES')
+  const id = await registerKey(randomBytes(16), 'AES')
   const ctr = parameters(mode('CTR'))
   const text = randomBytes(200)
   const sealed: Buffer[] = []
   let last: Payload | undefined
   for (let at = 0; at < 200; at += 1) {
     const more = last === undefined ? [ctr, init] : [correlation(last)]
-    last = await world.alice.do('Encrypt', [uid(id), data(text.subarray(at, at + 1)), ...more])
-    sealed.push(bytesOf(last, Tag.Data))
-    if (at === 0) assert.equal(bytesOf(last, Tag.IVCounterNonce).length, 16)
+    last = await alice.do('Encrypt', [uid(id), data(text.subarray(at, at + 1)), ...more])
+    sealed.push(readBytes(last, Tag.Data))
+    if (at === 0) assert.equal(readBytes(last, Tag.IVCounterNonce).length, 16)
   }
   assert.ok(last)
-  await world.alice.do('Encrypt', [uid(id), correlation(last), final])
+  await alice.do('Encrypt', [uid(id), correlation(last), final])
   const statement = 'SELECT COUNT(*) AS n FROM kmip_stream_part WHERE part > 100'
-  const left = await world.kms.environment.db.get({ text: statement, numbered: statement }, [])
+  const left = await kms.environment.db.get({ text: statement, numbered: statement }, [])
   assert.equal((left as { n: number }).n, 0, 'the parts are gone')
   assert.equal(Buffer.concat(sealed).length, 200)
 })
 
 test('what a stream holds lies sealed in the database', async () => {
   const secret = Buffer.from('what nobody may read in the file')
-  const id = await world.registered(randomBytes(16), 'AES')
-  await world.alice.do('MAC', [uid(id), parameters(hashing('SHA_256')), data(secret), init])
+  const id = await registerKey(randomBytes(16), 'AES')
+  await alice.do('MAC', [uid(id), parameters(hashing('SHA_256')), data(secret), init])
   const text = 'SELECT data FROM kmip_stream_part'
-  const rows = await world.kms.environment.db.all({ text, numbered: text }, [])
+  const rows = await kms.environment.db.all({ text, numbered: text }, [])
   assert.ok(rows.length > 0)
   for (const { data: sealed } of rows as readonly { data: Uint8Array }[])
     assert.equal(Buffer.from(sealed).includes(secret), false)
 })
 
 test('before 1.3 nothing comes in parts: what begins, goes on or ends is refused, and nothing stays open', async () => {
-  const id = await world.registered(randomBytes(32), 'AES')
-  const { priv, pub } = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
+  const id = await registerKey(randomBytes(32), 'AES')
+  const { priv, pub } = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   const gcm = parameters(mode('GCM'))
   const sha = parameters(hashing('SHA_256'))
   const asked: readonly (readonly [OperationName, readonly TtlvNode[]])[] = [
@@ -302,7 +280,7 @@ test('before 1.3 nothing comes in parts: what begins, goes on or ends is refused
 })
 
 async function streamsOpen(): Promise<number> {
-  return openStreams(world.kms.services.db, 'alice', world.clock.now)
+  return openStreams(kms.services.db, 'alice', now)
 }
 
 /** The reason why a message of 1.x with just these members fails: the client would leave out what came later. */
@@ -311,7 +289,7 @@ async function answered(
   operation: OperationName,
   payload: readonly TtlvNode[],
 ): Promise<string | undefined> {
-  const answer = await world.kms.user('alice').call('POST', '/kmip', {
+  const answer = await kms.user('alice').call('POST', '/kmip', {
     bytes: encodeTtlv(
       structure(Tag.RequestMessage, [
         structure(Tag.RequestHeader, [

@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { byteString, Enumeration, enumeration, Tag, type TtlvNode } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { alice } = await startKmipFixture()
 
 const { C_Initialize, C_GetInfo, C_Finalize } = Enumeration.PKCS_11Function
 
 test('a PKCS#11 client begins, asks what this is and ends; whatever needs a token is not supported', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const call = (name: number, ...members: readonly TtlvNode[]) =>
     alice.do('PKCS_11', [enumeration(Tag.PKCS_11Function, name), ...members])
   const begun = await call(C_Initialize, byteString(Tag.PKCS_11InputParameters, Buffer.of(1)))

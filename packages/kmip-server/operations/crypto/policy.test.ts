@@ -3,26 +3,25 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { integer, Tag } from '@warder/kmip-codec'
 import { startKms } from '@warder/kms/testing'
-import { uid } from '../../testing/nodes.ts'
 import {
-  bytesOf,
-  CryptoWorld,
   data,
   hashing,
+  kmipFixture,
   mode,
   oasisData,
   padding,
   parameters,
+  readBytes,
   use,
-} from '../fixtures/crypto-world.ts'
+} from '../../testing/kmip-fixture.ts'
+import { uid } from '../../testing/nodes.ts'
 
 const refusal = 'UnsupportedCryptographicParameters'
 
 test('the policy of the server is asked for every operation of a message', async () => {
   await using kms = await startKms({ config: { 'kmip.policy_id': 'DEFAULT' } })
-  const world = new CryptoWorld(kms, { now: Date.now() })
-  const { alice } = world
-  const id = await world.registered(randomBytes(32), 'AES')
+  const { alice, registerKey, createPair } = kmipFixture(kms)
+  const id = await registerKey(randomBytes(32), 'AES')
   await alice.do('Encrypt', [uid(id), data(oasisData)])
   await alice.fails('Encrypt', [uid(id), parameters(mode('ECB')), data(oasisData)], refusal)
   await alice.fails('Encrypt', [uid(id), parameters(mode('CBC')), data(oasisData)], refusal)
@@ -30,29 +29,28 @@ test('the policy of the server is asked for every operation of a message', async
   await alice.fails('MAC', [uid(id), parameters(hashing('SHA_1')), data(oasisData)], refusal)
   await alice.do('Hash', [parameters(hashing('SHA3_256')), data(oasisData)])
   await alice.fails('Hash', [parameters(hashing('SHA_1')), data(oasisData)], refusal)
-  const rsa = await world.pair('RSA', integer(Tag.CryptographicLength, 3072))
+  const rsa = await createPair('RSA', integer(Tag.CryptographicLength, 3072))
   await alice.do('Sign', [uid(rsa.priv), data(oasisData)])
   await alice.fails('Sign', [uid(rsa.priv), parameters(padding('PKCS1V1_5')), data(oasisData)], refusal)
   await alice.do('Encrypt', [uid(rsa.pub), data(oasisData)])
   await alice.fails('Encrypt', [uid(rsa.pub), parameters(padding('PKCS1V1_5')), data(oasisData)], refusal)
-  const ec = await world.pair('Ed25519')
+  const ec = await createPair('Ed25519')
   const signed = await alice.do('Sign', [uid(ec.priv), data(oasisData)])
-  assert.equal(bytesOf(signed, Tag.SignatureData).length, 64)
+  assert.equal(readBytes(signed, Tag.SignatureData).length, 64)
 })
 
 test('in FIPS mode only approved algorithms are used, and nothing is unrestricted', async () => {
   await using kms = await startKms({ config: { fips: true } })
-  const world = new CryptoWorld(kms, { now: Date.now() })
-  const { alice } = world
-  const id = await world.registered(randomBytes(32), 'AES')
+  const { alice, registerKey, createPair } = kmipFixture(kms)
+  const id = await registerKey(randomBytes(32), 'AES')
   await alice.do('Encrypt', [uid(id), data(oasisData)])
   await alice.fails('Encrypt', [uid(id), parameters(mode('GCM_SIV')), data(oasisData)], refusal)
   await alice.fails('MAC', [uid(id), parameters(hashing('MD5')), data(oasisData)], refusal)
   await alice.fails('Hash', [parameters(hashing('RIPEMD_160')), data(oasisData)], refusal)
-  const rsa = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
+  const rsa = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   await alice.fails('Sign', [uid(rsa.priv), parameters(hashing('SHA_1')), data(oasisData)], refusal)
   await alice.fails('Encrypt', [uid(rsa.pub), parameters(padding('PKCS1V1_5')), data(oasisData)], refusal)
-  const free = await world.registered(
+  const free = await registerKey(
     randomBytes(16),
     'AES',
     integer(Tag.CryptographicUsageMask, use.Unrestricted),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { computeMac } from '@warder/keys/testing'
 import {
   boolean,
@@ -12,17 +12,16 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
+import { grant } from '@warder/kms/testing'
 import fc from 'fast-check'
 import { activeSince, aesKey, mask, wrappingSpecification } from '../../testing/keys.ts'
+import { data, hex, iv, type modes, parameters, startKmipFixture, use } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
-import { data, hex, iv, type modes, parameters, startCryptoWorld, use } from '../fixtures/crypto-world.ts'
 
 // Rights on a key give what they say. Alice owns a key whose bytes this test knows; bob has some rights on it. Whatever
 // bob sends, the answers hold nothing that only another right gives: see `forbiddenTo`.
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
-const { alice, bob } = world
+const { kms, alice, bob, registerKey } = await startKmipFixture()
 
 type Mode = keyof typeof modes
 type Bytes = Uint8Array
@@ -287,10 +286,10 @@ const doors: readonly (readonly [string, readonly RightName[], Try])[] = [
 ]
 
 async function keyFor(...rights: readonly RightName[]): Promise<string> {
-  const id = await world.registered(key, 'AES', integer(Tag.CryptographicUsageMask, everyUse))
+  const id = await registerKey(key, 'AES', integer(Tag.CryptographicUsageMask, everyUse))
   if (rights.length === 0) return id
   const body = { unique_identifier: id, user_id: 'bob', operation_types: rights }
-  assert.equal((await world.kms.user('alice').post('/access/grant', body)).status, 200)
+  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
   return id
 }
 
@@ -417,8 +416,7 @@ test('an object that is given only wrapped is not opened by a holder of `encrypt
     objectType('SymmetricKey'),
     aesAttributes(256, activeSince, boolean(Tag.Sensitive, true)),
   ])
-  const body = { unique_identifier: sensitive.id, user_id: 'bob', operation_types: ['get'] }
-  assert.equal((await world.kms.user('alice').post('/access/grant', body)).status, 200)
+  await grant(kms.user('alice'), sensitive.id, 'bob', 'get')
   await bob.fails('Get', [uid(sensitive.id)], 'Sensitive')
   const wrapped = await bob.do('Get', [uid(sensitive.id), wrappingSpecification(wrapper, 'GCM')])
   const [sealed, nonce] = byteStrings(wrapped.nodes)
@@ -430,7 +428,7 @@ test('an object that is given only wrapped is not opened by a holder of `encrypt
 })
 
 test('a key that is bound to a JOSE algorithm takes no IV of a client, its owner included', async () => {
-  const { kid } = (await world.kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   const secret = data(randomBytes(16))
   await alice.do('Encrypt', [uid(kid), inMode('GCM'), secret])
   for (const given of [
@@ -461,7 +459,7 @@ test('the shared secret of a key for which others encrypt takes the right to dec
   const [{ own }, { open }] = [await pair(), await pair()]
   const grant = async (id: string, ...operation_types: readonly string[]) => {
     const body = { unique_identifier: id, user_id: 'bob', operation_types }
-    assert.equal((await world.kms.user('alice').post('/access/grant', body)).status, 200)
+    assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
   }
   await grant(own, 'derivekey')
   await grant(open, 'derivekey')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   Enumeration,
@@ -11,16 +11,15 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { grant, startSharedKms } from '@warder/kms/testing'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
+import { createAesKey, getAttributes } from '../../testing/requests.ts'
 
-let kms: Started
 let ahead = 0
-before(async () => {
-  kms = await startKms({ clock: { now: () => Date.now() + ahead, monotonic: () => performance.now() } })
+const kms = await startSharedKms({
+  clock: { now: () => Date.now() + ahead, monotonic: () => performance.now() },
 })
-after(() => kms[Symbol.asyncDispose]())
 
 const clear = Buffer.from('attack at dawn, with sixteen bytes more than that.')
 const client = (user = 'alice') => kmipClient(kms.user(user))
@@ -56,15 +55,13 @@ const opened = async (who: Client, id: string, jwe: Sealed) => {
 }
 
 async function make(alice: Client): Promise<string> {
-  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256)])
+  const id = await createAesKey(alice)
   await alice.do('Activate', [uid(id)]).catch(() => undefined)
   return id
 }
 
-const attributesOf = async (who: Client, id: string) => {
-  const { nodes } = await who.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  const all = found?.type === 'Structure' ? found.value : []
+const readAttributes = async (who: Client, id: string) => {
+  const all = await getAttributes(who, id)
   return (tag: number) => all.find((node) => node.tag === tag)?.value
 }
 
@@ -84,7 +81,7 @@ test('the name of a key that was replaced by ReKey protects with the newest vers
     [uid(second), mode('GCM'), byteString(Tag.Data, clear)],
     'WrongKeyLifecycleState',
   )
-  const said = await Promise.all([id, second, third].map((one) => attributesOf(alice, one)))
+  const said = await Promise.all([id, second, third].map((one) => readAttributes(alice, one)))
   assert.deepEqual(
     said.map((of) => [of(Tag.RotateName), of(Tag.RotateGeneration), of(Tag.RotateLatest)]),
     [
@@ -134,8 +131,7 @@ test('nobody takes the place of a version, or of an object, by calling another o
   const called = async (who: Client, user: string, id: string): Promise<string> => {
     const made = await who.do('Create', [objectType('SymmetricKey'), aesAttributes(256, uid(id))])
     await who.do('Activate', [uid(id)]).catch(() => undefined)
-    const grant = { unique_identifier: id, user_id: '*', operation_types: ['encrypt', 'decrypt'] }
-    assert.equal((await kms.user(user).post('/access/grant', grant)).status, 200)
+    await grant(kms.user(user), id, '*', 'encrypt', 'decrypt')
     return made.id
   }
   const later = (): void => {

@@ -1,27 +1,29 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   dateTime,
-  Enumeration,
+  type Enumeration,
   enumeration,
   type OperationName,
   requireType,
-  structure,
   Tag,
   type TtlvNode,
   valueName,
 } from '@warder/kmip-codec'
+import { startSharedKms } from '@warder/kms/testing'
 import fc from 'fast-check'
 import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
-import { startCryptoWorld } from '../fixtures/crypto-world.ts'
+import { revocation } from '../../testing/requests.ts'
 
 // KMIP 2.1 §4.57 as a table of its own, against the live server: whatever is asked for in whatever order, the server
 // does what the table says, gives its reasons, and changes nothing else.
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
+let now = Date.now()
+const kms = await startSharedKms({
+  clock: { now: () => now, monotonic: () => performance.now() },
+})
 
 type State = keyof typeof Enumeration.State
 
@@ -34,7 +36,7 @@ interface Model {
   archived: boolean
 }
 
-const second = () => Math.floor(world.clock.now / 1000)
+const second = () => Math.floor(now / 1000)
 
 function readState({ stored, activation, deactivation }: Model): State {
   let state = stored
@@ -42,11 +44,6 @@ function readState({ stored, activation, deactivation }: Model): State {
   if (state === 'Active' && deactivation !== undefined && deactivation <= second()) state = 'Deactivated'
   return state
 }
-
-const reason = (code: keyof typeof Enumeration.RevocationReasonCode) =>
-  structure(Tag.RevocationReason, [
-    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode[code]),
-  ])
 
 /** One thing that a client may ask for: what it sends, why it is refused in a state, and what it leads to. */
 interface Step {
@@ -78,7 +75,7 @@ const steps: Readonly<Record<string, Step>> = {
   },
   supersede: {
     operation: 'Revoke',
-    payload: () => [reason('Superseded')],
+    payload: () => [revocation('Superseded')],
     // docs/adr/key-life-cycle-and-versions.md
     refused: only('PreActive', 'Active'),
     leadsTo(model) {
@@ -88,7 +85,7 @@ const steps: Readonly<Record<string, Step>> = {
   },
   compromise: {
     operation: 'Revoke',
-    payload: () => [reason('KeyCompromise'), dateTime(Tag.CompromiseOccurrenceDate, second() - 60)],
+    payload: () => [revocation('KeyCompromise'), dateTime(Tag.CompromiseOccurrenceDate, second() - 60)],
     refused: only('PreActive', 'Active', 'Deactivated', 'Destroyed'),
     leadsTo(model) {
       model.stored = readState(model) === 'Destroyed' ? 'DestroyedCompromised' : 'Compromised'
@@ -171,7 +168,7 @@ test('whatever is asked of a key in whatever order, it goes the ways of the stan
   await fc.assert(
     fc.asyncProperty(when, when, history, async (starts, ends, wishes) => {
       // Tokens run out sooner than the time that passes in all histories.
-      const alice = kmipClient(world.kms.user('alice'))
+      const alice = kmipClient(kms.user('alice'))
       const begin = second()
       const activation = starts === undefined ? undefined : begin + starts * minute
       const deactivation = ends === undefined ? undefined : begin + ends * minute
@@ -181,7 +178,7 @@ test('whatever is asked of a key in whatever order, it goes the ways of the stan
       for (const wish of wishes) {
         const step = steps[wish]
         if (step === undefined) {
-          world.clock.now += minute * 1000
+          now += minute * 1000
           continue
         }
         const state = readState(model)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findObject, findWithMaterial, type ManagedObject, type ObjectId } from '@warder/keys'
 import {
   dateTime,
@@ -7,36 +7,20 @@ import {
   enumeration,
   integer,
   longInteger,
-  structure,
   Tag,
   type TtlvNode,
-  textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
-import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
+import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
+import { uid } from '../../testing/nodes.ts'
+import { createAesKey, revocation, usageLimits } from '../../testing/requests.ts'
 
-let kms: Started
-let alice: KmipClient
 let now = Date.now()
-before(async () => {
-  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
-  alice = kmipClient(kms.user('alice'))
+const { kms, alice } = await startKmipFixture({
+  clock: { now: () => now, monotonic: () => performance.now() },
 })
-after(() => kms[Symbol.asyncDispose]())
 
 type Reason = keyof typeof Enumeration.RevocationReasonCode
-
-function because(code: Reason, message?: string): TtlvNode {
-  return structure(Tag.RevocationReason, [
-    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode[code]),
-    message === undefined ? undefined : textString(Tag.RevocationMessage, message),
-  ])
-}
-
-async function newKey(...more: readonly TtlvNode[]): Promise<string> {
-  return (await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, ...more)])).id
-}
 
 async function stored(id: string): Promise<ManagedObject> {
   const object = await findObject(kms.environment.db, id as ObjectId)
@@ -47,13 +31,13 @@ async function stored(id: string): Promise<ManagedObject> {
 const active = (): TtlvNode => dateTime(Tag.ActivationDate, Math.floor(now / 1000) - 10)
 
 test('a key lives from Pre-Active over Active and Deactivated to Destroyed, and its bytes are gone', async () => {
-  const id = await newKey()
+  const id = await createAesKey(alice)
   assert.equal((await stored(id)).state, 'PreActive')
   await alice.do('Activate', [uid(id)])
   assert.equal((await stored(id)).state, 'Active')
   await alice.fails('Activate', [uid(id)], 'WrongKeyLifecycleState')
   assert.equal(await alice.fails('Destroy', [uid(id)], 'WrongKeyLifecycleState'), 'DENIED')
-  await alice.do('Revoke', [uid(id), because('CessationOfOperation', 'the end')])
+  await alice.do('Revoke', [uid(id), revocation('CessationOfOperation', 'the end')])
   const revoked = await stored(id)
   assert.deepEqual(
     [revoked.state, revoked.revocationReason, revoked.revocationMessage, revoked.deactivationAt],
@@ -71,28 +55,28 @@ test('a key lives from Pre-Active over Active and Deactivated to Destroyed, and 
 test('a compromise is remembered whatever the state was, with the day on which it happened', async () => {
   const day = dateTime(Tag.CompromiseOccurrenceDate, 949_363_200)
   for (const code of ['KeyCompromise', 'CACompromise'] as const) {
-    const id = await newKey()
-    await alice.do('Revoke', [uid(id), because(code), day])
+    const id = await createAesKey(alice)
+    await alice.do('Revoke', [uid(id), revocation(code), day])
     const compromised = await stored(id)
     assert.deepEqual([compromised.state, compromised.compromisedAt], ['Compromised', now])
     assert.match(compromised.attributes.text, /CompromiseOccurrenceDate.*2000-02-01/)
-    await alice.fails('Revoke', [uid(id), because(code), day], 'WrongKeyLifecycleState')
+    await alice.fails('Revoke', [uid(id), revocation(code), day], 'WrongKeyLifecycleState')
     await alice.do('Destroy', [uid(id)])
     assert.equal((await stored(id)).state, 'Destroyed_Compromised')
   }
-  const lost = await newKey()
+  const lost = await createAesKey(alice)
   await alice.do('Destroy', [uid(lost)])
-  await alice.do('Revoke', [uid(lost), because('KeyCompromise'), day])
+  await alice.do('Revoke', [uid(lost), revocation('KeyCompromise'), day])
   assert.equal((await stored(lost)).state, 'Destroyed_Compromised')
-  await alice.fails('Revoke', [uid(await newKey()), because('Superseded'), day], 'InvalidField')
+  await alice.fails('Revoke', [uid(await createAesKey(alice)), revocation('Superseded'), day], 'InvalidField')
 })
 
 test('KMIP 2.1 §6.1.44: a compromise without a day is dated to the InitialDate, in every version', async () => {
   for (const version of ['1.0', '1.4', '2.0', '2.1'] as const) {
-    const id = await newKey()
+    const id = await createAesKey(alice)
     const created = now
     now += 60_000
-    await kmipClient(kms.user('alice'), { version }).do('Revoke', [uid(id), because('KeyCompromise')])
+    await kmipClient(kms.user('alice'), { version }).do('Revoke', [uid(id), revocation('KeyCompromise')])
     const { state, compromisedAt } = await stored(id)
     assert.deepEqual([state, compromisedAt], ['Compromised', now])
     const { nodes } = await alice.do('GetAttributes', [
@@ -114,23 +98,24 @@ test('every other reason ends the use of an active key, and of one that was neve
     'PrivilegeWithdrawn',
   ]
   for (const code of codes) {
-    const id = await newKey(active())
-    await alice.do('Revoke', [uid(id), because(code)])
+    const id = await createAesKey(alice, active())
+    await alice.do('Revoke', [uid(id), revocation(code)])
     assert.deepEqual([(await stored(id)).state, (await stored(id)).revocationReason], ['Deactivated', code])
-    await alice.fails('Revoke', [uid(id), because(code)], 'WrongKeyLifecycleState')
+    await alice.fails('Revoke', [uid(id), revocation(code)], 'WrongKeyLifecycleState')
   }
-  const never = await newKey()
-  await alice.do('Revoke', [uid(never), because('Superseded')])
+  const never = await createAesKey(alice)
+  await alice.do('Revoke', [uid(never), revocation('Superseded')])
   const { state, deactivationAt, activationAt } = await stored(never)
   assert.deepEqual([state, deactivationAt, activationAt], ['Deactivated', now, undefined])
   await alice.fails('Activate', [uid(never)], 'WrongKeyLifecycleState')
   await alice.do('Destroy', [uid(never)])
-  await alice.fails('Revoke', [uid(await newKey())], 'MissingData')
+  await alice.fails('Revoke', [uid(await createAesKey(alice))], 'MissingData')
 })
 
 test('dates act by themselves: a key becomes active and stops on its days', async () => {
   const second = Math.floor(now / 1000)
-  const id = await newKey(
+  const id = await createAesKey(
+    alice,
     dateTime(Tag.ActivationDate, second + 60),
     dateTime(Tag.DeactivationDate, second + 120),
   )
@@ -143,7 +128,7 @@ test('dates act by themselves: a key becomes active and stops on its days', asyn
 })
 
 test('an archived key is not given out until it is recovered', async () => {
-  const id = await newKey()
+  const id = await createAesKey(alice)
   await alice.do('Archive', [uid(id)])
   await alice.fails('Archive', [uid(id)], 'ObjectArchived')
   await alice.fails('Get', [uid(id)], 'ObjectArchived')
@@ -153,13 +138,7 @@ test('an archived key is not given out until it is recovered', async () => {
 })
 
 test('a lease is given for what may be used, and usage is taken from its count', async () => {
-  const id = await newKey(
-    active(),
-    structure(Tag.UsageLimits, [
-      longInteger(Tag.UsageLimitsTotal, 100n),
-      enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Byte),
-    ]),
-  )
+  const id = await createAesKey(alice, active(), usageLimits(100n, 'Byte'))
   const lease = await alice.do('ObtainLease', [uid(id)])
   assert.equal(lease.get(Tag.LeaseTime), 3600)
   assert.equal(lease.get(Tag.LastChangeDate), Math.floor(now / 1000))
@@ -172,20 +151,14 @@ test('a lease is given for what may be used, and usage is taken from its count',
   await alice.do('GetUsageAllocation', take(40n))
   await alice.fails('GetUsageAllocation', take(1n), 'PermissionDenied')
   // Two clients at once never get more than there is.
-  const shared = await newKey(
-    active(),
-    structure(Tag.UsageLimits, [
-      longInteger(Tag.UsageLimitsTotal, 5n),
-      enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-    ]),
-  )
+  const shared = await createAesKey(alice, active(), usageLimits(5n))
   const one = [uid(shared), longInteger(Tag.UsageLimitsCount, 1n)]
   const all = await Promise.all(Array.from({ length: 8 }, () => alice.ask('GetUsageAllocation', one)))
   assert.equal(all.filter(({ status }) => status === 'Success').length, 5)
 })
 
 test('Check says whether a use would be allowed', async () => {
-  const id = await newKey(active())
+  const id = await createAesKey(alice, active())
   const mask = (bits: number) => [uid(id), integer(Tag.CryptographicUsageMask, bits)]
   const { Encrypt, Sign } = Enumeration.CryptographicUsageMask
   assert.equal((await alice.do('Check', mask(Encrypt))).id, id)
@@ -193,7 +166,7 @@ test('Check says whether a use would be allowed', async () => {
 })
 
 test('what belongs to somebody else cannot be told from what is not there, by any operation', async () => {
-  const id = await newKey(active())
+  const id = await createAesKey(alice, active())
   const mallory = kmipClient(kms.user('mallory'))
   for (const operation of [
     'Get',
@@ -208,6 +181,6 @@ test('what belongs to somebody else cannot be told from what is not there, by an
     assert.deepEqual(foreign, await mallory.ask(operation, [uid('01999999-0000-7000-8000-000000000000')]))
     assert.deepEqual([foreign.reason, foreign.message], ['ObjectNotFound', 'DENIED'])
   }
-  await mallory.fails('Revoke', [uid(id), because('Superseded')], 'ObjectNotFound')
+  await mallory.fails('Revoke', [uid(id), revocation('Superseded')], 'ObjectNotFound')
   assert.equal((await stored(id)).state, 'Active')
 })

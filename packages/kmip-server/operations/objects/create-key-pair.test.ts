@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { ObjectId } from '@warder/keys'
 import {
   Enumeration,
@@ -12,11 +12,12 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startKms } from '@warder/kms/testing'
 import { type FormatName, hex, inside, wanted } from '../../testing/keys.ts'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
-import { attributesOf } from '../fixtures/peer-requests.ts'
+import { getAttributes } from '../../testing/requests.ts'
 
 const {
   CryptographicAlgorithm: algorithms,
@@ -24,13 +25,7 @@ const {
   CryptographicUsageMask: use,
 } = Enumeration
 
-let kms: Started
-let alice: KmipClient
-before(async () => {
-  kms = await startKms()
-  alice = kmipClient(kms.user('alice'))
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 function wish(algorithm: keyof typeof algorithms, bits?: number, curve?: keyof typeof curves) {
   return structure(Tag.CommonAttributes, [
@@ -132,7 +127,7 @@ test('a pair in another format than the usual one has a digest of each', async (
     ['1.0', 1],
     ['1.1', 2],
   ] as const) {
-    const told = await attributesOf(kmipClient(kms.user('alice'), { version }), privateId)
+    const told = await getAttributes(kmipClient(kms.user('alice'), { version }), privateId)
     assert.equal(told.filter(({ tag }) => tag === Tag.Digest).length, count, version)
   }
 })
@@ -149,7 +144,7 @@ async function givenAs(id: string, tag: number, formats: readonly FormatName[]):
   }
   const numbers = formats.map((name) => KeyFormatType[name])
   assert.equal(inside(await block(), Tag.KeyFormatType)?.value, numbers[0])
-  const attributes = await attributesOf(alice, id)
+  const attributes = await getAttributes(alice, id)
   assert.equal(attributes.find((node) => node.tag === Tag.KeyFormatType)?.value, numbers[0])
   const digests = attributes.filter((node) => node.tag === Tag.Digest)
   assert.deepEqual(
@@ -289,7 +284,7 @@ for (const [algorithm, curve, bits, asked, formats] of [
       const found = []
       for (const tag of [Tag.PrivateKeyUniqueIdentifier, Tag.PublicKeyUniqueIdentifier]) {
         const id = String(made.get(tag))
-        const all = await attributesOf(alice, id)
+        const all = await getAttributes(alice, id)
         const told = all.find((node) => node.tag === Tag.KeyFormatType)?.value
         const got = await alice.do('Get', [uid(id)])
         const object = got.nodes.find((node) => node.tag === Tag.PrivateKey || node.tag === Tag.PublicKey)

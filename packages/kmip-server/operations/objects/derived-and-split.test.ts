@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac, hkdfSync, pbkdf2Sync } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -12,22 +12,21 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import { attributes, objectType, uid } from '../../testing/nodes.ts'
 import {
   algorithms,
-  bytesOf,
   data,
   hashing,
   key16,
   mode,
   oasisData,
   parameters,
-  startCryptoWorld,
+  readBytes,
+  startKmipFixture,
   use,
-} from '../fixtures/crypto-world.ts'
+} from '../../testing/kmip-fixture.ts'
+import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
+const { kms, alice, bob, activeForAnHour, registerKey, createPair } = await startKmipFixture()
 
 const method = (name: keyof typeof Enumeration.DerivationMethod) =>
   enumeration(Tag.DerivationMethod, Enumeration.DerivationMethod[name])
@@ -39,14 +38,14 @@ function wanted(bits: number, ...more: readonly TtlvNode[]): TtlvNode {
     enumeration(Tag.CryptographicAlgorithm, algorithms.AES),
     integer(Tag.CryptographicLength, bits),
     integer(Tag.CryptographicUsageMask, use.Encrypt | use.Decrypt | use.DeriveKey),
-    world.past(),
+    activeForAnHour(),
     ...more,
   )
 }
 
 /** The bytes of a key, as Get gives them. */
 async function keyBytes(id: string, tag: number = Tag.SymmetricKey): Promise<Buffer> {
-  const payload = await world.alice.do('Get', [uid(id)])
+  const payload = await alice.do('Get', [uid(id)])
   const find = (nodes: readonly TtlvNode[], wantedTag: number): TtlvNode | undefined =>
     nodes.find((node) => node.tag === wantedTag)
   const object = find(payload.nodes, tag) as StructureNode
@@ -56,9 +55,9 @@ async function keyBytes(id: string, tag: number = Tag.SymmetricKey): Promise<Buf
 }
 
 async function secretData(bytes: Uint8Array, mask: number = use.DeriveKey): Promise<string> {
-  const payload = await world.alice.do('Register', [
+  const payload = await alice.do('Register', [
     objectType('SecretData'),
-    attributes(integer(Tag.CryptographicUsageMask, mask), world.past()),
+    attributes(integer(Tag.CryptographicUsageMask, mask), activeForAnHour()),
     structure(Tag.SecretData, [
       enumeration(Tag.SecretDataType, Enumeration.SecretDataType.Password),
       structure(Tag.KeyBlock, [
@@ -76,11 +75,11 @@ test('keys are derived from passwords, secrets and keys, each as its standard sa
   const password = Buffer.from('correct horse')
   const salt = Buffer.from('0123456789abcdef')
   const secret = await secretData(password)
-  const key = await world.registered(key16, 'AES')
+  const key = await registerKey(key16, 'AES')
   const bySha1 = parameters(hashing('SHA_1'))
   const pbkdf2 = from(bySha1, byteString(Tag.Salt, salt), integer(Tag.IterationCount, 1000))
   const made = async (base: string, ...more: readonly TtlvNode[]) =>
-    keyBytes((await world.alice.do('DeriveKey', [symmetric, uid(base), ...more])).id)
+    keyBytes((await alice.do('DeriveKey', [symmetric, uid(base), ...more])).id)
   assert.deepEqual(
     await made(secret, method('PBKDF2'), pbkdf2, wanted(256)),
     pbkdf2Sync(password, salt, 1000, 32, 'sha1'),
@@ -111,7 +110,7 @@ test('keys are derived from passwords, secrets and keys, each as its standard sa
     hmac.subarray(0, 16),
     'in the other order',
   )
-  const payload = await world.alice.do('DeriveKey', [
+  const payload = await alice.do('DeriveKey', [
     objectType('SecretData'),
     uid(key),
     method('HASH'),
@@ -121,8 +120,8 @@ test('keys are derived from passwords, secrets and keys, each as its standard sa
 })
 
 test('what was derived is linked with what it is from, and works', async () => {
-  const key = await world.registered(key16, 'AES')
-  const { id } = await world.alice.do('DeriveKey', [
+  const key = await registerKey(key16, 'AES')
+  const { id } = await alice.do('DeriveKey', [
     symmetric,
     uid(key),
     method('HMAC'),
@@ -131,13 +130,13 @@ test('what was derived is linked with what it is from, and works', async () => {
   ])
   const links = async (of: string) =>
     JSON.stringify(
-      (await world.alice.do('GetAttributes', [uid(of), enumeration(Tag.AttributeReference, Tag.Link)])).nodes,
+      (await alice.do('GetAttributes', [uid(of), enumeration(Tag.AttributeReference, Tag.Link)])).nodes,
     )
   assert.match(await links(id), new RegExp(key))
   assert.match(await links(key), new RegExp(id))
-  const sealed = await world.alice.do('Encrypt', [uid(id), data(oasisData)])
-  assert.equal(bytesOf(sealed, Tag.Data).length, 16)
-  const { json } = await world.kms.user('alice').get(`/v1/crypto/keys/${id}`)
+  const sealed = await alice.do('Encrypt', [uid(id), data(oasisData)])
+  assert.equal(readBytes(sealed, Tag.Data).length, 16)
+  const { json } = await kms.user('alice').get(`/v1/crypto/keys/${id}`)
   assert.equal(json.kid, id, 'REST knows it too')
 })
 
@@ -146,11 +145,11 @@ test('two pairs agree on one key, whoever derives it', async () => {
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
   ])
   const generatePair = async () => {
-    const made = await world.alice.do('CreateKeyPair', [
+    const made = await alice.do('CreateKeyPair', [
       structure(Tag.CommonAttributes, [
         enumeration(Tag.CryptographicAlgorithm, algorithms.ECDH),
         curve,
-        world.past(),
+        activeForAnHour(),
         integer(Tag.CryptographicUsageMask, use.KeyAgreement),
       ]),
     ])
@@ -162,19 +161,12 @@ test('two pairs agree on one key, whoever derives it', async () => {
   const [one, two] = [await generatePair(), await generatePair()]
   const agreed = async (priv: string, pub: string) =>
     keyBytes(
-      (
-        await world.alice.do('DeriveKey', [
-          symmetric,
-          uid(priv),
-          uid(pub),
-          method('AsymmetricKey'),
-          wanted(256),
-        ])
-      ).id,
+      (await alice.do('DeriveKey', [symmetric, uid(priv), uid(pub), method('AsymmetricKey'), wanted(256)]))
+        .id,
     )
   assert.deepEqual(await agreed(one.priv, two.pub), await agreed(two.priv, one.pub))
   const fails = (members: readonly TtlvNode[], reason: string) =>
-    world.alice.fails('DeriveKey', [symmetric, ...members, wanted(128)], reason)
+    alice.fails('DeriveKey', [symmetric, ...members, wanted(128)], reason)
   await fails([uid(one.priv), method('AsymmetricKey')], 'InvalidField')
   await fails([uid(one.pub), uid(two.pub), method('AsymmetricKey')], 'InvalidField')
   await fails(
@@ -184,9 +176,9 @@ test('two pairs agree on one key, whoever derives it', async () => {
 })
 
 test('derivations that cannot be are refused, and nothing is made', async () => {
-  const key = await world.registered(key16, 'AES')
+  const key = await registerKey(key16, 'AES')
   const fails = (members: readonly (TtlvNode | undefined)[], reason: string) =>
-    world.alice.fails('DeriveKey', members, reason)
+    alice.fails('DeriveKey', members, reason)
   const about = [symmetric, uid(key), method('HMAC')]
   await fails([...about, wanted(128)], 'InvalidField')
   await fails([...about, from(derivationData(oasisData)), wanted(512)], 'InvalidField')
@@ -200,9 +192,9 @@ test('derivations that cannot be are refused, and nothing is made', async () => 
   await fails([objectType('PrivateKey'), uid(key), method('HMAC'), wanted(128)], 'InvalidField')
   await fails([symmetric, uid(key), wanted(128)], 'MissingData')
   await fails([symmetric, uid(key), uid(key), method('HMAC'), wanted(128)], 'InvalidField')
-  const locked = await world.registered(key16, 'AES', integer(Tag.CryptographicUsageMask, use.Encrypt))
+  const locked = await registerKey(key16, 'AES', integer(Tag.CryptographicUsageMask, use.Encrypt))
   await fails([symmetric, uid(locked), method('HASH'), wanted(128)], 'IncompatibleCryptographicUsageMask')
-  await world.bob.fails('DeriveKey', [symmetric, uid(key), method('HASH'), wanted(128)], 'ObjectNotFound')
+  await bob.fails('DeriveKey', [symmetric, uid(key), method('HASH'), wanted(128)], 'ObjectNotFound')
   const salt = byteString(Tag.Salt, oasisData)
   await fails(
     [
@@ -224,12 +216,12 @@ const splitting = (name: keyof typeof Enumeration.SplitKeyMethod, parts: number,
 const partAttributes = () => attributes(integer(Tag.CryptographicUsageMask, use.Encrypt))
 
 async function parts(about: readonly TtlvNode[]): Promise<readonly string[]> {
-  const { nodes } = await world.alice.do('CreateSplitKey', about)
+  const { nodes } = await alice.do('CreateSplitKey', about)
   return nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value as string)
 }
 
 test('a key is split by every method and joined from any parts that suffice', async () => {
-  const key = await world.registered(key16, 'AES')
+  const key = await registerKey(key16, 'AES')
   for (const [name, threshold] of [
     ['XOR', 4],
     ['PolynomialSharingGF28', 2],
@@ -241,93 +233,76 @@ test('a key is split by every method and joined from any parts that suffice', as
     const made = await parts([asked, uid(key), ...splitting(name, 4, threshold), partAttributes()])
     assert.equal(made.length, 4)
     const some = made.slice(-threshold).reverse()
-    const joined = await world.alice.do('JoinSplitKey', [symmetric, ...some.map(uid), wanted(128)])
+    const joined = await alice.do('JoinSplitKey', [symmetric, ...some.map(uid), wanted(128)])
     assert.deepEqual(await keyBytes(joined.id), key16)
     const few = some.slice(1)
-    await world.alice.fails('JoinSplitKey', [symmetric, ...few.map(uid), wanted(128)], 'CryptographicFailure')
-    await world.bob.fails('JoinSplitKey', [symmetric, ...some.map(uid), wanted(128)], 'ObjectNotFound')
+    await alice.fails('JoinSplitKey', [symmetric, ...few.map(uid), wanted(128)], 'CryptographicFailure')
+    await bob.fails('JoinSplitKey', [symmetric, ...some.map(uid), wanted(128)], 'ObjectNotFound')
   }
 })
 
 test('a new key lives in its parts alone; parts of different keys do not join', async () => {
   const about = [objectType('SplitKey'), ...splitting('PolynomialSharingGF28', 3, 2), wanted(256)]
   const [one, two] = [await parts(about), await parts(about)]
-  const first = await world.alice.do('JoinSplitKey', [
-    symmetric,
-    uid(one[0] ?? ''),
-    uid(one[2] ?? ''),
-    wanted(256),
-  ])
-  const again = await world.alice.do('JoinSplitKey', [
-    symmetric,
-    uid(one[1] ?? ''),
-    uid(one[2] ?? ''),
-    wanted(256),
-  ])
+  const first = await alice.do('JoinSplitKey', [symmetric, uid(one[0] ?? ''), uid(one[2] ?? ''), wanted(256)])
+  const again = await alice.do('JoinSplitKey', [symmetric, uid(one[1] ?? ''), uid(one[2] ?? ''), wanted(256)])
   assert.deepEqual(await keyBytes(first.id), await keyBytes(again.id))
   assert.equal((await keyBytes(first.id)).length, 32)
   const mixed = [one[0], one[1], two[2]].map((id) => uid(id ?? ''))
-  await world.alice.fails('JoinSplitKey', [symmetric, ...mixed, wanted(256)], 'CryptographicFailure')
+  await alice.fails('JoinSplitKey', [symmetric, ...mixed, wanted(256)], 'CryptographicFailure')
   const xor = await parts([symmetric, ...splitting('XOR', 2, 2), wanted(256)])
-  await world.alice.fails(
+  await alice.fails(
     'JoinSplitKey',
     [symmetric, uid(one[0] ?? ''), uid(xor[0] ?? ''), wanted(256)],
     'InvalidField',
   )
-  await world.alice.fails(
+  await alice.fails(
     'JoinSplitKey',
     [symmetric, uid(first.id), uid(one[0] ?? ''), wanted(256)],
     'InvalidObjectType',
   )
-  await world.alice.fails('JoinSplitKey', [symmetric, wanted(256)], 'MissingData')
+  await alice.fails('JoinSplitKey', [symmetric, wanted(256)], 'MissingData')
 })
 
 test('a private key survives being split; what may not leave is not split, what is sensitive stays so', async () => {
-  const { priv, pub } = await world.pair('Ed25519')
+  const { priv, pub } = await createPair('Ed25519')
   const split = await parts([
     objectType('PrivateKey'),
     uid(priv),
     ...splitting('PolynomialSharingPrimeField', 3, 2),
     partAttributes(),
   ])
-  const signing = attributes(integer(Tag.CryptographicUsageMask, use.Sign), world.past())
-  const joined = await world.alice.do('JoinSplitKey', [
+  const signing = attributes(integer(Tag.CryptographicUsageMask, use.Sign), activeForAnHour())
+  const joined = await alice.do('JoinSplitKey', [
     objectType('PrivateKey'),
     ...split.slice(1).map(uid),
     signing,
   ])
-  const signature = bytesOf(
-    await world.alice.do('Sign', [uid(joined.id), data(oasisData)]),
-    Tag.SignatureData,
-  )
-  const verified = await world.alice.do('SignatureVerify', [
+  const signature = readBytes(await alice.do('Sign', [uid(joined.id), data(oasisData)]), Tag.SignatureData)
+  const verified = await alice.do('SignatureVerify', [
     uid(pub),
     data(oasisData),
     byteString(Tag.SignatureData, signature),
   ])
   assert.equal(verified.get(Tag.ValidityIndicator), Enumeration.ValidityIndicator.Valid)
 
-  const kept = await world.registered(key16, 'AES', boolean(Tag.Extractable, false))
+  const kept = await registerKey(key16, 'AES', boolean(Tag.Extractable, false))
   const gf = splitting('PolynomialSharingGF28', 3, 2)
-  await world.alice.fails('CreateSplitKey', [symmetric, uid(kept), ...gf, partAttributes()], 'NotExtractable')
-  const sensitive = await world.registered(key16, 'AES', boolean(Tag.Sensitive, true))
+  await alice.fails('CreateSplitKey', [symmetric, uid(kept), ...gf, partAttributes()], 'NotExtractable')
+  const sensitive = await registerKey(key16, 'AES', boolean(Tag.Sensitive, true))
   const hidden = await parts([symmetric, uid(sensitive), ...gf, partAttributes()])
-  await world.alice.fails('Get', [uid(hidden[0] ?? '')], 'Sensitive')
-  const whole = await world.alice.do('JoinSplitKey', [symmetric, ...hidden.slice(0, 2).map(uid), wanted(128)])
-  await world.alice.fails('Get', [uid(whole.id)], 'Sensitive')
-  await world.alice.fails(
+  await alice.fails('Get', [uid(hidden[0] ?? '')], 'Sensitive')
+  const whole = await alice.do('JoinSplitKey', [symmetric, ...hidden.slice(0, 2).map(uid), wanted(128)])
+  await alice.fails('Get', [uid(whole.id)], 'Sensitive')
+  await alice.fails(
     'CreateSplitKey',
     [symmetric, uid(kept), ...splitting('XOR', 3, 2), partAttributes()],
     'NotExtractable',
   )
-  await world.alice.fails(
+  await alice.fails(
     'CreateSplitKey',
     [symmetric, uid(whole.id), ...splitting('XOR', 3, 2), partAttributes()],
     'InvalidField',
   )
-  await world.bob.fails(
-    'CreateSplitKey',
-    [symmetric, uid(whole.id), ...gf, partAttributes()],
-    'ObjectNotFound',
-  )
+  await bob.fails('CreateSplitKey', [symmetric, uid(whole.id), ...gf, partAttributes()], 'ObjectNotFound')
 })

@@ -7,35 +7,27 @@ import {
   randomBytes,
   scryptSync,
 } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import { Enumeration, enumeration, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { test } from 'node:test'
+import { structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { derSequence } from '@warder/pki'
 import { der, derNumber, derObjectIdentifier, derOctets, legacyFile } from '@warder/pki/testing'
 import { activeSince, inside, keyBlock, mask, wanted } from '../../testing/keys.ts'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { passwordObject } from '../../testing/requests.ts'
 import { link } from './replacement.ts'
 
 // Private keys under a password.
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { bob, alice } = await startKmipFixture()
 
-const client = () => kmipClient(kms.user('alice'))
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
 async function password(text: string, ...given: readonly TtlvNode[]): Promise<TtlvNode> {
-  const { id } = await client().do('Register', [
+  const { id } = await alice.do('Register', [
     objectType('SecretData'),
     attributes(mask(), ...given),
-    structure(Tag.SecretData, [
-      enumeration(Tag.SecretDataType, Enumeration.SecretDataType.Password),
-      keyBlock('Raw', Buffer.from(text)),
-    ]),
+    passwordObject(text),
   ])
   return link('PKCS_12PasswordLink', id)
 }
@@ -78,7 +70,6 @@ function encryptWithScrypt(
 }
 
 test('encrypted PKCS#8 is opened with the linked password, at Register and Import', async () => {
-  const alice = client()
   const linked = await password('pässwörd', activeSince)
   for (const der of [
     encrypted('aes-256-cbc', 'pässwörd'),
@@ -97,7 +88,6 @@ test('encrypted PKCS#8 is opened with the linked password, at Register and Impor
 })
 
 test('encrypted PKCS#8 with a wrong password, or without one, is BadPassword and nothing is stored', async () => {
-  const alice = client()
   const der = encrypted('aes-256-cbc', 'secret')
   const located = async () => (await alice.do('Locate', [attributes(objectType('PrivateKey'))])).nodes.length
   const before = await located()
@@ -122,7 +112,6 @@ function withPublicHalf(seed: KeyObject, half: KeyObject): Buffer {
 }
 
 test('PKCS#8 of version 2 with the public key of another key is refused, in clear and encrypted, and stores nothing', async () => {
-  const alice = client()
   const [one, other] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
   const linked = await password('secret', activeSince)
   const located = async () => (await alice.do('Locate', [attributes(objectType('PrivateKey'))])).nodes.length
@@ -153,7 +142,6 @@ test('PKCS#8 of version 2 with the public key of another key is refused, in clea
 })
 
 test('a password that is not Active opens nothing: BadPassword', async () => {
-  const alice = client()
   const der = encrypted('aes-256-cbc', 'secret')
   const preActive = await password('secret')
   const deactivated = await password('secret', activeSince, {
@@ -175,9 +163,7 @@ test('a password that is not Active opens nothing: BadPassword', async () => {
 
 test('a password of somebody else is not there, and more work than a request may cost is refused', async () => {
   const linked = await password('secret', activeSince)
-  const bob = kmipClient(kms.user('bob'))
   await bob.fails('Register', keyOf(encrypted('aes-256-cbc', 'secret'), 'PKCS_8', linked), 'ObjectNotFound')
-  const alice = client()
   for (const numbers of [
     [2 ** 17, 8, 1],
     [2 ** 14, 8, 64],

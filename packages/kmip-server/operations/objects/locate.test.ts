@@ -13,8 +13,9 @@ import {
 import { type Started, startKms } from '@warder/kms/testing'
 import { type Database, openPostgres } from '@warder/storage'
 import { startTestPostgres } from '@warder/storage/testing'
-import { type KmipClient, kmipClient, type Payload } from '../../testing/kmip-client.ts'
+import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
+import { createAesKey, listIds } from '../../testing/requests.ts'
 
 const server = await startTestPostgres()
 after(async () => {
@@ -48,16 +49,8 @@ const group = (value: string) => textString(Tag.ObjectGroup, value)
 const fresh = (node: TtlvNode) => structure(Tag.NewAttribute, [node])
 const now = () => Math.floor(Date.now() / 1000)
 
-async function make(client: KmipClient, ...more: readonly TtlvNode[]): Promise<string> {
-  return (await client.do('Create', [objectType('SymmetricKey'), aesAttributes(256, ...more)])).id
-}
-
-function ids(payload: Payload): readonly unknown[] {
-  return payload.nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
-}
-
 async function found(client: KmipClient, ...wanted: readonly TtlvNode[]): Promise<readonly unknown[]> {
-  return ids(await client.do('Locate', [attributes(...wanted)]))
+  return listIds(await client.do('Locate', [attributes(...wanted)]))
 }
 
 for (const { name: engine, skip, database } of engines) {
@@ -75,8 +68,8 @@ for (const { name: engine, skip, database } of engines) {
 
   on('names are found as they are written, not in part and not in other letters', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
-    const id = await make(alice, name('Backup key'))
-    await make(alice, name('Backup key 2'))
+    const id = await createAesKey(alice, name('Backup key'))
+    await createAesKey(alice, name('Backup key 2'))
     assert.deepEqual(await found(alice, name('Backup key')), [id])
     for (const other of ['backup key', 'Backup', 'Backup key ', '%', 'Backup_key', "' OR '1'='1"])
       assert.deepEqual(await found(alice, name(other)), [], other)
@@ -93,8 +86,8 @@ for (const { name: engine, skip, database } of engines) {
   on('pages hold together, the newest object comes first, and the total is that of all', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
     const made: string[] = []
-    for (let index = 0; index < 5; index++) made.push(await make(alice, group('five')))
-    await make(alice, group('other'))
+    for (let index = 0; index < 5; index++) made.push(await createAesKey(alice, group('five')))
+    await createAesKey(alice, group('other'))
     const expected = made.toReversed()
     assert.deepEqual(await found(alice, group('five')), expected)
     const page = (offset: number, most: number) =>
@@ -112,7 +105,7 @@ for (const { name: engine, skip, database } of engines) {
     ] as const) {
       const answer = await page(offset, most)
       assert.equal(answer.get(Tag.LocatedItems), 5)
-      assert.deepEqual(ids(answer), expected.slice(offset, offset + most))
+      assert.deepEqual(listIds(answer), expected.slice(offset, offset + most))
     }
     assert.equal((await alice.do('Locate', [attributes(group('five'))])).get(Tag.LocatedItems), undefined)
     await alice.fails('Locate', [integer(Tag.OffsetItems, -1)], 'InvalidField')
@@ -120,7 +113,7 @@ for (const { name: engine, skip, database } of engines) {
 
   on("nobody finds what is nobody's business of theirs, and a grant of locate is enough", async (kms) => {
     const owner = kms.user('alice')
-    const id = await make(kmipClient(owner), name('mine'))
+    const id = await createAesKey(kmipClient(owner), name('mine'))
     const bob = kmipClient(kms.user('bob'))
     const grant = (user: string, right: string) =>
       owner.post('/access/grant', { unique_identifier: id, user_id: user, operation_types: [right] })
@@ -140,8 +133,8 @@ for (const { name: engine, skip, database } of engines) {
   on('dates are found exactly or within a range, masks by the bits that are asked for', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
     const start = now() + 1000
-    const early = await make(alice, dateTime(Tag.ProtectStopDate, start))
-    const late = await make(alice, dateTime(Tag.ProtectStopDate, start + 500))
+    const early = await createAesKey(alice, dateTime(Tag.ProtectStopDate, start))
+    const late = await createAesKey(alice, dateTime(Tag.ProtectStopDate, start + 500))
     const stop = (at: number) => dateTime(Tag.ProtectStopDate, at)
     assert.deepEqual(await found(alice, stop(start)), [early])
     assert.deepEqual(await found(alice, stop(start - 5), stop(start + 5)), [early])
@@ -157,9 +150,9 @@ for (const { name: engine, skip, database } of engines) {
   on('a state is the one of now, and what is destroyed is looked for on purpose only', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
     const state = (which: keyof typeof Enumeration.State) => enumeration(Tag.State, Enumeration.State[which])
-    const waiting = await make(alice)
-    const active = await make(alice, dateTime(Tag.ActivationDate, 1))
-    const ended = await make(
+    const waiting = await createAesKey(alice)
+    const active = await createAesKey(alice, dateTime(Tag.ActivationDate, 1))
+    const ended = await createAesKey(
       alice,
       dateTime(Tag.ActivationDate, 1),
       dateTime(Tag.DeactivationDate, now() - 10),
@@ -171,7 +164,7 @@ for (const { name: engine, skip, database } of engines) {
     assert.deepEqual(await found(alice, uid(waiting)), [])
     const { OnLineStorage, DestroyedStorage } = Enumeration.StorageStatusMask
     const stored = async (mask: number) =>
-      ids(await alice.do('Locate', [integer(Tag.StorageStatusMask, mask), attributes()]))
+      listIds(await alice.do('Locate', [integer(Tag.StorageStatusMask, mask), attributes()]))
     assert.deepEqual(await stored(DestroyedStorage), [waiting])
     assert.deepEqual(await stored(OnLineStorage | DestroyedStorage), [ended, active, waiting])
   })
@@ -180,10 +173,10 @@ for (const { name: engine, skip, database } of engines) {
     'what is archived is looked for on purpose only, and is there again when it is recovered',
     async (kms) => {
       const alice = kmipClient(kms.user('alice'))
-      const id = await make(alice, name('old'))
+      const id = await createAesKey(alice, name('old'))
       const { OnLineStorage, ArchivalStorage, DestroyedStorage } = Enumeration.StorageStatusMask
       const stored = async (mask: number) =>
-        ids(await alice.do('Locate', [integer(Tag.StorageStatusMask, mask), attributes(name('old'))]))
+        listIds(await alice.do('Locate', [integer(Tag.StorageStatusMask, mask), attributes(name('old'))]))
       const archiveDates = async () =>
         found(alice, dateTime(Tag.ArchiveDate, now() - 60), dateTime(Tag.ArchiveDate, now() + 60))
       await alice.do('Archive', [uid(id)])
@@ -204,7 +197,7 @@ for (const { name: engine, skip, database } of engines) {
 
   on('what many add to one object at the same time is all there, and found', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
-    const id = await make(alice)
+    const id = await createAesKey(alice)
     const names = ['a', 'b', 'c', 'd', 'e'].map(name)
     await Promise.all(names.map((one) => alice.do('AddAttribute', [uid(id), fresh(one)])))
     for (const one of names) assert.deepEqual(await found(alice, one), [id])
@@ -220,11 +213,13 @@ for (const { name: engine, skip, database } of engines) {
 
   on('groups give their fresh objects or their default one', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
-    const one = await make(alice, group('pool'))
-    const two = await make(alice, group('pool'))
+    const one = await createAesKey(alice, group('pool'))
+    const two = await createAesKey(alice, group('pool'))
     const { GroupMemberFresh, GroupMemberDefault } = Enumeration.ObjectGroupMember
     const members = async (which: number) =>
-      ids(await alice.do('Locate', [enumeration(Tag.ObjectGroupMember, which), attributes(group('pool'))]))
+      listIds(
+        await alice.do('Locate', [enumeration(Tag.ObjectGroupMember, which), attributes(group('pool'))]),
+      )
     assert.deepEqual(await members(GroupMemberFresh), [two, one])
     await alice.do('Get', [uid(two)])
     assert.deepEqual(await members(GroupMemberFresh), [one])
@@ -233,8 +228,8 @@ for (const { name: engine, skip, database } of engines) {
 
   on('only finding exactly one object fills the placeholder', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
-    await make(alice, group('two'))
-    const newest = await make(alice, group('two'), name('one'))
+    await createAesKey(alice, group('two'))
+    const newest = await createAesKey(alice, group('two'), name('one'))
     const attempt = async (...locate: readonly TtlvNode[]) => {
       const { items } = await alice.send([
         { operation: 'Locate', payload: locate, id: Buffer.from('1') },
@@ -252,8 +247,8 @@ for (const { name: engine, skip, database } of engines) {
 
   on('a batch that may be undone finds what it has made and changed itself', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
-    const kept = await make(alice, group('batch'))
-    const gone = await make(alice, group('batch'))
+    const kept = await createAesKey(alice, group('batch'))
+    const gone = await createAesKey(alice, group('batch'))
     const ask = (number: number) => Buffer.from(String(number))
     const { items } = await alice.send(
       [
@@ -311,8 +306,8 @@ for (const { name: engine, skip, database } of engines) {
         textString(Tag.ApplicationNamespace, 'LIBRARY-LTO'),
         data === undefined ? undefined : textString(Tag.ApplicationData, data),
       ])
-    const first = await make(alice, tape('1'))
-    const both = await make(alice, tape('2'), tagged('["tape"]'))
+    const first = await createAesKey(alice, tape('1'))
+    const both = await createAesKey(alice, tape('2'), tagged('["tape"]'))
     assert.deepEqual(await found(alice, tape('2')), [both])
     assert.deepEqual(await found(alice, tape(undefined)), [both, first])
     assert.deepEqual(await found(alice, tape(undefined), tagged('["tape"]')), [both])
@@ -325,8 +320,8 @@ test('what no index answers is looked at row by row', async () => {
   await using kms = await startKms()
   const alice = kmipClient(kms.user('alice'))
   const remark = (value: string) => textString(Tag.Comment, value)
-  await make(alice, remark('one'))
-  const two = await make(alice, remark('two'))
+  await createAesKey(alice, remark('one'))
+  const two = await createAesKey(alice, remark('two'))
   assert.deepEqual(await found(alice, remark('two')), [two])
   const raw = enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw)
   assert.equal((await found(alice, raw)).length, 2)
@@ -335,7 +330,7 @@ test('what no index answers is looked at row by row', async () => {
 test('a 1.x client searches by the names of its version, loose and in a template', async () => {
   await using kms = await startKms()
   const owner = kms.user('alice')
-  const id = await make(kmipClient(owner), name('forti'), group('g'))
+  const id = await createAesKey(kmipClient(owner), name('forti'), group('g'))
   const old = kmipClient(owner, { version: '1.0' })
   assert.deepEqual(await found(old, name('forti'), group('g')), [id])
   const xml = (inner: string) => `<RequestMessage><RequestHeader><ProtocolVersion>
@@ -354,7 +349,7 @@ test('a 1.x client searches by the names of its version, loose and in a template
 test('bare searches are answered at both paths', async () => {
   await using kms = await startKms()
   const owner = kms.user('alice')
-  const id = await make(kmipClient(owner), group('bare'))
+  const id = await createAesKey(kmipClient(owner), group('bare'))
   const node = (tag: string, type: string, value: unknown) => ({ tag, type, value })
   const located = node('UniqueIdentifier', 'TextString', id)
   const wanted = { tag: 'Attributes', value: [node('ObjectGroup', 'TextString', 'bare')] }

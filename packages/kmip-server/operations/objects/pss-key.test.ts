@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { byteString, Enumeration, enumeration, structure, Tag } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { activeSince, type FormatName, inside, keyBlock, mask, wanted } from '../../testing/keys.ts'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
-const client = () => kmipClient(kms.user('alice'))
 const message = Buffer.from('to be signed')
 const { DigitalSignatureAlgorithm: scheme, HashingAlgorithm: hash } = Enumeration
 
@@ -50,7 +44,6 @@ const parameters = (name: keyof typeof scheme, hashing?: keyof typeof hash) =>
 const data = byteString(Tag.Data, message)
 
 test('a key of id-RSASSA-PSS is registered and bound to the algorithm of its parameters', async () => {
-  const alice = client()
   for (const [name, bits, alg] of [
     ['sha256', 256, 'PS256'],
     ['sha512', 512, 'PS512'],
@@ -94,7 +87,6 @@ test('a key of id-RSASSA-PSS is registered and bound to the algorithm of its par
 })
 
 test('parameters that leave no single algorithm are refused with the reason, and nothing is stored', async () => {
-  const alice = client()
   const located = async () => (await alice.do('Locate', [])).nodes.length
   const count = await located()
   for (const [given, told] of [

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   dateTime,
   Enumeration,
   enumeration,
   integer,
   interval,
-  longInteger,
   structure,
   Tag,
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import {
   activeSince,
   aesKey,
@@ -25,45 +23,27 @@ import {
   wrappingSpecification,
 } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
+import { createAesKey, getAttributes, usageLimits } from '../../testing/requests.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
-
-const client = () => kmipClient(kms.user('alice'))
-type Client = ReturnType<typeof client>
-
-async function attributesOf(alice: Client, id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await alice.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
+const { kms, alice } = await startKmipFixture()
 
 const valueIn = (nodes: readonly TtlvNode[], tag: number) => nodes.find((node) => node.tag === tag)?.value
 
 test('a new key takes over name, dates and limits of the old one, and both know each other', async () => {
-  const alice = client()
-  const limits = structure(Tag.UsageLimits, [
-    longInteger(Tag.UsageLimitsTotal, 10n),
-    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-  ])
-  const { id } = await alice.do('Create', [
-    objectType('SymmetricKey'),
-    aesAttributes(
-      256,
-      nameNode('the key'),
-      activeSince,
-      dateTime(Tag.DeactivationDate, 4_000_000_000),
-      limits,
-      textString(Tag.Description, 'kept'),
-    ),
-  ])
+  const limits = usageLimits(10n)
+  const id = await createAesKey(
+    alice,
+    nameNode('the key'),
+    activeSince,
+    dateTime(Tag.DeactivationDate, 4_000_000_000),
+    limits,
+    textString(Tag.Description, 'kept'),
+  )
   const made = await alice.do('ReKey', [uid(id)])
   assert.notEqual(made.id, id)
-  const [old, fresh] = [await attributesOf(alice, id), await attributesOf(alice, made.id)]
+  const [old, fresh] = [await getAttributes(alice, id), await getAttributes(alice, made.id)]
   assert.equal(linked(old, 'ReplacementObjectLink'), made.id)
   assert.equal(linked(fresh, 'ReplacedObjectLink'), id)
   assert.equal(valueIn(old, Tag.Name), undefined)
@@ -102,11 +82,10 @@ test('a new key takes over name, dates and limits of the old one, and both know 
   // Only the latest of a chain is replaced.
   await alice.fails('ReKey', [uid(id)], 'WrongKeyLifecycleState')
   const third = await alice.do('ReKey', [uid(made.id)])
-  assert.equal(valueIn(await attributesOf(alice, third.id), Tag.RotateGeneration), 2)
+  assert.equal(valueIn(await getAttributes(alice, third.id), Tag.RotateGeneration), 2)
 })
 
 test('an offset moves the dates of the new key, as the table of the standard says', async () => {
-  const alice = client()
   const { id } = await alice.do('Create', [
     objectType('SymmetricKey'),
     aesAttributes(
@@ -117,7 +96,7 @@ test('an offset moves the dates of the new key, as the table of the standard say
     ),
   ])
   const { id: next } = await alice.do('ReKey', [uid(id), interval(Tag.Offset, 3600)])
-  const nodes = await attributesOf(alice, next)
+  const nodes = await getAttributes(alice, next)
   const initial = valueIn(nodes, Tag.InitialDate) as number
   const activation = valueIn(nodes, Tag.ActivationDate) as number
   assert.equal(activation, initial + 3600)
@@ -127,15 +106,14 @@ test('an offset moves the dates of the new key, as the table of the standard say
 })
 
 test('a replacement is a key of the same kind, and only of what may be replaced', async () => {
-  const alice = client()
-  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256)])
+  const id = await createAesKey(alice)
   const longer = attributes(integer(Tag.CryptographicLength, 128))
   await alice.fails('ReKey', [uid(id), longer], 'InvalidField')
   const otherName = attributes(nameNode('given'))
   const made = await alice.do('ReKey', [uid(id), otherName])
   assert.equal(
     inside(
-      (await attributesOf(alice, made.id)).find(({ tag }) => tag === Tag.Name),
+      (await getAttributes(alice, made.id)).find(({ tag }) => tag === Tag.Name),
       Tag.NameValue,
     )?.value,
     'given',
@@ -152,7 +130,6 @@ test('a replacement is a key of the same kind, and only of what may be replaced'
 })
 
 test('the replacement of a wrapped key is wrapped by the same key', async () => {
-  const alice = client()
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -168,7 +145,7 @@ test('the replacement of a wrapped key is wrapped by the same key', async () => 
   const made = await alice.do('ReKey', [uid(id)])
   const wrapped = (await alice.do('Get', [uid(made.id)])).nodes[2]
   assert.equal(inside(wrapped, Tag.KeyBlock, Tag.KeyValue)?.type, 'ByteString')
-  assert.equal(linked(await attributesOf(alice, made.id), 'WrappingKeyLink'), kek.id)
+  assert.equal(linked(await getAttributes(alice, made.id), 'WrappingKeyLink'), kek.id)
   const clear = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
   const opened = (await alice.do('Get', [uid(made.id), clear])).nodes[2]
   const key = inside(opened, Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)?.value
@@ -176,7 +153,6 @@ test('the replacement of a wrapped key is wrapped by the same key', async () => 
 })
 
 test('both halves of a pair are replaced together', async () => {
-  const alice = client()
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.ECDSA),
@@ -199,7 +175,7 @@ test('both halves of a pair are replaced together', async () => {
     [secret, newSecret, newOpen, 'PublicKeyLink'],
     [open, newOpen, newSecret, 'PrivateKeyLink'],
   ] as const) {
-    const [old, fresh] = [await attributesOf(alice, before), await attributesOf(alice, after)]
+    const [old, fresh] = [await getAttributes(alice, before), await getAttributes(alice, after)]
     assert.equal(linked(old, 'ReplacementObjectLink'), after)
     assert.equal(linked(fresh, 'ReplacedObjectLink'), before)
     assert.equal(linked(fresh, type), other)
@@ -227,7 +203,6 @@ test('both halves of a pair are replaced together', async () => {
 })
 
 test('a pair is not replaced by one on another curve', async () => {
-  const alice = client()
   const curve = (name: 'P_256' | 'P_384') =>
     structure(Tag.CommonAttributes, [
       structure(Tag.CryptographicDomainParameters, [
@@ -242,25 +217,20 @@ test('a pair is not replaced by one on another curve', async () => {
   const secret = pair.get(Tag.PrivateKeyUniqueIdentifier) as string
   const ask = [textString(Tag.PrivateKeyUniqueIdentifier, secret)]
   await alice.fails('ReKeyKeyPair', [...ask, curve('P_384')], 'InvalidField')
-  assert.equal(linked(await attributesOf(alice, secret), 'ReplacementObjectLink'), undefined)
+  assert.equal(linked(await getAttributes(alice, secret), 'ReplacementObjectLink'), undefined)
   await alice.do('ReKeyKeyPair', [...ask, curve('P_256')])
 })
 
 test('an offset that leads beyond all dates is refused, and the key stays as it was', async () => {
-  const alice = client()
   const end = dateTime(Tag.DeactivationDate, 8_640_000_000_000)
-  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince, end)])
+  const id = await createAesKey(alice, activeSince, end)
   await alice.fails('ReKey', [uid(id), interval(Tag.Offset, 1)], 'InvalidField')
-  assert.equal(linked(await attributesOf(alice, id), 'ReplacementObjectLink'), undefined)
+  assert.equal(linked(await getAttributes(alice, id), 'ReplacementObjectLink'), undefined)
   await alice.do('ReKey', [uid(id)])
 })
 
 test('a name that is asked for comes beside the one that is taken over, replacement after replacement', async () => {
-  const alice = client()
-  const { id } = await alice.do('Create', [
-    objectType('SymmetricKey'),
-    aesAttributes(256, activeSince, nameNode('first')),
-  ])
+  const id = await createAesKey(alice, activeSince, nameNode('first'))
   const again = (name: string) => ({
     operation: 'ReKey' as const,
     payload: [name === 'second' ? uid(id) : undefined, attributes(nameNode(name))],
@@ -271,10 +241,10 @@ test('a name that is asked for comes beside the one that is taken over, replacem
     ['Success', 'Success', 'Success'],
   )
   const latest = items[2]?.payload?.find(({ tag }) => tag === Tag.UniqueIdentifier)?.value
-  const names = (await attributesOf(alice, String(latest))).filter(({ tag }) => tag === Tag.Name)
+  const names = (await getAttributes(alice, String(latest))).filter(({ tag }) => tag === Tag.Name)
   assert.deepEqual(
     names.map((node) => inside(node, Tag.NameValue)?.value),
     ['first', 'second', 'third'],
   )
-  assert.ok((await attributesOf(alice, id)).every(({ tag }) => tag !== Tag.Name))
+  assert.ok((await getAttributes(alice, id)).every(({ tag }) => tag !== Tag.Name))
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   Enumeration,
@@ -10,11 +10,10 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
+import { algorithms, key16, startKmipFixture, use } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
-import { algorithms, key16, startCryptoWorld, use } from '../fixtures/crypto-world.ts'
 
-const world = await startCryptoWorld()
-after(() => world.kms[Symbol.asyncDispose]())
+const { alice, registerKey } = await startKmipFixture()
 
 const splitting = [
   integer(Tag.SplitKeyParts, 3),
@@ -24,35 +23,35 @@ const splitting = [
 
 test('parts do not share an identifier that the client chooses: all but one would be lost', async () => {
   const chosen = textString(Tag.UniqueIdentifier, 'my-parts')
-  const key = await world.registered(key16, 'AES')
+  const key = await registerKey(key16, 'AES')
   for (const about of [
     [objectType('SplitKey'), ...splitting, aesAttributes(256, chosen)],
     [objectType('SplitKey'), uid(key), ...splitting, attributes(chosen)],
   ]) {
-    await world.alice.fails('CreateSplitKey', about, 'InvalidField')
-    const { items } = await world.alice.send(
+    await alice.fails('CreateSplitKey', about, 'InvalidField')
+    const { items } = await alice.send(
       [{ operation: 'Ping' }, { operation: 'CreateSplitKey', payload: about }],
       { batchErrorContinuation: 'Undo' },
     )
     assert.equal(items[1]?.reason, 'InvalidField')
   }
-  await world.alice.fails('Get', [uid('my-parts')], 'ObjectNotFound')
+  await alice.fails('Get', [uid('my-parts')], 'ObjectNotFound')
 })
 
 async function partsOf(...about: readonly TtlvNode[]): Promise<readonly string[]> {
-  const { nodes } = await world.alice.do('CreateSplitKey', about)
+  const { nodes } = await alice.do('CreateSplitKey', about)
   return nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value as string)
 }
 /** The values of some attributes. */
 async function listValues(id: string, ...tags: readonly number[]): Promise<readonly unknown[]> {
   const references = tags.map((tag) => enumeration(Tag.AttributeReference, tag))
-  const { nodes } = await world.alice.do('GetAttributes', [uid(id), ...references])
+  const { nodes } = await alice.do('GetAttributes', [uid(id), ...references])
   const found = nodes.find(({ tag }) => tag === Tag.Attributes) as StructureNode
   return tags.map((wanted) => found.value.find(({ tag }) => tag === wanted)?.value)
 }
 
 test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fails nor wins', async () => {
-  const key = await world.registered(key16, 'AES', integer(Tag.CryptographicUsageMask, use.Encrypt))
+  const key = await registerKey(key16, 'AES', integer(Tag.CryptographicUsageMask, use.Encrypt))
   const asked = attributes(
     enumeration(Tag.CryptographicAlgorithm, algorithms.Camellia),
     integer(Tag.CryptographicLength, 256),
@@ -65,7 +64,7 @@ test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fail
       await listValues(id, Tag.CryptographicAlgorithm, Tag.CryptographicLength, Tag.CryptographicUsageMask),
       [algorithms.AES, 128, use.Encrypt],
     )
-  const joined = await world.alice.do('JoinSplitKey', [
+  const joined = await alice.do('JoinSplitKey', [
     objectType('SymmetricKey'),
     ...parts.slice(1).map(uid),
     aesAttributes(128),
@@ -76,10 +75,10 @@ test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fail
 test('KMIP 2.1 §4.3: parts of a sensitive key, and what is joined out of them, have always been sensitive', async () => {
   const hidden = boolean(Tag.Sensitive, true)
   const shown = boolean(Tag.Sensitive, false)
-  const key = await world.registered(key16, 'AES', hidden)
+  const key = await registerKey(key16, 'AES', hidden)
   for (const said of [[], [shown], [hidden]]) {
     const parts = await partsOf(objectType('SplitKey'), uid(key), ...splitting, attributes(...said))
-    const joined = await world.alice.do('JoinSplitKey', [
+    const joined = await alice.do('JoinSplitKey', [
       objectType('SymmetricKey'),
       ...parts.slice(1).map(uid),
       aesAttributes(128, ...said),
@@ -89,7 +88,7 @@ test('KMIP 2.1 §4.3: parts of a sensitive key, and what is joined out of them, 
     const [found] = await listValues(parts[0] ?? '', Tag.Link)
     assert.match(JSON.stringify(found), new RegExp(key), 'a part leads to its key')
   }
-  const open = await world.registered(key16, 'AES')
+  const open = await registerKey(key16, 'AES')
   for (const id of await partsOf(objectType('SplitKey'), uid(open), ...splitting, attributes()))
     assert.deepEqual(await listValues(id, Tag.Sensitive, Tag.AlwaysSensitive), [false, false])
 })

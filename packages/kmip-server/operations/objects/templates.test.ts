@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -11,16 +11,13 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { activeSince, inside, keyOf, mask, nameNode } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { getAttributes } from '../../testing/requests.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const legacy = ['1.0', '1.1', '1.2', '1.3', '1.4'] as const
 const group = (name: string): TtlvNode => textString(Tag.ObjectGroup, name)
@@ -40,12 +37,6 @@ const template = (name: string, ...held: readonly TtlvNode[]): readonly TtlvNode
   structure(Tag.Template, [structure(Tag.Attributes, held)]),
 ]
 
-async function attributesOf(user: string, id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await kmipClient(kms.user(user)).do('GetAttributes', [uid(id)])
-  const list = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return list?.type === 'Structure' ? list.value : []
-}
-
 const listValues = (nodes: readonly TtlvNode[], tag: number): readonly unknown[] =>
   nodes.filter((node) => node.tag === tag).map(({ value }) => value)
 
@@ -63,7 +54,7 @@ for (const version of legacy) {
       const plain = await old.do('Create', [objectType('SymmetricKey'), from(['disks'], nameNode('a'))])
       const record = kms.audit.findLast(({ operation }) => operation === 'kmip.Create')
       assert.deepEqual(record?.details?.templates, [first.id], 'and the record says which')
-      const made = await attributesOf(user, plain.id)
+      const made = await getAttributes(kmipClient(kms.user(user)), plain.id)
       assert.deepEqual(
         [Tag.CryptographicLength, Tag.CryptographicUsageMask, Tag.ObjectGroup].map((tag) =>
           listValues(made, tag),
@@ -84,14 +75,14 @@ for (const version of legacy) {
 
       // The last template counts, what the request says itself counts more; what may be there often adds up.
       const both = await old.do('Create', [objectType('SymmetricKey'), from(['disks', 'short'])])
-      const mixed = await attributesOf(user, both.id)
+      const mixed = await getAttributes(kmipClient(kms.user(user)), both.id)
       assert.deepEqual(listValues(mixed, Tag.CryptographicLength), [128])
       assert.deepEqual(listValues(mixed, Tag.ObjectGroup).toSorted(), ['all', 'disks'])
       const own = await old.do('Create', [
         objectType('SymmetricKey'),
         from(['disks', 'short'], integer(Tag.CryptographicLength, 192), group('own')),
       ])
-      const said = await attributesOf(user, own.id)
+      const said = await getAttributes(kmipClient(kms.user(user)), own.id)
       assert.deepEqual(listValues(said, Tag.CryptographicLength), [192])
       assert.deepEqual(listValues(said, Tag.ObjectGroup).toSorted(), ['all', 'disks', 'own'])
 
@@ -123,7 +114,7 @@ test('a template is an object with a name and no life as a key', async () => {
     attributes(nameNode('t'), enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)),
   ])
   assert.equal(found.id, id)
-  const tags = (await attributesOf('carla', id)).map(({ tag }) => tag)
+  const tags = (await getAttributes(kmipClient(kms.user('carla')), id)).map(({ tag }) => tag)
   assert.ok(tags.includes(Tag.Name) && tags.includes(Tag.InitialDate) && tags.includes(Tag.ObjectType))
   for (const tag of [Tag.State, Tag.CryptographicUsageMask, Tag.Digest, Tag.LeaseTime, Tag.Extractable])
     assert.ok(!tags.includes(tag), String(tag))
@@ -167,11 +158,11 @@ test('a name inside a template names the template, not what is made by it', asyn
   for (const name of ['inside', 'outside']) {
     assert.equal((await old.do('Locate', [attributes(nameNode(name), isTemplate)])).id, id)
     const made = await old.do('Create', [objectType('SymmetricKey'), from([name])])
-    const given = await attributesOf('hana', made.id)
+    const given = await getAttributes(kmipClient(kms.user('hana')), made.id)
     assert.deepEqual(listValues(given, Tag.CryptographicLength), [128])
     assert.deepEqual(listValues(given, Tag.Name), [], 'what is made has no name unless it is given one')
   }
-  const names = listValues(await attributesOf('hana', id), Tag.Name)
+  const names = listValues(await getAttributes(kmipClient(kms.user('hana')), id), Tag.Name)
   assert.equal(names.length, 2)
 })
 
@@ -184,7 +175,7 @@ test('pairs and registered objects take templates too', async () => {
     structure(Tag.PrivateKeyAttributes, [structure(Tag.Template, [nameNode('signs')])]),
     structure(Tag.PublicKeyAttributes, [mask('Verify')]),
   ])
-  const half = async (tag: number) => attributesOf('dora', String(made.get(tag)))
+  const half = async (tag: number) => getAttributes(kmipClient(kms.user('dora')), String(made.get(tag)))
   const secret = await half(Tag.PrivateKeyUniqueIdentifier)
   const open = await half(Tag.PublicKeyUniqueIdentifier)
   for (const list of [secret, open]) assert.deepEqual(listValues(list, Tag.ObjectGroup), ['pairs'])

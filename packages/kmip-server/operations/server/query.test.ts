@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   Enumeration,
   enumeration,
@@ -13,15 +13,11 @@ import {
   type TtlvNode,
   valueName,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
 import { kmipOperations } from '../kmip-operations.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 type QueryFunction = keyof typeof Enumeration.QueryFunction
 

@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Enumeration, enumeration, integer, kmipVersions, structure, Tag } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
+import { createAesKey } from '../../testing/requests.ts'
 
 // Requests that one version refuses and another does not.
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 test('GetAttributes with a name twice is InvalidMessage over 1.1 to 1.4', async () => {
-  const { id } = await kmipClient(kms.user('alice')).do('Create', [
-    objectType('SymmetricKey'),
-    aesAttributes(256),
-  ])
+  const id = await createAesKey(kmipClient(kms.user('alice')))
   const state = enumeration(Tag.AttributeReference, Tag.State)
   const length = enumeration(Tag.AttributeReference, Tag.CryptographicLength)
   for (const version of kmipVersions) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   byteString,
   Enumeration,
@@ -11,7 +11,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { p256Request } from '@warder/pki/testing'
 import {
   activeSince,
@@ -29,11 +29,7 @@ import {
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const sec1 = privateKey.export({ format: 'der', type: 'sec1' })

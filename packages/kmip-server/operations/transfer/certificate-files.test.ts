@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { createSecureContext } from 'node:tls'
 import {
   boolean,
@@ -12,31 +12,22 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { readPkcs12 } from '@warder/pki'
 import { legacyFile, modernFile } from '@warder/pki/testing'
 import { activeSince, inside, keyBlock, linked, mask, wanted } from '../../testing/keys.ts'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { getAttributes, passwordObject } from '../../testing/requests.ts'
 import { link } from '../objects/replacement.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, bob, alice } = await startKmipFixture()
 
-const client = () => kmipClient(kms.user('alice'))
-type Client = ReturnType<typeof client>
-
-async function password(alice: Client, text: string): Promise<string> {
+async function password(alice: KmipClient, text: string): Promise<string> {
   const { id } = await alice.do('Register', [
     objectType('SecretData'),
     attributes(mask(), activeSince),
-    structure(Tag.SecretData, [
-      enumeration(Tag.SecretDataType, Enumeration.SecretDataType.Password),
-      keyBlock('Raw', Buffer.from(text)),
-    ]),
+    passwordObject(text),
   ])
   return id
 }
@@ -55,24 +46,17 @@ function fileIn(nodes: readonly TtlvNode[]): Buffer {
   return Buffer.from(value)
 }
 
-async function attributesOf(alice: Client, id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await alice.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
-
 test('a PKCS#12 file becomes a key and a certificate, and goes out as a file again', async () => {
-  const alice = client()
   for (const [file, text, name] of [
     [modernFile, 'pässwörd', 'Schlüssel'],
     [legacyFile, 'secret', 'old'],
   ] as const) {
     const secret = await password(alice, text)
     const { id } = await alice.do('Register', register(file, link('PKCS_12PasswordLink', secret)))
-    const nodes = await attributesOf(alice, id)
+    const nodes = await getAttributes(alice, id)
     assert.equal(nodes.find(({ tag }) => tag === Tag.PKCS_12FriendlyName)?.value, name)
     const certificate = String(linked(nodes, 'PKCS_12CertificateLink'))
-    const described = await attributesOf(alice, certificate)
+    const described = await getAttributes(alice, certificate)
     assert.equal(described.find(({ tag }) => tag === Tag.CertificateSubjectCN)?.value, 'kms.example')
     const transparent = await alice.do('Get', [uid(id)])
     assert.equal(
@@ -93,11 +77,10 @@ test('a PKCS#12 file becomes a key and a certificate, and goes out as a file aga
 })
 
 test('a certificate goes out as a file with its key, to who may have the key', async () => {
-  const alice = client()
   const secret = await password(alice, 'secret')
   const { id } = await alice.do('Register', register(legacyFile, link('PKCS_12PasswordLink', secret)))
-  const certificate = String(linked(await attributesOf(alice, id), 'PKCS_12CertificateLink'))
-  assert.equal(linked(await attributesOf(alice, certificate), 'PrivateKeyLink'), id)
+  const certificate = String(linked(await getAttributes(alice, id), 'PKCS_12CertificateLink'))
+  assert.equal(linked(await getAttributes(alice, certificate), 'PrivateKeyLink'), id)
   const given = await alice.do('Get', [uid(certificate), wanted('PKCS_12')])
   assert.equal(given.id, id)
   assert.equal(given.get(Tag.ObjectType), Enumeration.ObjectType.PrivateKey)
@@ -112,7 +95,6 @@ test('a certificate goes out as a file with its key, to who may have the key', a
   await kms
     .user('alice')
     .post(`/access/grant`, { unique_identifier: certificate, user_id: 'bob', operation_types: ['get'] })
-  const bob = kmipClient(kms.user('bob'))
   await bob.do('Get', [uid(certificate)])
   await bob.fails('Get', [uid(certificate), wanted('PKCS_12')], 'ObjectNotFound')
   // Without a key that is known here there is no file.
@@ -126,7 +108,6 @@ test('a certificate goes out as a file with its key, to who may have the key', a
 })
 
 test('a certificate that was issued here goes out as a file too, and a Sensitive key does not', async () => {
-  const alice = client()
   const certify = (...more: readonly TtlvNode[]) =>
     alice.do('Certify', [
       attributes(
@@ -154,7 +135,6 @@ test('a certificate that was issued here goes out as a file too, and a Sensitive
 })
 
 test('a key whose public half has the certificate goes out with it', async () => {
-  const alice = client()
   const made = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
@@ -180,11 +160,10 @@ test('a key whose public half has the certificate goes out with it', async () =>
 })
 
 test('a file is imported under a chosen identifier too', async () => {
-  const alice = client()
   const secret = await password(alice, 'secret')
   const [type, given, key] = register(legacyFile, link('PKCS_12PasswordLink', secret))
   await alice.do('Import', [uid('from a file'), type, given, key])
-  const nodes = await attributesOf(alice, 'from a file')
+  const nodes = await getAttributes(alice, 'from a file')
   assert.equal(nodes.find(({ tag }) => tag === Tag.PKCS_12FriendlyName)?.value, 'old')
   const written = fileIn((await alice.do('Get', [uid('from a file'), wanted('PKCS_12')])).nodes)
   assert.equal((await readPkcs12(written, 'secret')).certificates.length, 1)
@@ -207,7 +186,6 @@ test('without the right password, or any, nothing is kept', async () => {
 })
 
 test('a file is the key in clear: a Sensitive key is not given so', async () => {
-  const alice = client()
   const secret = await password(alice, 'secret')
   const given = [link('PKCS_12PasswordLink', secret), boolean(Tag.Sensitive, true)]
   const { id } = await alice.do('Register', register(legacyFile, ...given))
@@ -215,7 +193,6 @@ test('a file is the key in clear: a Sensitive key is not given so', async () => 
 })
 
 test('clients that name the password in the place of a wrapping key get a file too', async () => {
-  const alice = client()
   const made = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
@@ -235,7 +212,6 @@ test('clients that name the password in the place of a wrapping key get a file t
 })
 
 test('a certificate goes out with those above it as PKCS#7', async () => {
-  const alice = client()
   const certify = (cn: string, ...more: readonly TtlvNode[]) =>
     alice.do('Certify', [
       attributes(

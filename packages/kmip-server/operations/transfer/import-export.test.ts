@@ -28,6 +28,7 @@ import {
 } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { revocation } from '../../testing/requests.ts'
 
 let kms: Started
 let other: Started
@@ -59,12 +60,7 @@ test('an object moves to another server with all that was known of it', async ()
     ),
     aesKey(randomBytes(32)),
   ])
-  await here.do('Revoke', [
-    uid(id),
-    structure(Tag.RevocationReason, [
-      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.Superseded),
-    ]),
-  ])
+  await here.do('Revoke', [uid(id), revocation('Superseded')])
   const out = await here.do('Export', [uid(id)])
   const key = find(out.nodes, Tag.SymmetricKey)
   const known = find(out.nodes, Tag.Attributes)

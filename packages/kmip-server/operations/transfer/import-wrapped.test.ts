@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type Started, startKms } from '@warder/kms/testing'
+import { test } from 'node:test'
+import { startSharedKms } from '@warder/kms/testing'
 
 // Import as the interface specification of the service shows it: KeyWrappingData holds WrappingMethod
 // and IVCounterNonce and does not say which key wrapped.
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 const text = (tag: string, value: string) => ({ tag, type: 'TextString', value })
 const bytes = (tag: string, value: string) => ({ tag, type: 'ByteString', value })

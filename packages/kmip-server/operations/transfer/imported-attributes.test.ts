@@ -4,8 +4,6 @@ import { after, before, test } from 'node:test'
 import {
   boolean,
   dateTime,
-  Enumeration,
-  enumeration,
   interval,
   longInteger,
   structure,
@@ -16,7 +14,8 @@ import {
 import { type Started, startKms } from '@warder/kms/testing'
 import { activeSince, aesKey, mask } from '../../testing/keys.ts'
 import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
-import { aesAttributes, attributes, objectType, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { attributes, objectType, uid, vendorAttribute } from '../../testing/nodes.ts'
+import { createAesKey, getAttributes, usageLimits } from '../../testing/requests.ts'
 
 // KMIP 2.1 §6.1.25: what the attributes say of who sets them and when is not enforced on Import.
 
@@ -37,33 +36,19 @@ const bring = (...nodes: readonly TtlvNode[]) => [
   aesKey(randomBytes(32)),
 ]
 
-function limits(total: bigint, count?: bigint): TtlvNode {
-  return structure(Tag.UsageLimits, [
-    longInteger(Tag.UsageLimitsTotal, total),
-    count === undefined ? undefined : longInteger(Tag.UsageLimitsCount, count),
-    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-  ])
-}
-
 const vendor = (by: string, name: string) =>
   vendorAttribute(by, name, textString(Tag.AttributeValue, 'value'))
-
-async function attributesOf(client: KmipClient, id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await client.do('GetAttributes', [uid(id)])
-  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
-  return found?.type === 'Structure' ? found.value : []
-}
 
 const withTag = (nodes: readonly TtlvNode[], tag: number) => nodes.filter((node) => node.tag === tag)
 
 test('a key that was used in part moves with what is left of its uses', async () => {
   const there = kmipClient(other.user('alice'))
-  const { id } = await alice.do('Create', [symmetric, aesAttributes(256, activeSince, limits(10n))])
+  const id = await createAesKey(alice, activeSince, usageLimits(10n))
   const take = (count: bigint) => [uid(id), longInteger(Tag.UsageLimitsCount, count)]
   await alice.do('GetUsageAllocation', take(4n))
   const { nodes } = await alice.do('Export', [uid(id)])
   await there.do('Import', [uid(id), symmetric, ...nodes.slice(2)])
-  assert.deepEqual(withTag(await attributesOf(there, id), Tag.UsageLimits), [limits(10n, 6n)])
+  assert.deepEqual(withTag(await getAttributes(there, id), Tag.UsageLimits), [usageLimits(10n, 'Object', 6n)])
   await there.fails('GetUsageAllocation', take(7n), 'PermissionDenied')
   await there.do('GetUsageAllocation', take(6n))
 })
@@ -80,42 +65,44 @@ test('a key that was not always Sensitive, or could once be extracted, has not a
     [[], past(true)],
   ] as const) {
     const { id } = await alice.do('Import', bring(...now, ...said))
-    const has = await attributesOf(alice, id)
+    const has = await getAttributes(alice, id)
     for (const node of expected) assert.deepEqual(withTag(has, node.tag), [node])
   }
 })
 
 test('no more uses are left than there were, and only another server has counted', async () => {
-  await alice.fails('Import', bring(limits(10n, 11n)), 'InvalidAttributeValue')
-  await alice.fails('Import', bring(limits(10n, -1n)), 'InvalidAttributeValue')
-  await alice.fails('Register', bring(limits(10n, 6n)), 'InvalidAttributeValue')
-  const { id } = await alice.do('Import', bring(limits(10n)))
-  assert.deepEqual(withTag(await attributesOf(alice, id), Tag.UsageLimits), [limits(10n, 10n)])
+  await alice.fails('Import', bring(usageLimits(10n, 'Object', 11n)), 'InvalidAttributeValue')
+  await alice.fails('Import', bring(usageLimits(10n, 'Object', -1n)), 'InvalidAttributeValue')
+  await alice.fails('Register', bring(usageLimits(10n, 'Object', 6n)), 'InvalidAttributeValue')
+  const { id } = await alice.do('Import', bring(usageLimits(10n)))
+  assert.deepEqual(withTag(await getAttributes(alice, id), Tag.UsageLimits), [
+    usageLimits(10n, 'Object', 10n),
+  ])
 })
 
 test('attributes that a server calls its own are kept, and stay as they are', async () => {
   const own = vendor('y', 'Serial')
   const { id } = await alice.do('Import', bring(own))
-  assert.deepEqual(withTag(await attributesOf(alice, id), Tag.Attribute), [own])
+  assert.deepEqual(withTag(await getAttributes(alice, id), Tag.Attribute), [own])
   const added = [uid(id), structure(Tag.NewAttribute, [vendor('y', 'Other')])]
   await alice.fails('AddAttribute', added, 'AttributeReadOnly')
   await alice.fails('Register', bring(own), 'AttributeReadOnly')
   const replaced = await alice.do('ReKey', [uid(id)])
-  assert.deepEqual(withTag(await attributesOf(alice, replaced.id), Tag.Attribute), [])
+  assert.deepEqual(withTag(await getAttributes(alice, replaced.id), Tag.Attribute), [])
   await alice.fails('Import', bring(vendor('warder', 'anything')), 'AttributeReadOnly')
 })
 
 test('a lease is as long as it was on the other server', async () => {
   const { id } = await alice.do('Import', bring(interval(Tag.LeaseTime, 60)))
   assert.equal((await alice.do('ObtainLease', [uid(id)])).get(Tag.LeaseTime), 60)
-  assert.deepEqual(withTag(await attributesOf(alice, id), Tag.LeaseTime), [interval(Tag.LeaseTime, 60)])
+  assert.deepEqual(withTag(await getAttributes(alice, id), Tag.LeaseTime), [interval(Tag.LeaseTime, 60)])
   await alice.fails('Import', bring(textString(Tag.LeaseTime, '60')), 'InvalidAttributeValue')
 })
 
 test('an object that was archived is so here, until it is recovered', async () => {
   const day = dateTime(Tag.ArchiveDate, 949_363_200)
   const { id } = await alice.do('Import', bring(day))
-  assert.deepEqual(withTag(await attributesOf(alice, id), Tag.ArchiveDate), [day])
+  assert.deepEqual(withTag(await getAttributes(alice, id), Tag.ArchiveDate), [day])
   await alice.fails('Get', [uid(id)], 'ObjectArchived')
   await alice.do('Recover', [uid(id)])
   await alice.do('Get', [uid(id)])

@@ -6,7 +6,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   Enumeration,
   enumeration,
@@ -16,7 +16,7 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import {
   type FormatName,
   inside,
@@ -30,11 +30,7 @@ import {
 import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
 
 type Type = 'SymmetricKey' | 'PrivateKey' | 'PublicKey'
 

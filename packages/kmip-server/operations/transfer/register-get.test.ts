@@ -1,20 +1,18 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
   Enumeration,
   enumeration,
   integer,
-  longInteger,
   type StructureNode,
   structure,
   Tag,
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import {
   activeSince,
   aesKey,
@@ -29,18 +27,15 @@ import {
   wrappingSpecification,
 } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
+import { passwordObject, usageLimits } from '../../testing/requests.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 const { KeyFormatType: format } = Enumeration
 
 test('every type of object comes back as it was registered', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const objects: readonly (readonly [keyof typeof Enumeration.ObjectType, StructureNode])[] = [
     ['SymmetricKey', aesKey(randomBytes(32))],
@@ -56,13 +51,7 @@ test('every type of object comes back as it was registered', async () => {
         keyBlock('X_509', pair.publicKey.export({ format: 'der', type: 'spki' }), ...keyOf('RSA', 2048)),
       ]),
     ],
-    [
-      'SecretData',
-      structure(Tag.SecretData, [
-        enumeration(Tag.SecretDataType, Enumeration.SecretDataType.Password),
-        keyBlock('Raw', Buffer.from('correct horse')),
-      ]),
-    ],
+    ['SecretData', passwordObject('correct horse')],
     [
       'OpaqueObject',
       structure(Tag.OpaqueObject, [
@@ -101,7 +90,6 @@ test('every type of object comes back as it was registered', async () => {
 })
 
 test('a private key is given in each format that it has, and in no other', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const sec1 = privateKey.export({ format: 'der', type: 'sec1' })
   const node = structure(Tag.PrivateKey, [keyBlock('ECPrivateKey', sec1, ...keyOf('ECDSA', 256))])
@@ -120,7 +108,6 @@ test('a private key is given in each format that it has, and in no other', async
 })
 
 test('a Sensitive key is given wrapped only, one that is not Extractable not at all', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -146,7 +133,6 @@ test('a Sensitive key is given wrapped only, one that is not Extractable not at 
 })
 
 test('what one server wraps another registers, and gives back as it came, in clear, or in another format', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -176,7 +162,6 @@ test('what one server wraps another registers, and gives back as it came, in cle
 })
 
 test('the wrapping key must be there, Active, made for it, and the caller must be allowed to use it', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const key = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('Encrypt')),
@@ -199,7 +184,6 @@ test('the wrapping key must be there, Active, made for it, and the caller must b
 })
 
 test('a MAC is no wrapping: a Sensitive key that came wrapped is not given in clear with one', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const register = (...given: readonly TtlvNode[]) => [
     objectType('SymmetricKey'),
     attributes(activeSince, ...given),
@@ -237,11 +221,7 @@ test('a MAC is no wrapping: a Sensitive key that came wrapped is not given in cl
 })
 
 test('each wrapping is a use of the wrapping key', async () => {
-  const alice = kmipClient(kms.user('alice'))
-  const limits = structure(Tag.UsageLimits, [
-    longInteger(Tag.UsageLimitsTotal, 2n),
-    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-  ])
+  const limits = usageLimits(2n)
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey'), activeSince, limits),
@@ -277,7 +257,6 @@ test('a registered private key signs over REST', async () => {
 })
 
 test('hostile objects are refused with a reason, and nothing is kept', async () => {
-  const alice = kmipClient(kms.user('alice'))
   const block = (...members: readonly TtlvNode[]) =>
     structure(Tag.SymmetricKey, [structure(Tag.KeyBlock, members)])
   const raw = enumeration(Tag.KeyFormatType, format.Raw)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { softwareKey } from '@warder/keys'
 import {
   byteString,
@@ -13,18 +13,14 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import { unwrapKeyValue } from '../../key-blocks/wrap.ts'
 import { activeSince, aesKey, inside, keyBlock, keyOf, mask, same } from '../../testing/keys.ts'
 import { kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid, vendorAttribute } from '../../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, alice } = await startKmipFixture()
 
 const vendor = (name: string, value: string, by = 'x') =>
   vendorAttribute(by, name, textString(Tag.AttributeValue, value))
@@ -80,7 +76,6 @@ test('attributes of vendors are wrapped with the key as those of the standard ar
     ['2.1', [reference('none'), enumeration(Tag.AttributeReference, encrypts.tag)], [encrypts]],
     ['2.1', [reference('tag', 'warder')], [tags]],
   ] as const) {
-    const alice = kmipClient(kms.user('alice'))
     const wrapper = await alice.do('Register', [
       objectType('SymmetricKey'),
       attributes(mask('WrapKey'), activeSince),

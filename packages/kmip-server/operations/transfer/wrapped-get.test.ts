@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createDecipheriv, createSecretKey, generateKeyPairSync, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { softwareKey } from '@warder/keys'
 import {
   Enumeration,
@@ -11,26 +11,18 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
 import { readKeyBlock } from '../../key-blocks/key-block.ts'
 import { unwrapKeyValue } from '../../key-blocks/wrap.ts'
 import { activeSince, aesKey, hex, inside, keyBlock, keyOf, mask, wanted } from '../../testing/keys.ts'
-import { kmipClient } from '../../testing/kmip-client.ts'
+import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
 
-let kms: Started
-before(async () => {
-  kms = await startKms()
-})
-after(() => kms[Symbol.asyncDispose]())
+const { kms, bob, alice } = await startKmipFixture()
 
-const client = () => kmipClient(kms.user('alice'))
 const kek = randomBytes(32)
 
-async function registeredKek(
-  alice: ReturnType<typeof client>,
-  ...more: readonly TtlvNode[]
-): Promise<string> {
+async function registeredKek(alice: KmipClient, ...more: readonly TtlvNode[]): Promise<string> {
   const { id } = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey'), activeSince, ...more),
@@ -92,7 +84,6 @@ test('a key is wrapped in the format that is asked for, as Veeam asks', async ()
 })
 
 test('wrapped bytes without an encoding may stand where those of the key would (RFC 3394 §4.1)', async () => {
-  const alice = client()
   const wrapper = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -127,7 +118,6 @@ test('wrapped bytes without an encoding may stand where those of the key would (
 })
 
 test('the attributes that are named are wrapped with the key', async () => {
-  const alice = client()
   const id = await registeredKek(alice)
   const key = await alice.do('Register', [
     objectType('SymmetricKey'),
@@ -157,7 +147,6 @@ test('the attributes that are named are wrapped with the key', async () => {
 })
 
 test('without parameters in the request the wrapping key says how it wraps', async () => {
-  const alice = client()
   const gcm = structure(Tag.CryptographicParameters, [
     enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.GCM),
   ])
@@ -174,7 +163,6 @@ test('without parameters in the request the wrapping key says how it wraps', asy
 })
 
 test('a key is wrapped for the holder of an RSA key, whatever its length', async () => {
-  const alice = client()
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const register = (type: 'PublicKey' | 'PrivateKey', der: Uint8Array, use: 'WrapKey' | 'UnwrapKey') =>
     alice.do('Register', [
@@ -228,7 +216,6 @@ test('a key is wrapped for the holder of an RSA key, whatever its length', async
 })
 
 test('what was wrapped for the public half of a pair is opened by its private half, for who may use that', async () => {
-  const alice = client()
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [...keyOf('RSA', 2048), activeSince]),
     structure(Tag.PrivateKeyAttributes, [mask('UnwrapKey')]),
@@ -264,7 +251,6 @@ test('what was wrapped for the public half of a pair is opened by its private ha
   const opened = await alice.do('Get', [uid(kept.id), clear])
   assert.equal(hex(inside(opened.nodes[2], ...path)?.value), hex(bytes))
   // Rights on the public half are none on the private one.
-  const bob = kmipClient(kms.user('bob'))
   const granted = async (to: string, ...operations: readonly string[]) => {
     const grant = { unique_identifier: to, user_id: 'bob', operation_types: operations }
     assert.equal((await kms.user('alice').post('/access/grant', grant)).status, 200)
