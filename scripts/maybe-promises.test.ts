@@ -56,12 +56,6 @@ test('no file of the packages has its own helper for values that may come later'
   assert.deepEqual(own.sort(), Object.keys(reasons).sort())
 })
 
-test('MaybePromise is imported from where it is declared', () => {
-  for (const { file, text } of sources)
-    for (const [, from = ''] of text.matchAll(/\{[^{}]*\bMaybePromise\b[^{}]*\} from '([^']+)'/g))
-      assert.match(from, /^(?:@warder\/base|\.\.?\/and-then\.ts)$/, file)
-})
-
 test('the rule sees helpers of every kind, and no use of the one', () => {
   for (const text of [
     'return made instanceof Promise ? made.then(next) : next(made)',
