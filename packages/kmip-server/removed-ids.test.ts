@@ -73,7 +73,7 @@ async function remove(user: string, id: string): Promise<void> {
 const ownerOf = async (id: string) => (await findObject(kms.environment.db, id as ObjectId))?.owner
 
 for (const [door, take] of Object.entries(doors))
-  test(`nobody else takes the identifier of a removed object by ${door}`, async () => {
+  test(`another user cannot take the identifier of a removed object by ${door}`, async () => {
     for (const id of [randomUUID(), `chosen ${door}`]) {
       assert.equal(await take('alice', id), undefined)
       await remove('alice', id)
@@ -94,7 +94,7 @@ for (const [door, take] of Object.entries(doors))
     assert.equal(status, 404)
   })
 
-test('a client cannot choose an identifier in the form of the service, unless it moves an object here', async () => {
+test('a client can choose an identifier in the format of the service only to import an object', async () => {
   const id = newObjectId(Date.now())
   for (const [door, take] of Object.entries(doors)) {
     if (door.startsWith('Import')) continue
@@ -119,7 +119,7 @@ test('a client cannot choose an identifier in the form of the service, unless it
   }
 })
 
-test('neither half of a pair takes the identifier of somebody else’s removed object', async () => {
+test('neither key of a pair can take the identifier of another user’s removed object', async () => {
   const id = randomUUID()
   assert.equal(await doors.Register?.('alice', id), undefined)
   await remove('alice', id)
@@ -154,7 +154,7 @@ test('neither half of a pair takes the identifier of somebody else’s removed o
   }
 })
 
-test('the identifier goes with the objects of a user, and not to the next bearer of the name', async () => {
+test('identifiers stay with the objects of a deleted user, and a new user of the same name does not get them', async () => {
   const id = randomUUID()
   const transfer = (from: string, to: string) =>
     kms.user('admin').post('/access/transfer', { from_user_id: from, to_user_id: to })
@@ -165,7 +165,7 @@ test('the identifier goes with the objects of a user, and not to the next bearer
   assert.equal(await doors.Register?.('erin', id), undefined)
 })
 
-test('whatever is made, removed and taken, an identifier changes its owner by a transfer alone', async () => {
+test('property: only a transfer changes the owner of an identifier', async () => {
   const users = ['ann', 'ben', 'cat'] as const
   const step = fc.record({
     user: fc.constantFrom(...users),

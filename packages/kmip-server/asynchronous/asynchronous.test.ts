@@ -41,7 +41,7 @@ async function polled(client: KmipClient, item: ResponseItem | undefined): Promi
 }
 
 for (const version of ['2.1', '2.0'] as const) {
-  test(`what has to be asynchronous is answered at once and polled for, in KMIP ${version}`, async () => {
+  test(`a mandatory asynchronous request is answered at once and polled for, in KMIP ${version}`, async () => {
     const alice = kmipClient(kms.user('alice'), { version })
     const { items } = await alice.send([make, { operation: 'Get' }, { operation: 'Activate' }], later)
     assert.deepEqual(
@@ -68,14 +68,14 @@ for (const version of ['2.1', '2.0'] as const) {
   })
 }
 
-test('a failed item is told when it is polled for, and stops what follows', async () => {
+test('Poll reports a failed item, and the items behind it are not executed', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { items } = await alice.send([{ operation: 'Get', payload: [uid('nothing')] }, make], later)
   assert.deepEqual((await polled(alice, items[0])).reason, 'ObjectNotFound')
   assert.deepEqual((await polled(alice, items[1])).reason, 'GeneralFailure')
 })
 
-test('a request is cancelled before it is done, or is done', async () => {
+test('Cancel stops a request that has not begun; otherwise the request completes', async () => {
   const alice = kmipClient(kms.user('carol'))
   const slow: Ask = {
     operation: 'CreateKeyPair',
@@ -99,7 +99,7 @@ test('a request is cancelled before it is done, or is done', async () => {
   assert.equal(late.get(Tag.CancellationResult), Enumeration.CancellationResult.Completed)
 })
 
-test('requests that one user puts off are bounded, and what must be answered at once is', async () => {
+test('asynchronous requests of one user are bounded, and synchronous requests are still answered', async () => {
   const dave = kmipClient(kms.user('dave'))
   const hundred = await dave.send(Array(100).fill(make), later)
   assert.equal(hundred.items[99]?.status, 'OperationPending')
@@ -133,7 +133,7 @@ async function startOver(before: (commit: number) => unknown) {
   return { own, count, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
-test('requests of one user that keep too much while they wait are refused', async () => {
+test('asynchronous requests of one user that hold too many bytes are refused', async () => {
   const gate = Promise.withResolvers<void>()
   // The row of the request comes first, then its answer.
   await using started = await startOver((commit) => commit === 2 && gate.promise)
@@ -152,7 +152,7 @@ for (const [continuation, following] of [
   ['Continue', 'Success'],
   ['Stop', 'OperationFailed'],
 ] as const) {
-  test(`a batch comes to its end when storage is away for a moment, with ${continuation}`, async () => {
+  test(`a batch completes although the database is unavailable for a moment, with ${continuation}`, async () => {
     const recordsAtTries: number[] = []
     const failed = () =>
       started.own.audit.filter(
@@ -178,7 +178,7 @@ for (const [continuation, following] of [
   })
 }
 
-test('an item whose answer cannot be written at all does not hold up those behind it', async () => {
+test('an item whose result cannot be stored does not block the items behind it', async () => {
   await using started = await startOver((commit) => {
     if (commit === 2) throw new StorageUnavailable('the test took it away')
     if (commit === 3) throw new Error('the test broke it')
@@ -211,7 +211,7 @@ const listed = async (client: KmipClient, ...payload: readonly TtlvNode[]) =>
   })
 const { ProcessingStage } = Enumeration
 
-test('Process does a request at once, before those that came first, and the next Poll has its result', async () => {
+test('Process executes a request before those that were queued earlier, and the next Poll returns its result', async () => {
   const gina = kmipClient(kms.user('gina'))
   const sent = []
   for (let count = 0; count < 12; count++) sent.push(...(await gina.send([slowly], later)).items)
@@ -236,7 +236,7 @@ test('Process does a request at once, before those that came first, and the next
   for (const item of sent) assert.equal((await polled(gina, item)).status, 'Success')
 })
 
-test('QueryAsynchronousRequests names what its caller put off, with operation, date and stage', async () => {
+test('QueryAsynchronousRequests lists the requests of its caller, with operation, date and stage', async () => {
   const hugo = kmipClient(kms.user('hugo'))
   assert.deepEqual(await listed(hugo), [])
   const { items } = await hugo.send([slowly, { operation: 'Get' }], later)
@@ -272,7 +272,7 @@ test('QueryAsynchronousRequests names what its caller put off, with operation, d
   assert.deepEqual(await listed(hugo), [])
 })
 
-test('answers that wait are sealed', async () => {
+test('stored results are encrypted', async () => {
   const frank = kmipClient(kms.user('frank'))
   const { id } = await frank.do('Create', make.payload)
   const { items } = await frank.send([{ operation: 'Get', payload: [uid(id)] }], later)

@@ -47,13 +47,13 @@ const broken = (error: unknown): never => assert.fail(String(error))
 const roomy = { waiting: 100, bytes: 2 ** 30, bytesOfOwner: 2 ** 30 }
 const full = 'OperationFailed: Too many requests wait already.'
 
-test('requests that are refused for want of a place leave nothing behind', async () => {
+test('requests that are refused because the queue is full store nothing', async () => {
   const jobs = createJobs(0, { ...roomy, waiting: 0 }, broken)
   for (let count = 0; count < 101; count++) assert.equal(await asked(jobs), full)
   assert.equal(await countRows(), 0)
 })
 
-test('a place is given back when the request could not be written', async () => {
+test('a queue slot is released when the request cannot be stored', async () => {
   const jobs = createJobs(0, { ...roomy, waiting: 1 }, broken)
   const commit: Database['commit'] = () => Promise.reject(new StorageUnavailable('the test took it away'))
   assert.match(`${await asked(jobs, { db: { ...kms.environment.db, commit } })}`, /^OperationFailed/)
@@ -62,7 +62,7 @@ test('a place is given back when the request could not be written', async () => 
   assert.deepEqual([await asked(jobs), await countRows()], [full, 1])
 })
 
-test('what requests keep while they wait is bounded for a user and for all, before anything is written', async () => {
+test('the bytes of waiting requests are bounded per user and in total, and checked before anything is stored', async () => {
   const jobs = createJobs(0, { waiting: 100, bytes: 100_000, bytesOfOwner: 60_000 }, broken)
   const [carol, dave] = [{ user: 'carol' }, { user: 'dave' }]
   const before = await countRows()

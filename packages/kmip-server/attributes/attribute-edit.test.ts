@@ -101,7 +101,7 @@ const listValues = (edited: Edited, tag: number) =>
 const refused = (reason: string, edit: () => unknown) =>
   assert.throws(edit, (error) => error instanceof KmipFailure && error.code === reason, reason)
 
-test('the table of rules names every attribute of 2.x once, and those of 1.x that the server makes, and each object type that it speaks of exists', () => {
+test('the table of rules has every attribute of 2.x once, the attributes of 1.x that the server sets, and only object types that exist', () => {
   const names = attributeRules.map((rule) => rule.name)
   assert.equal(new Set(names).size, names.length)
   const wanted = standard
@@ -118,7 +118,7 @@ test('the table of rules names every attribute of 2.x once, and those of 1.x tha
     if (rule.setBy === 'server') assert.ok(rule.readOnly, `${rule.name} is the server's`)
 })
 
-test("a client changes nothing that is the server's, whatever the operation", () => {
+test('no operation lets a client change an attribute that only the server sets', () => {
   const state = readState(active)
   const samples: readonly TtlvNode[] = [
     enumeration(Tag.State, Enumeration.State.Compromised),
@@ -140,7 +140,7 @@ test("a client changes nothing that is the server's, whatever the operation", ()
   }
 })
 
-test('what is fixed when the object is made cannot be given another value later', () => {
+test('an attribute that is fixed at creation cannot be changed later', () => {
   const state = readState()
   for (const node of [
     enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.DES3),
@@ -155,7 +155,7 @@ test('what is fixed when the object is made cannot be given another value later'
   }
 })
 
-test('what only the making of an object gives is not given later, also where the object has none', () => {
+test('an attribute that only the creation of an object sets cannot be added later, even if the object lacks it', () => {
   const secret = readState({ type: 'PrivateKey', algorithm: 'RSA', bits: 2048 })
   const curve = structure(Tag.CryptographicDomainParameters, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
@@ -187,7 +187,7 @@ test('a single-valued attribute is added once, a multi-valued one again and agai
   assert.deepEqual(listValues(groups, Tag.ObjectGroup), ['a', 'b'])
 })
 
-test('an object has each name once; two objects may share one', () => {
+test('an object has each Name once; two objects may have the same Name', () => {
   const state = readState({}, [name('n')])
   refused('NonUniqueNameAttribute', () => addAttribute(state, name('n'), now))
   refused('NonUniqueNameAttribute', () => addAttribute(state, name('n', Enumeration.NameType.URI), now))
@@ -196,7 +196,7 @@ test('an object has each name once; two objects may share one', () => {
   modifyAttribute(two.state, name('n', Enumeration.NameType.URI), { index: 0 }, now)
 })
 
-test('with several instances the one that is meant has to be said', () => {
+test('if an attribute has several instances, the request must name one of them', () => {
   const state = readState({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
   const wanted = textString(Tag.ObjectGroup, 'c')
   refused('MultiValuedAttribute', () => modifyAttribute(state, wanted, {}, now))
@@ -210,7 +210,7 @@ test('with several instances the one that is meant has to be said', () => {
   refused('AttributeNotFound', () => modifyAttribute(readState(), wanted, {}, now))
 })
 
-test('deletion takes one instance by value or place, or all of a name', () => {
+test('DeleteAttribute removes one instance by value or index, or all instances of a name', () => {
   const state = readState({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
   const group = { tag: Tag.ObjectGroup, vendor: undefined }
   const current = textString(Tag.ObjectGroup, 'b')
@@ -238,7 +238,7 @@ test('vendor attributes are told apart by vendor and name', () => {
   refused('InvalidAttribute', () => addAttribute(readState(), vendor('n'.repeat(300), text('1')), now))
 })
 
-test('tags are an attribute of the object, and those of the service stay out of it', () => {
+test('tags are an attribute of the object; system tags are not part of it', () => {
   const tagged = (value: string, by = 'warder') => vendor('tag', text(value), by)
   const state = readState({}, [], ['_jwks', 'red'])
   assert.deepEqual(attributeInstances(state, Tag.Attribute, now), [tagged('["red"]')])
@@ -295,7 +295,7 @@ test('a passed DeactivationDate deactivates', () => {
   assert.deepEqual(listValues(ended, Tag.State), [Enumeration.State.Deactivated])
 })
 
-test('AlwaysSensitive and NeverExtractable fall once and for all', () => {
+test('AlwaysSensitive and NeverExtractable never become true again', () => {
   const secret = readState({}, [
     boolean(Tag.Sensitive, true),
     boolean(Tag.AlwaysSensitive, true),
@@ -311,7 +311,7 @@ test('AlwaysSensitive and NeverExtractable fall once and for all', () => {
   assert.deepEqual(listValues(back, Tag.NeverExtractable), [false])
 })
 
-test('usage limits are counted from their total by the server, and stay once some were used', () => {
+test('the server counts usage limits down from the total; they cannot be changed after the first use', () => {
   const set = setAttribute(readState(), limits(100n), now)
   assert.deepEqual(attributeInstances(set.state, Tag.UsageLimits, now), [limits(100n, 100n)])
   refused('InvalidAttributeValue', () => setAttribute(readState(), limits(100n, 7n), now))
@@ -333,7 +333,7 @@ const privateHalf = (...stored: readonly TtlvNode[]): AttributeState =>
   readState({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, stored)
 const links = (state: AttributeState) => attributeInstances(state, Tag.Link, now)
 
-test('the link between the halves of a pair is shown once, in front of the others', () => {
+test('the link between the keys of a pair is listed once, before other links', () => {
   const link = linkTo('PublicKeyLink', 'public')
   const parent = linkTo('ParentLink', 'parent')
   assert.deepEqual(links(privateHalf()), [link])
@@ -342,7 +342,7 @@ test('the link between the halves of a pair is shown once, in front of the other
   assert.deepEqual(links(privateHalf(link)), [link])
 })
 
-test('clients delete and change the link between the halves of a pair', () => {
+test('clients may delete and change the link between the keys of a pair', () => {
   const name = { tag: Tag.Link, vendor: undefined }
   const link = linkTo('PublicKeyLink', 'public')
   const other = linkTo('PublicKeyLink', 'other')
@@ -411,7 +411,7 @@ const adjusted = (value: TtlvNode, adjustment: Adjustment, by?: TtlvNode): unkno
   return node.value[2]?.value
 }
 
-test('adjusting counts up and down within the type, and turns signs and truths round', () => {
+test('AdjustAttribute increments and decrements within the type, negates numbers and inverts booleans', () => {
   const value = Tag.AttributeValue
   const by = (count: number) => integer(Tag.AdjustmentValue, count)
   assert.equal(adjusted(integer(value, 5), 'Increment'), 6)
@@ -434,7 +434,7 @@ test('adjusting counts up and down within the type, and turns signs and truths r
   refused('InvalidField', () => adjusted(integer(value, 1), 'Negate', by(1)))
 })
 
-test('whole numbers of any size are adjusted as mathematics has it', () => {
+test('BigIntegers of any size are adjusted without overflow', () => {
   const toBytes = (value: bigint) => {
     const digits = BigInt.asUintN(256, value).toString(16).padStart(64, '0')
     return Buffer.from(digits, 'hex')
@@ -453,7 +453,7 @@ test('whole numbers of any size are adjusted as mathematics has it', () => {
   )
 })
 
-test('adjusting goes by the same rules as setting', () => {
+test('AdjustAttribute obeys the rules of SetAttribute', () => {
   const adjust = (state: AttributeState, tag: number) =>
     adjustValue(state, { tag, vendor: undefined }, 'Increment', undefined, now)
   refused('ReadOnlyAttribute', () => adjust(readState(), Tag.LeaseTime))
@@ -464,7 +464,7 @@ test('adjusting goes by the same rules as setting', () => {
   refused('MultiValuedAttribute', () => adjust(two, Tag.ObjectGroup))
 })
 
-test('any history of edits leaves a state that reads back the same, or changes nothing', () => {
+test('property: after any sequence of edits the stored attributes read back unchanged, and a refused edit changes nothing', () => {
   const node = fc.oneof(
     fc.constantFrom('a', 'b').map((value) => name(value)),
     fc.constantFrom('g', 'h').map((value) => textString(Tag.ObjectGroup, value)),

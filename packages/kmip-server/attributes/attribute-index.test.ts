@@ -21,7 +21,7 @@ const none = empty as unknown as AttributeState
 const added = (state: AttributeState, ...names: readonly string[]) =>
   names.reduce((before, text) => addAttribute(before, group(text), 0).state, state)
 
-test('the index of an instance stays when others go, and what is free is taken first', () => {
+test('an instance keeps its index when others are deleted, and a new instance gets the lowest free index', () => {
   const state = deleteAttribute(added(none, 'a', 'b', 'c', 'd'), name, { index: 1 }, 0).state
   const told = (of: AttributeState) => indexNodes(of.object, instancesCalled(of, name, 0))
   const index = (value: number) => integer(Tag.AttributeIndex, value)
@@ -32,7 +32,7 @@ test('the index of an instance stays when others go, and what is free is taken f
   assert.doesNotMatch(whole.state.object.attributes.text, /indexGaps/)
 })
 
-test('property: every instance keeps its index as long as it is there', () => {
+test('property: every instance keeps its index until it is deleted', () => {
   fc.assert(
     fc.property(fc.array(fc.option(fc.nat(5), { nil: undefined }), { maxLength: 40 }), (edits) => {
       const known = new Map<unknown, number>()

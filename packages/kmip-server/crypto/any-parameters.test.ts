@@ -69,7 +69,7 @@ async function orRefused<T>(act: () => T | Promise<T>): Promise<T | undefined> {
   }
 }
 
-test('whatever the parameters are: a cipher refuses them, or what it encrypted comes back', async () => {
+test('property: a cipher refuses any parameters, or decrypts what it encrypted with them', async () => {
   const algorithm = fc.constantFrom<AlgorithmName[]>(
     'AES',
     'AES',
@@ -128,7 +128,7 @@ const pairs: readonly { readonly privateKey: KeyObject; readonly publicKey: KeyO
   generateKeyPairSync('ml-kem-512' as 'ml-kem-768'),
 ]
 
-test('whatever the parameters are: a key refuses to sign, or its signature is right and no other is', async () => {
+test('property: a key refuses any parameters, or verifies its signature with them and no other', async () => {
   let worked = 0
   const data = fc.uint8Array({ maxLength: 70 })
   await fc.assert(
@@ -159,7 +159,7 @@ test('whatever the parameters are: a key refuses to sign, or its signature is ri
   assert.ok(worked > 10)
 })
 
-test('whatever the parameters are: RSA refuses them, or what it encrypted comes back', async () => {
+test('property: RSA refuses any parameters, or decrypts what it encrypted with them', async () => {
   const { privateKey, publicKey } = pairs[0] as (typeof pairs)[number]
   await fc.assert(
     fc.asyncProperty(anything, fc.uint8Array({ maxLength: 140 }), async (parameters, data) => {
@@ -175,7 +175,7 @@ test('whatever the parameters are: RSA refuses them, or what it encrypted comes 
   )
 })
 
-test('whatever the parameters are: MACs and derivations are made, the same twice, or refused', async () => {
+test('property: MACs and derivations with any parameters are refused or repeatable', async () => {
   const methods = fc.constantFrom(...(Object.keys(Enumeration.DerivationMethod) as DerivationMethod[]))
   const bytes = fc.option(fc.uint8Array({ maxLength: 40 }), { nil: undefined })
   await fc.assert(

@@ -62,7 +62,7 @@ test('every member of CryptographicParameters is read by its name', () => {
   assert.deepEqual(read(), {})
 })
 
-test('an IVLength that no IV has in bits is one in bytes, as some clients count', () => {
+test('an IVLength that is impossible in bits is read as bytes, as some clients send it', () => {
   const ivLength = (length: number) => read(integer(Tag.IVLength, length)).ivLength
   for (const [given, bits] of [
     [12, 96],
@@ -79,7 +79,7 @@ test('an IVLength that no IV has in bits is one in bytes, as some clients count'
     assert.equal(ivLength(given), bits)
 })
 
-test('what is unknown, there twice, of another type or negative is refused', () => {
+test('unknown, repeated, mistyped and negative members are refused', () => {
   const mode = enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.GCM)
   for (const [reason, ...members] of [
     ['InvalidField', integer(Tag.CryptographicLength, 1)],
@@ -94,7 +94,7 @@ test('what is unknown, there twice, of another type or negative is refused', () 
     assert.throws(() => read(...members), { code: reason })
 })
 
-test('a member without a meaning is refused by its name in the standard; a role is always welcome', () => {
+test('a member that has no effect is refused by its standard name; KeyRoleType is always accepted', () => {
   const only = new Set(['tagLength'] as const)
   const message = 'IVLength has no meaning for GMAC.'
   assert.throws(() => requireOnly({ ivLength: 96 }, 'GMAC', only), {

@@ -6,7 +6,7 @@ import { type Started, startKms } from '@warder/kms/testing'
 import { keyOf, mask } from '../testing/keys.ts'
 import { kmipClient } from '../testing/kmip-client.ts'
 
-test('an alias names an object of an item; answers and records name the object itself', async () => {
+test('an item may name an object by an alias; responses and audit records have its identifier', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
@@ -23,7 +23,7 @@ test('an alias names an object of an item; answers and records name the object i
     await bob.fails('GetAttributes', [textString(Tag.UniqueIdentifier, foreign)], 'ObjectNotFound')
 })
 
-test('no new object is called as an alias is', async () => {
+test('a new object cannot have the identifier of an alias', async () => {
   await using kms = await startKms()
   const client = kmipClient(kms.user('alice'))
   for (const id of ['alias/kmip', 'alias/']) {

@@ -15,7 +15,7 @@ const query: Ask = {
   payload: [enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryObjects)],
 }
 
-test('what cannot be recorded has not happened, and is answered so item by item', async () => {
+test('an item that cannot be recorded in the audit log is not executed, and its response says so', async () => {
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = kmipClient(kms.user('alice'))
   const { id } = await alice.do('Create', make.payload)
@@ -50,7 +50,7 @@ test('what cannot be recorded has not happened, and is answered so item by item'
   )
 })
 
-test('in audit mode reject each item has one record, on disk before its change', async () => {
+test('in audit mode reject each item has one record, which is on disk before its change', async () => {
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = kmipClient(kms.user('alice'))
   await alice.send([make, { operation: 'Activate' }, { operation: 'Get' }], {
@@ -70,7 +70,7 @@ test('in audit mode reject each item has one record, on disk before its change',
   )
 })
 
-test('a batch that is undone says so in its records, and nobody learns secrets from log or audit', async () => {
+test('the records of an undone batch say so, and neither log nor audit contains secrets', async () => {
   await using kms = await startKms()
   const alice = kmipClient(kms.user('alice'))
   await alice.send([make, { operation: 'Get' }, { operation: 'Get', payload: [uid('nothing')] }], {

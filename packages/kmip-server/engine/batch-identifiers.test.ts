@@ -78,7 +78,7 @@ test('with Undo a new object does not take the place of one that the batch chang
   assert.equal((await findObject(kms.environment.db, 'changed' as ObjectId))?.state, 'PreActive')
 })
 
-test('with Undo an Import takes the place of what the same batch made, where the client says so', async () => {
+test('with Undo an Import with ReplaceExisting replaces an object that the same batch created', async () => {
   const destroyed: Ask = { operation: 'Destroy', payload: [uid('brought')] }
   assert.deepEqual(await undo(make('brought'), bring('brought', false)), [
     'OperationUndone',
@@ -92,7 +92,7 @@ test('with Undo an Import takes the place of what the same batch made, where the
   assert.equal((await findObject(kms.environment.db, 'brought' as ObjectId))?.bits, 128)
 })
 
-test('with Undo the item fails whose identifier is taken, not the last one, and nothing after it is done', async () => {
+test('with Undo the item whose identifier exists fails, not the last item, and no item behind it is executed', async () => {
   const [ping, locate]: readonly Ask[] = [{ operation: 'Ping' }, { operation: 'Locate' }]
   assert.ok(ping && locate)
   for (const [owner, id] of [

@@ -35,7 +35,7 @@ async function ownedBy(name: string): Promise<number> {
   return (json as readonly unknown[]).length
 }
 
-test('with Continue what follows a failed item is done; with Stop, and when nothing is said, it is not', async () => {
+test('items behind a failed one are executed with Continue, and not with Stop or without an option', async () => {
   const items = [make, unknown, make]
   const on = await alice.send(items, { batchErrorContinuation: 'Continue' })
   assert.deepEqual(statuses(on), ['Success', 'OperationFailed', 'Success'])
@@ -46,7 +46,7 @@ test('with Continue what follows a failed item is done; with Stop, and when noth
   }
 })
 
-test('with Undo everything before a failed item is taken back, and what follows is not begun', async () => {
+test('with Undo the items before a failed one are undone, and those behind it are not executed', async () => {
   const paul = kmipClient(kms.user('paul'))
   const answer = await paul.send([make, { operation: 'Activate' }, make, unknown, make], {
     batchErrorContinuation: 'Undo',
@@ -60,7 +60,7 @@ test('with Undo everything before a failed item is taken back, and what follows 
   assert.equal(await ownedBy('paul'), 0)
 })
 
-test('with Undo an existing key is as it was, and a batch that succeeds is stored as a whole', async () => {
+test('with Undo an existing key stays unchanged after a failure, and a successful batch is committed as a whole', async () => {
   const { id } = await alice.do('Create', make.payload)
   await alice.send([{ operation: 'Activate', payload: [uid(id)] }, unknown], {
     batchErrorContinuation: 'Undo',
@@ -78,7 +78,7 @@ test('with Undo an existing key is as it was, and a batch that succeeds is store
   assert.equal((await findObject(kms.environment.db, idIn(done.items[1]) as ObjectId))?.state, 'Active')
 })
 
-test('an identifier may be left out, or mean an earlier answer of the batch', async () => {
+test('an item may omit its identifier, or refer to an earlier response of the batch', async () => {
   const means = (name: keyof typeof Enumeration.UniqueIdentifier): Ask => ({
     operation: 'Check',
     payload: [enumeration(Tag.UniqueIdentifier, Enumeration.UniqueIdentifier[name])],
@@ -113,7 +113,7 @@ test('an identifier may be left out, or mean an earlier answer of the batch', as
   await alice.fails('Get', [], 'ObjectNotFound')
 })
 
-test('a ServerCorrelationValue comes to clients that read it: of 2.1, or with a value of their own', async () => {
+test('a ServerCorrelationValue is sent to clients of 2.1 and to clients that sent a ClientCorrelationValue', async () => {
   for (const version of kmipVersions) {
     const old = kmipClient(kms.user('alice'), { version })
     const query = [
@@ -129,7 +129,7 @@ test('a ServerCorrelationValue comes to clients that read it: of 2.1, or with a 
   }
 })
 
-test('ids of items and correlation values come back; two items with one id are refused', async () => {
+test('responses repeat batch item ids and correlation values; two items with the same id are refused', async () => {
   const [one, two] = [Buffer.from('01', 'hex'), Buffer.from('02', 'hex')]
   const answer = await alice.send(
     [
@@ -152,7 +152,7 @@ test('ids of items and correlation values come back; two items with one id are r
   assert.deepEqual([twins.items[0]?.status, twins.items[0]?.reason], ['OperationFailed', 'InvalidMessage'])
 })
 
-test('an answer that would be too large for the client is not given, and what it was about has not happened', async () => {
+test('an operation whose response exceeds MaximumResponseSize is refused and changes nothing', async () => {
   const query: Ask = {
     operation: 'Query',
     payload: [enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryOperations)],
@@ -174,7 +174,7 @@ test('an answer that would be too large for the client is not given, and what it
   assert.deepEqual(statuses(some), ['Success', 'OperationFailed', 'OperationFailed'])
 })
 
-test('a critical extension that is not known fails its item; another is passed over', async () => {
+test('an unknown critical extension fails its item; an unknown extension that is not critical is ignored', async () => {
   const extension = (critical: boolean) =>
     structure(Tag.MessageExtension, [
       textString(Tag.VendorIdentification, 'acme'),
@@ -194,7 +194,7 @@ test('a critical extension that is not known fails its item; another is passed o
   )
 })
 
-test('credentials in the header that cannot be checked let nobody in', async () => {
+test('credentials in the header that cannot be verified are refused', async () => {
   const authentication = structure(Tag.Authentication, [
     structure(Tag.Credential, [
       enumeration(Tag.CredentialType, Enumeration.CredentialType.UsernameAndPassword),
@@ -212,7 +212,7 @@ test('credentials in the header that cannot be checked let nobody in', async () 
   assert.ok(kms.log.every((line) => !line.includes('secret')))
 })
 
-test('of two who change one key at the same time each sees what the other did', async () => {
+test('one of six concurrent activations of a key succeeds', async () => {
   const { id } = await alice.do('Create', make.payload)
   const answers = await Promise.all(Array.from({ length: 6 }, () => alice.ask('Activate', [uid(id)])))
   assert.equal(answers.filter(({ status }) => status === 'Success').length, 1)
@@ -220,7 +220,7 @@ test('of two who change one key at the same time each sees what the other did', 
     if (status !== 'Success') assert.equal(reason, 'WrongKeyLifecycleState')
 })
 
-test('an identifier that the client wants is given once', async () => {
+test('an identifier that clients request is assigned once', async () => {
   const wanted = [
     objectType('SymmetricKey'),
     aesAttributes(256, textString(Tag.UniqueIdentifier, 'backup-key-1')),
@@ -230,14 +230,14 @@ test('an identifier that the client wants is given once', async () => {
   await kmipClient(kms.user('mallory')).fails('Create', wanted, 'ObjectAlreadyExists')
 })
 
-test('a thousand items are a batch, one more is none', async () => {
+test('a batch has at most a thousand items', async () => {
   const ping: Ask = { operation: 'Ping' }
   assert.equal((await alice.send(Array(1000).fill(ping))).items.length, 1000)
   const [refused, ...others] = (await alice.send(Array(1001).fill(ping))).items
   assert.deepEqual([refused?.operation, refused?.reason, others.length], [undefined, 'InvalidMessage', 0])
 })
 
-test('attributes that cannot be given are refused before anything is stored', async () => {
+test('attributes that a new object cannot have are refused before anything is stored', async () => {
   const nina = kmipClient(kms.user('nina'))
   const refused: readonly (readonly [TtlvNode, string])[] = [
     [aesAttributes(256, enumeration(Tag.State, Enumeration.State.Active)), 'AttributeReadOnly'],
@@ -257,7 +257,7 @@ test('attributes that cannot be given are refused before anything is stored', as
   assert.equal(await ownedBy('nina'), 0)
 })
 
-test('what one item puts out the next takes in, and the client does not see what it calls ephemeral', async () => {
+test('the output of one item is the input of the next, and ephemeral output is not sent to the client', async () => {
   const { Data, BlockCipherMode } = Enumeration
   const key = await alice.do('Create', [
     objectType('SymmetricKey'),
@@ -289,7 +289,7 @@ test('what one item puts out the next takes in, and the client does not see what
   assert.deepEqual(Buffer.from(hash as Uint8Array), random.digest())
 })
 
-test('a batch that takes too long ends before its next item; with Undo nothing of it is kept', async () => {
+test('a batch that takes too long stops before its next item, and with Undo it changes nothing', async () => {
   let now = 0
   // Each look at the clock takes a second.
   const clock = { now: () => Date.now(), monotonic: () => (now += 1000) }

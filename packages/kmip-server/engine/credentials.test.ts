@@ -49,18 +49,18 @@ const refuses = (given: KmipServices, asked: ReturnType<typeof authentication>) 
     /^(Failure|KmipDecodeError)$/.test(error.name),
   )
 
-test('a user name with its password is that user', async () => {
+test('a username and its password authenticate the user', async () => {
   const found = await checkedCredentials(services(), authentication(password('alice', 'right')))
   assert.deepEqual(found, { name: 'alice', method: 'kmip_credential', realm: 'office' })
 })
 
-test('where everybody is the default user, the password has to be right all the same', async () => {
+test('with force_default_username the password must still be correct', async () => {
   const forced = services({ forceDefaultUsername: true })
   assert.equal((await checkedCredentials(forced, authentication(password('alice', 'right')))).name, 'admin')
   await refuses(forced, authentication(password('alice', 'wrong')))
 })
 
-test('several credentials cost one login when they are the same, and none when they differ', async () => {
+test('equal credentials are verified once, and contradicting ones are refused without a verification', async () => {
   let logins = 0
   const counting = services()
   const login = counting.passwordLogin
@@ -83,7 +83,7 @@ test('several credentials cost one login when they are the same, and none when t
   assert.equal(logins, 1)
 })
 
-test('what is wrong, unfinished, of another kind, of two users or cannot be checked is refused', async () => {
+test('credentials that are wrong, incomplete, of another type, of two users or not verifiable are refused', async () => {
   await refuses(services(), authentication(password('alice', 'wrong')))
   await refuses(services(), authentication(password('alice', 'expired')))
   await refuses(services(), authentication(password('*', 'right')))

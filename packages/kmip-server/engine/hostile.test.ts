@@ -68,7 +68,7 @@ async function post(bytes: Uint8Array, encoding: Encoding = 'ttlv'): Promise<Res
 const sent = (shape: Shape, encoding: Encoding = 'ttlv') =>
   post(encodeNode(message(shape), encoding), encoding)
 
-test('a version that is not spoken is answered with the reason, in the highest version in common', async () => {
+test('an unsupported version is refused with the reason, in the highest common version', async () => {
   const answers = [
     [[3, 0], '2.1'],
     [[2, 7], '2.1'],
@@ -86,7 +86,7 @@ test('a version that is not spoken is answered with the reason, in the highest v
   }
 })
 
-test('a batch count that lies, and a message without an item, are answered and nothing is done', async () => {
+test('a wrong batch count and a message without items are refused, and nothing is executed', async () => {
   const made = item(Enumeration.Operation.Create, [objectType('SymmetricKey'), aesAttributes()])
   for (const shape of [
     { items: [made], count: 2 },
@@ -101,7 +101,7 @@ test('a batch count that lies, and a message without an item, are answered and n
   assert.deepEqual((await caller.get('/access/owned')).json, [])
 })
 
-test('an operation that nobody knows, and one that this version has not, are answered by name', async () => {
+test('an unknown operation, and one that the version lacks, are refused by name', async () => {
   const put = await sent({ items: [item(Enumeration.Operation.Put)] })
   assert.deepEqual([put.items[0]?.operation, put.items[0]?.reason], ['Put', 'OperationNotSupported'])
   const early = await sent({ version: [1, 0], items: [item(Enumeration.Operation.Encrypt)] })
@@ -113,7 +113,7 @@ test('an operation that nobody knows, and one that this version has not, are ans
   )
 })
 
-test('members of the wrong type, missing ones and unknown values fail their item and no other', async () => {
+test('mistyped and missing members and unknown values fail only their own item', async () => {
   const create = Enumeration.Operation.Create
   const bad = [
     item(create, [textString(Tag.ObjectType, 'SymmetricKey'), aesAttributes()]),
@@ -138,7 +138,7 @@ test('members of the wrong type, missing ones and unknown values fail their item
   assert.ok(items.every(({ reason }) => reason !== 'GeneralFailure'))
 })
 
-test('bytes that are no message are answered with a refusal that every client can read', async () => {
+test('bytes that are not a message get an error that clients of every version can decode', async () => {
   const good = encodeNode(message({}), 'ttlv')
   const deep = Buffer.alloc(8 * 5000)
   for (let level = 0; level < 5000; level++) {
@@ -194,7 +194,7 @@ test('a bare operation that cannot be read is a bad request with a reason', asyn
   assert.deepEqual([inMessage.status, inMessage.json.tag], [200, 'ResponseMessage'])
 })
 
-test('no message, however it is bent, is answered with an internal error or not at all', async () => {
+test('property: every malformed message gets a response, and never an internal error', async () => {
   const whole = message({
     items: [
       item(Enumeration.Operation.Create, [objectType('SymmetricKey'), aesAttributes()]),

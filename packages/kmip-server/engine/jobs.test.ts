@@ -24,7 +24,7 @@ function controlled(waiting = 10) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('jobs are done in their order, so many at a time; who is in a hurry waits for nobody', async () => {
+test('jobs run in order with bounded concurrency; urgent jobs do not wait', async () => {
   const { jobs, begun, add, end } = controlled()
   for (const name of ['one', 'two', 'three']) assert.equal(add(name), true)
   assert.deepEqual(['one', 'none'].map(jobs.stageOf), ['waiting', undefined])
@@ -47,7 +47,7 @@ test('jobs are done in their order, so many at a time; who is in a hurry waits f
   assert.deepEqual(begun, ['one', 'three', 'two'])
 })
 
-test('what waits is bounded; what a job throws is told, and ends its wait', async () => {
+test('the queue is bounded; an error of a job is reported, and the job leaves the queue', async () => {
   const { jobs, begun, errors, add, ends, end } = controlled(1)
   assert.equal(add('one'), true)
   assert.equal(add('two'), false)
@@ -61,7 +61,7 @@ test('what waits is bounded; what a job throws is told, and ends its wait', asyn
   end('two')
 })
 
-test('a place is taken from when it is reserved until it is given back', () => {
+test('a slot is occupied from its reservation until its release', () => {
   const { jobs, add } = controlled(1)
   const place = jobs.reserve('alice', 1)
   assert.ok(place)
@@ -70,7 +70,7 @@ test('a place is taken from when it is reserved until it is given back', () => {
   assert.deepEqual([add('one'), add('two'), jobs.waiting], [true, false, 1])
 })
 
-test('what jobs keep is bounded for each owner and for all, until they are done', async () => {
+test('the bytes of jobs are bounded per owner and in total until the jobs are done', async () => {
   const { jobs, add, end } = controlled()
   assert.equal(add('one', 'alice', 61), false)
   assert.equal(add('one', 'alice', 60), true)

@@ -23,7 +23,7 @@ const told = ({ audit }: Started, operation: string) =>
     .filter((event) => event.operation === operation)
     .map(({ status, outcome, details }) => [status, outcome, details?.follows])
 
-test('a commit whose answer was lost is recorded as neither done nor undone', async () => {
+test('a commit with an unknown outcome is recorded as neither done nor undone', async () => {
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = kmipClient(kms.user('alice'))
   loseAnswers(kms)
@@ -34,7 +34,7 @@ test('a commit whose answer was lost is recorded as neither done nor undone', as
   ])
 })
 
-test('a batch with Undo whose answer was lost does not say that it was undone', async () => {
+test('a batch with Undo and an unknown outcome does not report that it was undone', async () => {
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = kmipClient(kms.user('alice'))
   const { id } = await alice.do('Create', make.payload)
@@ -61,7 +61,7 @@ test('a batch with Undo whose answer was lost does not say that it was undone', 
   )
 })
 
-test('a commit that did not happen is said to be uncommitted where its success was recorded', async () => {
+test('if a success was recorded and the commit failed, another record says that it was not committed', async () => {
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = kmipClient(kms.user('alice'))
   mock.method(kms.environment.db, 'commit', () => Promise.reject(new StorageUnavailable('the test took it')))

@@ -24,7 +24,7 @@ after(async () => {
   if ('stop' in server) await server.stop()
 })
 
-test('all of it runs on PostgreSQL, over two nodes', {
+test('usage limits, Undo and asynchronous requests hold across two nodes on PostgreSQL', {
   skip: 'missing' in server ? server.missing : false,
 }, async () => {
   assert.ok('database' in server)
@@ -83,7 +83,7 @@ test('all of it runs on PostgreSQL, over two nodes', {
   await dbs[1].close()
 })
 
-test('an item behind a Revoke of the same message is refused on PostgreSQL too, with the usual lease', {
+test('an item behind a Revoke of the same message is refused, with the default cache lease on PostgreSQL', {
   skip: 'missing' in server ? server.missing : false,
 }, async () => {
   assert.ok('database' in server)

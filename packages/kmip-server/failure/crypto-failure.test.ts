@@ -19,7 +19,7 @@ const answers: Readonly<Record<CryptoFailureCode, readonly [reason: string, mess
     decryption_failed: ['CryptographicFailure', 'CRYPTO', 'crypto_failure'],
   }
 
-test('what cryptography refuses has a reason and words of KMIP', () => {
+test('every refusal of a cryptographic operation has a reason and a message of KMIP', () => {
   for (const [code, [reason, message, kind]] of Object.entries(answers)) {
     const thrown = new CryptoFailure(code as CryptoFailureCode, 'Why.')
     const told = toPublicFailure(thrown)

@@ -12,7 +12,7 @@ const certificate = Buffer.from(
   'base64',
 )
 
-test('the attributes of a certificate are what stands in it', () => {
+test('the attributes of a certificate are read from its contents', () => {
   const facts = certificateFacts(certificate)
   assert.equal(facts.der.length, certificate.length)
   assert.equal(facts.signatureAlgorithm, '1.2.840.10045.4.3.2')
@@ -45,7 +45,7 @@ test('the attributes of a certificate are what stands in it', () => {
   assert.equal(value(Tag.DigitalSignatureAlgorithm), Enumeration.DigitalSignatureAlgorithm.ECDSAWithSHA256)
 })
 
-test('what is no certificate is refused, however it begins', () => {
+test('bytes that are not a certificate are refused, whatever their beginning', () => {
   for (const bytes of [
     Buffer.alloc(0),
     Buffer.from('-----BEGIN CERTIFICATE-----'),
@@ -64,7 +64,7 @@ test('what is no certificate is refused, however it begins', () => {
   }
 })
 
-test('a certificate goes out as it came in', async () => {
+test('Get returns a certificate byte for byte as it was registered', async () => {
   const node = structure(Tag.Certificate, [
     enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
     byteString(Tag.CertificateValue, certificate),

@@ -74,7 +74,7 @@ async function roundTrip(type: Half, { shape, material }: StoredObject, format: 
 const pkcs8 = (key: KeyObject) => key.export({ format: 'der', type: 'pkcs8' })
 const spki = (key: KeyObject) => key.export({ format: 'der', type: 'spki' })
 
-test('OASIS BL-M-9-21: the RSA key is read, comes back member by member, and is a key that works', async () => {
+test('OASIS BL-M-9-21: the RSA key is read, written member by member, and usable', async () => {
   const stored = await read('PrivateKey', 'TransparentRSAPrivateKey', blM9Rsa)
   assert.deepEqual([stored.shape.algorithm, stored.shape.bits], ['RSA', 1024])
   const node = writeManagedObject(stored.shape, stored.material)
@@ -87,7 +87,7 @@ test('OASIS BL-M-9-21: the RSA key is read, comes back member by member, and is 
   assert.equal(load('PrivateKey', stored.material).asymmetricKeyDetails?.modulusLength, 1024)
 })
 
-test('OASIS BL-M-12-21 and BL-M-13-21: the DSA keys are read and come back', async () => {
+test('OASIS BL-M-12-21 and BL-M-13-21: the DSA keys are read and written unchanged', async () => {
   for (const [type, format, members] of [
     ['PrivateKey', 'TransparentDSAPrivateKey', blM13Dsa],
     ['PublicKey', 'TransparentDSAPublicKey', blM12Dsa],
@@ -102,7 +102,7 @@ test('OASIS BL-M-12-21 and BL-M-13-21: the DSA keys are read and come back', asy
   }
 })
 
-test('any members that determine an RSA key are enough, and those that came go out again', async () => {
+test('any members that determine an RSA key suffice, and the same members are returned', async () => {
   const enough: readonly (readonly TagName[])[] = [
     ['Modulus', 'PrivateExponent', 'PublicExponent'],
     ['Modulus', 'PrivateExponent'],
@@ -132,7 +132,7 @@ test('any members that determine an RSA key are enough, and those that came go o
   }
 })
 
-test('RSA keys go through every format that they have', async () => {
+test('RSA keys round-trip through every format of RSA', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const secret = await read('PrivateKey', 'PKCS_8', pkcs8(privateKey))
   for (const format of ['PKCS_1', 'PKCS_8', 'TransparentRSAPrivateKey'] as const)
@@ -142,7 +142,7 @@ test('RSA keys go through every format that they have', async () => {
     await roundTrip('PublicKey', open, format)
 })
 
-test('EC keys of every curve go through every format, compressed and not', async () => {
+test('EC keys of every curve round-trip through every format, compressed and uncompressed', async () => {
   for (const name of [
     'P_192',
     'P_224',
@@ -197,7 +197,7 @@ test('EC keys of every curve go through every format, compressed and not', async
   }
 })
 
-test('property: a scalar of any length, with zeros in front, is the same EC key', async () => {
+test('property: leading zeros of a scalar do not change the EC key', async () => {
   await fc.assert(
     fc.asyncProperty(fc.bigInt({ min: 1n, max: (1n << 255n) - 1n }), async (d) => {
       const digits = d.toString(16)
@@ -219,7 +219,7 @@ test('property: a scalar of any length, with zeros in front, is the same EC key'
   )
 })
 
-test('keys of Edwards and Montgomery curves and of the post-quantum families go through their formats', async () => {
+test('keys of Edwards and Montgomery curves and post-quantum keys round-trip through their formats', async () => {
   for (const [type, algorithm, transparent] of [
     ['ed25519', 'Ed25519', true],
     ['ed448', 'Ed448', true],
@@ -244,7 +244,7 @@ test('keys of Edwards and Montgomery curves and of the post-quantum families go 
   }
 })
 
-test('Diffie-Hellman keys go through their formats, and agree on the same secret afterwards', async () => {
+test('Diffie-Hellman keys round-trip through their formats, and still agree on the same secret', async () => {
   const generate = () => generateKeyPairSync('dh', { group: 'modp14' } as never) as unknown as Pair
   const [one, two] = [generate(), generate()]
   const secret = await read('PrivateKey', 'PKCS_8', pkcs8(one.privateKey))
@@ -268,7 +268,7 @@ const listDigests = ({ shape, material }: Pick<StoredObject, 'shape' | 'material
 }
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-test('digests are over the registered format, then over the default one', async () => {
+test('the first digest is of the registered format, the second of the default format', async () => {
   const stored = await read('PrivateKey', 'TransparentRSAPrivateKey', blM9Rsa)
   const bytes = load('PrivateKey', stored.material).export({
     format: 'der',

@@ -45,7 +45,7 @@ const samples: readonly (readonly [Type, KeyFormat, Buffer])[] = [
   ['PublicKey', 'X_509', rsa.publicKey.export({ format: 'der', type: 'spki' })],
 ]
 
-test('property: changed, cut and lengthened keys are refused with a reason or are keys; nothing else is thrown', async () => {
+test('property: modified, truncated and extended keys are refused with a reason or are valid keys', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...samples),
@@ -75,14 +75,14 @@ test('property: changed, cut and lengthened keys are refused with a reason or ar
   )
 })
 
-test('lengths that are claimed cost nothing: four gigabytes in six bytes', async () => {
+test('a claimed length allocates no memory: four gigabytes in six bytes', async () => {
   for (const head of ['3084ffffffff', '30847fffffff02', '0284ffffffff00'])
     await refused('PrivateKey', 'PKCS_8', Buffer.from(head, 'hex'))
   const many = derSequence(...Array.from({ length: 5000 }, () => derNumber(1)))
   await refused('PrivateKey', 'PKCS_1', many)
 })
 
-test('DER that is not the only way to write it is refused', async () => {
+test('non-canonical DER is refused', async () => {
   const [type, format, whole] = samples[2] as (typeof samples)[number]
   const inner = derMembers(whole, 'the key').map((element) => Buffer.from(element.whole))
   const body = Buffer.concat(inner)
@@ -90,7 +90,7 @@ test('DER that is not the only way to write it is refused', async () => {
   await refused(type, format, Buffer.concat([Buffer.from([0x30, 0x82, 0, body.length]), body]))
 })
 
-test('numbers that are not one RSA key are refused, whichever is wrong', async () => {
+test('inconsistent members of an RSA key are refused, whichever is wrong', async () => {
   for (const index of blM9Rsa.keys()) {
     const changed = blM9Rsa.map((node, place) => {
       if (place !== index || node.type !== 'BigInteger') return node
@@ -109,7 +109,7 @@ test('numbers that are not one RSA key are refused, whichever is wrong', async (
   await refused('PrivateKey', 'TransparentRSAPrivateKey', [huge, ...blM9Rsa.slice(1)])
 })
 
-test('composite numbers in the place of primes are found', async () => {
+test('composite numbers instead of primes are refused', async () => {
   // 1024 bits: p and q are products of the primes of two other keys.
   const primes = [0, 1].map(() => {
     const key = generateKeyPairSync('rsa', { modulusLength: 512 }).privateKey.export({ format: 'jwk' })
@@ -134,7 +134,7 @@ test('composite numbers in the place of primes are found', async () => {
   )
 })
 
-test('points beside their curve and scalars out of range are refused', async () => {
+test('points that are not on the curve and scalars out of range are refused', async () => {
   const curve = enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256)
   const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'
   for (const d of ['00', `00${order}`, `00${'ff'.repeat(33)}`])
@@ -151,7 +151,7 @@ test('points beside their curve and scalars out of range are refused', async () 
   await refused('PrivateKey', 'TransparentECPrivateKey', [unknown, number('D', '01')])
 })
 
-test('an EC key with the public point of another, or with a curve of its own making, is refused', async () => {
+test('an EC key with the public point of another key, or with explicit curve parameters, is refused', async () => {
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const sec1 = Buffer.from(ec.privateKey.export({ format: 'der', type: 'sec1' }))
   const theirs = Buffer.from(other.privateKey.export({ format: 'der', type: 'sec1' }))
@@ -176,7 +176,7 @@ test('DSA numbers that contradict each other are refused', async () => {
   }
 })
 
-test('a key is not another kind, size or algorithm than is said', async () => {
+test('a key of another type, size or algorithm than its block says is refused', async () => {
   const length = (bits: number) => integer(Tag.CryptographicLength, bits)
   const named = (name: keyof typeof Enumeration.CryptographicAlgorithm) =>
     enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[name])
@@ -192,7 +192,7 @@ test('a key is not another kind, size or algorithm than is said', async () => {
   })
 })
 
-test('under FIPS short and foreign keys are not taken', async () => {
+test('FIPS mode refuses short keys and keys of algorithms that are not approved', async () => {
   const fips = { fips: true }
   const short = keyNode('PrivateKey', 'TransparentRSAPrivateKey', blM9Rsa)
   await assert.rejects(readManagedObject('PrivateKey', short, {}, fips), { code: 'InvalidField' })
@@ -203,7 +203,7 @@ test('under FIPS short and foreign keys are not taken', async () => {
   await readManagedObject(type, keyNode(type, format, bytes), {}, fips)
 })
 
-test('an encrypted PKCS#8 key, and one of three primes, are refused with a word why', async () => {
+test('an encrypted PKCS#8 key and an RSA key of three primes are refused with the reason', async () => {
   const encrypted = ec.privateKey.export({
     format: 'der',
     type: 'pkcs8',
@@ -218,7 +218,7 @@ test('an encrypted PKCS#8 key, and one of three primes, are refused with a word 
   })
 })
 
-test('a key block without parts, or with parts twice, is refused', async () => {
+test('a key block with missing or repeated members is refused', async () => {
   const value = structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, randomBytes(16))])
   const format = enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw)
   for (const members of [

@@ -120,7 +120,7 @@ const vectors: readonly (readonly [string, Mode, string, string, string])[] = [
 ]
 
 for (const [name, mode, kek, key, expected] of vectors) {
-  test(`${name} is reproduced, and opened again`, async () => {
+  test(`${name} is reproduced, and unwrapped`, async () => {
     const keys = { encryption: aes(kek, mode), mac: undefined }
     const wrapped = await wrapKeyValue(
       material(Buffer.from(key, 'hex')),
@@ -135,7 +135,7 @@ for (const [name, mode, kek, key, expected] of vectors) {
   })
 }
 
-test('without a word the key wrap of RFC 3394 is used, over the TTLV of the KeyValue', async () => {
+test('the default is the key wrap of RFC 3394, over the TTLV encoding of the KeyValue', async () => {
   const kek = randomBytes(32)
   const key = material(randomBytes(32))
   const wrap = (mode: Mode | undefined) =>
@@ -164,7 +164,7 @@ const modes = [
   'OFB',
 ] as const
 
-test('property: what was wrapped is opened again, with its attributes, in every mode and size of key', async () => {
+test('property: a wrapped key is unwrapped with its attributes, in every mode and key size', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...modes),
@@ -193,7 +193,7 @@ test('property: what was wrapped is opened again, with its attributes, in every 
   )
 })
 
-test('the IV may stand in front of the ciphertext, as other servers write it', async () => {
+test('the IV may precede the ciphertext, as other servers write it', async () => {
   const keys = { encryption: aes(randomBytes(24), 'GCM'), mac: undefined }
   const { value, data } = await wrapKeyValue(
     material(randomBytes(32)),
@@ -212,7 +212,7 @@ for (const [name, padding] of [
   ['RSA with an AES key wrap (PKCS#11)', 'None'],
   ['PKCS#1 v1.5', 'PKCS1V1_5'],
 ] as const) {
-  test(`${name} wraps with the public key and opens with the private one only`, async () => {
+  test(`${name} wraps with the public key and unwraps only with the private key`, async () => {
     const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const said = structure(Tag.CryptographicParameters, [
       enumeration(Tag.PaddingMethod, Enumeration.PaddingMethod[padding]),
@@ -244,7 +244,7 @@ const hmac: Authenticator = {
   verify: async (data, mac) => createHmac('sha256', 'k').update(data).digest().equals(mac),
 }
 
-test('a MAC is made over what the method says, and a wrong one is told like any other failure', async () => {
+test('a MAC covers the bytes that the wrapping method names, and a wrong MAC gets the same error as other failures', async () => {
   for (const method of ['MACSign', 'EncryptThenMACSign', 'MACSignThenEncrypt'] as const) {
     const keys = { encryption: aes(randomBytes(32), 'AESKeyWrapPadding'), mac: hmac }
     const spec = specification('TTLVEncoding', method)
@@ -270,7 +270,7 @@ test('a MAC is made over what the method says, and a wrong one is told like any 
   }
 })
 
-test('property: changed bytes of an authenticated wrapping never open, and never say why', async () => {
+test('property: a modified authenticated wrapping is never unwrapped, and the error does not say why', async () => {
   const keys = { encryption: aes(randomBytes(32), 'NISTKeyWrap'), mac: undefined }
   const { value, data } = await wrapKeyValue(
     material(randomBytes(32)),
@@ -299,7 +299,7 @@ test('property: changed bytes of an authenticated wrapping never open, and never
   )
 })
 
-test('a block with a wrapped key becomes the block of the key in clear', async () => {
+test('unwrapping turns the key block of a wrapped key into the block of the plain key', async () => {
   const keys = { encryption: aes(randomBytes(16), 'GCM'), mac: undefined }
   const clear = keyNode('SymmetricKey', 'TransparentSymmetricKey', [byteString(Tag.Key, randomBytes(32))])
   const { value: plain } = readKeyBlock(clear)
@@ -322,7 +322,7 @@ const specificationPayload = definePayload(specificationFields)
 const readSpecification = (...members: readonly TtlvNode[]) =>
   readWrappingSpecification(specificationPayload.decode(structure(Tag.KeyWrappingSpecification, members)))
 
-test('a wrapping that does not fit its own words is refused by name', () => {
+test('KeyWrappingData that contradict each other are refused by name', () => {
   const method = (name: keyof typeof Enumeration.WrappingMethod) =>
     enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod[name])
   const key = structure(Tag.EncryptionKeyInformation, [textString(Tag.UniqueIdentifier, 'k')])

@@ -347,7 +347,7 @@ function mayFind(user: string, { object, grants }: Sample): boolean {
 }
 
 for (const { name, skip, open, runs } of engines) {
-  test(`${name}: the database finds what the rules of the standard match, page by page`, {
+  test(`${name}: the database finds the objects that match by the rules of the standard, page by page`, {
     skip,
   }, async () => {
     const db = await open()

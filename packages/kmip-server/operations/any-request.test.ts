@@ -116,7 +116,7 @@ const operations: readonly OperationName[] = [
   'JoinSplitKey',
 ]
 
-test('whatever is asked of whatever key: it is done, or refused with a reason that is not a fault of the server', async () => {
+test('property: any request on any key succeeds, or is refused with a reason that is not a server error', async () => {
   const reasons = new Set<string>()
   await fc.assert(
     fc.asyncProperty(

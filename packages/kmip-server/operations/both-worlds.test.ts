@@ -68,7 +68,7 @@ test('the replacement of a key is bound to the algorithm of the key', async () =
   }
 })
 
-test('halves whose links a client deleted are keys of their own over REST', async () => {
+test('REST treats the keys of a pair as separate keys after a client deleted their links', async () => {
   const rest = kms.user('alice')
   const made = (await rest.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })).json
   const [secret, open]: readonly string[] = [made.kid, made.kid_public]
@@ -119,7 +119,7 @@ test('a key that is bound to HS256 makes no MAC with another hash of that length
   assert.equal(status, 'OperationFailed')
 })
 
-test('a key of REST is got, revoked and destroyed over KMIP', async () => {
+test('KMIP gets, revokes and destroys a key that was created over REST', async () => {
   const rest = kms.user('alice')
   const { kid } = (await rest.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   assert.equal((await alice.do('Get', [uid(kid)])).id, kid)
@@ -131,7 +131,7 @@ test('a key of REST is got, revoked and destroyed over KMIP', async () => {
   await alice.fails('Get', [uid(kid)], 'ObjectNotFound')
 })
 
-test('what REST has no name for is shown, refused for use and removed, never an internal error', async () => {
+test('REST lists, refuses to use and deletes objects of other types, without internal errors', async () => {
   const rest = kms.user('alice')
   const common = (algorithm: keyof typeof algorithms, ...more: readonly TtlvNode[]) =>
     structure(Tag.CommonAttributes, [

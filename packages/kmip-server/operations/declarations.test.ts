@@ -12,7 +12,7 @@ function allFields(fields: Fields): readonly Fields[] {
   return [fields, ...Object.values(fields).flatMap(({ inner }) => (inner ? allFields(inner) : []))]
 }
 
-test('the member that names the object of an operation is one that its request declares', () => {
+test("the member that identifies an operation's object is declared in its request", () => {
   for (const { name, access, request } of kmipOperations.values())
     if (access.kind === 'object')
       assert.ok(tagsIn(request.fields).includes(access.member), `${name}: ${tagText(access.member)}`)

@@ -52,7 +52,7 @@ import { created, getAttributes, listIds, symmetric } from '../testing/requests.
 
 const { kms, alice, bob, registerKey } = await startKmipFixture()
 
-test('13: Query answers every function, and names ReCertify', async () => {
+test('13: Query supports every function, and lists ReCertify', async () => {
   const functions = Object.values(Enumeration.QueryFunction).map((value) =>
     enumeration(Tag.QueryFunction, value),
   )
@@ -103,13 +103,13 @@ test('14: DeriveKey has the members of the standard and each of its methods', as
   }
 })
 
-test('15: a certificate that is not valid is told so, which is no failure', async () => {
+test('15: an invalid certificate gets Invalid, not an error', async () => {
   const broken = byteString(Tag.Certificate, randomBytes(64))
   const answer = await alice.do('Validate', [broken])
   assert.equal(answer.get(Tag.ValidityIndicator), Enumeration.ValidityIndicator.Invalid)
 })
 
-test('16: a rotation happens as a whole or not at all', async () => {
+test('16: a rotation is atomic', async () => {
   const { id } = await alice.do('Create', created(nameNode('rotated')))
   const before = await getAttributes(alice, id)
   const undone = await alice.send(
@@ -127,7 +127,7 @@ test('16: a rotation happens as a whole or not at all', async () => {
   assert.deepEqual([typeof latest, others.length], ['string', 0])
 })
 
-test('17: keys of every size wrap with GCM, and what came wrapped is given in another format', async () => {
+test('17: keys of every size wrap with GCM, and a wrapped object is returned in another format', async () => {
   const key = await registerKey(randomBytes(32), 'AES')
   for (const size of [16, 24, 32]) {
     const kek = await registerKey(randomBytes(size), 'AES', mask('WrapKey', 'UnwrapKey'))
@@ -204,7 +204,7 @@ function unfinished(major: number, minor: number): Uint8Array {
   )
 }
 
-test('21: SHA-1, 3DES, HMAC-MD5, CTR, CFB, OFB, CCM and CMAC are there', async () => {
+test('21: SHA-1, 3DES, HMAC-MD5, CTR, CFB, OFB, CCM and CMAC are supported', async () => {
   const text = data(Buffer.from('sixteen bytes!!!'))
   const hashed = await alice.do('Hash', [parameters(hashing('SHA_1')), text])
   assert.equal(readBytes(hashed, Tag.Data).length, 20)
@@ -234,7 +234,7 @@ test('21: SHA-1, 3DES, HMAC-MD5, CTR, CFB, OFB, CCM and CMAC are there', async (
   await alice.do('Encrypt', [uid(des.id), parameters(mode('CBC')), text])
 })
 
-test('22: what other servers leave out is done', async () => {
+test('22: operations that other servers lack are supported', async () => {
   const number = structure(Tag.Attribute, [
     textString(Tag.VendorIdentification, 'x'),
     textString(Tag.AttributeName, 'count'),
@@ -267,14 +267,14 @@ test('22: what other servers leave out is done', async () => {
   assert.equal(later.items[0]?.status, 'OperationPending')
 })
 
-test('23: results are compared with reason and message, so a wrong reason is noticed', async () => {
+test('23: errors have the expected reason and message', async () => {
   const { id } = await alice.do('Create', created())
   assert.equal(await alice.fails('Destroy', [uid(id)], 'WrongKeyLifecycleState'), 'DENIED')
   const old = kmipClient(kms.user('alice'), { version: '1.4' })
   assert.equal(await old.fails('Destroy', [uid(id)], 'PermissionDenied'), 'DENIED')
 })
 
-test('24: who was granted the use of a key uses it by the name it was given, whatever it looks like', async () => {
+test('24: a grantee uses a key by its identifier, whatever characters it has', async () => {
   const { id } = await alice.do('Create', created(uid('shared@1')))
   await grant(kms.user('alice'), id, 'bob', 'encrypt', 'decrypt')
   const sealed = await bob.do('Encrypt', [uid(id), data(Buffer.from('for both'))])

@@ -33,7 +33,7 @@ import {
 
 const { kms, alice, bob, registerKey } = await startKmipFixture()
 
-test('1: a key with an identifier of the client’s choice asks no more of the database than any other', async (t) => {
+test('1: a key with an identifier from the client needs no more database statements than any other', async (t) => {
   const { db } = kms.environment
   const statements = [t.mock.method(db, 'get'), t.mock.method(db, 'all')]
   const asked = async (id: string): Promise<readonly string[]> => {
@@ -64,7 +64,7 @@ test('1: a key with an identifier of the client’s choice asks no more of the d
   }
 })
 
-test('2: every version is spoken in JSON, at /kmip and, bare, at /kmip/1_4 and /kmip/2_1', async () => {
+test('2: every version is supported in JSON, at /kmip and, bare, at /kmip/1_4 and /kmip/2_1', async () => {
   for (const version of kmipVersions)
     await kmipClient(kms.user('alice'), { version, encoding: 'json' }).do('Query')
   for (const path of ['/kmip/1_4', '/kmip/2_1']) {
@@ -73,7 +73,7 @@ test('2: every version is spoken in JSON, at /kmip and, bare, at /kmip/1_4 and /
   }
 })
 
-test('3: a bare operation that fails is answered in JSON, and a right that is missing is 403', async () => {
+test('3: a bare operation that fails gets JSON, and a missing right 403', async () => {
   const { id } = await alice.do('Create', created())
   await grant(kms.user('alice'), id, 'bob', 'getattributes')
   const bare = { tag: 'Get', value: [{ tag: 'UniqueIdentifier', type: 'TextString', value: id }] }
@@ -88,7 +88,7 @@ test('3: a bare operation that fails is answered in JSON, and a right that is mi
   }
 })
 
-test('4: Stop stops, Undo takes back what was made, changed and destroyed, and correlation values come back', async () => {
+test('4: Stop ends the batch, Undo reverts created, changed and destroyed objects, and correlation values are repeated', async () => {
   const id = await createAesKey(alice, nameNode('as before'))
   const before = await getAttributes(alice, id)
   const fails: Ask = { operation: 'Get', payload: [uid('nothing')] }
@@ -117,7 +117,7 @@ test('4: Stop stops, Undo takes back what was made, changed and destroyed, and c
   assert.equal(stopped.items.length, 1)
 })
 
-test('5: the algorithm policy holds in a message as it does for a bare operation', async () => {
+test('5: the algorithm policy applies to messages and to bare operations', async () => {
   await using kms = await startKms({
     config: { 'kmip.policy_id': 'CUSTOM', 'kmip.allowlists.aes_key_sizes': ['256'] },
   })
@@ -135,7 +135,7 @@ test('5: the algorithm policy holds in a message as it does for a bare operation
   await alice.do('Create', [symmetric, aesAttributes(256)])
 })
 
-test('6: a key that is not Extractable leaves by no way', async () => {
+test('6: no operation exports a key that is not Extractable', async () => {
   const { id } = await alice.do('Create', created(boolean(Tag.Extractable, false)))
   const kek = await registerKey(randomBytes(32), 'AES', mask('WrapKey', 'UnwrapKey'))
   for (const operation of ['Get', 'Export'] as const) {
@@ -153,7 +153,7 @@ test('6: a key that is not Extractable leaves by no way', async () => {
   await alice.fails('CreateSplitKey', parts, 'NotExtractable')
 })
 
-test('7 and 18: a revoked key can still be got, says why it was revoked, and a revocation is never pretended', async () => {
+test('7 and 18: a revoked key can be exported and has its revocation reason, and Revoke never succeeds without effect', async () => {
   const { id } = await alice.do('Create', created())
   await alice.do('Revoke', [uid(id), revocation('Superseded', 'by a better one')])
   await alice.do('Get', [uid(id)])
@@ -163,7 +163,7 @@ test('7 and 18: a revoked key can still be got, says why it was revoked, and a r
   await alice.fails('Revoke', [uid(id), revocation('Superseded')], 'WrongKeyLifecycleState')
 })
 
-test('8: uses are taken from the count, the total stays', async () => {
+test('8: uses reduce the count, not the total', async () => {
   const limits = usageLimits(2n)
   const { id } = await alice.do('Create', created(limits))
   const encrypt = [uid(id), data(Buffer.from('x'))]
@@ -177,7 +177,7 @@ test('8: uses are taken from the count, the total stays', async () => {
   await alice.fails('Encrypt', encrypt, 'PermissionDenied')
 })
 
-test('9: a MAC takes a key made for MACs, and everything that streams does so in earnest', async () => {
+test('9: a MAC requires a key for MACs, and every streaming operation processes its parts', async () => {
   const forData = await registerKey(randomBytes(32), 'HMAC_SHA256', mask('Encrypt'))
   await alice.fails('MAC', [uid(forData), data(Buffer.from('x'))], 'IncompatibleCryptographicUsageMask')
   const key = randomBytes(32)
@@ -199,7 +199,7 @@ test('9: a MAC takes a key made for MACs, and everything that streams does so in
   )
 })
 
-test('10: Locate minds offsets, dates, masks and storage, and tells how many there are in all', async () => {
+test('10: Locate applies offsets, dates, masks and storage, and returns the total number', async () => {
   const group = textString(Tag.ObjectGroup, 'of test 10')
   const ids: string[] = []
   for (let index = 0; index < 5; index++) {
@@ -224,7 +224,7 @@ test('10: Locate minds offsets, dates, masks and storage, and tells how many the
   assert.deepEqual(listIds(await alice.do('Locate', [archived, attributes(group)])), [ids[0]])
 })
 
-test('11: every operation takes the ID placeholder, and without one nobody is given the latest object', async () => {
+test('11: every operation accepts the ID placeholder, and without one no operation takes the latest object', async () => {
   const operations = [
     'Get',
     'GetAttributes',

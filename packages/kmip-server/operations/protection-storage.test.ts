@@ -28,7 +28,7 @@ const split = [objectType('SplitKey'), ...splitting]
 const placeOf = async (id: string) =>
   (await getAttributes(alice, id)).find(({ tag }) => tag === Tag.ProtectionStorageMask)?.value
 
-test('a storage that is not here is refused by everything that makes an object; one that is here is not', async () => {
+test('every operation that creates objects refuses an unavailable ProtectionStorageMask and accepts the available one', async () => {
   const parts = listIds(await alice.do('CreateSplitKey', [...split, aesAttributes()])).map((id) =>
     uid(String(id)),
   )
@@ -49,7 +49,7 @@ test('a storage that is not here is refused by everything that makes an object; 
   }
 })
 
-test('as an attribute it is refused as well, and no object says that it is where it is not', async () => {
+test('an unavailable ProtectionStorageMask is also refused as an attribute, and no object has one', async () => {
   const key = aesKey(randomBytes(32))
   const asks = (node: TtlvNode) =>
     [
@@ -66,7 +66,7 @@ test('as an attribute it is refused as well, and no object says that it is where
     for (const [operation, payload] of asks(here)) await alice.do(operation, payload)
 })
 
-test('an object that was given out here comes back with all its attributes; from elsewhere it is here then', async () => {
+test('an exported object is imported with all its attributes; an object of another server gets the storage of this one', async () => {
   const id = await createAesKey(alice)
   assert.equal(await placeOf(id), Software)
   const { nodes } = await alice.do('Export', [uid(id)])
@@ -83,7 +83,7 @@ test('an object that was given out here comes back with all its attributes; from
   await alice.do('Register', [symmetric, attributes(mask('Encrypt'), at(Software)), key])
 })
 
-test('a key that once was let say where it is not can be replaced, and the new one says where it is', async () => {
+test('a key stored with a wrong ProtectionStorageMask can be replaced, and the new key has the right one', async () => {
   const id = await createAesKey(alice)
   const { db, seal } = kms.environment
   const object = await findObject(db, id as ObjectId)

@@ -36,7 +36,7 @@ const symmetric = objectType('SymmetricKey')
 const nothing: Ask = { operation: 'Get', payload: [uid('nothing')] }
 const text = data(Buffer.from('sixteen bytes!!!'))
 
-test('a use that is taken back gives nothing away: limits cannot be got round with Undo', async () => {
+test('Undo cannot bypass usage limits: an undone use returns no result', async () => {
   const id = await createAesKey(alice, activeSince, usageLimits(1n))
   const kek = await registerKey(randomBytes(32), 'AES', usageLimits(1n), mask('WrapKey'))
   const mac = await registerKey(randomBytes(32), 'HMAC_SHA256', usageLimits(1n))
@@ -66,7 +66,7 @@ test('a use that is taken back gives nothing away: limits cannot be got round wi
   }
 })
 
-test('nothing is found of others, neither by any attribute nor in a count; a right to use is none to find', async () => {
+test('Locate finds and counts no objects of other users by any attribute, and a right to use a key is not a right to find it', async () => {
   const group = textString(Tag.ObjectGroup, 'group of alice')
   const id = await createAesKey(alice, activeSince, nameNode('name of alice'), group, uid('id of alice'))
   const wishes = [uid(id), nameNode('name of alice'), group]
@@ -92,7 +92,7 @@ test('nothing is found of others, neither by any attribute nor in a count; a rig
   assert.deepEqual(listIds(await alice.do('Locate', [attributes(group)])), [id])
 })
 
-test('an identifier that is taken is refused the same way whoever has it, and what is there stays as it is', async () => {
+test('an existing identifier is refused with the same error whoever owns it, and the object stays unchanged', async () => {
   const id = await createAesKey(alice, activeSince)
   const mine = await createAesKey(bob, activeSince)
   for (const taken of [id, mine]) {
@@ -113,7 +113,7 @@ test('an identifier that is taken is refused the same way whoever has it, and wh
   await alice.do('Encrypt', [uid(id), text])
 })
 
-test('requests that others put off can neither be asked for nor cancelled', async () => {
+test('asynchronous requests of other users can neither be polled nor cancelled', async () => {
   const make: Ask = { operation: 'Create', payload: [symmetric, aesAttributes()] }
   const { items } = await alice.send([make], { asynchronous: 'Mandatory' })
   const value = byteString(
@@ -132,7 +132,7 @@ test('requests that others put off can neither be asked for nor cancelled', asyn
   assert.equal(polled.items[0]?.status, 'Success')
 })
 
-test('a ciphertext of others’ is not opened by registering it as a wrapped key', async () => {
+test('a ciphertext of another user is not decrypted by registering it as a wrapped key', async () => {
   const kek = await registerKey(randomBytes(32), 'AES', mask('WrapKey', 'UnwrapKey'))
   const secret = await createAesKey(alice, activeSince, boolean(Tag.Sensitive, true))
   const stolen = (await alice.do('Get', [uid(secret), wrappingSpecification(kek, undefined)])).nodes[2]
@@ -153,7 +153,7 @@ test('a ciphertext of others’ is not opened by registering it as a wrapped key
   await open('PermissionDenied')
 })
 
-test('rights are for what they say: who may derive does not encrypt, who may encrypt does not derive, split or join', async () => {
+test('a right permits only its own operations: derivekey does not encrypt, and encrypt does not derive, split or join', async () => {
   const id = await registerKey(randomBytes(32), 'AES')
   const derive = [
     symmetric,
@@ -185,7 +185,7 @@ test('rights are for what they say: who may derive does not encrypt, who may enc
   await bob.fails('JoinSplitKey', join, 'ObjectNotFound')
 })
 
-test('of many who use a limited key at once, through every way to use it, no more succeed than it allows', async () => {
+test('concurrent uses of a limited key, by every operation, succeed only as often as its limit allows', async () => {
   const id = await registerKey(randomBytes(32), 'AES', usageLimits(5n))
   await grant(kms.user('alice'), id, 'bob', 'encrypt', 'mac', 'derivekey', 'get')
   const asks: readonly Ask[] = [
@@ -216,7 +216,7 @@ test('of many who use a limited key at once, through every way to use it, no mor
   await bob.fails('Encrypt', [uid(id), text], 'PermissionDenied')
 })
 
-test('a placeholder and what stands for earlier results are of one message alone', async () => {
+test('the ID placeholder and references to earlier results end with their message', async () => {
   const [first] = (await alice.send([{ operation: 'Create', payload: [symmetric, aesAttributes()] }])).items
   assert.equal(first?.status, 'Success')
   const means: readonly (TtlvNode | undefined)[] = [
@@ -239,7 +239,7 @@ test('a placeholder and what stands for earlier results are of one message alone
   )
 })
 
-test('a Sensitive key is not given in clear, however often somebody without the right tries to make it otherwise', async () => {
+test('a Sensitive key is not exported in clear, and users without the right cannot change that', async () => {
   const id = await createAesKey(alice, activeSince, boolean(Tag.Sensitive, true))
   await grant(kms.user('alice'), id, 'bob', 'get', 'export', 'getattributes', 'encrypt')
   const lift = structure(Tag.NewAttribute, [boolean(Tag.Sensitive, false)])
@@ -258,7 +258,7 @@ test('a Sensitive key is not given in clear, however often somebody without the 
   assert.equal(readBytes(await bob.do('Encrypt', [uid(id), text]), Tag.Data).length, 16)
 })
 
-test('who may renew a key does not take it away: the new one belongs to whom the old one belonged', async () => {
+test('a key that another user renews belongs to the owner of the old key', async () => {
   const id = await createAesKey(alice, activeSince, nameNode('renewed'))
   const pair = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   await grant(kms.user('alice'), id, 'bob', 'rekey')
@@ -280,7 +280,7 @@ test('who may renew a key does not take it away: the new one belongs to whom the
   assert.deepEqual(listIds(await alice.do('Locate', [attributes(nameNode('renewed'))])), renewed.slice(0, 1))
 })
 
-test('a link to a public key of others’ does nothing, and does not tell whether it is there', async () => {
+test("a link to another user's public key has no effect, and does not reveal whether the key exists", async () => {
   const { pub } = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   const reasons: unknown[] = []
   for (const target of [pub, 'nothing']) {

@@ -39,13 +39,13 @@ async function findAttribute(user: string, id: string, name: string): Promise<un
   return memberValue({ value: memberValue(json, 'Attributes') as readonly Json[] }, name)
 }
 
-test('A key that is created without a mask is made for what its algorithm does', async () => {
+test('a key that is created without a usage mask gets the uses of its algorithm', async () => {
   const id = await created('alice')
   // Encrypt, Decrypt, WrapKey, UnwrapKey.
   assert.equal(await findAttribute('alice', id, 'CryptographicUsageMask'), 4 + 8 + 16 + 32)
 })
 
-test('A revocation with a text deactivates a key that was never activated', async () => {
+test('a revocation with a text as reason deactivates a key that was never activated', async () => {
   const id = await created('alice')
   await answered('alice', 'Revoke', uid(id), text('RevocationReason', 'no longer needed'))
   assert.equal(await findAttribute('alice', id, 'State'), 'Deactivated')
@@ -53,7 +53,7 @@ test('A revocation with a text deactivates a key that was never activated', asyn
   await answered('alice', 'Destroy', uid(id))
 })
 
-test('The number of a reason does, too, and the standard form; an unknown number does not', async () => {
+test('a revocation by the number of a reason or in the standard form succeeds; an unknown number fails', async () => {
   const id = await created('alice')
   const number = (value: number): Json => ({ tag: 'RevocationReason', type: 'Integer', value })
   assert.equal((await ask('alice', 'Revoke', uid(id), number(99))).json.result_reason, 'InvalidField')
@@ -64,7 +64,7 @@ test('The number of a reason does, too, and the standard form; an unknown number
   assert.equal(await findAttribute('alice', id, 'State'), 'Compromised')
 })
 
-test('Who may revoke a key deactivates one that was never active, which takes no right to activate it', async () => {
+test('the right to revoke suffices to deactivate a key that was never active', async () => {
   const id = await created('alice')
   await grant(kms.user('alice'), id, 'bob', 'revoke')
   await answered('bob', 'Revoke', uid(id), text('RevocationReason', 'gone'))
@@ -74,7 +74,7 @@ test('Who may revoke a key deactivates one that was never active, which takes no
   await answered('alice', 'Destroy', uid(id))
 })
 
-test('The length of a DER encoding is not taken for that of the key; any other wrong length is refused', async () => {
+test('the length of a DER encoding as CryptographicLength is ignored; any other wrong length is refused', async () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const der = privateKey.export({ format: 'der', type: 'sec1' })
   const imported = (bits: number) => {
@@ -97,7 +97,7 @@ test('The length of a DER encoding is not taken for that of the key; any other w
   assert.equal((await ask('alice', 'Import', ...imported(der.length * 8 + 8))).status, 400)
 })
 
-test('Others are answered as the standard has it', async () => {
+test('other requests get the responses of the standard', async () => {
   const id = await created('alice')
   const own = await answered('alice', 'Get', uid(id))
   assert.equal(memberValue(own, 'SymmetricKey'), undefined)

@@ -116,7 +116,7 @@ const vendorAttribute = (vendor: string, value: number) =>
     integer(Tag.AttributeValue, value),
   ])
 
-test('a renewed certificate has one record in the name of its owner, and the attributes of the one before', async () => {
+test('a renewed certificate has one record with its owner as principal, and the attributes of the previous one', async () => {
   const { kms, authorities, counted, renew, issue, add, read, records, lines } = await world()
   await using _ = kms
   const { id } = await issue('alice')
@@ -233,7 +233,7 @@ test('a renewed pair has one record, which names the new pair and its certificat
   )
 })
 
-test('a renewal that is refused has a record with the reason, which the log has as well', async () => {
+test('a refused renewal has a record with the reason, and a line in the log', async () => {
   const { kms, authorities, counted, renew, issue, add, change, records, lines } = await world()
   await using _ = kms
   const { issuing } = authorities
@@ -274,7 +274,7 @@ test('a renewal that is refused has a record with the reason, which the log has 
   refused(422, 'WrongKeyLifecycleState', 'The issuer is not Active.')
 })
 
-test('the rules of the owner for new certificates bind renewals', async () => {
+test("the owner's rules for new certificates apply to renewals", async () => {
   const { kms, renew, issue, add, read, records } = await world()
   await using _ = kms
   const { id } = await issue('alice')
@@ -308,7 +308,7 @@ test('the rules of the owner for new certificates bind renewals', async () => {
   assert.ok((next.deactivationAt ?? 0) > renewedAt + 29 * day)
 })
 
-test('a date of the certificate that would come before its beginning prevents the renewal', async () => {
+test("an attribute with a date before the new certificate's beginning prevents the renewal", async () => {
   const { kms, renew, issue, add, records } = await world()
   await using _ = kms
   const { id } = await issue('alice')
@@ -321,7 +321,7 @@ test('a date of the certificate that would come before its beginning prevents th
   assert.ok(kms.log.some((line) => line.includes('ProcessStartDate is before ActivationDate.')))
 })
 
-test('in audit mode reject the record is on disk before the renewal, and nothing is renewed without it', async () => {
+test('in audit mode reject the record is on disk before the renewal, and without it no certificate is renewed', async () => {
   const { kms, renew, issue, add, read, records } = await world({ auditMode: 'reject' })
   await using _ = kms
   const { id } = await issue('alice')
@@ -336,7 +336,7 @@ test('in audit mode reject the record is on disk before the renewal, and nothing
   )
 })
 
-test('in audit mode reject a record announces each commit, and another one takes back what did not happen', async () => {
+test('in audit mode reject a record precedes each commit, and another record follows a failed commit', async () => {
   const { kms, renew, issue, add, read } = await world({ auditMode: 'reject' })
   await using _ = kms
   const { id } = await issue('alice')
@@ -400,7 +400,7 @@ const madeOverKmip: Readonly<Record<string, readonly TtlvNode[]>> = {
 const madeOverRest = ['ES384', 'RS256', 'PS256', 'EdDSA', 'ML-DSA-44', 'ML-KEM-768', 'SLH-DSA-SHA2-128s']
 
 for (const kind of [...Object.keys(madeOverKmip), ...madeOverRest])
-  test(`a renewed pair has what ReKeyKeyPair gives a pair: ${kind}`, async () => {
+  test(`a renewed pair has the attributes of a pair from ReKeyKeyPair: ${kind}`, async () => {
     const { kms, time, authorities, renew, issue, add, read } = await world()
     await using _ = kms
     const pair = async () => {

@@ -66,7 +66,7 @@ async function certificateOf(kms: Started, user: string, id: string) {
   return parseCertificate(toDer(text.startsWith('{') ? JSON.parse(text).certificate : text))
 }
 
-test('a certificate is renewed at two thirds of its life by the same authority, once, and then its successor', async () => {
+test('a certificate is renewed once at two thirds of its life by the same authority, and later its successor', async () => {
   const { kms, time, authorities } = await world()
   await using _ = kms
   const id = await issued(kms, 'alice', authorities.issuing.id)
@@ -108,7 +108,7 @@ test('a certificate is renewed at two thirds of its life by the same authority, 
   assert.ok(await findReplacement(kms, next), 'the successor renews itself as well')
 })
 
-test('an interval says when, counted from the making or the last renewal', async () => {
+test('RotateInterval counts from the creation or the last renewal', async () => {
   const { kms, time, authorities } = await world()
   await using _ = kms
   const id = await issued(kms, 'alice', authorities.issuing.id)
@@ -129,7 +129,7 @@ test('an interval says when, counted from the making or the last renewal', async
   assert.ok(await findReplacement(kms, next))
 })
 
-test('one that cannot be renewed is told and does not keep others from it; on hold and revoked ones are left alone', async () => {
+test('a failed renewal is logged and does not prevent others; certificates on hold and revoked ones are skipped', async () => {
   const { kms, time, authorities } = await world()
   await using _ = kms
   const alice = kms.user('alice')
@@ -223,7 +223,7 @@ test('a pair with a certificate gets a new pair and a new certificate together',
   assert.equal(signed.status, 200, signed.text)
 })
 
-test('REST says whether a certificate, or its pair, renews itself; the list says what stands in its place', async () => {
+test('REST shows whether a certificate or its pair is renewed automatically, and the list has its replacement', async () => {
   const { kms, time, authorities } = await world()
   await using _ = kms
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
@@ -297,7 +297,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('certificates and keys of a blocked owner are not renewed nor rotated until they are unblocked', async () => {
+test('certificates and keys of a suspended owner are neither renewed nor rotated until the suspension ends', async () => {
   const { kms, time, authorities } = await world()
   await using _ = kms
   const id = await issued(kms, 'alice', authorities.issuing.id)

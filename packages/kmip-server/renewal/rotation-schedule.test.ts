@@ -37,7 +37,7 @@ const readAttributes = async (id: string) => {
   const all = await getAttributes(alice(), id)
   return (tag: number) => all.find((node) => node.tag === tag)?.value
 }
-test('RotateInterval of a key is its schedule: the service rotates it, and REST says the same', async () => {
+test('RotateInterval is the rotation schedule of a key: the service rotates the key, and REST shows the schedule', async () => {
   const id = await createAesKey(alice(), activeSince)
   await set(id, interval(Tag.RotateInterval, 7200))
   assert.equal((await readAttributes(id))(Tag.RotateAutomatic), true)
@@ -65,7 +65,7 @@ test('RotateInterval of a key is its schedule: the service rotates it, and REST 
   }
 })
 
-test('a key is made with its schedule; RotateOffset comes before the first interval, and no clock is blamed for it', async () => {
+test('a key is created with its schedule; RotateOffset precedes the first interval without a warning about clocks', async () => {
   const id = await createAesKey(
     alice(),
     activeSince,

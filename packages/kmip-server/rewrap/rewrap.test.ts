@@ -74,7 +74,7 @@ const revoke = (who: KmipClient, id: string) =>
   who.do('Revoke', [uid(id), revocation('CessationOfOperation')])
 
 for (const engine of await bothEngines()) {
-  test(`what a rotated key wraps is wrapped by its newest version, and names it, on ${engine.name}`, {
+  test(`objects wrapped by a rotated key are wrapped again by its newest version, and name it, on ${engine.name}`, {
     skip: engine.skip,
   }, async () => {
     const db = await engine.open(await engine.url())
@@ -106,7 +106,7 @@ for (const engine of await bothEngines()) {
     assert.deepEqual(await registered(alice, gcm.id), before, 'what is done is left alone')
   })
 
-  test(`a pass that breaks off is gone on with by another node; two at once move each object once, on ${engine.name}`, {
+  test(`another node continues an interrupted rewrap, and two nodes rewrap each object once, on ${engine.name}`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)
@@ -145,7 +145,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('what cannot be moved soundly stays as it is, opens as ever, and is counted', async () => {
+test('an object that cannot be rewrapped safely stays unchanged and usable, and is counted', async () => {
   await using kms = await startKms()
   const [alice, bob] = [kmipClient(kms.user('alice')), kmipClient(kms.user('bob'))]
   const kek = await created(alice)
@@ -168,7 +168,7 @@ test('what cannot be moved soundly stays as it is, opens as ever, and is counted
   assert.equal(left(), 1)
 })
 
-test('a key that is named wraps with its newest version, which the block names; a replaced one wraps nothing', async () => {
+test('a key wraps with its newest version, which the key block names; a replaced version does not wrap', async () => {
   await using kms = await startKms()
   const alice = kmipClient(kms.user('alice'))
   const kek = await created(alice)
@@ -200,7 +200,7 @@ const setBinding = query<[string, string], unknown>(
   'UPDATE managed_object SET bound_alg = ?, version = version + 1 WHERE id = ?',
 )
 
-test('what a bound key wraps with another algorithm stays with its version, and opens', async () => {
+test('an object that a bound key wrapped with another algorithm stays with its version, and can be unwrapped', async () => {
   await using kms = await startKms()
   const alice = kmipClient(kms.user('alice'))
   const kek = await created(alice)

@@ -12,7 +12,7 @@ const init = boolean(Tag.InitIndicator, true)
 const final = boolean(Tag.FinalIndicator, true)
 
 for (const engine of await bothEngines()) {
-  test(`two nodes on ${engine.name}: each takes the next part, and limits hold for both together`, {
+  test(`two nodes on ${engine.name}: each accepts the next part of a stream, and limits apply to both together`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)

@@ -52,7 +52,7 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
   return { state, socket, tick }
 }
 
-test('A message that waits for its token counts against what all connections may hold, once', async (t) => {
+test('a message that waits for the rate limiter counts once against the read budget of all connections', async (t) => {
   const budget = { limit: 1 << 20, used: 0 }
   const { state, tick } = await waiting(t, budget)
   assert.deepEqual([budget.used, state.answered], [message.length, 0])
@@ -63,7 +63,7 @@ test('A message that waits for its token counts against what all connections may
   assert.deepEqual([budget.used, state.usedBytes, state.answered], [0, message.length, 1])
 })
 
-test('What a message held while it waited is given back when its client goes, or may no longer ask', async (t) => {
+test('the budget of a waiting message is released when its client disconnects or its certificate expires', async (t) => {
   const budget = { limit: 1 << 20, used: 0 }
   const gone = await waiting(t, budget)
   assert.equal(budget.used, message.length)
@@ -78,7 +78,7 @@ test('What a message held while it waited is given back when its client goes, or
   assert.deepEqual([budget.used, gone.state.answered, late.state.answered], [0, 0, 0])
 })
 
-test('A message is answered before its connection ends because what comes behind it cannot be kept', async (t) => {
+test('a message is answered before its connection ends because the next one exceeds the budget', async (t) => {
   const budget = { limit: message.length + 2000, used: 0 }
   const { state, socket, tick } = await waiting(t, budget)
   socket.push(message.subarray(0, 1000))
@@ -91,7 +91,7 @@ test('A message is answered before its connection ends because what comes behind
   assert.deepEqual([budget.used, state.answered, socket.writableEnded], [0, 1, true])
 })
 
-test('A connection with many messages lets others have their turn after sixteen of them', async (t) => {
+test('a connection with many messages yields to others after sixteen of them', async (t) => {
   const { state, socket, tick } = await waiting(t, { limit: 1 << 20, used: 0 })
   state.allowed = true
   await tick()

@@ -217,7 +217,7 @@ function idOf(node: TtlvNode): string {
   return ids.join(' ')
 }
 
-test('Many requests go over one connection, and the certificate says who asks', async () => {
+test('a connection carries many requests, and the certificate identifies the caller', async () => {
   await using served = await serve()
   using client = new Client(served.port)
   for (const id of [1, 2, 3]) assert.equal(await client.ask(request(id)), String(id))
@@ -228,7 +228,7 @@ test('Many requests go over one connection, and the certificate says who asks', 
   assert.equal(new Set(served.callers.map(({ requestId }) => requestId)).size, 3)
 })
 
-test('Pipelined requests are answered in their order, however long each takes', async () => {
+test('pipelined requests are answered in order, however long each takes', async () => {
   let working = 0
   await using served = await serve({
     answer: async (bytes, caller) => {
@@ -260,14 +260,14 @@ test('Two requests in one packet, and a request one byte at a time', async () =>
   assert.equal(idOf(await client.next()), '3')
 })
 
-test('A large request and what is pipelined behind it are read whole', async () => {
+test('a large request and the request pipelined behind it are read completely', async () => {
   await using served = await serve()
   using client = new Client(served.port)
   client.tls.write(Buffer.concat([request(1, 3_000_000), request(2, 200_000), request(3)]))
   for (const id of [1, 2, 3]) assert.equal(idOf(await client.next()), String(id))
 })
 
-test('A client that ends its side after its requests still gets every answer', async () => {
+test('a client that half-closes after its requests still gets every response', async () => {
   await using served = await serve({
     answer: async (bytes, caller) => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -282,7 +282,7 @@ test('A client that ends its side after its requests still gets every answer', a
   await client.closed
 })
 
-test('A client that ends its side while many requests wait still gets every answer', async () => {
+test('a client that half-closes while many requests wait still gets every response', async () => {
   await using served = await serve()
   using client = new Client(served.port)
   const ids = Array.from({ length: 250 }, (_, index) => String(index))
@@ -294,7 +294,7 @@ test('A client that ends its side while many requests wait still gets every answ
   await client.closed
 })
 
-test('A large answer is sent whole to a client that has ended its side and reads slowly', async () => {
+test('a large response is sent completely to a client that half-closed and reads slowly', async () => {
   const large = (id: number): Buffer => request(id, 4_000_000)
   await using served = await serve({ limits: { lingerMs: 5 }, answer: async () => large(1) })
   using client = new Client(served.port)
@@ -308,7 +308,7 @@ test('A large answer is sent whole to a client that has ended its side and reads
   await client.closed
 })
 
-test('Without a certificate, or with one of another authority, nobody gets in', async () => {
+test('a connection without a certificate of the client authority is refused', async () => {
   await using served = await serve()
   const strangers: ConnectionOptions[] = [
     { cert: undefined, key: undefined },
@@ -325,7 +325,7 @@ test('Without a certificate, or with one of another authority, nobody gets in', 
   assert.equal(served.callers.length, 0)
 })
 
-test('HTTP and other bytes that are no KMIP end the connection, others go on', async () => {
+test('HTTP and other bytes that are not KMIP end their connection, and no other', async () => {
   await using served = await serve({ limits: { handshakeMs: 200 } })
   using good = new Client(served.port)
   await good.ask(request(1))
@@ -349,7 +349,7 @@ test('HTTP and other bytes that are no KMIP end the connection, others go on', a
   assert.equal(await good.ask(request(2)), '2')
 })
 
-test('An oversized message is answered in the version of its client, then the connection ends', async () => {
+test("an oversized message is answered in the client's version, then the connection ends", async () => {
   await using served = await serve({ limits: { messageBytes: 10_000 } })
   using client = new Client(served.port)
   assert.equal(await client.ask(request(1, 9000)), '1')
@@ -362,7 +362,7 @@ test('An oversized message is answered in the version of its client, then the co
   assert.equal(served.callers.length, 1)
 })
 
-test('A message that is broken inside is answered by the engine and the connection goes on', async () => {
+test('a message with a malformed body is answered by the engine, and the connection stays open', async () => {
   await using served = await serve({
     answer: (bytes, caller) => (bytes.length > 200 ? echo(request(7), caller) : echo(bytes, caller)),
   })
@@ -371,7 +371,7 @@ test('A message that is broken inside is answered by the engine and the connecti
   assert.equal(await client.ask(request(2)), '2')
 })
 
-test('Half-open handshakes and connections beyond the limits hold nobody up', async () => {
+test('half-open handshakes and connections beyond the limits do not delay other clients', async () => {
   await using served = await serve({ limits: { handshakeMs: 80, connectionsPerAddress: 6 } })
   const silentOnes: Socket[] = []
   for (let count = 0; count < 6; count++) silentOnes.push(connectPlain(served.port, '127.0.0.1'))
@@ -386,7 +386,7 @@ test('Half-open handshakes and connections beyond the limits hold nobody up', as
   assert.equal(await client.ask(request(1)), '1')
 })
 
-test('A message that does not end in time, and a connection on which nothing moves, are cut', async () => {
+test('an incomplete message and an idle connection are closed after their timeouts', async () => {
   await using served = await serve({ limits: { messageMs: 60, idleMs: 400 } })
   using slow = new Client(served.port)
   assert.equal(await slow.ask(request(1)), '1')
@@ -410,7 +410,7 @@ test('A connection whose answer takes longer than its idle time is not idle', as
   await client.closed
 })
 
-test('A client that does not read its answers makes nothing pile up', async () => {
+test('a client that does not read its responses does not make the server buffer them', async () => {
   const answer = async () => new Uint8Array(16_384)
   await using served = await serve({ limits: { idleMs: 500 }, answer })
   using client = new Client(served.port)
@@ -423,7 +423,7 @@ test('A client that does not read its answers makes nothing pile up', async () =
   assert.ok(served.callers.length < asked / 2, `${served.callers.length} of ${asked} answered`)
 })
 
-test('A client over its rate waits for its turn, and nothing is lost or changes places', async () => {
+test('a client above its rate waits, and its requests are neither lost nor reordered', async () => {
   const asked: string[] = []
   await using served = await serve({
     rateLimiter: {
@@ -441,7 +441,7 @@ test('A client over its rate waits for its turn, and nothing is lost or changes 
   assert.ok(asked.every((address) => address === '127.0.0.1'))
 })
 
-test('A session resumes and still says who asks; under another authority it does not', async () => {
+test('a resumed session still identifies the client, and is refused under another authority', async () => {
   await using served = await serve()
   using first = new Client(served.port, { maxVersion: 'TLSv1.2' })
   await first.ready
@@ -459,7 +459,7 @@ test('A session resumes and still says who asks; under another authority it does
   assert.equal(await again.ask(request(4)), '4')
 })
 
-test('A certificate that has run out ends the connection it opened', async () => {
+test('an expired certificate ends the connection that it opened', async () => {
   let now = Date.now()
   await using served = await serve({ now: () => now })
   using client = new Client(served.port)
@@ -470,7 +470,7 @@ test('A certificate that has run out ends the connection it opened', async () =>
   assert.equal(served.callers.length, 1)
 })
 
-test('A stop finishes the message being answered and ends idle connections', async () => {
+test('a shutdown completes the current message and ends idle connections', async () => {
   let release: () => void = () => undefined
   const begun = Promise.withResolvers<void>()
   await using served = await serve({
@@ -505,7 +505,7 @@ test('a client of TLS 1.2 cannot renegotiate', async () => {
   assert.match(await renegotiate(served.port, identity), /NO_RENEGOTIATION/)
 })
 
-test('a certificate that is revoked ends its open connections at the next message, and opens no other', async () => {
+test('a revoked certificate ends its connections at the next message, and opens no new ones', async () => {
   const revocation = createClientRevocation(systemClock, undefined)
   await using served = await serve({ clientRevocation: revocation })
   using open = new Client(served.port)

@@ -23,7 +23,7 @@ function read(reader: MessageReader, chunks: readonly Buffer[]): Buffer[] {
   return found
 }
 
-test('However a stream is cut, the same messages come out, and each keeps its bytes', () => {
+test('the same messages result from any segmentation of a stream, and each keeps its bytes', () => {
   const cuts = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 60 })
   const sizes = fc.array(fc.integer({ min: 0, max: 1500 }), { minLength: 1, maxLength: 8 })
   fc.assert(
@@ -45,7 +45,7 @@ test('However a stream is cut, the same messages come out, and each keeps its by
   )
 })
 
-test('A message that is being answered is not written over by what comes behind it', () => {
+test('the next message does not overwrite a message that is being answered', () => {
   const reader = new MessageReader(maximum, budget())
   const [first, second] = [message(100, 1), message(3000, 2)]
   const [begun] = read(reader, [
@@ -58,7 +58,7 @@ test('A message that is being answered is not written over by what comes behind 
   assert.deepEqual(begun, first)
 })
 
-test('What a header claims takes no memory before it has come', () => {
+test('the length in a header allocates no memory before the bytes arrive', () => {
   const shared = budget()
   const reader = new MessageReader(64 << 20, shared)
   const header = Buffer.from('4200780103fffff8', 'hex')
@@ -71,7 +71,7 @@ test('What a header claims takes no memory before it has come', () => {
   assert.equal(shared.used, 0)
 })
 
-test('All connections together hold only so many unfinished messages', () => {
+test('the incomplete messages of all connections are bounded', () => {
   const shared = budget(8192)
   const [one, two] = [new MessageReader(1 << 20, shared), new MessageReader(1 << 20, shared)]
   const begin = (reader: MessageReader): void => {
@@ -87,7 +87,7 @@ test('All connections together hold only so many unfinished messages', () => {
   begin(two)
 })
 
-test('What can be no message is refused at its first wrong byte', () => {
+test('bytes that cannot be a message are refused at the first wrong byte', () => {
   for (const bytes of ['47', '4200780a', '4200780100000001', '16030100']) {
     const reader = new MessageReader(maximum, budget())
     reader.push(Buffer.from(bytes, 'hex'))
@@ -95,7 +95,7 @@ test('What can be no message is refused at its first wrong byte', () => {
   }
 })
 
-test('A message that is too large is refused in the version of its client', () => {
+test("an oversized message is refused in the client's version", () => {
   const version = structure(Tag.ProtocolVersion, [
     integer(Tag.ProtocolVersionMajor, 1),
     integer(Tag.ProtocolVersionMinor, 4),

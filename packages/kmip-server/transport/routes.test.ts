@@ -11,7 +11,7 @@ const aes = [objectType('SymmetricKey'), aesAttributes(256)]
 
 for (const encoding of ['ttlv', 'json', 'xml'] as const) {
   for (const version of kmipVersions) {
-    test(`a key is made, got and destroyed in KMIP ${version} as ${encoding}`, async () => {
+    test(`a key is created, returned and destroyed in KMIP ${version} as ${encoding}`, async () => {
       const alice = kmipClient(kms.user('alice'), { version, encoding })
       const { id } = await alice.do('Create', aes)
       const got = await alice.do('Get', [uid(id)])
@@ -28,7 +28,7 @@ for (const encoding of ['ttlv', 'json', 'xml'] as const) {
   }
 }
 
-test('a bare operation is answered bare, and its failure with a status and the reason', async () => {
+test('a bare operation gets a bare response, and a failed one an HTTP status and the reason', async () => {
   const alice = kms.user('alice')
   const made = await alice.post('/kmip/2_1', {
     tag: 'Create',
@@ -114,7 +114,7 @@ test('a bare operation of KMIP 1.4 fails with a reason and a message that 1.4 ha
   assert.deepEqual(await failing('/kmip/1_4', legacyModified), [422, 'PermissionDenied', 'DENIED'])
 })
 
-test('nobody is let in without credentials, and no other content type is read', async () => {
+test('requests without credentials and with other content types are refused', async () => {
   for (const path of ['/kmip/2_1', '/kmip/1_4']) {
     const unauthenticated = await kms.with({}).post(path, { tag: 'Query', value: [] })
     assert.deepEqual(
@@ -136,7 +136,7 @@ test('nobody is let in without credentials, and no other content type is read', 
   assert.equal((await alice.call('GET', '/kmip')).status, 405)
 })
 
-test('each item of a batch has an audit record, and the request as such has none', async () => {
+test('each item of a batch has an audit record, and the HTTP request has none', async () => {
   const alice = kmipClient(kms.user('carol'))
   const before = kms.audit.length
   const { items } = await alice.send([

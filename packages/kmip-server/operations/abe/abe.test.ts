@@ -42,7 +42,7 @@ const share = (id: string, ...operations: readonly string[]) =>
     .user('alice')
     .post('/access/grant', { unique_identifier: id, user_id: 'bob', operation_types: operations })
 
-test('a pair is made from an access structure, user keys from policies, and who opens is who the policy says', async () => {
+test('a pair is created from an access structure and user keys from policies, and only keys whose policy matches decrypt', async () => {
   const { master, publicKey } = await alice.pair()
   const secretBlue = await alice.user(master, 'Clearance::Secret && Team::Blue')
   const restricted = await alice.user(master, 'Clearance::Restricted && (Team::Blue || Team::Red)')
@@ -73,7 +73,7 @@ test('the answer to Encrypt holds the data alone: the additional data are not ec
   assert.equal((nodes[1] as { value: Uint8Array }).value.length, 115 + 28 + 4)
 })
 
-test('several texts are sealed with one encapsulation, and whole requests one by one', async () => {
+test('several texts are encrypted with one encapsulation, and complete requests one by one', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Red'] })
   const blue = await alice.user(master, 'Team::Blue')
   const red = await alice.user(master, 'Team::Red')
@@ -95,7 +95,7 @@ test('several texts are sealed with one encapsulation, and whole requests one by
   assert.equal(await alice.decrypt(red, both), undefined, 'one of them does not open')
 })
 
-test('attributes say what each key is, and no client changes that', async () => {
+test('attributes describe each key, and clients cannot change them', async () => {
   const { master, publicKey } = await alice.pair()
   const user = await alice.user(master, 'Team::Blue')
   for (const [id, keyFormat] of [
@@ -155,7 +155,7 @@ test('user keys are found by link, tag and policy', async () => {
   assert.deepEqual(await locate(parent(master), vendor('cover_crypt_access_policy', 'Team::Red')), [red])
 })
 
-test('keys are exported and imported: pairs and users work elsewhere, and nothing else is taken for one', async () => {
+test('exported pairs and user keys work on another server, and other bytes are not imported as such keys', async () => {
   const { master, publicKey } = await alice.pair()
   const user = await alice.user(master, 'Team::Blue')
   const [secret, open, own] = await Promise.all(
@@ -191,7 +191,7 @@ test('keys are exported and imported: pairs and users work elsewhere, and nothin
     await bob.kmip.fails('Import', bob.importing(type, key as Buffer), 'InvalidField')
 })
 
-test('a copy of a user key that somebody imports is not refreshed with the original', async () => {
+test('an imported copy of a user key is not refreshed with the original', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue'] })
   const user = await alice.user(master, 'Team::Blue')
   const copy = await alice.get(user)
@@ -202,7 +202,7 @@ test('a copy of a user key that somebody imports is not refreshed with the origi
   assert.equal(await bob.decrypt(stolen, sealed), undefined)
 })
 
-test('what is missing or wrong is told, and nothing is made of it', async () => {
+test('missing and wrong members are refused by name, and nothing is created', async () => {
   const before = (await alice.kmip.do('Locate', [attributes(coverCrypt)])).nodes.length
   const pair = (...wishes: readonly TtlvNode[]) => [structure(Tag.CommonAttributes, [coverCrypt, ...wishes])]
   const named = (text: string | object) => pair(vendor('cover_crypt_access_structure', text))
@@ -268,7 +268,7 @@ test('what is missing or wrong is told, and nothing is made of it', async () => 
     assert.equal((await alice.kmip.ask(operation, [uid(master), sealed])).status, 'OperationFailed')
 })
 
-test('rights: making user keys takes derivekey on the master key, the others what other keys take', async () => {
+test('rights: creating user keys requires derivekey on the master key; other operations require the same rights as for other keys', async () => {
   const { master, publicKey } = await alice.pair()
   const user = await alice.user(master, 'Team::Blue')
   await bob.kmip.fails('Create', bob.wish(master, '*'), 'ObjectNotFound')
@@ -286,7 +286,7 @@ test('rights: making user keys takes derivekey on the master key, the others wha
   await bob.kmip.fails('ReKeyKeyPair', bob.rotation(master, { PruneAccessPolicy: '*' }), 'PermissionDenied')
 })
 
-test('a revoked key encrypts nothing, and the master key makes and changes nothing any more', async () => {
+test('a revoked key does not encrypt, and a revoked master key creates and changes no keys', async () => {
   const { master, publicKey } = await alice.pair()
   const blue = await alice.user(master, 'Team::Blue')
   const late = await alice.user(master, 'Team::Blue', { ...past, value: 4_000_000_000 } as TtlvNode)
@@ -324,7 +324,7 @@ test('a revoked key encrypts nothing, and the master key makes and changes nothi
   await alice.kmip.fails('Encrypt', alice.sealing(publicKey, '*', 'x'), 'WrongKeyLifecycleState')
 })
 
-test('the audit log names policies and actions, and no key or text', async () => {
+test('the audit log contains policies and actions, and neither keys nor plaintexts', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue'] })
   const user = await alice.user(master, 'Team::Blue')
   const sealed = await alice.encrypt(publicKey, 'Team::Blue', 'the text itself')
@@ -355,7 +355,7 @@ test('the audit log names policies and actions, and no key or text', async () =>
   assert.ok(!text.includes('the text itself') && !text.includes(key.subarray(100, 130).toString('base64url')))
 })
 
-test('usage limits of the public key count what is encrypted', async () => {
+test('encryptions count against the usage limits of the public key', async () => {
   const limits = structure(Tag.UsageLimits, [
     { tag: Tag.UsageLimitsTotal, type: 'LongInteger', value: 2n },
     enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
@@ -370,7 +370,7 @@ test('usage limits of the public key count what is encrypted', async () => {
   await alice.kmip.fails('Encrypt', alice.sealing(id, '*', 'three'), 'PermissionDenied')
 })
 
-test('a FIPS service and one whose lists lack it make, take and use no such keys', async () => {
+test('FIPS mode, and a policy without the algorithm, refuse to create, import and use such keys', async () => {
   const key = await alice.get((await alice.pair({ A: ['a'] })).publicKey)
   for (const config of [
     { fips: true },
@@ -390,7 +390,7 @@ test('a FIPS service and one whose lists lack it make, take and use no such keys
   }
 })
 
-test('the client of the deployed product asks so: bare JSON, both spellings of formats and of the algorithm', async () => {
+test("requests of the deployed product's client are accepted: bare JSON, both spellings of formats and of the algorithm", async () => {
   const post = (body: object) => kms.user('alice').post('/kmip/2_1', body)
   const enumerated = (tag: string, value: string) => ({ tag, type: 'Enumeration', value })
   const named = (name: string, value: string) => ({
@@ -471,7 +471,7 @@ test('the client of the deployed product asks so: bare JSON, both spellings of f
   }
 })
 
-test('lists that name ABE permit it', async () => {
+test('a policy that lists ABE permits it', async () => {
   const config = { 'kmip.policy_id': 'CUSTOM', 'kmip.allowlists.algorithms': ['ABE'] } as const
   await using listed = await startKms({ config })
   const { publicKey } = await new AbeClient(kmipClient(listed.user('alice'))).pair()

@@ -61,7 +61,7 @@ for (const way of ['Import', 'Register'] as const) {
   const bring = async (client: AbeClient, payload: readonly TtlvNode[]) =>
     (await client.kmip.do(way, way === 'Import' ? payload : registered(payload))).id
 
-  test(`${way}: user keys that are brought after their master key, or before it, are refreshed and revoked with it`, async () => {
+  test(`${way}: user keys that are imported after or before their master key are refreshed and revoked with it`, async () => {
     const { secret, open, one, other } = await exported()
     const publicKey = await bring(bob, bob.importing('PublicKey', open))
     const masterId = `master brought by ${way}`
@@ -94,7 +94,7 @@ for (const way of ['Import', 'Register'] as const) {
   })
 }
 
-test('a master key that takes the place of itself goes on with its ids, and of another kind of key nothing takes it', async () => {
+test('a master key that replaces itself keeps its ids, and no other type of key replaces it', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Green'] })
   const blue = await alice.user(master, 'Team::Blue')
   const all = await alice.user(master, '*')
@@ -132,7 +132,7 @@ test('a master key that takes the place of itself goes on with its ids, and of a
   assert.ok(Math.max(...ids) >= 3, `${ids}`)
 })
 
-test('user keys are made and found with the tags of their master key, and found by the tag of their kind', async () => {
+test('user keys inherit the tags of their master key, and are found by these and by the tag of their type', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue'] }, tagged('ward', 'north'))
   await alice.pair({ Team: ['Blue'] }, tagged('ward', 'south'))
   const byTags = alice.wish('["ward","north"]', 'Team::Blue', tagged('nurses'))
@@ -169,7 +169,7 @@ test('user keys are made and found with the tags of their master key, and found 
     )
 })
 
-test('the length of a key is told in bits, by some in bytes, and kept in bits', async () => {
+test('the length of a key is accepted in bits or bytes, and stored in bits', async () => {
   const { open } = await exported()
   const sized = (length: number) =>
     alice

@@ -98,7 +98,7 @@ for (const mode of ['continue', 'reject'] as const)
     assert.equal(status, 'OperationFailed')
   })
 
-test('the data of one message hold at most 10,000 items, and what are no items makes no record of one', async () => {
+test('a message has at most 10,000 data items, and data without items have no record of an item', async () => {
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = new AbeClient(kmipClient(kms.user('alice')))
   const { publicKey } = await alice.pair({ Team: ['Blue'] })
@@ -124,7 +124,7 @@ test('the data of one message hold at most 10,000 items, and what are no items m
   assert.deepEqual(items(), [])
 })
 
-test('a JWE holds one text: what begins as several whole requests is not opened as such', async () => {
+test('a JWE contains one text, even if it begins like several complete requests', async () => {
   await using kms = await startKms()
   const user = kms.user('alice')
   const alice = new AbeClient(kmipClient(user))

@@ -11,7 +11,7 @@ import { getAttributes, revocation } from '../../testing/requests.ts'
 const kms = await startSharedKms()
 const alice = new AbeClient(kmipClient(kms.user('alice')))
 
-test('a rekey renews the pair in place and the user keys with it: they open old and new, copies only the old', async () => {
+test('a rekey renews the pair and its user keys in place: they decrypt old and new ciphertexts, copies only old ones', async () => {
   const { master, publicKey } = await alice.pair()
   const [blue, green, level] = await Promise.all(
     ['Team::Blue', 'Team::Green', 'Clearance::Restricted'].map((policy) => alice.user(master, policy)),
@@ -102,7 +102,7 @@ test('attributes are added, renamed, disabled and deleted', async () => {
   await alice.kmip.fails('Encrypt', alice.sealing(publicKey, 'Team::Azure', 'x'), 'InvalidField')
 })
 
-test('the names of clients before version 5 mean the same actions', async () => {
+test('the action names of clients before version 5 have the same effect', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue'] })
   await alice.rotate(master, { AddAttribute: [['Team::Grey', 'Hybridized']] })
   const user = await alice.user(master, 'Team::Grey')
@@ -111,7 +111,7 @@ test('the names of clients before version 5 mean the same actions', async () => 
   await alice.kmip.fails('Encrypt', alice.sealing(publicKey, 'Team::Grey', 'x'), 'InvalidField')
 })
 
-test('the id of a deleted attribute is never given again, also that of the newest one', async () => {
+test('the id of a deleted attribute is never reused, even if it was the newest', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Green'] })
   const users = await Promise.all(
     ['Team::Blue', 'Team::Green', '*'].map((policy) => alice.user(master, policy)),
@@ -130,7 +130,7 @@ test('the id of a deleted attribute is never given again, also that of the newes
   }
 })
 
-test('user keys are made, revoked and rotated at once, and none is lost', async () => {
+test('user keys that are created, revoked and rotated concurrently are not lost', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue'] })
   const first = await alice.user(master, 'Team::Blue')
   const made = await Promise.all([
@@ -156,7 +156,7 @@ test('revoked user keys are not refreshed', async () => {
   assert.equal(await alice.decrypt(stays, sealed), 'new')
 })
 
-test('one user key that is not of this master key stops no rotation', async () => {
+test('a user key of another master key does not prevent a rotation', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue'] })
   const other = await alice.pair({ Team: ['Blue'] })
   const mine = await alice.user(master, 'Team::Blue')
@@ -168,7 +168,7 @@ test('one user key that is not of this master key stops no rotation', async () =
   assert.equal(await alice.decrypt(mine, await alice.encrypt(publicKey, 'Team::Blue', 'new')), 'new')
 })
 
-test('a wrong action is told and changes nothing', async () => {
+test('a wrong action is refused by name and changes nothing', async () => {
   const { master, publicKey } = await alice.pair()
   const user = await alice.user(master, 'Team::Blue')
   const before = await alice.get(master)
@@ -206,7 +206,7 @@ test('a wrong action is told and changes nothing', async () => {
   )
 })
 
-test('a master key that a client altered is refused when it is imported, whole and consistent ones are taken', async () => {
+test('import refuses a master key that a client modified, and accepts complete and consistent ones', async () => {
   const { master } = await alice.pair(hospital)
   const bytes = await alice.get(master)
   assert.deepEqual(Buffer.from(encodeMasterKey(decodeMasterKey(bytes))), bytes)
@@ -223,7 +223,7 @@ test('a master key that a client altered is refused when it is imported, whole a
   )
 })
 
-test('a batch that is undone as a whole makes no user key and leaves the master key as it was', async () => {
+test('an undone batch creates no user key and leaves the master key unchanged', async () => {
   const { master } = await alice.pair({ Team: ['Blue'] })
   const before = await alice.get(master)
   const answer = await alice.kmip.send(

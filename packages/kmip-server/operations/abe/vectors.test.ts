@@ -40,7 +40,7 @@ async function post(
 const textIn = (nodes: readonly Node[], tag: string) =>
   nodes.find((node) => node.tag === tag)?.value as string
 
-test('the public requests of the deployed product are answered as it does', { skip }, async () => {
+test('the public requests of the deployed product get the same responses', { skip }, async () => {
   interface Public {
     readonly kat_decrypt: {
       readonly import_request: object
@@ -63,7 +63,7 @@ test('the public requests of the deployed product are answered as it does', { sk
     assert.equal(textIn(rekeyed, tag), textIn(pair, tag))
 })
 
-test('keys of the deployed product are imported, open its texts, and are rotated here', {
+test('keys of the deployed product are imported, decrypt its ciphertexts, and can be rotated', {
   skip,
 }, async () => {
   interface Lifecycle {
@@ -120,7 +120,7 @@ test('keys of the deployed product are imported, open its texts, and are rotated
   await check(encrypt)
 })
 
-test('bytes with wild counts neither end the thread nor the service', async () => {
+test('bytes with excessive counts crash neither the thread nor the service', async () => {
   const wild = bytes('ffffffffffffff0f')
   const { publicKey, master } = await alice.pair({ Team: ['Blue'] })
   const user = await alice.user(master, 'Team::Blue')

@@ -20,7 +20,7 @@ const { kms, alice } = await startKmipFixture()
 const fresh = (...nodes: readonly TtlvNode[]) => structure(Tag.NewAttribute, nodes)
 const group = (value: string) => textString(Tag.ObjectGroup, value)
 
-test('attributes that many add to one object at the same time are all there afterwards', async () => {
+test('attributes that clients add to one object concurrently are all stored', async () => {
   const id = await createAesKey(alice)
   const values = Array.from({ length: 8 }, (_, index) => `g${index}`)
   await Promise.all(values.map((value) => alice.do('AddAttribute', [uid(id), fresh(group(value))])))
@@ -81,7 +81,7 @@ const node: fc.Arbitrary<TtlvNode> = tag.chain((which) =>
 /** Reasons that mean the fault is the server's. */
 const ours = new Set(['GeneralFailure', 'InternalServerError', undefined])
 
-test('whatever stands in place of an attribute is taken or refused, and never breaks the server', async () => {
+test('property: any node in place of an attribute is accepted or refused, and never causes a server error', async () => {
   const id = await createAesKey(alice)
   const reference = fc.oneof(
     tag.map((which) => enumeration(Tag.AttributeReference, which)),
@@ -135,7 +135,7 @@ test('whatever stands in place of an attribute is taken or refused, and never br
   )
 })
 
-test('whatever a search asks for is answered or refused, and never breaks the server', async () => {
+test('property: any search is answered or refused, and never causes a server error', async () => {
   const search = fc.tuple(
     fc.array(node, { maxLength: 4 }),
     fc.option(
@@ -172,7 +172,7 @@ test('whatever a search asks for is answered or refused, and never breaks the se
   )
 })
 
-test('an object cannot be made with dates out of order, a name twice, or attributes without end', async () => {
+test('an object with dates out of order, a repeated name or too many attributes is not created', async () => {
   const create = (...more: readonly TtlvNode[]) => [objectType('SymmetricKey'), aesAttributes(256, ...more)]
   const date = (which: number, at: number): TtlvNode => ({ tag: which, type: 'DateTime', value: at })
   const name = (text: string) =>
@@ -208,7 +208,7 @@ test('a search by too many attributes or for too many tags is refused', async ()
   await alice.fails('Locate', [attributes(tagged)], 'InvalidField')
 })
 
-test('references without end are refused before they are looked up', async () => {
+test('too many attribute references are refused before they are resolved', async () => {
   const id = await createAesKey(alice)
   const references = Array.from({ length: 1001 }, () =>
     enumeration(Tag.AttributeReference, Enumeration.Operation.Create),

@@ -55,7 +55,7 @@ function attributesIn(payload: Payload): readonly TtlvNode[] {
   return holder?.type === 'Structure' ? holder.value : []
 }
 
-test('attributes are answered in the order in which they are asked for, absent ones not at all', async () => {
+test('GetAttributes returns attributes in the requested order, without absent ones', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice, group('g1'), group('g2'), vendor('one', '1'))
   const got = await alice.do('GetAttributes', [
@@ -76,7 +76,7 @@ test('attributes are answered in the order in which they are asked for, absent o
   ])
 })
 
-test('without a name every attribute is answered, and the list names each of them once', async () => {
+test('GetAttributes without a name returns every attribute, and GetAttributeList names each once', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice, group('g1'), group('g2'), vendor('one', '1'), name('everything'))
   const all = attributesIn(await alice.do('GetAttributes', [uid(id)]))
@@ -140,7 +140,7 @@ test('attributes are added, changed and deleted one by one', async () => {
   )
 })
 
-test('the failures of the test cases: read-only, single-valued, a name twice, a date too late', async () => {
+test('the failures of the OASIS test cases: read-only, single-valued, a repeated name, a late date', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice, name('n'), dateTime(Tag.ActivationDate, 1))
   const compromised = fresh(enumeration(Tag.State, Enumeration.State.Compromised))
@@ -173,7 +173,7 @@ test('a digest names the format of the key from 1.1 on', async () => {
   }
 })
 
-test('a key that is asked for in another format has a digest of that and one of Raw', async () => {
+test('a key that is requested in another format has a digest of this format and one of Raw', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { KeyFormatType: format } = Enumeration
   const asked = enumeration(Tag.KeyFormatType, format.TransparentSymmetricKey)
@@ -197,7 +197,7 @@ test('a refusal changes nothing', async () => {
   assert.deepEqual(attributesIn(await alice.do('GetAttributes', [uid(id)])), earlier)
 })
 
-test('LastChangeDate moves with a change, not with a question', async () => {
+test('LastChangeDate advances with a change, not with a read', async () => {
   const alice = kmipClient(kms.user('alice'))
   shift = 0
   const { id } = await made(alice)
@@ -210,7 +210,7 @@ test('LastChangeDate moves with a change, not with a question', async () => {
   assert.ok((await changed()) >= first + 10)
 })
 
-test('numbers are adjusted, and what is none is not', async () => {
+test('AdjustAttribute changes numbers, and refuses other types', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice, interval(Tag.RotateInterval, 60))
   const adjust = (tag: number, type: keyof typeof Enumeration.AdjustmentType, by?: number) => [
@@ -233,7 +233,7 @@ test('numbers are adjusted, and what is none is not', async () => {
   await alice.fails('AdjustAttribute', [uid(id), reference(Tag.Comment)], 'MissingData')
 })
 
-test('a 1.x client is told the indexes that are left', async () => {
+test('a 1.x client gets the indexes of the remaining instances', async () => {
   const alice = kmipClient(kms.user('alice'), { version: '1.4' })
   const { id } = await made(alice, group('a'), group('b'), group('c'))
   await alice.do('DeleteAttribute', [uid(id), reference(Tag.ObjectGroup), integer(Tag.AttributeIndex, 1)])
@@ -284,7 +284,7 @@ for (const version of kmipVersions.filter((one) => one.startsWith('1.'))) {
     assert.deepEqual(attributesIn(barcode), [vendor('Barcode', 'b1')])
   })
 
-  test(`KMIP ${version} is told no attribute that came later`, async () => {
+  test(`KMIP ${version} gets no attribute of a later version`, async () => {
     const alice = kmipClient(kms.user('alice'), { version })
     const { id } = await made(alice)
     const tags = new Set(attributesIn(await alice.do('GetAttributes', [uid(id)])).map(({ tag }) => tag))
@@ -296,7 +296,7 @@ for (const version of kmipVersions.filter((one) => one.startsWith('1.'))) {
   })
 }
 
-test('attributes that only 1.x has are kept for 1.x clients, fixed as the standard has them', async () => {
+test('attributes that only 1.x has are stored for 1.x clients, and read-only as in the standard', async () => {
   const owner = kms.user('alice')
   const old = kmipClient(owner, { version: '1.2' })
   const policy = vendor('Operation Policy Name', 'default', 'KMIP1')
@@ -325,7 +325,7 @@ function shown(payload: Payload): unknown {
   return holder?.type === 'Structure' ? findMember(holder, Tag.ObjectGroup)?.value : undefined
 }
 
-test('an attribute of 2.1 cannot be given by a client of 2.0', async () => {
+test('a client of 2.0 cannot set an attribute of 2.1', async () => {
   const owner = kms.user('alice')
   const { id } = await made(kmipClient(owner))
   const message = await owner.call('POST', '/kmip', {
@@ -339,7 +339,7 @@ test('an attribute of 2.1 cannot be given by a client of 2.0', async () => {
   assert.match(message.text, /<ResultReason type="Enumeration" value="InvalidAttribute"\/>/)
 })
 
-test('each operation takes its own right, and strangers cannot tell the object from none', async () => {
+test('each operation requires its own right, and users without rights cannot detect the object', async () => {
   const owner = kms.user('alice')
   const alice = kmipClient(owner)
   const { id } = await made(alice)
@@ -368,7 +368,7 @@ test('each operation takes its own right, and strangers cannot tell the object f
   }
 })
 
-test('with Undo a later failure takes every change of attributes back', async () => {
+test('with Undo a later failure reverts every change of attributes', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice, textString(Tag.Comment, 'before'))
   const answer = await alice.send(
@@ -404,7 +404,7 @@ test('tags of REST and of KMIP are the same tags', async () => {
   assert.deepEqual(shown.json.tags, ['blue', 'green'])
 })
 
-test('a pair made over REST shows its halves linked, and each as what it is', async () => {
+test('the keys of a pair created over REST are linked, and have the types PrivateKey and PublicKey', async () => {
   const owner = kms.user('alice')
   const alice = kmipClient(owner)
   const { json } = await owner.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })
@@ -432,7 +432,7 @@ test('a pair made over REST shows its halves linked, and each as what it is', as
   ])
 })
 
-test('a link may name an object by what came before in the batch', async () => {
+test('a link may refer to an object of an earlier item of the batch', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice)
   const link = structure(Tag.Link, [
@@ -457,7 +457,7 @@ test('a link may name an object by what came before in the batch', async () => {
   ])
 })
 
-test('each item is in the audit log by its name, with the object and what became of it', async () => {
+test('the audit log has each item with its operation, object and outcome', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice)
   kms.audit.length = 0
@@ -505,7 +505,7 @@ test('bare operations read and write attributes at both paths', async () => {
   assert.equal(denied.json.result_reason, 'AttributeReadOnly')
 })
 
-test('attributes of a request that are no attributes are refused, not kept', async () => {
+test('nodes that are not attributes are refused in place of attributes, not stored', async () => {
   const alice = kmipClient(kms.user('alice'))
   await alice.fails(
     'Create',

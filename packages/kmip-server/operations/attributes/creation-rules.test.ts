@@ -39,7 +39,7 @@ const constraints = structure(Tag.Constraints, [
   ]),
 ])
 
-test('defaults fill what a client does not say, for the user who set them and for nobody else', async () => {
+test('defaults supply omitted attributes for the user who set them, and for no other user', async () => {
   const [alice, bob] = [kmipClient(kms.user('alice')), kmipClient(kms.user('bob'))]
   await alice.do('SetDefaults', [defaults])
   const { id } = await alice.do('Create', key())
@@ -57,7 +57,7 @@ test('defaults fill what a client does not say, for the user who set them and fo
   await alice.fails('Create', key(), 'MissingData')
 })
 
-test('defaults are for one type, for several, or for groups; of two the first counts; nothing lifts them all', async () => {
+test('defaults apply to one type, several types or groups; the first match applies; SetDefaults without rules removes them', async () => {
   const tapes = textString(Tag.ObjectGroup, 'tapes')
   await alice.do('SetDefaults', [
     structure(Tag.DefaultsInformation, [
@@ -81,7 +81,7 @@ test('defaults are for one type, for several, or for groups; of two the first co
   await alice.fails('Create', key(mask(use.Encrypt)), 'MissingData')
 })
 
-test('constraints bind new objects of their types and groups, and can be read and lifted', async () => {
+test('constraints apply to new objects of their types and groups, and can be read and removed', async () => {
   await alice.do('SetConstraints', [constraints])
   const [listed] = (await alice.do('GetConstraints')).nodes
   assert.deepEqual(listed, constraints)
@@ -101,7 +101,7 @@ test('constraints bind new objects of their types and groups, and can be read an
   await alice.do('Create', key(aes, length(128), mask(use.Encrypt), tapes))
 })
 
-test('rules that say nothing, too much or what no client may say are refused', async () => {
+test('rules that are empty, too large or about attributes of the server are refused', async () => {
   const one = (...nodes: readonly TtlvNode[]) =>
     structure(Tag.DefaultsInformation, [structure(Tag.ObjectDefaults, nodes)])
   const refused: readonly (readonly [TtlvNode, string])[] = [
@@ -132,7 +132,7 @@ test('rules that say nothing, too much or what no client may say are refused', a
   await kmipClient(kms.user('mallory')).fails('SetConstraints', [constraints], 'PermissionDenied')
 })
 
-test('the rules bind what the same user creates over REST', async () => {
+test('the rules also apply to keys that the same user creates over REST', async () => {
   const rest = kms.user('alice')
   const create = (alg: string) => rest.post('/v1/crypto/keys', { kty: 'oct', alg, tags: ['mine'] })
   const only256 = structure(Tag.Constraint, [

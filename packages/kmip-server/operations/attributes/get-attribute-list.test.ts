@@ -9,7 +9,7 @@ import { createAesKey } from '../../testing/requests.ts'
 
 const { kms, alice } = await startKmipFixture()
 
-test('the list names no attribute that is newer than the version of the client', async () => {
+test("GetAttributeList names no attribute that is newer than the client's version", async () => {
   const id = await createAesKey(alice, activeSince)
   const made = await alice.do('ReKey', [uid(id)])
   const named = async (version: KmipVersion) => {

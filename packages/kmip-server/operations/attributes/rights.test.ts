@@ -54,7 +54,7 @@ const others: readonly TtlvNode[] = [
   interval(Tag.RotateInterval, 86400),
 ]
 
-test('rekey alone makes the next version as the key is; other attributes take the right to modify', async () => {
+test('with only the right rekey the next version has the same attributes; other attributes require the right to modify', async () => {
   const now = dateTime(Tag.ActivationDate, Math.floor(Date.now() / 1000) - 60)
   const create = async () => {
     const id = await createAesKey(alice, now, ...strict)
@@ -88,7 +88,7 @@ test('rekey alone makes the next version as the key is; other attributes take th
   await alice.do('ReKey', [uid(own), attributes(boolean(Tag.Extractable, true))])
 })
 
-test('rekey alone leaves out none of several instances of an attribute, and keeps their order', async () => {
+test('with only the right rekey all instances of an attribute are copied, in their order', async () => {
   const [gcm, ecb] = [Enumeration.BlockCipherMode.GCM, Enumeration.BlockCipherMode.ECB].map((mode) =>
     parameters(enumeration(Tag.BlockCipherMode, mode)),
   ) as [TtlvNode, TtlvNode]
@@ -103,7 +103,7 @@ test('rekey alone leaves out none of several instances of an attribute, and keep
   await alice.do('ReKey', [uid(own), attributes(ecb)])
 })
 
-test('the halves of a pair are replaced as they are, too', async () => {
+test('a replaced pair also keeps its attributes', async () => {
   const made = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
@@ -134,7 +134,7 @@ test('the halves of a pair are replaced as they are, too', async () => {
   await bob.do('ReKeyKeyPair', request(Tag.PrivateKeyAttributes, boolean(Tag.Extractable, false)))
 })
 
-test('the rules of the caller for new objects are not those of the key that it replaces', async () => {
+test("the caller's rules for new objects do not apply to a replacement of another owner's key", async () => {
   const id = await createAesKey(alice, activeSince)
   await grant(kms.user('alice'), id, 'bob', 'rekey')
   const carol = kmipClient(kms.user('carol'))
@@ -160,7 +160,7 @@ const digestIn = (payload: Payload) => {
   return told?.type === 'Structure' ? told.value.filter(({ tag }) => tag === Tag.Digest).length : 0
 }
 
-test('the digest of secret material is for those who may have the material', async () => {
+test('only users who may read secret material get its digest', async () => {
   const pin = Buffer.from('4711')
   const { id } = await alice.do('Register', [
     objectType('SecretData'),
@@ -213,7 +213,7 @@ test('the digest of secret material is for those who may have the material', asy
   assert.deepEqual(await found(bob), [id])
 })
 
-test('what others derive from a key does not make the row of its owner grow', async () => {
+test("derivations by other users do not enlarge the row of the key's owner", async () => {
   const id = await registerKey(randomBytes(32), 'AES')
   await grant(kms.user('alice'), id, 'bob', 'derivekey', 'mac', 'getattributes')
   const row = async () => (await stored(id))?.links.length

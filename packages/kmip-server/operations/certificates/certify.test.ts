@@ -66,7 +66,7 @@ async function validity(alice: KmipClient, ...members: readonly TtlvNode[]): Pro
 
 const { Valid, Invalid } = Enumeration.ValidityIndicator
 
-test('a new pair certifies itself: an authority, with what its certificate says as attributes', async () => {
+test('Certify creates a self-signed authority with a new pair, and its attributes match its certificate', async () => {
   const id = await newAuthority(alice)
   const x509 = await getCertificate(alice, id)
   assert.ok(x509.verify(x509.publicKey))
@@ -83,7 +83,7 @@ test('a new pair certifies itself: an authority, with what its certificate says 
   assert.equal(await validity(alice, uid(id)), Valid)
 })
 
-test('an authority issues for a public key that is here; the chain is valid in time only', async () => {
+test('an authority certifies a stored public key, and Validate accepts the chain only during its validity', async () => {
   const ca = await newAuthority(alice)
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, newKey('RSA', 2048)),
@@ -148,7 +148,7 @@ test('an authority issues for a public key that is here; the chain is valid in t
   assert.equal(await validity(alice, uid(id)), Invalid)
 })
 
-test('a request in DER or PEM is certified with its names; that it wants to be an authority counts for nothing', async () => {
+test('a request in DER or PEM is certified with its names, and a requested CA flag is ignored', async () => {
   const ca = await newAuthority(alice)
   const pem = Buffer.from(
     `-----BEGIN CERTIFICATE REQUEST-----\n${p256Request.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`,
@@ -175,7 +175,7 @@ test('a request in DER or PEM is certified with its names; that it wants to be a
   }
 })
 
-test('a request that is kept as an object is certified by its identifier', async () => {
+test('a CertificateRequest object is certified by its identifier', async () => {
   const ca = await newAuthority(alice)
   const kept = await alice.do('Register', [
     enumeration(Tag.ObjectType, Enumeration.ObjectType.CertificateRequest),
@@ -195,7 +195,7 @@ test('a request that is kept as an object is certified by its identifier', async
   await alice.fails('Certify', [uid(kept.id), attributes(link('CertificateLink', ca))], 'ObjectDestroyed')
 })
 
-test('requests that are wrong, weak, or of another kind are refused by name', async () => {
+test('invalid and weak requests and requests of other types are refused by name', async () => {
   const ca = await newAuthority(alice)
   const ask = (value: Uint8Array, ...more: readonly TtlvNode[]) => [
     ...more,
@@ -217,7 +217,7 @@ test('requests that are wrong, weak, or of another kind are refused by name', as
   await alice.fails('Certify', [unknown], 'InvalidField')
 })
 
-test('somebody else can neither issue with an authority nor validate what is kept', async () => {
+test('another user can neither issue with an authority nor validate its stored certificates', async () => {
   const mallory = kmipClient(kms.user('mallory'))
   const ca = await newAuthority(alice)
   const wish = attributes(...newKey('ECDSA', 256), subject('CN', 'x'), link('CertificateLink', ca))
@@ -226,7 +226,7 @@ test('somebody else can neither issue with an authority nor validate what is kep
   await mallory.fails('Validate', [uid(ca)], 'ObjectNotFound')
 })
 
-test('a renewed certificate comes from the same issuer, for the same key, and takes the name over', async () => {
+test('a renewed certificate has the same issuer and key, and takes over the Name', async () => {
   const ca = await newAuthority(alice)
   const { id } = await alice.do('Certify', [
     attributes(

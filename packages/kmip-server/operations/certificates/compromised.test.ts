@@ -100,7 +100,7 @@ async function registerRequest(request: Buffer): Promise<string> {
 
 const subject = textString(Tag.CertificateSubjectCN, 'again')
 
-test('Certify and ReCertify refuse a key that was reported as compromised, in each way that they have', async () => {
+test('Certify and ReCertify refuse a compromised key, however it is given', async () => {
   const authority = await newAuthority('root of ways')
   const issuer = link('CertificateLink', authority.id)
   const [own, issued] = [await certify('own'), await certify('issued', issuer)]
@@ -135,7 +135,7 @@ test('Certify and ReCertify refuse a key that was reported as compromised, in ea
   }
 })
 
-test('an authority whose key was reported as compromised with another certificate issues nothing, and no new one is made', async () => {
+test('an authority whose key was reported as compromised with another certificate issues nothing and is not renewed', async () => {
   const authority = await newAuthority('root that was lost')
   const issuer = link('CertificateLink', authority.id)
   const { id } = await certify('before', issuer)
@@ -161,7 +161,7 @@ test('an authority whose key was reported as compromised with another certificat
   ])
 })
 
-test('the renewal of certificates leaves those whose key was reported as compromised', async () => {
+test('automatic renewal skips certificates with a compromised key', async () => {
   const authority = await newAuthority('root of renewals')
   const issuer = link('CertificateLink', authority.id)
   const all = [await certify('own'), await certify('issued', issuer), await certify('fine')] as const

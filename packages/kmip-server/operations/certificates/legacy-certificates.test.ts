@@ -92,7 +92,7 @@ async function found(alice: KmipClient, ...terms: readonly TtlvNode[]): Promise<
 }
 
 for (const version of kmipVersions.filter((each) => each < '2.0')) {
-  test(`KMIP ${version} tells the names of a certificate in text`, async () => {
+  test(`KMIP ${version} returns the names of a certificate as text`, async () => {
     const alice = speaking(version)
     const { id } = await alice.do('Register', [
       objectType('Certificate'),
@@ -125,7 +125,7 @@ for (const version of kmipVersions.filter((each) => each < '2.0')) {
   })
 }
 
-test('KMIP 2.0 and 2.1 know them no more', async () => {
+test('KMIP 2.0 and 2.1 do not have these attributes', async () => {
   for (const version of ['2.0', '2.1'] as const) {
     const alice = speaking(version)
     assert.deepEqual(await legacyAttributes(alice, issued), [])
@@ -143,7 +143,7 @@ test('KMIP 2.0 and 2.1 know them no more', async () => {
   for (const term of said()) await speaking('2.1').fails('Locate', [attributes(term)], 'InvalidAttribute')
 })
 
-test('what KMIP 1.4 exports is imported, and the names are made anew', async () => {
+test('a certificate that KMIP 1.4 exports is imported, and its names are derived again', async () => {
   const alice = speaking('1.4')
   const { nodes } = await alice.do('Export', [uid(issued)])
   const listed = nodes.find(({ tag }) => tag === Tag.Attributes)

@@ -68,7 +68,7 @@ const refused = (client: KmipClient, issuer: string, ...more: readonly TtlvNode[
 
 const server = 'subjectAltName=DNS:www.example'
 
-test('an authority for servers issues for servers alone over KMIP, too', async () => {
+test('an authority that is limited to server certificates issues only these over KMIP', async () => {
   const { id } = limited.issuing
   for (const lines of [
     ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'],
@@ -95,7 +95,7 @@ test('an authority for servers issues for servers alone over KMIP, too', async (
   )
 })
 
-test('nobody is given a certificate that answers or signs lists for an authority', async () => {
+test('Certify issues no certificate for OCSP responders or CRL signers of an authority', async () => {
   for (const { issuing } of [limited, free])
     for (const lines of [
       ['extendedKeyUsage=OCSPSigning'],
@@ -164,7 +164,7 @@ async function registered(extensions: readonly Extension[]): Promise<string> {
   return id
 }
 
-test('ReCertify copies no extension that the issuer does not give', async () => {
+test('ReCertify does not copy extensions that the issuer does not permit', async () => {
   const names = subjectAltName([generalName('DNS:www.example')])
   const forms: readonly (readonly Extension[])[] = [
     [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])],
@@ -186,7 +186,7 @@ test('ReCertify copies no extension that the issuer does not give', async () => 
   }
 })
 
-test('an authority is limited as before when its certificate is renewed or made again over KMIP', async () => {
+test('an authority keeps its limits when its certificate is renewed or issued again over KMIP', async () => {
   const { id, kid } = limited.issuing
   const renewed = await alice.do('ReCertify', [uid(id)])
   await grant(kms.user('alice'), renewed.id, 'bob', 'certify')
@@ -226,7 +226,7 @@ test('an authority is limited as before when its certificate is renewed or made 
   )
 })
 
-test('a certificate by an authority without limits has what its caller asks for, and the addresses of the service', async () => {
+test('an authority without limits issues the requested extensions, and adds the addresses of the service', async () => {
   const made = await certify(
     bob,
     free.issuing.id,

@@ -64,7 +64,7 @@ async function listPeriods(id: string): Promise<readonly [attributes: unknown[],
   ]
 }
 
-test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate its subject and key', async () => {
+test('KMIP 2.1 §6.1.45: a stored request supplies subject and key of the new certificate', async () => {
   const issuer = link('CertificateLink', await newAuthority())
   const kept = textString(Tag.CertificateRequestUniqueIdentifier, await registeredRequest())
   const asked = await alice.do('Certify', [kept, attributes(issuer)])
@@ -83,7 +83,7 @@ test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate i
   await alice.fails('Certify', other, 'InvalidObjectType')
 })
 
-test('a request is named by nobody who may not certify with it', async () => {
+test('a stored request can be named only by users who may certify with it', async () => {
   const ca = await newAuthority()
   await grant(kms.user('alice'), ca, 'bob', 'certify')
   const request = await registeredRequest()
@@ -96,7 +96,7 @@ test('a request is named by nobody who may not certify with it', async () => {
   await bob.do('Certify', ask)
 })
 
-test('the keys know the renewed certificate, whoever renews it: with rekey on it and certify on its issuer', async () => {
+test('the keys are linked to the renewed certificate if the caller has rekey on it and certify on its issuer', async () => {
   const id = await certified('renewed')
   const held = await getAttributes(alice, id)
   const keys = [String(linked(held, 'PublicKeyLink')), String(linked(held, 'PrivateKeyLink'))]
@@ -108,7 +108,7 @@ test('the keys know the renewed certificate, whoever renews it: with rekey on it
   assert.equal(linked(await getAttributes(alice, made.id), 'ReplacedObjectLink'), id)
 })
 
-test('who renews a certificate changes no key that knew another one', async () => {
+test('the renewal of a certificate does not change keys that are linked to another certificate', async () => {
   const ca = await newAuthority()
   const victim = await certified('of another key')
   const other = String(linked(await getAttributes(alice, victim), 'PublicKeyLink'))
@@ -125,7 +125,7 @@ test('who renews a certificate changes no key that knew another one', async () =
   assert.equal(linked(await getAttributes(alice, other), 'CertificateLink'), victim)
 })
 
-test('who may renew changes neither issuer nor key nor contents; an authority keeps its issuer', async () => {
+test('the right to renew permits no other issuer, key or contents; an authority keeps its issuer', async () => {
   const ca = await newAuthority()
   const id = await certified('www', link('CertificateLink', ca))
   const key = String(linked(await getAttributes(alice, id), 'PrivateKeyLink'))
@@ -179,7 +179,7 @@ test('who may renew changes neither issuer nor key nor contents; an authority ke
     assert.equal(linked(await getAttributes(alice, half), 'CertificateLink'), other)
 })
 
-test('links lead nobody to sign another key with a key that signs for itself', async () => {
+test('links do not let a caller sign another key with the key of a self-signed certificate', async () => {
   const ca = await newAuthority()
   const key = String(linked(await getAttributes(alice, ca), 'PrivateKeyLink'))
   await grant(kms.user('alice'), key, 'bob', 'certify')
@@ -194,7 +194,7 @@ test('links lead nobody to sign another key with a key that signs for itself', a
   await bob.fails('Certify', [uid(id), attributes(named('root'), forged)], 'InvalidField')
 })
 
-test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certificate', async () => {
+test('KMIP 2.1 §6.1.45: without an offset the new certificate has the dates of the old one', async () => {
   const begin = Math.floor(now / 1000)
   const id = await certified('dated', vendor('requested_validity_days', '1'))
   const end = begin + 86_400
@@ -217,7 +217,7 @@ test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certif
   assert.deepEqual((await listPeriods(moved.id))[1], [at, at + 86_400 - 3600])
 })
 
-test('a certificate that is over is renewed from now on, and one for some days too', async () => {
+test('the renewal of a deactivated certificate, and one with a requested number of days, is valid from now on', async () => {
   const id = await certified('over', vendor('requested_validity_days', '1'))
   await alice.do('Revoke', [uid(id), revocation('Superseded')])
   now += 60_000

@@ -45,7 +45,7 @@ async function listed(kms: Started, id: string) {
   ])
 }
 
-test('an authority that KMIP made is one for everybody: register, addresses, revocation list', async () => {
+test('an authority created over KMIP has a register, public addresses and a CRL', async () => {
   await using kms = await startKms({ config: { kms_public_url: 'https://kms.example' } })
   const alice = client(kms)
   const ca = (await alice.do('Certify', [attributes(...newKey, subject('Example CA'), authority)])).id
@@ -111,7 +111,7 @@ test('the reasons of RFC 5280 that KMIP lacks come as extensions: a hold and its
   await alice.fails('Revoke', [uid(pair.id), reason(0x80000001)], 'InvalidField')
 })
 
-test('a link to the key of somebody else makes nobody the owner of an authority', async () => {
+test("a link to another user's key does not make the caller the owner of an authority", async () => {
   await using kms = await startKms()
   const [alice, mallory] = [client(kms), client(kms, 'mallory')]
   const { issuing } = await makeAuthorities(kms.user('alice'))
@@ -144,7 +144,7 @@ test('a link to the key of somebody else makes nobody the owner of an authority'
   )
 })
 
-test('a right that was taken back ends the authority that was made with it', async () => {
+test('an authority stops issuing when the right that it was created with is revoked', async () => {
   await using kms = await startKms()
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
   const { issuing } = await makeAuthorities(alice)

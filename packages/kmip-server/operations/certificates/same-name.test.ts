@@ -39,7 +39,7 @@ const types: readonly (readonly [type: string, write: (text: string) => Buffer])
   ),
 ]
 
-test('an authority gives its own name to no other key, in whatever type of string', async () => {
+test('an authority issues no certificate with its own name for another key, in any string type', async () => {
   const alice = kms.user('alice')
   const body = { subject: 'CN=Z\u00fcrich', alg: 'ES256', path_length: 1 }
   const { json } = await alice.post('/v1/pki/authorities', body)

@@ -45,7 +45,7 @@ async function leaf(name: string) {
   return { id: made.json.id as string, der: toDer(made.json.certificate) }
 }
 
-test('the path is built among the authorities that are here, for those who may validate them', async () => {
+test('the path is built from the stored authorities that the caller may validate', async () => {
   const { der } = await leaf('a.example')
   const { root, issuing } = authorities
   assert.equal(await validity('alice', der), Valid)
@@ -59,7 +59,7 @@ test('the path is built among the authorities that are here, for those who may v
   assert.equal(await validity('bob', der), Valid)
 })
 
-test('what an authority here has revoked, or holds, is Invalid at once', async () => {
+test('a certificate that an authority of the service revoked or put on hold is Invalid at once', async () => {
   const alice = kms.user('alice')
   const { id, der } = await leaf('b.example')
   const change = async (what: string, json: object) =>
@@ -120,7 +120,7 @@ async function elsewhere(extensions: readonly Extension[] = []): Promise<Elsewhe
   return made
 }
 
-test('CRLs of others are fetched from where certificates say, once, and count when their authority signed them', async () => {
+test('CRLs of external authorities are fetched once from the distribution point, and used if the authority signed them', async () => {
   await using other = await elsewhere()
   const points = crlDistributionPoints([other.url])
   const [good, revoked] = [await other.leaf([points]), await other.leaf([points])]
@@ -134,7 +134,7 @@ test('CRLs of others are fetched from where certificates say, once, and count wh
   assert.equal(await validity('alice', victim, forged.root), Valid, 'a CRL of somebody else says nothing')
 })
 
-test('a CRL that cannot be had is a soft failure, unless it is required', async () => {
+test('an unavailable CRL is a soft failure unless CRLs are required', async () => {
   await using other = await elsewhere()
   const certificate = await other.leaf([crlDistributionPoints([other.url])])
   const silent = await other.leaf([])
@@ -146,7 +146,7 @@ test('a CRL that cannot be had is a soft failure, unless it is required', async 
   assert.equal(await validityAt(strict, 'alice', silent, other.root), Valid, 'nobody tells of this one')
 })
 
-test('CRLs are not looked for in private networks, nor for certificates that lead nowhere', async () => {
+test('CRLs are not fetched from private networks, nor for certificates without a path', async () => {
   await using other = await elsewhere()
   const certificate = await other.leaf([crlDistributionPoints([other.url])])
   other.crl = await other.signCrl([certificate])
@@ -156,7 +156,7 @@ test('CRLs are not looked for in private networks, nor for certificates that lea
   assert.equal(other.asked, 0)
 })
 
-test('name constraints, path lengths and usages are held to', async () => {
+test('name constraints, path lengths and key usages are enforced', async () => {
   const constraints = nameConstraints({ permitted: [constraintName('DNS:example.com')] })
   await using other = await elsewhere([constraints])
   const named = (name: string) => other.leaf([subjectAltName([generalName(`DNS:${name}`)])])

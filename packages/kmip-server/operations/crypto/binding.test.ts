@@ -453,7 +453,7 @@ const kinds: readonly Kind[] = [
   })),
 ]
 
-test('the kinds of key have every algorithm of JOSE that a key may be bound to', () => {
+test('the tested keys cover every JOSE algorithm that a key may be bound to', () => {
   assert.deepEqual(
     [...new Set(kinds.flatMap(({ bindings }) => bindings))].sort(),
     Object.keys(algorithms).sort(),
@@ -473,11 +473,11 @@ async function findDifferences(key: Held, twin: Held, uses: readonly Use[], alg:
 }
 
 for (const { name, bindings, uses, make, makeTwin = make } of kinds) {
-  test(`${name}: a key that is bound to no algorithm has every use`, async () => {
+  test(`${name}: a key without a bound algorithm has every use`, async () => {
     assert.deepEqual(await findDifferences(await makeTwin(), await makeTwin(), uses, undefined), [])
   })
   for (const alg of bindings) {
-    test(`${name}: a key that is bound to ${alg} has the uses of this algorithm alone`, async () => {
+    test(`${name}: a key bound to ${alg} has only the uses of this algorithm`, async () => {
       assert.deepEqual(await findDifferences(await bind(await make(), alg), await makeTwin(), uses, alg), [])
     })
   }
@@ -487,7 +487,7 @@ const budgetRows = query<[string], { readonly reserved: number }>(
   'SELECT reserved FROM gcm_budget WHERE object_id = ?',
 )
 
-test('a wrapping that the binding of the authenticating key refuses is no use of the wrapping key', async () => {
+test("a wrapping that is refused because of the MAC key's algorithm does not count as a use of the wrapping key", async () => {
   const limits = usageLimits(1n)
   const limited = await registerKey(randomBytes(32), 'AES', everyUse, limits)
   const free = await registerKey(randomBytes(32), 'AES', everyUse)
@@ -511,7 +511,7 @@ test('a wrapping that the binding of the authenticating key refuses is no use of
   await alice.fails('Get', [uid(wrapped), wraps(limited, own)], 'PermissionDenied')
 })
 
-test('a key that is bound to PS256 verifies signatures with a salt of its hash alone', async () => {
+test('a key bound to PS256 verifies only signatures with a salt of the hash length', async () => {
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const [bound, free] = [await bind(await keyPair(pair)(), 'PS256'), await keyPair(pair)()]
   const { Valid, Invalid } = Enumeration.ValidityIndicator

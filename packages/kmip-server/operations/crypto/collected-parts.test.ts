@@ -8,7 +8,7 @@ import { uid } from '../../testing/nodes.ts'
 
 const { kms, alice, createPair } = await startKmipFixture()
 
-test('a digest is made of whole data: it is refused in every part, and nothing stays open', async () => {
+test('digested data are refused in every part of a stream, and no stream stays open', async () => {
   const { priv, pub } = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   const sha = parameters(hashing('SHA_256'))
   const bytes = randomBytes(40)

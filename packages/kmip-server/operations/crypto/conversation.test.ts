@@ -5,7 +5,7 @@ import { startKmipFixture } from '../../testing/kmip-fixture.ts'
 
 const { alice } = await startKmipFixture()
 
-test('Ping is answered with nothing; Log and Interop are too, whatever their step', async () => {
+test('Ping, Log and every step of Interop have an empty response', async () => {
   assert.deepEqual((await alice.do('Ping')).nodes, [])
   assert.deepEqual((await alice.do('Log', [textString(Tag.LogMessage, 'tape 4 changed')])).nodes, [])
   for (const step of Object.values(Enumeration.InteropFunction)) {
@@ -17,7 +17,7 @@ test('Ping is answered with nothing; Log and Interop are too, whatever their ste
   await alice.fails('Interop', [enumeration(Tag.InteropFunction, 99)], 'InvalidField')
 })
 
-test('random bytes are as many as were asked for, and never the same; no seed of a client changes that', async () => {
+test('RNGRetrieve returns the requested number of fresh bytes, whatever a client seeds', async () => {
   const retrieve = async (length: number) => {
     const bytes = (await alice.do('RNGRetrieve', [integer(Tag.DataLength, length)])).get(Tag.Data)
     assert.ok(bytes instanceof Uint8Array)

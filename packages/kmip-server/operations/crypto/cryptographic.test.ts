@@ -36,7 +36,7 @@ const { kms, alice, bob, activeForAnHour, registerKey, createPair } = await star
   clock: { now: () => now, monotonic: () => performance.now() },
 })
 
-test('CS-BC-M-4, 10, 13: ECB, CBC and random IVs; what the key says holds when the request says nothing', async () => {
+test('CS-BC-M-4, 10, 13: ECB, CBC and random IVs; the parameters of the key are the default', async () => {
   const id = await registerKey(key16, 'AES', parameters(mode('ECB')))
   const made = await alice.do('Encrypt', [uid(id), data(oasisData)])
   assert.equal(readBytes(made, Tag.Data).toString('hex'), 'd9bcce11b0b437b90239552df3a360c9')
@@ -57,7 +57,7 @@ test('CS-BC-M-4, 10, 13: ECB, CBC and random IVs; what the key says holds when t
   )
 })
 
-test('CS-BC-M-GCM-1: tags of 16 and 12 bytes; wrong ones are CRYPTO, other lengths are named', async () => {
+test('CS-BC-M-GCM-1: tags of 16 and 12 bytes; wrong tags get CRYPTO, other lengths an error that names them', async () => {
   const id = await registerKey(Buffer.alloc(16), 'AES')
   const gcm = (tag: number) => parameters(mode('GCM'), integer(Tag.TagLength, tag))
   const nonce = iv(Buffer.alloc(12))
@@ -88,7 +88,7 @@ test('CS-BC-M-GCM-1: tags of 16 and 12 bytes; wrong ones are CRYPTO, other lengt
   }
 })
 
-test('without parameters AES is GCM with an IV that is made here; before 1.4 the tag is behind the data', async () => {
+test('without parameters AES uses GCM with a server IV; before 1.4 the tag follows the ciphertext', async () => {
   const id = await registerKey(randomBytes(32), 'AES')
   const made = await alice.do('Encrypt', [uid(id), data(oasisData)])
   const nonce = readBytes(made, Tag.IVCounterNonce)
@@ -113,7 +113,7 @@ test('without parameters AES is GCM with an IV that is made here; before 1.4 the
   )
 })
 
-test('a key of REST encrypts over KMIP, and the other way round', async () => {
+test('a key created over REST encrypts over KMIP, and vice versa', async () => {
   const { json } = await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
   const made = await alice.do('Encrypt', [uid(json.kid), data(oasisData)])
   assert.equal(readBytes(made, Tag.AuthenticatedEncryptionTag).length, 16)
@@ -122,7 +122,7 @@ test('a key of REST encrypts over KMIP, and the other way round', async () => {
   assert.equal((await kms.user('alice').post('/v1/crypto/encrypt', body)).status, 200)
 })
 
-test('a key that is bound to an algorithm over REST does nothing else over KMIP', async () => {
+test('a key that REST bound to an algorithm is refused for other algorithms over KMIP', async () => {
   const made = async (request: Readonly<Record<string, unknown>>) =>
     (await kms.user('alice').post('/v1/crypto/keys', request)).json as {
       kid: string
@@ -147,7 +147,7 @@ test('a key that is bound to an algorithm over REST does nothing else over KMIP'
   await alice.fails('Sign', [uid(ec.kid), parameters(hashing('SHA_384')), data(oasisData)], bound)
 })
 
-test('CS-BC-M-14 and CS-AC-M-8: dates before and after which a key does nothing', async () => {
+test('CS-BC-M-14 and CS-AC-M-8: a key is refused before and after its process dates', async () => {
   const second = Math.floor(now / 1000)
   const id = await registerKey(
     key16,
@@ -168,7 +168,7 @@ test('CS-BC-M-14 and CS-AC-M-8: dates before and after which a key does nothing'
   now -= 61_000
 })
 
-test('keys in every wrong state, made for another use, of another owner, destroyed: each as the standard says', async () => {
+test('keys in a wrong state, with another usage mask, of another owner or destroyed get the reasons of the standard', async () => {
   const early = await registerKey(
     key16,
     'AES',
@@ -224,7 +224,7 @@ const limits = (total: number, unit: keyof typeof Enumeration.UsageLimitsUnit) =
     enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit[unit]),
   ])
 
-test('CS-BC-M-7: a limit of bytes is used up, not more, and the count says so', async () => {
+test('CS-BC-M-7: a limit of bytes can be used exactly, and the count shows it', async () => {
   const id = await registerKey(key16, 'AES', limits(16, 'Byte'))
   const ecb = parameters(mode('ECB'))
   await alice.do('Encrypt', [uid(id), ecb, data(oasisData)])
@@ -238,7 +238,7 @@ test('CS-BC-M-7: a limit of bytes is used up, not more, and the count says so', 
   await alice.do('Decrypt', [uid(id), ecb, data(oasisData)])
 })
 
-test('twenty encryptions at once with a key that may be used seven times: seven succeed', async () => {
+test('seven of twenty concurrent encryptions succeed with a key that may be used seven times', async () => {
   const id = await registerKey(key16, 'AES', limits(7, 'Object'))
   const tries = await Promise.all(
     Array.from({ length: 20 }, () =>
@@ -279,7 +279,7 @@ test('CS-AC-M-4 to 7: MACs and hashes of the standard', async () => {
   await alice.fails('Hash', [data(oasisData)], 'InvalidField')
 })
 
-test('pairs sign and verify, over data and digests; a wrong signature is Invalid, not a failure', async () => {
+test('pairs sign and verify data and digests; a wrong signature is Invalid, not an error', async () => {
   const length = (bits: number) => integer(Tag.CryptographicLength, bits)
   const curve = structure(Tag.CryptographicDomainParameters, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
@@ -335,7 +335,7 @@ test('pairs sign and verify, over data and digests; a wrong signature is Invalid
   await alice.fails('Sign', [uid(edwards.priv), digest], 'UnsupportedCryptographicParameters')
 })
 
-test('RSA encrypts for its other half, ML-KEM makes a secret that its other half opens', async () => {
+test('the private key decrypts what an RSA public key encrypts and an ML-KEM public key encapsulates', async () => {
   const rsa = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   for (const asked of [
     undefined,
@@ -362,7 +362,7 @@ test('RSA encrypts for its other half, ML-KEM makes a secret that its other half
   assert.equal(readBytes(made, Tag.Data).length, 32)
 })
 
-test('a certificate verifies and encrypts with the key in it', async () => {
+test('a certificate verifies and encrypts with its public key', async () => {
   const { priv, pub } = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   const name = textString(Tag.CertificateSubjectCN, 'somebody')
   const certified = await alice.do('Certify', [uid(pub), attributes(name)])
@@ -384,7 +384,7 @@ test('a certificate verifies and encrypts with the key in it', async () => {
   await alice.fails('Decrypt', [uid(made.id), sealed], 'IncompatibleCryptographicUsageMask')
 })
 
-test('the audit log names the key and the algorithm, and nothing secret', async () => {
+test("the audit log contains the key's id and the algorithm, and no secrets", async () => {
   const id = await registerKey(createSecretKey(key16).export(), 'AES')
   await alice.do('Encrypt', [uid(id), data(Buffer.from('a very secret text'))])
   const records = JSON.stringify(kms.audit)
@@ -395,7 +395,7 @@ test('the audit log names the key and the algorithm, and nothing secret', async 
   assert.doesNotMatch(records, /very secret/)
 })
 
-test('POST /kmip/2_1: one bare operation in JSON, with its answer or its reason', async () => {
+test('POST /kmip/2_1: one bare operation in JSON, with its response or its result reason', async () => {
   const id = await registerKey(Buffer.alloc(16), 'AES')
   const node = (tag: string, type: string, value: unknown) => ({ tag, type, value })
   const about = (tag: string, ...more: readonly unknown[]) => ({

@@ -65,7 +65,7 @@ const reserved = query<[id: string], { readonly reserved: number }>(
 )
 const countReserved = async (id: string) => (await kms.environment.db.get(reserved, [id]))?.reserved
 
-test('a key encrypts with AES-GCM in the batch that makes it, and what it did there counts', async () => {
+test('a key encrypts with AES-GCM in the batch that creates it, and these messages count against its limit', async () => {
   const other = await registerKey(key16, 'AES')
   const outcome = await undo(
     alice,
@@ -81,7 +81,7 @@ test('a key encrypts with AES-GCM in the batch that makes it, and what it did th
   assert.equal(await countReserved('fresh'), 3 + 1024)
 })
 
-test('a batch that is undone leaves no trace on a later key with the same identifier, whoever makes it', async () => {
+test('an undone batch does not affect a later key with the same identifier, of any user', async () => {
   const unknown: Ask = { operation: 'Get', payload: [uid('nothing')] }
   assert.deepEqual(await undo(alice, make('again'), encrypt('again'), unknown), [
     'OperationUndone',
@@ -93,13 +93,13 @@ test('a batch that is undone leaves no trace on a later key with the same identi
   await bob.do('Encrypt', encrypt('again').payload)
 })
 
-test('nobody takes from the budget of a key of somebody else by asking for its identifier', async () => {
+test("a request with the identifier of another user's key does not reduce that key's message limit", async () => {
   await bob.do('Create', make('of-bob').payload)
   assert.deepEqual(await undo(alice, make('of-bob'), encrypt('of-bob')), ['ObjectAlreadyExists'])
   assert.equal(await countReserved('of-bob'), 0)
 })
 
-test('an object that an Import makes an AES key is counted with the Import', async () => {
+test('messages count for an object from the Import that makes it an AES key', async () => {
   const bring = (algorithm: 'AES' | 'HMAC_SHA256', replace: boolean): Ask => ({
     operation: 'Import',
     payload: [

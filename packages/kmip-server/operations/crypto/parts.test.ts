@@ -100,7 +100,7 @@ test('CS-BC-M-GCM-3: an encryption in two parts', async () => {
   )
 })
 
-test('every operation in three parts is what it is in one', async () => {
+test('every operation gives the same result in three parts as in one', async () => {
   const id = await registerKey(randomBytes(32), 'AES')
   const whole = randomBytes(100)
   const [one, two, three] = [whole.subarray(0, 30), whole.subarray(30, 31), whole.subarray(31)]
@@ -160,7 +160,7 @@ test('every operation in three parts is what it is in one', async () => {
   assert.deepEqual(Buffer.concat([readBytes(first, Tag.Data), readBytes(last, Tag.Data)]), whole)
 })
 
-test('a signature over parts verifies over the whole, and in parts', async () => {
+test('a signature made in parts verifies in one request and in parts', async () => {
   const { priv, pub } = await createPair('Ed25519')
   const [one, two] = [randomBytes(40), randomBytes(3)]
   const begun = await alice.do('Sign', [uid(priv), data(one), init])
@@ -175,7 +175,7 @@ test('a signature over parts verifies over the whole, and in parts', async () =>
   assert.equal(end.get(Tag.ValidityIndicator), valid)
 })
 
-test("a correlation value is its owner's, for its key and its operation, and not for ever", async () => {
+test('a correlation value is valid only for its owner, key and operation, and it expires', async () => {
   const id = await registerKey(randomBytes(16), 'AES')
   const other = await registerKey(randomBytes(16), 'AES')
   const ctr = parameters(mode('CTR'))
@@ -223,7 +223,7 @@ test('streams are bounded in number and in bytes', async () => {
   await carol.do('Hash', [sha, data(Buffer.alloc(1)), init])
 })
 
-test('a stream of two hundred parts is answered part by part, and nothing of it is left behind', async () => {
+test('each part of a stream of two hundred parts is answered, and the finished stream leaves no row', async () => {
   const id = await registerKey(randomBytes(16), 'AES')
   const ctr = parameters(mode('CTR'))
   const text = randomBytes(200)
@@ -243,7 +243,7 @@ test('a stream of two hundred parts is answered part by part, and nothing of it 
   assert.equal(Buffer.concat(sealed).length, 200)
 })
 
-test('what a stream holds lies sealed in the database', async () => {
+test('the state of a stream is encrypted in the database', async () => {
   const secret = Buffer.from('what nobody may read in the file')
   const id = await registerKey(randomBytes(16), 'AES')
   await alice.do('MAC', [uid(id), parameters(hashing('SHA_256')), data(secret), init])
@@ -254,7 +254,7 @@ test('what a stream holds lies sealed in the database', async () => {
     assert.equal(Buffer.from(sealed).includes(secret), false)
 })
 
-test('before 1.3 nothing comes in parts: what begins, goes on or ends is refused, and nothing stays open', async () => {
+test('before 1.3 streams are refused in every part, and no stream stays open', async () => {
   const id = await registerKey(randomBytes(32), 'AES')
   const { priv, pub } = await createPair('RSA', integer(Tag.CryptographicLength, 2048))
   const gcm = parameters(mode('GCM'))

@@ -7,7 +7,7 @@ const { alice } = await startKmipFixture()
 
 const { C_Initialize, C_GetInfo, C_Finalize } = Enumeration.PKCS_11Function
 
-test('a PKCS#11 client begins, asks what this is and ends; whatever needs a token is not supported', async () => {
+test("a PKCS#11 client can initialize, get the library's information and finalize; functions that need a token are not supported", async () => {
   const call = (name: number, ...members: readonly TtlvNode[]) =>
     alice.do('PKCS_11', [enumeration(Tag.PKCS_11Function, name), ...members])
   const begun = await call(C_Initialize, byteString(Tag.PKCS_11InputParameters, Buffer.of(1)))

@@ -18,7 +18,7 @@ import { uid } from '../../testing/nodes.ts'
 
 const refusal = 'UnsupportedCryptographicParameters'
 
-test('the policy of the server is asked for every operation of a message', async () => {
+test('the algorithm policy applies to every operation of a message', async () => {
   await using kms = await startKms({ config: { 'kmip.policy_id': 'DEFAULT' } })
   const { alice, registerKey, createPair } = kmipFixture(kms)
   const id = await registerKey(randomBytes(32), 'AES')
@@ -39,7 +39,7 @@ test('the policy of the server is asked for every operation of a message', async
   assert.equal(readBytes(signed, Tag.SignatureData).length, 64)
 })
 
-test('in FIPS mode only approved algorithms are used, and nothing is unrestricted', async () => {
+test('FIPS mode allows only approved algorithms, and no Unrestricted usage mask', async () => {
   await using kms = await startKms({ config: { fips: true } })
   const { alice, registerKey, createPair } = kmipFixture(kms)
   const id = await registerKey(randomBytes(32), 'AES')

@@ -293,7 +293,7 @@ async function keyFor(...rights: readonly RightName[]): Promise<string> {
   return id
 }
 
-test('each door to the effect of several rights takes all of them, and opens with them', async () => {
+test('an operation with the effect of several rights requires all of them', async () => {
   const all = await keyFor(...rightNames)
   const nothing = forbiddenTo(new Set())
   for (const [name, takes, attempt] of doors) {
@@ -373,7 +373,7 @@ const anything: fc.Arbitrary<Try> = fc.oneof(
     .map(([mode, given, sealed]) => unwraps({ mode, iv: given, sealed })),
 )
 
-test('whatever a principal sends, it reaches what its rights on the key say and nothing else', async () => {
+test("property: no sequence of requests reveals more than the caller's rights on the key permit", async () => {
   const calls = fc.array(anything, { minLength: 4, maxLength: 12 })
   await fc.assert(
     fc.asyncProperty(fc.subarray([...rightNames]), calls, async (rights, attempts) => {
@@ -388,7 +388,7 @@ test('whatever a principal sends, it reaches what its rights on the key say and 
   )
 })
 
-test('what the service makes safe takes the one right alone: its own IVs, and synthetic ones', async () => {
+test('encryption with IVs of the service and with synthetic IVs requires only the right to encrypt', async () => {
   const id = await keyFor('encrypt')
   const secret = data(randomBytes(32))
   for (const mode of ['GCM', 'CTR', 'OFB', 'CFB', 'CBC', 'CCM', 'NISTKeyWrap', 'AESKeyWrapPadding'] as const)
@@ -410,7 +410,7 @@ test('what the service makes safe takes the one right alone: its own IVs, and sy
     assert.match(await bob.fails('Encrypt', [uid(id), ...given], 'PermissionDenied'), why)
 })
 
-test('an object that is given only wrapped is not opened by a holder of `encrypt`', async () => {
+test('a holder of `encrypt` cannot unwrap an object that is exported only wrapped', async () => {
   const wrapper = await keyFor('encrypt')
   const sensitive = await alice.do('Create', [
     objectType('SymmetricKey'),
@@ -427,7 +427,7 @@ test('an object that is given only wrapped is not opened by a holder of `encrypt
   await alice.do('Encrypt', opening)
 })
 
-test('a key that is bound to a JOSE algorithm takes no IV of a client, its owner included', async () => {
+test('a key bound to a JOSE algorithm accepts no IV from any client, its owner included', async () => {
   const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   const secret = data(randomBytes(16))
   await alice.do('Encrypt', [uid(kid), inMode('GCM'), secret])
@@ -438,7 +438,7 @@ test('a key that is bound to a JOSE algorithm takes no IV of a client, its owner
     assert.match(await alice.fails('Encrypt', [uid(kid), ...given], 'BadCryptographicParameters'), /A256GCM/)
 })
 
-test('the shared secret of a key for which others encrypt takes the right to decrypt', async () => {
+test('key agreement with a private key that decrypts requires the right to decrypt', async () => {
   const pair = async () => {
     const made = await alice.do('CreateKeyPair', [
       structure(Tag.CommonAttributes, [

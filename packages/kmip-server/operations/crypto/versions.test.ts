@@ -65,7 +65,7 @@ const readAttributes = async (who: Client, id: string) => {
   return (tag: number) => all.find((node) => node.tag === tag)?.value
 }
 
-test('the name of a key that was replaced by ReKey protects with the newest version and opens all of them', async () => {
+test('the identifier of a key that ReKey replaced encrypts with the newest version and decrypts with all versions', async () => {
   const alice = client()
   const id = await make(alice)
   const first = await sealed(alice, id)
@@ -105,7 +105,7 @@ test('REST and KMIP see the same versions', async () => {
   await alice.fails('ReKey', [uid(made.kid)], 'WrongKeyLifecycleState')
 })
 
-test('versions are named by @latest, @first and @N, by grantees as by the owner', async () => {
+test('owners and grantees name versions by @latest, @first and @N', async () => {
   const [alice, bob] = [client(), client('bob')]
   const id = await make(alice)
   const first = await sealed(alice, id)
@@ -126,7 +126,7 @@ test('versions are named by @latest, @first and @N, by grantees as by the owner'
     await bob.fails('Decrypt', opening(name, made), 'ObjectNotFound')
 })
 
-test('nobody takes the place of a version, or of an object, by calling another one as it is called', async () => {
+test('no identifier of another object redirects requests for a version or an object', async () => {
   const [alice, mallory, bob] = [client(), client('mallory'), client('bob')]
   const called = async (who: Client, user: string, id: string): Promise<string> => {
     const made = await who.do('Create', [objectType('SymmetricKey'), aesAttributes(256, uid(id))])
@@ -153,7 +153,7 @@ test('nobody takes the place of a version, or of an object, by calling another o
   assert.equal((await sealed(alice, own)).id, own)
 })
 
-test('versions below min_decrypt_version open nothing over KMIP, and a replaced one protects nothing, however they are named', async () => {
+test('versions below min_decrypt_version do not decrypt over KMIP, and replaced ones do not encrypt, however they are named', async () => {
   const [alice, user] = [client(), kms.user('alice')]
   const id = await make(alice)
   const put = (min_decrypt_version: number) =>
@@ -178,7 +178,7 @@ test('versions below min_decrypt_version open nothing over KMIP, and a replaced 
   for (const jwe of [first, between]) assert.equal(await opened(alice, id, jwe), clear.toString())
 })
 
-test('until the newest version begins the one before it goes on, never a key that is linked, nor one that is too old', async () => {
+test('until the newest version is active the previous version encrypts, but never a linked key or a version that is too old', async () => {
   const [alice, user] = [client(), kms.user('alice')]
   const [id, other] = [await make(alice), await make(alice)]
   const first = await sealed(alice, id)
@@ -208,7 +208,7 @@ test('until the newest version begins the one before it goes on, never a key tha
   await alice.fails('Encrypt', [uid(id), mode('GCM'), byteString(Tag.Data, clear)], 'WrongKeyLifecycleState')
 })
 
-test('where nothing tells versions apart the name of the key means the first, and protects nothing', async () => {
+test('if ciphertexts do not tell their version, the identifier of a replaced key stands for its first version and does not encrypt', async () => {
   const alice = client()
   const id = await make(alice)
   const first = await sealed(alice, id, 'CBC')

@@ -159,7 +159,7 @@ async function newKey(
 const minute = 60
 const when = fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined })
 
-test('whatever is asked of a key in whatever order, it goes the ways of the standard and no others', async () => {
+test('property: any order of requests leads a key only through the state transitions of the standard', async () => {
   // Only whether a decryption is allowed matters here, not its result.
   const history = fc.array(fc.oneof(fc.constantFrom(...Object.keys(steps)), fc.constant('a minute passes')), {
     minLength: 4,

@@ -30,7 +30,7 @@ async function stored(id: string): Promise<ManagedObject> {
 
 const active = (): TtlvNode => dateTime(Tag.ActivationDate, Math.floor(now / 1000) - 10)
 
-test('a key lives from Pre-Active over Active and Deactivated to Destroyed, and its bytes are gone', async () => {
+test('a key goes from Pre-Active through Active and Deactivated to Destroyed, and its material is deleted', async () => {
   const id = await createAesKey(alice)
   assert.equal((await stored(id)).state, 'PreActive')
   await alice.do('Activate', [uid(id)])
@@ -52,7 +52,7 @@ test('a key lives from Pre-Active over Active and Deactivated to Destroyed, and 
   await alice.fails('Destroy', [uid(id)], 'ObjectDestroyed')
 })
 
-test('a compromise is remembered whatever the state was, with the day on which it happened', async () => {
+test('a compromise is recorded in every state, with its occurrence date', async () => {
   const day = dateTime(Tag.CompromiseOccurrenceDate, 949_363_200)
   for (const code of ['KeyCompromise', 'CACompromise'] as const) {
     const id = await createAesKey(alice)
@@ -71,7 +71,7 @@ test('a compromise is remembered whatever the state was, with the day on which i
   await alice.fails('Revoke', [uid(await createAesKey(alice)), revocation('Superseded'), day], 'InvalidField')
 })
 
-test('KMIP 2.1 §6.1.44: a compromise without a day is dated to the InitialDate, in every version', async () => {
+test('KMIP 2.1 §6.1.44: a compromise without an occurrence date has the InitialDate, in every version', async () => {
   for (const version of ['1.0', '1.4', '2.0', '2.1'] as const) {
     const id = await createAesKey(alice)
     const created = now
@@ -89,7 +89,7 @@ test('KMIP 2.1 §6.1.44: a compromise without a day is dated to the InitialDate,
   }
 })
 
-test('every other reason ends the use of an active key, and of one that was never active', async () => {
+test('every other revocation reason deactivates an active key, and a key that was never active', async () => {
   const codes: readonly Reason[] = [
     'Unspecified',
     'AffiliationChanged',
@@ -112,7 +112,7 @@ test('every other reason ends the use of an active key, and of one that was neve
   await alice.fails('Revoke', [uid(await createAesKey(alice))], 'MissingData')
 })
 
-test('dates act by themselves: a key becomes active and stops on its days', async () => {
+test('a key is activated and deactivated on its dates without a request', async () => {
   const second = Math.floor(now / 1000)
   const id = await createAesKey(
     alice,
@@ -127,7 +127,7 @@ test('dates act by themselves: a key becomes active and stops on its days', asyn
   await alice.do('Destroy', [uid(id)])
 })
 
-test('an archived key is not given out until it is recovered', async () => {
+test('an archived key cannot be used or exported until it is recovered', async () => {
   const id = await createAesKey(alice)
   await alice.do('Archive', [uid(id)])
   await alice.fails('Archive', [uid(id)], 'ObjectArchived')
@@ -137,7 +137,7 @@ test('an archived key is not given out until it is recovered', async () => {
   await alice.do('Get', [uid(id)])
 })
 
-test('a lease is given for what may be used, and usage is taken from its count', async () => {
+test('ObtainLease succeeds for usable keys, and GetUsageAllocation reduces the usage count', async () => {
   const id = await createAesKey(alice, active(), usageLimits(100n, 'Byte'))
   const lease = await alice.do('ObtainLease', [uid(id)])
   assert.equal(lease.get(Tag.LeaseTime), 3600)
@@ -165,7 +165,7 @@ test('Check says whether a use would be allowed', async () => {
   assert.equal(await alice.fails('Check', mask(Sign), 'IncompatibleCryptographicUsageMask'), 'Check Failed')
 })
 
-test('what belongs to somebody else cannot be told from what is not there, by any operation', async () => {
+test("no operation distinguishes another user's object from a missing one", async () => {
   const id = await createAesKey(alice, active())
   const mallory = kmipClient(kms.user('mallory'))
   for (const operation of [

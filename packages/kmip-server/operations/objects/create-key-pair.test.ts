@@ -62,7 +62,7 @@ const made: readonly (readonly [wish: TtlvNode, type: string, name: string])[] =
 const storedAs: Readonly<Record<string, string>> = { ML_KEM_768: 'ML-KEM-768', ML_DSA_87: 'ML-DSA-87' }
 
 for (const [common, type, name] of made) {
-  test(`a pair for ${name} (${type}) is made: two halves that fit and know each other`, async () => {
+  test(`a pair for ${name} (${type}) is created: two matching keys that are linked`, async () => {
     const pair = await alice.do('CreateKeyPair', [common])
     const [secret, open] = await Promise.all(
       [Tag.PrivateKeyUniqueIdentifier, Tag.PublicKeyUniqueIdentifier].map((tag) =>
@@ -91,7 +91,7 @@ const formats: readonly (readonly [wish: TtlvNode, secret: FormatName, open: For
 ]
 
 for (const [common, secret, open] of formats) {
-  test(`a new pair is given out as ${secret} and ${open}, as is the one that takes its place`, async () => {
+  test(`a new pair and its replacement are returned as ${secret} and ${open}`, async () => {
     const pair = await alice.do('CreateKeyPair', [common])
     const privateId = textString(
       Tag.PrivateKeyUniqueIdentifier,
@@ -104,7 +104,7 @@ for (const [common, secret, open] of formats) {
   })
 }
 
-test('a pair in another format than the usual one has a digest of each', async () => {
+test('a pair in a format other than the default has a digest of each format', async () => {
   const format = (tag: number, name: FormatName) => structure(tag, [wanted(name)])
   const pair = await alice.do('CreateKeyPair', [
     wish('EC', 256),
@@ -162,7 +162,7 @@ async function givenAs(id: string, tag: number, formats: readonly FormatName[]):
   }
 }
 
-test('each half has its own attributes; what is said of a half takes the place of what is said of both', async () => {
+test('each key of a pair has its own attributes, which override the common attributes', async () => {
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, algorithms.ECDSA),
@@ -187,7 +187,7 @@ test('each half has its own attributes; what is said of a half takes the place o
   assert.match(open ?? '', /"both"/)
 })
 
-test('a pair made over KMIP signs over REST once it is active', async () => {
+test('a pair created over KMIP signs over REST once it is active', async () => {
   const rest = kms.user('alice')
   const pair = await alice.do('CreateKeyPair', [
     wish('ECDSA', 256),
@@ -201,7 +201,7 @@ test('a pair made over KMIP signs over REST once it is active', async () => {
   assert.equal((await rest.post('/v1/crypto/sign', { kid, alg: 'ES256', data })).status, 200)
 })
 
-test('what cannot be made is refused by name, and nothing is stored', async () => {
+test('pairs that cannot be created are refused by name, and nothing is stored', async () => {
   const refused: readonly (readonly [TtlvNode, string])[] = [
     [wish('RSA'), 'MissingData'],
     [wish('RSA', 1024), 'InvalidField'],
@@ -226,7 +226,7 @@ test('what cannot be made is refused by name, and nothing is stored', async () =
   )
 })
 
-test('FIPS mode makes what FIPS builds have, symmetric or not, and nothing else', async () => {
+test('FIPS mode creates only symmetric keys and pairs of approved algorithms', async () => {
   await using strict = await startKms({ config: { fips: true } })
   const fay = kmipClient(strict.user('fay'))
   for (const common of [wish('RSA', 2048), wish('ECDSA', 256), wish('DH', 2048)])
@@ -262,7 +262,7 @@ for (const [algorithm, curve, bits, asked, formats] of [
   ['RSA', undefined, 2048, 'PKCS_8', ['PKCS_8', 'PKCS_1']],
   ['EC', 'P_256', undefined, 'X_509', ['TransparentECPrivateKey', 'X_509']],
 ] as const) {
-  test(`a pair of ${curve ?? algorithm} in the format ${asked} has it in the half that it fits`, async () => {
+  test(`a pair of ${curve ?? algorithm} in the format ${asked} has this format in the key that supports it`, async () => {
     const members = [
       enumeration(Tag.CryptographicAlgorithm, algorithms[algorithm]),
       ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
@@ -300,7 +300,7 @@ for (const [algorithm, curve, bits, asked, formats] of [
   })
 }
 
-test('a format that no half of a pair has is refused', async () => {
+test('a format that neither key of a pair supports is refused', async () => {
   for (const name of ['TransparentSymmetricKey', 'PKCS_12', 'PKCS_10'] as const)
     await alice.fails(
       'CreateKeyPair',

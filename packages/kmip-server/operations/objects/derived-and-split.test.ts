@@ -71,7 +71,7 @@ async function secretData(bytes: Uint8Array, mask: number = use.DeriveKey): Prom
 
 const symmetric = objectType('SymmetricKey')
 
-test('keys are derived from passwords, secrets and keys, each as its standard says', async () => {
+test('keys are derived from passwords, secrets and keys, each by its standard', async () => {
   const password = Buffer.from('correct horse')
   const salt = Buffer.from('0123456789abcdef')
   const secret = await secretData(password)
@@ -119,7 +119,7 @@ test('keys are derived from passwords, secrets and keys, each as its standard sa
   assert.equal((await keyBytes(payload.id, Tag.SecretData)).length, 32)
 })
 
-test('what was derived is linked with what it is from, and works', async () => {
+test('a derived key is linked to its source, and usable', async () => {
   const key = await registerKey(key16, 'AES')
   const { id } = await alice.do('DeriveKey', [
     symmetric,
@@ -140,7 +140,7 @@ test('what was derived is linked with what it is from, and works', async () => {
   assert.equal(json.kid, id, 'REST knows it too')
 })
 
-test('two pairs agree on one key, whoever derives it', async () => {
+test('two pairs agree on the same key, from either side', async () => {
   const curve = structure(Tag.CryptographicDomainParameters, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
   ])
@@ -175,7 +175,7 @@ test('two pairs agree on one key, whoever derives it', async () => {
   )
 })
 
-test('derivations that cannot be are refused, and nothing is made', async () => {
+test('impossible derivations are refused, and nothing is created', async () => {
   const key = await registerKey(key16, 'AES')
   const fails = (members: readonly (TtlvNode | undefined)[], reason: string) =>
     alice.fails('DeriveKey', members, reason)
@@ -220,7 +220,7 @@ async function parts(about: readonly TtlvNode[]): Promise<readonly string[]> {
   return nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value as string)
 }
 
-test('a key is split by every method and joined from any parts that suffice', async () => {
+test('a key is split by every method, and joined from any sufficient set of parts', async () => {
   const key = await registerKey(key16, 'AES')
   for (const [name, threshold] of [
     ['XOR', 4],
@@ -241,7 +241,7 @@ test('a key is split by every method and joined from any parts that suffice', as
   }
 })
 
-test('a new key lives in its parts alone; parts of different keys do not join', async () => {
+test('a new split key is stored only in its parts; parts of different keys do not join', async () => {
   const about = [objectType('SplitKey'), ...splitting('PolynomialSharingGF28', 3, 2), wanted(256)]
   const [one, two] = [await parts(about), await parts(about)]
   const first = await alice.do('JoinSplitKey', [symmetric, uid(one[0] ?? ''), uid(one[2] ?? ''), wanted(256)])
@@ -264,7 +264,7 @@ test('a new key lives in its parts alone; parts of different keys do not join', 
   await alice.fails('JoinSplitKey', [symmetric, wanted(256)], 'MissingData')
 })
 
-test('a private key survives being split; what may not leave is not split, what is sensitive stays so', async () => {
+test('a private key can be split and joined; a key that is not Extractable is not split, and a Sensitive one stays Sensitive', async () => {
   const { priv, pub } = await createPair('Ed25519')
   const split = await parts([
     objectType('PrivateKey'),

@@ -69,7 +69,7 @@ function encryptWithScrypt(
   return pbes2(derSequence(derObjectIdentifier('1.3.6.1.4.1.11591.4.11'), parameters), key, pkcs8)
 }
 
-test('encrypted PKCS#8 is opened with the linked password, at Register and Import', async () => {
+test('Register and Import decrypt encrypted PKCS#8 with the linked password', async () => {
   const linked = await password('pässwörd', activeSince)
   for (const der of [
     encrypted('aes-256-cbc', 'pässwörd'),
@@ -87,7 +87,7 @@ test('encrypted PKCS#8 is opened with the linked password, at Register and Impor
   }
 })
 
-test('encrypted PKCS#8 with a wrong password, or without one, is BadPassword and nothing is stored', async () => {
+test('encrypted PKCS#8 with a wrong or missing password gets BadPassword, and nothing is stored', async () => {
   const der = encrypted('aes-256-cbc', 'secret')
   const located = async () => (await alice.do('Locate', [attributes(objectType('PrivateKey'))])).nodes.length
   const before = await located()
@@ -111,7 +111,7 @@ function withPublicHalf(seed: KeyObject, half: KeyObject): Buffer {
   )
 }
 
-test('PKCS#8 of version 2 with the public key of another key is refused, in clear and encrypted, and stores nothing', async () => {
+test("PKCS#8 of version 2 with another key's public key is refused, in clear and encrypted, and nothing is stored", async () => {
   const [one, other] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
   const linked = await password('secret', activeSince)
   const located = async () => (await alice.do('Locate', [attributes(objectType('PrivateKey'))])).nodes.length
@@ -141,7 +141,7 @@ test('PKCS#8 of version 2 with the public key of another key is refused, in clea
   }
 })
 
-test('a password that is not Active opens nothing: BadPassword', async () => {
+test('a password that is not Active gets BadPassword', async () => {
   const der = encrypted('aes-256-cbc', 'secret')
   const preActive = await password('secret')
   const deactivated = await password('secret', activeSince, {
@@ -161,7 +161,7 @@ test('a password that is not Active opens nothing: BadPassword', async () => {
   await alice.do('Get', [uid(id), wanted('PKCS_12')])
 })
 
-test('a password of somebody else is not there, and more work than a request may cost is refused', async () => {
+test("another user's password is not found, and an excessive iteration count is refused", async () => {
   const linked = await password('secret', activeSince)
   await bob.fails('Register', keyOf(encrypted('aes-256-cbc', 'secret'), 'PKCS_8', linked), 'ObjectNotFound')
   for (const numbers of [

@@ -316,7 +316,7 @@ for (const { name: engine, skip, database } of engines) {
   })
 }
 
-test('what no index answers is looked at row by row', async () => {
+test('a search without an index scans rows one by one', async () => {
   await using kms = await startKms()
   const alice = kmipClient(kms.user('alice'))
   const remark = (value: string) => textString(Tag.Comment, value)
@@ -327,7 +327,7 @@ test('what no index answers is looked at row by row', async () => {
   assert.equal((await found(alice, raw)).length, 2)
 })
 
-test('a 1.x client searches by the names of its version, loose and in a template', async () => {
+test('a 1.x client searches by the attribute names of its version, alone and in a TemplateAttribute', async () => {
   await using kms = await startKms()
   const owner = kms.user('alice')
   const id = await createAesKey(kmipClient(owner), name('forti'), group('g'))

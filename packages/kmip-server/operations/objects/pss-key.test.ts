@@ -86,7 +86,7 @@ test('a key of id-RSASSA-PSS is registered and bound to the algorithm of its par
   }
 })
 
-test('parameters that leave no single algorithm are refused with the reason, and nothing is stored', async () => {
+test('parameters that determine no single algorithm are refused with the reason, and nothing is stored', async () => {
   const located = async () => (await alice.do('Locate', [])).nodes.length
   const count = await located()
   for (const [given, told] of [

@@ -31,7 +31,7 @@ const { kms, alice } = await startKmipFixture()
 
 const valueIn = (nodes: readonly TtlvNode[], tag: number) => nodes.find((node) => node.tag === tag)?.value
 
-test('a new key takes over name, dates and limits of the old one, and both know each other', async () => {
+test('a new key takes over Name, dates and usage limits of the old one, and both are linked', async () => {
   const limits = usageLimits(10n)
   const id = await createAesKey(
     alice,
@@ -85,7 +85,7 @@ test('a new key takes over name, dates and limits of the old one, and both know 
   assert.equal(valueIn(await getAttributes(alice, third.id), Tag.RotateGeneration), 2)
 })
 
-test('an offset moves the dates of the new key, as the table of the standard says', async () => {
+test('an offset shifts the dates of the new key by the table of the standard', async () => {
   const { id } = await alice.do('Create', [
     objectType('SymmetricKey'),
     aesAttributes(
@@ -105,7 +105,7 @@ test('an offset moves the dates of the new key, as the table of the standard say
   assert.equal(valueIn(nodes, Tag.State), Enumeration.State.PreActive)
 })
 
-test('a replacement is a key of the same kind, and only of what may be replaced', async () => {
+test('a replacement has the same type, and only keys in a replaceable state are replaced', async () => {
   const id = await createAesKey(alice)
   const longer = attributes(integer(Tag.CryptographicLength, 128))
   await alice.fails('ReKey', [uid(id), longer], 'InvalidField')
@@ -152,7 +152,7 @@ test('the replacement of a wrapped key is wrapped by the same key', async () => 
   assert.ok(key instanceof Uint8Array && key.length === 32)
 })
 
-test('both halves of a pair are replaced together', async () => {
+test('both keys of a pair are replaced together', async () => {
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.ECDSA),
@@ -221,7 +221,7 @@ test('a pair is not replaced by one on another curve', async () => {
   await alice.do('ReKeyKeyPair', [...ask, curve('P_256')])
 })
 
-test('an offset that leads beyond all dates is refused, and the key stays as it was', async () => {
+test('an offset beyond the range of dates is refused, and the key stays unchanged', async () => {
   const end = dateTime(Tag.DeactivationDate, 8_640_000_000_000)
   const id = await createAesKey(alice, activeSince, end)
   await alice.fails('ReKey', [uid(id), interval(Tag.Offset, 1)], 'InvalidField')
@@ -229,7 +229,7 @@ test('an offset that leads beyond all dates is refused, and the key stays as it 
   await alice.do('ReKey', [uid(id)])
 })
 
-test('a name that is asked for comes beside the one that is taken over, replacement after replacement', async () => {
+test('a requested Name is added to the inherited one, in each replacement', async () => {
   const id = await createAesKey(alice, activeSince, nameNode('first'))
   const again = (name: string) => ({
     operation: 'ReKey' as const,

@@ -21,7 +21,7 @@ const splitting = [
   enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod.PolynomialSharingGF28),
 ]
 
-test('parts do not share an identifier that the client chooses: all but one would be lost', async () => {
+test('a split request with an identifier for its parts is refused, because all but one part would be lost', async () => {
   const chosen = textString(Tag.UniqueIdentifier, 'my-parts')
   const key = await registerKey(key16, 'AES')
   for (const about of [
@@ -50,7 +50,7 @@ async function listValues(id: string, ...tags: readonly number[]): Promise<reado
   return tags.map((wanted) => found.value.find(({ tag }) => tag === wanted)?.value)
 }
 
-test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fails nor wins', async () => {
+test('KMIP 2.1 §6.1.10: attributes in a request to split an existing key are ignored', async () => {
   const key = await registerKey(key16, 'AES', integer(Tag.CryptographicUsageMask, use.Encrypt))
   const asked = attributes(
     enumeration(Tag.CryptographicAlgorithm, algorithms.Camellia),
@@ -72,7 +72,7 @@ test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fail
   assert.deepEqual(await listValues(joined.id, Tag.CryptographicLength), [128])
 })
 
-test('KMIP 2.1 §4.3: parts of a sensitive key, and what is joined out of them, have always been sensitive', async () => {
+test('KMIP 2.1 §4.3: parts of a Sensitive key, and keys joined from them, are AlwaysSensitive', async () => {
   const hidden = boolean(Tag.Sensitive, true)
   const shown = boolean(Tag.Sensitive, false)
   const key = await registerKey(key16, 'AES', hidden)

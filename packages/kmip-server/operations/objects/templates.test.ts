@@ -107,7 +107,7 @@ for (const version of legacy) {
   }
 }
 
-test('a template is an object with a name and no life as a key', async () => {
+test('a template is an object with a Name and without the states of a key', async () => {
   const old = kmipClient(kms.user('carla'), { version: '1.2' })
   const { id } = await old.do('Register', template('t', ...keyOf('AES', 128), mask('Encrypt')))
   const found = await old.do('Locate', [
@@ -140,7 +140,7 @@ test('a template is an object with a name and no life as a key', async () => {
   await old.fails('Create', [objectType('SymmetricKey'), from(['never'])], 'ItemNotFound')
 })
 
-test('a name inside a template names the template, not what is made by it', async () => {
+test('a Name inside a template belongs to the template, not to the objects created from it', async () => {
   const old = kmipClient(kms.user('hana'), { version: '1.0' })
   const { id } = await old.do('Register', [
     objectType('Template'),
@@ -187,7 +187,7 @@ test('pairs and registered objects take templates too', async () => {
   assert.deepEqual(listValues(secret, Tag.State), [Enumeration.State.Active])
 })
 
-test('a template of somebody else is none, and what no client may set it does not hold', async () => {
+test("another user's template is not found, and a template has no attributes that only the server sets", async () => {
   const mine = kmipClient(kms.user('erna'), { version: '1.4' })
   const other = kmipClient(kms.user('fred'), { version: '1.4' })
   await mine.do('Register', template('secret plan', ...keyOf('AES', 256), mask('Encrypt')))
@@ -203,7 +203,7 @@ test('a template of somebody else is none, and what no client may set it does no
   await mine.fails('Create', [objectType('SymmetricKey'), from(many)], 'InvalidField')
 })
 
-test('2.x ended templates: it makes none and is given none', async () => {
+test('2.x clients neither create nor get templates', async () => {
   const old = kmipClient(kms.user('gina'), { version: '1.4' })
   const modern = kmipClient(kms.user('gina'))
   const { id } = await old.do('Register', template('t', mask('Encrypt')))

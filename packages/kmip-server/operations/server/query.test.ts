@@ -33,7 +33,7 @@ const names = (nodes: readonly TtlvNode[], tag: number) =>
   nodes.filter((node) => node.tag === tag).map((node) => Number(node.value))
 
 for (const version of kmipVersions) {
-  test(`Query in KMIP ${version} names what is done here and exists in this version, and nothing else`, async () => {
+  test(`Query in KMIP ${version} lists only operations that the server supports and the version has`, async () => {
     const client = kmipClient(kms.user('alice'), { version })
     const nodes = await ask(client, 'QueryOperations', 'QueryObjects')
     const codes = names(nodes, Tag.Operation)
@@ -47,7 +47,7 @@ for (const version of kmipVersions) {
   })
 }
 
-test('what is named is done: no operation of the table is answered as one that is not supported', async () => {
+test('every listed operation is supported: none gets OperationNotSupported', async () => {
   const client = kmipClient(kms.user('alice'))
   for (const name of kmipOperations.keys()) {
     const { reason } = await client.ask(name)
@@ -56,7 +56,7 @@ test('what is named is done: no operation of the table is answered as one that i
   }
 })
 
-test('server, profiles, capabilities, random numbers and storage are told in 2.1', async () => {
+test('Query in 2.1 returns server, profiles, capabilities, RNG and storage', async () => {
   const client = kmipClient(kms.user('alice'))
   const nodes = await ask(client, ...(Object.keys(Enumeration.QueryFunction) as QueryFunction[]))
   const member = (tag: number) => nodes.find((node) => node.tag === tag)
@@ -78,7 +78,7 @@ test('server, profiles, capabilities, random numbers and storage are told in 2.1
   )
 })
 
-test('an older client is told nothing that its version has not', async () => {
+test('Query returns nothing to an older client that its version lacks', async () => {
   const client = kmipClient(kms.user('alice'), { version: '1.2' })
   const nodes = await ask(client, 'QueryServerInformation', 'QueryProfiles', 'QueryCapabilities', 'QueryRNGs')
   assert.deepEqual(
@@ -87,7 +87,7 @@ test('an older client is told nothing that its version has not', async () => {
   )
 })
 
-test('DiscoverVersions names those in common in the order of the client, all without a list, none of strange ones', async () => {
+test("DiscoverVersions returns the common versions in the client's order, all of them without a list, and none for unknown ones", async () => {
   const client = kmipClient(kms.user('alice'))
   const listed = async (...asked: readonly (readonly [number, number])[]) => {
     const { nodes } = await client.do(

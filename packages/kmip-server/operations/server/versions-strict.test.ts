@@ -27,13 +27,13 @@ test('GetAttributes with a name twice is InvalidMessage over 1.1 to 1.4', async 
   }
 })
 
-test('an empty TemplateAttribute, as PyKMIP sends it, is read over in 2.0 and refused in 2.1', async () => {
+test('an empty TemplateAttribute, as PyKMIP sends it, is ignored in 2.0 and refused in 2.1', async () => {
   const request = [objectType('SymmetricKey'), aesAttributes(256), structure(Tag.TemplateAttribute, [])]
   await kmipClient(kms.user('alice'), { version: '2.0' }).do('Create', request)
   await kmipClient(kms.user('alice'), { version: '2.1' }).fails('Create', request, 'InvalidField')
 })
 
-test('a request of 2.x with a TemplateAttribute is refused, and makes nothing', async () => {
+test('a request of 2.x with a TemplateAttribute is refused, and creates nothing', async () => {
   for (const version of ['2.0', '2.1'] as const) {
     const alice = kmipClient(kms.user('alice'), { version })
     const located = async () => (await alice.do('Locate')).nodes.length

@@ -37,7 +37,7 @@ const sec1 = privateKey.export({ format: 'der', type: 'sec1' })
 /** Operations of each version, from 1.0 on. */
 for (const encoding of ['ttlv', 'json', 'xml'] as const) {
   for (const version of kmipVersions) {
-    test(`keys go in and out, wrapped and replaced, in KMIP ${version} as ${encoding}`, async () => {
+    test(`keys are registered, exported, wrapped and replaced, in KMIP ${version} as ${encoding}`, async () => {
       const alice = kmipClient(kms.user('alice'), { version, encoding })
       const kek = await alice.do('Register', [
         objectType('SymmetricKey'),

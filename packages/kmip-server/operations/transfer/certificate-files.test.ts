@@ -46,7 +46,7 @@ function fileIn(nodes: readonly TtlvNode[]): Buffer {
   return Buffer.from(value)
 }
 
-test('a PKCS#12 file becomes a key and a certificate, and goes out as a file again', async () => {
+test('a PKCS#12 file is imported as a key and a certificate, and exported as a file', async () => {
   for (const [file, text, name] of [
     [modernFile, 'pässwörd', 'Schlüssel'],
     [legacyFile, 'secret', 'old'],
@@ -76,7 +76,7 @@ test('a PKCS#12 file becomes a key and a certificate, and goes out as a file aga
   }
 })
 
-test('a certificate goes out as a file with its key, to who may have the key', async () => {
+test('a certificate is exported as a file with its key if the caller may export the key', async () => {
   const secret = await password(alice, 'secret')
   const { id } = await alice.do('Register', register(legacyFile, link('PKCS_12PasswordLink', secret)))
   const certificate = String(linked(await getAttributes(alice, id), 'PKCS_12CertificateLink'))
@@ -107,7 +107,7 @@ test('a certificate goes out as a file with its key, to who may have the key', a
   await alice.fails('Get', [uid(alone.id), wanted('PKCS_12')], 'KeyFormatTypeNotSupported')
 })
 
-test('a certificate that was issued here goes out as a file too, and a Sensitive key does not', async () => {
+test('a certificate that the service issued is exported as a file, and a Sensitive key is not', async () => {
   const certify = (...more: readonly TtlvNode[]) =>
     alice.do('Certify', [
       attributes(
@@ -134,7 +134,7 @@ test('a certificate that was issued here goes out as a file too, and a Sensitive
   await alice.fails('Get', [uid(id), wanted('PKCS_12'), specification], 'Sensitive')
 })
 
-test('a key whose public half has the certificate goes out with it', async () => {
+test('a private key whose public key has the certificate is exported with it', async () => {
   const made = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
@@ -159,7 +159,7 @@ test('a key whose public half has the certificate goes out with it', async () =>
   assert.deepEqual(certificates.map(Buffer.from), [Buffer.from(der)])
 })
 
-test('a file is imported under a chosen identifier too', async () => {
+test('a file can be imported with a chosen identifier', async () => {
   const secret = await password(alice, 'secret')
   const [type, given, key] = register(legacyFile, link('PKCS_12PasswordLink', secret))
   await alice.do('Import', [uid('from a file'), type, given, key])
@@ -169,7 +169,7 @@ test('a file is imported under a chosen identifier too', async () => {
   assert.equal((await readPkcs12(written, 'secret')).certificates.length, 1)
 })
 
-test('without the right password, or any, nothing is kept', async () => {
+test('a file with a wrong or missing password is refused, and nothing is stored', async () => {
   const carol = kmipClient(kms.user('carol'))
   const to = (id: string) => link('PKCS_12PasswordLink', id)
   const wrong = await password(carol, 'wrong')
@@ -185,14 +185,14 @@ test('without the right password, or any, nothing is kept', async () => {
   }
 })
 
-test('a file is the key in clear: a Sensitive key is not given so', async () => {
+test('a Sensitive key is not exported as a PKCS#12 file, which counts as the key in clear', async () => {
   const secret = await password(alice, 'secret')
   const given = [link('PKCS_12PasswordLink', secret), boolean(Tag.Sensitive, true)]
   const { id } = await alice.do('Register', register(legacyFile, ...given))
   assert.equal(await alice.fails('Get', [uid(id), wanted('PKCS_12')], 'Sensitive'), 'DENIED')
 })
 
-test('clients that name the password in the place of a wrapping key get a file too', async () => {
+test('clients that name the password as wrapping key get a file', async () => {
   const made = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [
       enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
@@ -211,7 +211,7 @@ test('clients that name the password in the place of a wrapping key get a file t
   await alice.fails('Get', [uid(id), wanted('PKCS_12')], 'BadPassword')
 })
 
-test('a certificate goes out with those above it as PKCS#7', async () => {
+test('a certificate is exported with its issuers as PKCS#7', async () => {
   const certify = (cn: string, ...more: readonly TtlvNode[]) =>
     alice.do('Certify', [
       attributes(

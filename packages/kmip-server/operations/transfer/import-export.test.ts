@@ -48,7 +48,7 @@ function find(nodes: readonly TtlvNode[], tag: number): StructureNode {
   return node as StructureNode
 }
 
-test('an object moves to another server with all that was known of it', async () => {
+test('an object moves to another server with all its attributes', async () => {
   const [here, there] = [kmipClient(kms.user('alice')), kmipClient(other.user('alice'))]
   const { id } = await here.do('Register', [
     symmetric,
@@ -83,7 +83,7 @@ test('an object moves to another server with all that was known of it', async ()
   )
 })
 
-test('an identifier is chosen, and taken by one object only', async () => {
+test('an Import may choose an identifier, which one object has at most', async () => {
   const alice = kmipClient(kms.user('alice'))
   const first = aesKey(randomBytes(32))
   await alice.do('Import', [uid('chosen'), symmetric, attributes(mask('Encrypt')), first])
@@ -98,7 +98,7 @@ test('an identifier is chosen, and taken by one object only', async () => {
   assert.match(fresh.id, /^[0-9a-f-]{36}$/)
 })
 
-test('nobody replaces what is not their own, and the answer does not depend on the wish', async () => {
+test("Import cannot replace another user's object, and the error does not depend on ReplaceExisting", async () => {
   const [alice, mallory] = [kmipClient(kms.user('alice')), kmipClient(kms.user('mallory'))]
   const key = aesKey(randomBytes(32))
   await alice.do('Import', [uid('of alice'), symmetric, attributes(mask('Encrypt')), key])
@@ -111,7 +111,7 @@ test('nobody replaces what is not their own, and the answer does not depend on t
   await alice.fails('Import', [uid('of alice'), objectType('SecretData'), replacing, secret], 'InvalidField')
 })
 
-test('an AES key in the place of a key of another algorithm encrypts with GCM', async () => {
+test('an AES key that replaces a key of another algorithm encrypts with GCM', async () => {
   const alice = kmipClient(kms.user('alice'))
   const place = [uid('becomes-aes'), symmetric]
   const usable = attributes(mask('Encrypt'), activeSince)
@@ -128,7 +128,7 @@ test('an AES key in the place of a key of another algorithm encrypts with GCM', 
   ])
 })
 
-test('a wrapped key is opened on the way in when the client asks for it', async () => {
+test('Import unwraps a wrapped key on request', async () => {
   const alice = kmipClient(kms.user('alice'))
   const kek = await alice.do('Register', [
     symmetric,
@@ -153,7 +153,7 @@ test('a wrapped key is opened on the way in when the client asks for it', async 
   assert.equal(await alice.fails('Import', bad, 'CryptographicFailure'), 'CRYPTO')
 })
 
-test('what only servers say is kept on Import, if it is of the right type', async () => {
+test('Import stores server attributes of the right type', async () => {
   const alice = kmipClient(kms.user('alice'))
   const ask = (node: TtlvNode) => [uid(''), symmetric, attributes(node), aesKey(randomBytes(16))]
   const { id } = await alice.do('Import', ask(boolean(Tag.NeverExtractable, true)))
@@ -162,7 +162,7 @@ test('what only servers say is kept on Import, if it is of the right type', asyn
   await alice.fails('Import', ask(integer(Tag.NeverExtractable, 1)), 'InvalidAttributeValue')
 })
 
-test('what is destroyed is not imported, and Export keeps the rules of Get', async () => {
+test('a destroyed object is not imported, and Export obeys the rules of Get', async () => {
   const alice = kmipClient(kms.user('alice'))
   const state = enumeration(Tag.State, Enumeration.State.Destroyed)
   await alice.fails(
@@ -179,7 +179,7 @@ test('what is destroyed is not imported, and Export keeps the rules of Get', asy
   await kmipClient(kms.user('bob')).fails('Export', [uid(id)], 'ObjectNotFound')
 })
 
-test('what only servers say is kept when it is imported, if a server can have said it', async () => {
+test('Import stores server attributes if a server can have set them', async () => {
   const alice = kmipClient(kms.user('alice'))
   const bring = (...nodes: readonly TtlvNode[]) => [
     symmetric,

@@ -75,7 +75,7 @@ const missing = 'The key cannot be unwrapped: its KeyWrappingData has no Encrypt
 
 for (const [name, value] of Object.entries(values)) {
   for (const path of ['/kmip/2_1', '/kmip/1_4']) {
-    test(`${path}: a wrapped key that does not name its wrapping key is kept as it came: its bytes are ${name}`, async () => {
+    test(`${path}: a wrapped key that does not name its wrapping key is stored unchanged: its bytes are ${name}`, async () => {
       const alice = kms.user('alice')
       const id = `wrapped-${Object.keys(values).indexOf(name)}-${path.at(-1)}`
       const done = await alice.post('/kmip/2_1', imported(id, value, 'AsRegistered'))
@@ -96,7 +96,7 @@ for (const [name, value] of Object.entries(values)) {
   }
 }
 
-test('a wrapped key that is to be unwrapped on the way in says what that lacks, and nothing is stored', async () => {
+test('Import of a wrapped key that cannot be unwrapped names the missing member, and nothing is stored', async () => {
   const alice = kms.user('alice')
   const refused = await alice.post(
     '/kmip/2_1',
@@ -109,7 +109,7 @@ test('a wrapped key that is to be unwrapped on the way in says what that lacks, 
   assert.equal((await alice.post('/kmip/2_1', get('to-unwrap'))).status, 404)
 })
 
-test('wrapping data that contradict their method are refused still', async () => {
+test('wrapping data that contradict their method are refused', async () => {
   const alice = kms.user('alice')
   const mac = {
     tag: 'MACSignatureKeyInformation',

@@ -41,7 +41,7 @@ const vendor = (by: string, name: string) =>
 
 const withTag = (nodes: readonly TtlvNode[], tag: number) => nodes.filter((node) => node.tag === tag)
 
-test('a key that was used in part moves with what is left of its uses', async () => {
+test('a key moves with its remaining uses', async () => {
   const there = kmipClient(other.user('alice'))
   const id = await createAesKey(alice, activeSince, usageLimits(10n))
   const take = (count: bigint) => [uid(id), longInteger(Tag.UsageLimitsCount, count)]
@@ -53,7 +53,7 @@ test('a key that was used in part moves with what is left of its uses', async ()
   await there.do('GetUsageAllocation', take(6n))
 })
 
-test('a key that was not always Sensitive, or could once be extracted, has not always been so after a move', async () => {
+test('AlwaysSensitive and NeverExtractable stay false after a move', async () => {
   const now = [boolean(Tag.Sensitive, true), boolean(Tag.Extractable, false)]
   const past = (always: boolean) => [
     boolean(Tag.AlwaysSensitive, always),
@@ -70,7 +70,7 @@ test('a key that was not always Sensitive, or could once be extracted, has not a
   }
 })
 
-test('no more uses are left than there were, and only another server has counted', async () => {
+test('an import with more uses than the total is refused, and Register accepts no count', async () => {
   await alice.fails('Import', bring(usageLimits(10n, 'Object', 11n)), 'InvalidAttributeValue')
   await alice.fails('Import', bring(usageLimits(10n, 'Object', -1n)), 'InvalidAttributeValue')
   await alice.fails('Register', bring(usageLimits(10n, 'Object', 6n)), 'InvalidAttributeValue')
@@ -80,7 +80,7 @@ test('no more uses are left than there were, and only another server has counted
   ])
 })
 
-test('attributes that a server calls its own are kept, and stay as they are', async () => {
+test('vendor attributes of another server are stored and read-only', async () => {
   const own = vendor('y', 'Serial')
   const { id } = await alice.do('Import', bring(own))
   assert.deepEqual(withTag(await getAttributes(alice, id), Tag.Attribute), [own])
@@ -92,14 +92,14 @@ test('attributes that a server calls its own are kept, and stay as they are', as
   await alice.fails('Import', bring(vendor('warder', 'anything')), 'AttributeReadOnly')
 })
 
-test('a lease is as long as it was on the other server', async () => {
+test('the lease time of the other server is kept', async () => {
   const { id } = await alice.do('Import', bring(interval(Tag.LeaseTime, 60)))
   assert.equal((await alice.do('ObtainLease', [uid(id)])).get(Tag.LeaseTime), 60)
   assert.deepEqual(withTag(await getAttributes(alice, id), Tag.LeaseTime), [interval(Tag.LeaseTime, 60)])
   await alice.fails('Import', bring(textString(Tag.LeaseTime, '60')), 'InvalidAttributeValue')
 })
 
-test('an object that was archived is so here, until it is recovered', async () => {
+test('an archived object stays archived after Import until it is recovered', async () => {
   const day = dateTime(Tag.ArchiveDate, 949_363_200)
   const { id } = await alice.do('Import', bring(day))
   assert.deepEqual(withTag(await getAttributes(alice, id), Tag.ArchiveDate), [day])

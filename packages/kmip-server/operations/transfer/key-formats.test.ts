@@ -172,7 +172,7 @@ const objectIn = (nodes: readonly TtlvNode[], type: Type): TtlvNode => {
 const formatOf = (node: TtlvNode) => inside(node, Tag.KeyBlock, Tag.KeyFormatType)?.value
 
 for (const row of rows) {
-  test(`${row.what}: goes out and comes in again in each format that it has, and in no other`, async () => {
+  test(`${row.what}: round-trips in each of its formats, and is refused in others`, async () => {
     const { alice, id } = await register(row, '2.1')
     const { type } = row
     const plain = objectIn((await alice.do('Get', [uid(id)])).nodes, type)
@@ -222,7 +222,7 @@ function sameKey(type: Type, one: TtlvNode, other: TtlvNode): boolean {
   return load(first).equals(load(second))
 }
 
-test('an EC key that came in a form of 1.0 to 1.4 is told to each version in a form that it has', async () => {
+test('an EC key registered in a format of 1.0 to 1.4 is returned to each version in a format that the version has', async () => {
   const [secret] = rows.filter(({ what }) => what === 'EC private')
   assert.ok(secret)
   for (const from of kmipVersions.filter((version) => version < '2.0')) {
@@ -243,7 +243,7 @@ test('an EC key that came in a form of 1.0 to 1.4 is told to each version in a f
   }
 })
 
-test('clients are told of the algorithm EC from 1.2 on and of its forms from 1.3 on, as they know them', async () => {
+test('clients get the algorithm EC from 1.2 on and its transparent formats from 1.3 on', async () => {
   const made = await kmipClient(kms.user('alice')).do('CreateKeyPair', [
     structure(Tag.CommonAttributes, keyOf('EC', 256)),
     structure(Tag.PrivateKeyAttributes, [mask('Sign')]),
@@ -266,7 +266,7 @@ test('clients are told of the algorithm EC from 1.2 on and of its forms from 1.3
   }
 })
 
-test('an EC key that is registered over 1.2 reads back by the name it came with', async () => {
+test('an EC key registered over 1.2 keeps the algorithm name of its registration', async () => {
   const client = kmipClient(kms.user('alice'), { version: '1.2' })
   const der = pair('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'der', type: 'pkcs8' })
   for (const name of ['EC', 'ECDSA', 'ECDH'] as const) {

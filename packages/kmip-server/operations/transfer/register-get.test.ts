@@ -35,7 +35,7 @@ const { kms, alice } = await startKmipFixture()
 
 const { KeyFormatType: format } = Enumeration
 
-test('every type of object comes back as it was registered', async () => {
+test('Get returns every type of object as it was registered', async () => {
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const objects: readonly (readonly [keyof typeof Enumeration.ObjectType, StructureNode])[] = [
     ['SymmetricKey', aesKey(randomBytes(32))],
@@ -89,7 +89,7 @@ test('every type of object comes back as it was registered', async () => {
   }
 })
 
-test('a private key is given in each format that it has, and in no other', async () => {
+test('a private key is returned in each of its formats, and in no other', async () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const sec1 = privateKey.export({ format: 'der', type: 'sec1' })
   const node = structure(Tag.PrivateKey, [keyBlock('ECPrivateKey', sec1, ...keyOf('ECDSA', 256))])
@@ -107,7 +107,7 @@ test('a private key is given in each format that it has, and in no other', async
   await alice.fails('Get', [uid(id), wanted('TransparentSymmetricKey')], 'KeyFormatTypeNotSupported')
 })
 
-test('a Sensitive key is given wrapped only, one that is not Extractable not at all', async () => {
+test('a Sensitive key is returned only wrapped, and a key that is not Extractable never', async () => {
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -132,7 +132,7 @@ test('a Sensitive key is given wrapped only, one that is not Extractable not at 
   assert.equal(await alice.fails('Get', [uid(kept.id), wrapped], 'NotExtractable'), 'DENIED')
 })
 
-test('what one server wraps another registers, and gives back as it came, in clear, or in another format', async () => {
+test('an object that one server wraps is registered by another, and returned unchanged, unwrapped or in another format', async () => {
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -161,7 +161,7 @@ test('what one server wraps another registers, and gives back as it came, in cle
   }
 })
 
-test('the wrapping key must be there, Active, made for it, and the caller must be allowed to use it', async () => {
+test('the wrapping key must exist, be Active and have the usage mask, and the caller needs the right to use it', async () => {
   const key = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('Encrypt')),
@@ -183,7 +183,7 @@ test('the wrapping key must be there, Active, made for it, and the caller must b
   await alice.fails('Get', wrap(preActive.id), 'WrappingObjectDestroyed')
 })
 
-test('a MAC is no wrapping: a Sensitive key that came wrapped is not given in clear with one', async () => {
+test('a MAC is not a wrapping: a Sensitive key that was registered wrapped is not returned in clear with a MAC', async () => {
   const register = (...given: readonly TtlvNode[]) => [
     objectType('SymmetricKey'),
     attributes(activeSince, ...given),
@@ -220,7 +220,7 @@ test('a MAC is no wrapping: a Sensitive key that came wrapped is not given in cl
   assert.equal(inside(rewrapped, Tag.KeyBlock, Tag.KeyValue)?.type, 'ByteString')
 })
 
-test('each wrapping is a use of the wrapping key', async () => {
+test('each wrapping counts as a use of the wrapping key', async () => {
   const limits = usageLimits(2n)
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
@@ -256,7 +256,7 @@ test('a registered private key signs over REST', async () => {
   assert.ok(verify('sha256', Buffer.from(`${header}.${data}`), key, Buffer.from(signature, 'base64url')))
 })
 
-test('hostile objects are refused with a reason, and nothing is kept', async () => {
+test('hostile objects are refused with a reason, and nothing is stored', async () => {
   const block = (...members: readonly TtlvNode[]) =>
     structure(Tag.SymmetricKey, [structure(Tag.KeyBlock, members)])
   const raw = enumeration(Tag.KeyFormatType, format.Raw)
@@ -279,7 +279,7 @@ test('hostile objects are refused with a reason, and nothing is kept', async () 
   await alice.fails('Register', [objectType('Template'), attributes()], 'InvalidField')
 })
 
-test('keys that are too short for JOSE are kept for KMIP, and are not used over REST', async () => {
+test('keys that are too short for JOSE are stored for KMIP and refused over REST', async () => {
   const user = kms.user('alice')
   const alice = kmipClient(user)
   const data = Buffer.from('x').toString('base64url')
@@ -309,7 +309,7 @@ test('keys that are too short for JOSE are kept for KMIP, and are not used over 
   }
 })
 
-test('keys made over REST are got in the format that their attributes name', async () => {
+test('keys created over REST are returned in the format that their attributes name', async () => {
   const user = kms.user('alice')
   const alice = kmipClient(user)
   for (const [body, name] of [

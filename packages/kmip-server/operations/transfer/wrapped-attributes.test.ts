@@ -45,7 +45,7 @@ const called = (name: string) => textString(Tag.AttributeName, name)
 const encrypts = mask('Encrypt')
 const group = (name: string) => textString(Tag.ObjectGroup, name)
 
-test('attributes of vendors are wrapped with the key as those of the standard are', async () => {
+test('vendor attributes are wrapped with the key like standard attributes', async () => {
   const kek = randomBytes(32)
   const keys = {
     encryption: {
@@ -99,7 +99,7 @@ test('attributes of vendors are wrapped with the key as those of the standard ar
   }
 })
 
-test('a MAC is over the KeyValue as the client has it, with attributes in the form of its version', async () => {
+test('a MAC covers the KeyValue as the client encodes it, with attributes in the form of its version', async () => {
   const secret = randomBytes(32)
   const macOf = (node: TtlvNode | undefined) => {
     assert.ok(node)

@@ -83,7 +83,7 @@ test('a key is wrapped in the format that is asked for, as Veeam asks', async ()
   }
 })
 
-test('wrapped bytes without an encoding may stand where those of the key would (RFC 3394 §4.1)', async () => {
+test('wrapped bytes with NoEncoding may be the KeyMaterial (RFC 3394 §4.1)', async () => {
   const wrapper = await alice.do('Register', [
     objectType('SymmetricKey'),
     attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
@@ -117,7 +117,7 @@ test('wrapped bytes without an encoding may stand where those of the key would (
   await alice.fails('Register', sent(), 'InvalidField')
 })
 
-test('the attributes that are named are wrapped with the key', async () => {
+test('the named attributes are wrapped with the key', async () => {
   const id = await registeredKek(alice)
   const key = await alice.do('Register', [
     objectType('SymmetricKey'),
@@ -146,7 +146,7 @@ test('the attributes that are named are wrapped with the key', async () => {
   await alice.fails('Get', asked, 'EncodingOptionError')
 })
 
-test('without parameters in the request the wrapping key says how it wraps', async () => {
+test('without parameters in the request the parameters of the wrapping key apply', async () => {
   const gcm = structure(Tag.CryptographicParameters, [
     enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.GCM),
   ])
@@ -215,7 +215,7 @@ test('a key is wrapped for the holder of an RSA key, whatever its length', async
   assert.equal(hex(inside(again.nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)?.value), hex(long))
 })
 
-test('what was wrapped for the public half of a pair is opened by its private half, for who may use that', async () => {
+test('a key wrapped with a public key is unwrapped with its private key if the caller may use it', async () => {
   const pair = await alice.do('CreateKeyPair', [
     structure(Tag.CommonAttributes, [...keyOf('RSA', 2048), activeSince]),
     structure(Tag.PrivateKeyAttributes, [mask('UnwrapKey')]),
