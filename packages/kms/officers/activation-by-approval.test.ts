@@ -14,7 +14,7 @@ const isActive = async (kms: Node, user: string): Promise<boolean> =>
 const asked = (kms: Node, user: string) => done(ask(kms, user, { operation: 'activate' }))
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: three of five officers make a fourth one active, on two nodes, once`, {
+  test(`${engine.name}: three of five officers activate a fourth once, across two nodes`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine, config)
@@ -33,7 +33,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('an activation by approval ends with its time, and one that another officer ended takes a new request', async () => {
+test('an activation by approval expires, and one that another officer ended requires a new request', async () => {
   let now = Date.now()
   await using kms = await startKms({ config, clock: { now: () => now, monotonic: () => now } })
   const activate = async () => {
@@ -59,7 +59,7 @@ test('an activation by approval ends with its time, and one that another officer
   assert.equal((await done(vote(kms, 'ann', other))).state, 'open')
 })
 
-test('nobody else asks to be active, and nobody where officers are active anyway', async () => {
+test('only a dormant officer can request an activation, and only if officers are not always active', async () => {
   await using kms = await startKms({ config })
   assert.equal((await ask(kms, 'mallory', { operation: 'activate' })).status, 403)
   const request = await asked(kms, 'ann')

@@ -36,7 +36,7 @@ async function asked(kms: Node, body: object, user = 'alice') {
   return answer.json
 }
 
-test('three of five officers approve a destruction: it happens with the third, once, in one commit', async () => {
+test("the third of five officers' approvals executes a destruction once, in the same commit", async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const refused = await kms.user('alice').del(`/v1/crypto/keys/${kid}`)
@@ -68,7 +68,7 @@ test('three of five officers approve a destruction: it happens with the third, o
   assert.equal(records[0]?.details?.hash, request.hash)
 })
 
-test('an approved export is the requester’s, for this key, once, over KMIP', async () => {
+test('only the requester can use an approved export, once, for this key, over KMIP', async () => {
   await using kms = await startKms({ config })
   const [kid, other] = [await aliceKey(kms), await aliceKey(kms)]
   const alice = kmipClient(kms.user('alice'))
@@ -86,7 +86,7 @@ test('an approved export is the requester’s, for this key, once, over KMIP', a
   await alice.fails('Get', [uid(kid)], 'PermissionDenied')
 })
 
-test('two exports at once use one approval once', async () => {
+test('two concurrent exports use an approval once', async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const request = await asked(kms, { operation: 'export', key: kid })
@@ -96,7 +96,7 @@ test('two exports at once use one approval once', async () => {
   assert.equal(answers.filter(({ status }) => status === 'Success').length, 1)
 })
 
-test('a grant of get or export takes approvals, other rights and their end do not', async () => {
+test('a grant of get or export requires approvals; other grants and revocations do not', async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const grant = (operation_types: readonly string[], user_id = 'bob') => ({
@@ -117,7 +117,7 @@ test('a grant of get or export takes approvals, other rights and their end do no
   assert.deepEqual(list, [{ user_id: 'bob', operations: ['encrypt', 'get'] }])
 })
 
-test('votes that do not count: of nobody, of the requester, twice, for another hash, of strangers', async () => {
+test('votes that do not count: anonymous, by the requester, repeated, for another hash, by other users', async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const request = await asked(kms, { operation: 'destroy', key: kid })
@@ -141,7 +141,7 @@ test('votes that do not count: of nobody, of the requester, twice, for another h
   assert.equal(await exists(kms, kid), true)
 })
 
-test('refusals end a request as soon as too few are left; the requester may withdraw it', async () => {
+test('a request ends when too few officers are left to approve it; the requester may withdraw it', async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const request = await asked(kms, { operation: 'destroy', key: kid })
@@ -160,7 +160,7 @@ test('refusals end a request as soon as too few are left; the requester may with
   assert.equal(await exists(kms, kid), true)
 })
 
-test('a request is void when its key changed meanwhile, or its requester may not do it any more', async () => {
+test('a request is void if its key changed or its requester lost the right meanwhile', async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const changed = await asked(kms, { operation: 'destroy', key: kid })
@@ -184,7 +184,7 @@ test('a request is void when its key changed meanwhile, or its requester may not
   assert.deepEqual(ends.map(({ json }) => json.state).sort(), ['done', 'void'])
 })
 
-test('a request ends with its time, also when it was approved', async () => {
+test('a request expires, even if it was approved', async () => {
   let now = Date.now()
   await using kms = await startKms({ config, clock: { now: () => now, monotonic: () => now } })
   const kid = await aliceKey(kms)
@@ -199,7 +199,7 @@ test('a request ends with its time, also when it was approved', async () => {
   await kmipClient(kms.user('alice')).fails('Get', [uid(kid)], 'PermissionDenied')
 })
 
-test('whoever has not the right cannot ask, and what takes no approval is not asked for', async () => {
+test('a request requires the right to the operation, and is refused for operations without approval', async () => {
   await using kms = await startKms({ config: { ...config, 'approvals.operations': ['export'] } })
   const kid = await aliceKey(kms)
   assert.equal((await ask(kms, 'bob', { operation: 'export', key: kid })).status, 404)
@@ -209,7 +209,7 @@ test('whoever has not the right cannot ask, and what takes no approval is not as
   assert.equal((await kms.user('alice').del(`/v1/crypto/keys/${kid}`)).status, 204)
 })
 
-test('policies by tag, algorithm and owner: other keys are free, and the tag stays', async () => {
+test('policies by tag, algorithm and owner leave other keys free, and protect the tag', async () => {
   await using kms = await startKms({
     config: {
       ...config,
@@ -236,7 +236,7 @@ test('policies by tag, algorithm and owner: other keys are free, and the tag sta
   assert.equal((await alice.del(`/v1/crypto/keys/${id}`)).status, 204)
 })
 
-test('approvals of officers who left the settings do not count, and sealed votes cannot be written by others', async () => {
+test('approvals of officers who were removed from the settings do not count, and votes cannot be forged in the database', async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)
   const request = await asked(kms, { operation: 'export', key: kid })
@@ -254,7 +254,7 @@ test('approvals of officers who left the settings do not count, and sealed votes
   assert.equal(answer.status, 'OperationFailed')
 })
 
-test('a start with approvals and too few officers is refused', async () => {
+test('the service refuses to start with approvals and too few officers', async () => {
   const few = { ...config, 'roles.crypto_officer_users': ['ann', 'ben'] }
   await assert.rejects(startKms({ config: few }), /approvals\.operations requires at least 3 users/)
 })

@@ -81,7 +81,7 @@ const isOfficer = async (kms: Node, user: string): Promise<boolean> => {
   return privileged
 }
 
-test('a listed user is dormant until the shares of all officers are brought, then looks after keys of others', async () => {
+test("a listed officer is dormant until all shares are submitted, and may then manage other users' keys", async () => {
   let now = Date.now()
   await using kms = await startKms({ config, clock: { now: () => now, monotonic: () => now } })
   const wish = { kty: 'oct', alg: 'A256GCM' }
@@ -129,7 +129,7 @@ test('a listed user is dormant until the shares of all officers are brought, the
   }
 })
 
-test('the key of a ceremony is compromised and gone once it is split, and shares stay with their officers', async () => {
+test('the key of a ceremony is compromised and destroyed once it is split, and shares stay with their officers', async () => {
   await using kms = await startKms({ config })
   const shares = await begin(kms)
   const source = shares[0]?.split('#')[0] ?? ''
@@ -145,7 +145,7 @@ test('the key of a ceremony is compromised and gone once it is split, and shares
 })
 
 for (const method of ['PolynomialSharingGF28', 'PolynomialSharingPrimeField'] as const) {
-  test(`${method}: the shares of a quorum are enough, and one alone is not`, async () => {
+  test(`${method}: the shares of a quorum suffice, and one share does not`, async () => {
     await using kms = await startKms({ config })
     const shares = await begin(kms, 'cid', method)
     await give(kms, shares, 'ben')
@@ -155,7 +155,7 @@ for (const method of ['PolynomialSharingGF28', 'PolynomialSharingPrimeField'] as
   })
 }
 
-test('JoinSplitKey of all shares activates, too; of too few it makes no key and no officer', async () => {
+test('JoinSplitKey of all shares also activates an officer; with too few it creates no key and activates nothing', async () => {
   await using kms = await startKms({ config })
   const shares = await begin(kms)
   await give(kms, shares, 'ben')
@@ -171,7 +171,7 @@ test('JoinSplitKey of all shares activates, too; of too few it makes no key and 
   assert.equal(await isOfficer(kms, 'ben'), true)
 })
 
-test('shares that are not those of one ceremony are refused: too few, twice, mixed, forged, of a stranger, gone', async () => {
+test('shares that do not belong to one ceremony are refused: too few, repeated, mixed, forged, of another user, destroyed', async () => {
   await using kms = await startKms({ config })
   const [first, second] = [await begin(kms), await begin(kms, 'ben')]
   await give(kms, first, 'ann')
@@ -227,7 +227,7 @@ test('shares that are not those of one ceremony are refused: too few, twice, mix
   assert.equal((await activate(kms, 'ann', first)).status, 403)
 })
 
-test('an officer steps down, or is ended by another, who takes the share back; then it takes a new ceremony', async () => {
+test('an officer who steps down, or whom another officer ends, needs a new ceremony', async () => {
   await using kms = await startKms({ config })
   const shares = await begin(kms)
   await give(kms, shares, 'ann')
@@ -246,7 +246,7 @@ test('an officer steps down, or is ended by another, who takes the share back; t
   assert.equal(await isOfficer(kms, 'ann'), false)
 })
 
-test('a ceremony begins over REST as well, for a quorum or for everybody', async () => {
+test('a ceremony can begin over REST, for a quorum or for all officers', async () => {
   await using kms = await startKms({ config })
   const make = async (body: object) =>
     (await kms.user('ben').post('/access/crypto_officer/ceremony', body)).json
@@ -265,7 +265,7 @@ test('a ceremony begins over REST as well, for a quorum or for everybody', async
   assert.equal((await kms.user('eve').post('/access/crypto_officer/ceremony', {})).status, 403)
 })
 
-test('only officers begin a ceremony, and only where one is required', async () => {
+test('only officers can begin a ceremony, and only if one is required', async () => {
   await using kms = await startKms({
     config: { ...config, 'roles.crypto_officer_users': [...officers, 'dan'] },
   })
@@ -288,7 +288,7 @@ test('only officers begin a ceremony, and only where one is required', async () 
   assert.equal((await activate(plain, 'ann', ['a'])).status, 422)
 })
 
-test('a client of KMIP 1.x marks the key with a custom attribute', async () => {
+test('a client of KMIP 1.x marks the key of a ceremony with a custom attribute', async () => {
   await using kms = await startKms({ config })
   const client = kmipClient(kms.user('ann'), { version: '1.4' })
   const legacy = vendorAttribute(
@@ -308,7 +308,7 @@ test('a client of KMIP 1.x marks the key with a custom attribute', async () => {
   assert.equal(made.nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).length, 3)
 })
 
-test('who writes the database makes no officer: records are sealed', async () => {
+test('an attacker with write access to the database cannot create an officer, because records are encrypted', async () => {
   await using kms = await startKms({ config })
   const { db } = kms.environment
   const insert = query<[string, string, Uint8Array, number, number], unknown>(
@@ -329,7 +329,7 @@ test('who writes the database makes no officer: records are sealed', async () =>
 })
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: an activation and its end hold on both nodes at once`, {
+  test(`${engine.name}: an activation and its end take effect on both nodes at once`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine, config)
@@ -344,7 +344,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('an officer who leaves the settings is none any more, and no share of a former officer counts', async () => {
+test('an officer who is removed from the settings loses the role, and shares of former officers do not count', async () => {
   await using kms = await startKms({ config })
   const shares = await begin(kms)
   await give(kms, shares, 'ann')
@@ -357,7 +357,7 @@ test('an officer who leaves the settings is none any more, and no share of a for
   assert.equal((await activate(later, 'ben', shares)).status, 403)
 })
 
-test('a start is refused where one or two could hold a ceremony, and warned about without a rate limit', async () => {
+test('the service refuses to start if one or two officers suffice for a ceremony, and warns without a rate limit', async () => {
   const few = { ...config, 'roles.crypto_officer_users': ['ann', 'ben', 'ann'] }
   await assert.rejects(startKms({ config: few }), /at least 3 users .* \(there are 2\)/)
   await assert.rejects(startKms({ config: { ...config, 'roles.ceremony_quorum': 4 } }), /quorum is 4/)
@@ -369,7 +369,7 @@ test('a start is refused where one or two could hold a ceremony, and warned abou
   assert.ok(kms.log.some((line) => line.includes('ceremonies') && line.includes('rate_limit_per_second')))
 })
 
-test('m officers colluding with one who was revoked or blocked reach no quorum, whenever that one voted', async () => {
+test('m officers colluding with a revoked or suspended one reach no quorum, whenever that one voted', async () => {
   await using kms = await startKms({ config: { ...config, 'approvals.operations': ['destroy'] } })
   const shares = await begin(kms)
   await give(kms, shares, 'ann')

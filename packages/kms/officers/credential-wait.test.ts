@@ -55,7 +55,7 @@ async function requireWaitRefusal(answer: Promise<Answer>): Promise<void> {
   assert.match(text, waits)
 }
 
-test('a credential that an administrator set decides nothing for approvals.credential_wait', async () => {
+test('votes with a credential that an administrator set do not count during approvals.credential_wait', async () => {
   await using world = await startAt({ config: { 'approvals.operations': ['export'] } })
   const { kms, set, after } = world
   await letCreate(kms, 'alice')
@@ -79,7 +79,7 @@ test('a credential that an administrator set decides nothing for approvals.crede
   await done(kms.user('ann').post('/access/block', { user_id: 'zoe' }))
 })
 
-test('credentials that were set before the settings first named crypto officers do not wait, and no others', async () => {
+test('only credentials that were set before the settings first named crypto officers need not wait', async () => {
   const recorded = { 'approvals.operations': ['export' as const] }
   const none = { 'roles.crypto_officer_users': [], 'approvals.operations': [] }
   await using world = await startAt({ config: none })
@@ -114,7 +114,7 @@ test('credentials that were set before the settings first named crypto officers 
   await requireWaitRefusal(vote(reset, 'ann', request))
 })
 
-test('officers whom an older version recorded were not named just now: their credentials wait', async () => {
+test('officers recorded by an older version do not count as newly named: their credentials wait', async () => {
   await using world = await startAt()
   const { kms, set, after, clock } = world
   const { db, seal } = kms.environment
@@ -128,7 +128,7 @@ test('officers whom an older version recorded were not named just now: their cre
   await requireWaitRefusal(vote(node, 'ann', request))
 })
 
-test('a vote that was cast before the service knew that the credential waits does not count', async () => {
+test('a vote cast before the service learned that the credential must wait does not count', async () => {
   await using world = await startAt({ config: { 'approvals.operations': ['export'] } })
   const { kms, set, after, clock } = world
   await letCreate(kms, 'alice')
@@ -143,7 +143,7 @@ test('a vote that was cast before the service knew that the credential waits doe
   await kmipClient(kms.user('alice')).fails('Get', [uid(key)], 'PermissionDenied')
 })
 
-test('client certificates do not wait, and with approvals.credential_wait = 0 no credential does', async () => {
+test('client certificates need not wait, and with approvals.credential_wait = 0 no credential must wait', async () => {
   const listed = [...officers, 'kmip-client']
   await using world = await startAt({
     clientCertificates: true,
@@ -168,7 +168,7 @@ test('client certificates do not wait, and with approvals.credential_wait = 0 no
   assert.deepEqual((await done(vote(other.kms, 'ann', open))).approved_by, ['ann'])
 })
 
-test('a vote without a method, as older versions wrote it, waits, and has none of those in approvals.vote_with', async () => {
+test('a vote without a method, as older versions stored it, must wait and does not satisfy approvals.vote_with', async () => {
   await using world = await startAt({ config: { 'approvals.operations': ['export'] } })
   const { kms, set, after, clock } = world
   const { db, seal } = kms.environment
@@ -210,7 +210,7 @@ const splitFor = (key: string) => [
   attributes(),
 ]
 
-test('approvals.vote_with holds for the steps of a ceremony over KMIP', async () => {
+test('approvals.vote_with applies to the steps of a ceremony over KMIP', async () => {
   const ceremonies = {
     ...{ ...config, 'approvals.operations': [], 'roles.crypto_officer_require_ceremony': true },
     rate_limit_per_second: 1000,
@@ -246,7 +246,7 @@ test('approvals.vote_with holds for the steps of a ceremony over KMIP', async ()
   await kmipClient(kms.user('ann')).do('JoinSplitKey', joining)
 })
 
-test('officers whose credential was set take no step of a ceremony while it waits, over REST and KMIP', async () => {
+test('officers with a new credential cannot take steps of a ceremony during the wait, over REST and KMIP', async () => {
   await using world = await startAt({
     config: {
       'roles.crypto_officer_require_ceremony': true,
@@ -302,7 +302,7 @@ test('officers whose credential was set take no step of a ceremony while it wait
   assert.deepEqual((await done(vote(kms, 'ann', pending))).approved_by, ['ann'])
 })
 
-test('after the wait no share that was granted before counts, while approvals.credential_wait is off, too', async () => {
+test('shares granted before an administrator set the credential do not count, even with approvals.credential_wait = 0', async () => {
   await using world = await startAt({
     config: { 'roles.crypto_officer_require_ceremony': true, 'approvals.credential_wait': 0 },
   })
@@ -325,7 +325,7 @@ test('after the wait no share that was granted before counts, while approvals.cr
   assert.match(text, /An administrator set a credential of ann, .*begin a new one/)
 })
 
-test('where a ceremony is required, officers who never were activated vote after one once a credential was set', async () => {
+test('if a ceremony is required, officers with a new credential vote only after a ceremony, even if they were never activated', async () => {
   await using world = await startAt({
     config: { 'roles.crypto_officer_require_ceremony': true, 'approvals.credential_wait': 0 },
   })
@@ -338,7 +338,7 @@ test('where a ceremony is required, officers who never were activated vote after
   assert.deepEqual(approved_by, ['dan'])
 })
 
-test('approvals.vote_with and approvals.credential_wait change by approval, with votes that count by those before', async () => {
+test('approvals.vote_with and approvals.credential_wait change by approval, with votes that count under the previous settings', async () => {
   const recorded = { 'approvals.operations': ['settings' as const] }
   await using world = await startAt({ config: recorded })
   const { kms, set, after, clock } = world
@@ -382,7 +382,7 @@ test('approvals.vote_with and approvals.credential_wait change by approval, with
   await refusesStart(() => startWith({}), 'nor back')
 })
 
-test('settings of older records mean the default of approvals.credential_wait', () => {
+test('settings in older records have the default of approvals.credential_wait', () => {
   const officerSettings = { users: officers, requireCeremony: false, quorum: null, validitySeconds: 28_800 }
   const about = { operations: [], tags: [], algorithms: [], owners: [], validitySeconds: 86_400 }
   const digest = (more: object) =>

@@ -36,7 +36,7 @@ const isStopped = async (kms: Node) =>
   (await kms.user('ann').get('/v1/external-stores')).json.find(({ name }: { name: string }) => name === 'aws')
     .stopped !== null
 
-test('a cloud is cut off, and let in again, when three of five officers approve', async () => {
+test('a cloud is disabled and enabled after three of five officers approve', async () => {
   await using kms = await startKms({ config })
   assert.equal(await store(kms, 'stop'), 403)
   const stop = await asked(kms, { operation: 'stop_store', store: 'aws' })
@@ -54,7 +54,7 @@ test('a cloud is cut off, and let in again, when three of five officers approve'
   assert.equal(await isStopped(kms), false)
 })
 
-test('who may not do it cannot ask for it, and wrong requests are refused', async () => {
+test('a caller without the right cannot request the operation, and malformed requests are refused', async () => {
   await using kms = await startKms({ config })
   const status = async (user: string, body: object) =>
     (await kms.user(user).post('/access/approvals', body)).status
@@ -90,7 +90,7 @@ function governance(users: readonly string[], operations = config['approvals.ope
   })
 }
 
-test('a start with other officers requires the approval of those before, for exactly these, once', async () => {
+test('a start with other officers requires one approval of exactly these by the previous officers', async () => {
   await using kms = await startKms({ config })
   const { db, seal } = kms.environment
   const startWith = (more: object) => startKms({ config: { ...config, ...more }, db, seal })
@@ -123,7 +123,7 @@ test('a start with other officers requires the approval of those before, for exa
   await assert.rejects(startWith({}), /approval of 3 of these crypto officers: .*fay/)
 })
 
-test('approvals of an officer who left do not bring other settings, and records of others do not count', async () => {
+test('approvals of a former officer do not permit other settings, and forged records do not count', async () => {
   await using kms = await startKms({ config })
   const { db, seal } = kms.environment
   const request = await asked(kms, { operation: 'settings', settings: governance(['x', 'y', 'z']) })
@@ -147,7 +147,7 @@ test('approvals of an officer who left do not bring other settings, and records 
   await assert.rejects(startKms({ config, db, seal }))
 })
 
-test('another root key takes its approval, once', async () => {
+test('a new root key requires an approval, which serves once', async () => {
   await using kms = await startKms({ config })
   const { db, seal } = kms.environment
   const ask = () => rootKeyApproval({ db, seal, now: Date.now() })
@@ -166,7 +166,7 @@ test('another root key takes its approval, once', async () => {
 })
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: two nodes start with the new settings, of one approval`, {
+  test(`${engine.name}: two nodes start with the new settings after one approval`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine, config)

@@ -7,7 +7,7 @@ import { done, keyOf, letCreate, officers } from './testing/officers.ts'
 
 const marker = 'CRYPTO_OFFICER_ACCESS'
 
-test('what an officer does with keys of others is marked in the audit log, over REST and KMIP, and nothing else is', async () => {
+test("the audit log marks only what an officer does with other users' keys, over REST and KMIP", async () => {
   await using kms = await startKms({ config: { 'roles.crypto_officer_users': officers } })
   await letCreate(kms, 'alice')
   const kid = await keyOf(kms, 'alice')

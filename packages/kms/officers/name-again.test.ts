@@ -19,7 +19,7 @@ function end({ environment: { db, clock } }: Started, name: string, subjectId: s
 const key = async (who: ReturnType<typeof bearer>): Promise<string> =>
   (await done(who.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' }))).kid
 
-test('whoever gets the name of an officer who is gone is dormant, and decides nothing before a ceremony', async () => {
+test('a new user with the name of a deleted officer is dormant, and cannot vote before a ceremony', async () => {
   await using kms = await startKms({
     config: { ...config, 'roles.crypto_officer_require_ceremony': true, rate_limit_per_second: 1000 },
   })
@@ -59,7 +59,7 @@ test('whoever gets the name of an officer who is gone is dormant, and decides no
   assert.equal((await done(vote(kms, 'dan', request))).state, 'approved')
 })
 
-test('requests of somebody who is gone are those of nobody, and what was approved is not done', async () => {
+test('requests of a deleted user have no requester, and their approved operations are not executed', async () => {
   await using kms = await startKms({ config })
   await letCreate(kms, 'alice')
   const first = bearer(kms, 'alice', 'c1')
@@ -79,7 +79,7 @@ test('requests of somebody who is gone are those of nobody, and what was approve
   assert.equal(holdings.owned, 1)
 })
 
-test('votes of officers who are gone do not count without ceremonies either', async () => {
+test('votes of deleted officers do not count, even without ceremonies', async () => {
   await using kms = await startKms({ config })
   await letCreate(kms, 'alice')
   const kid = await key(bearer(kms, 'alice', 'c1'))

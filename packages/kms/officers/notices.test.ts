@@ -5,7 +5,7 @@ import { startKms } from '../testing/start.ts'
 const secret = 'a secret of more than thirty-two characters'
 const url = 'https://receiver.example/notices'
 
-test('officers are told of each step over the settings, and a start without a secret is refused', async () => {
+test('each step of an approval sends a notice, and a start without the webhook secret is refused', async () => {
   const officers = {
     'roles.crypto_officer_users': ['ann', 'ben', 'cid'],
     'approvals.operations': ['destroy'],

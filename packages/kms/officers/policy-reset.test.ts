@@ -14,7 +14,7 @@ const config = {
 const successors = { ...config, 'roles.crypto_officer_users': ['dan', 'eva', 'fay'] }
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: officers who are gone are replaced after a reset, which the next start records`, {
+  test(`${engine.name}: unavailable officers are replaced after a reset, which the next start records`, {
     skip: engine.skip,
   }, async () => {
     const db = await engine.open(await engine.url())

@@ -148,7 +148,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('a request that expired is made again by the next start; without the policy nothing is held', async () => {
+test('the next start creates an expired request again; without the policy a restored backup serves at once', async () => {
   let now = Date.now()
   const clock = { ...systemClock, now: () => now }
   await using kms = await startKms({ config, clock, rootKey })

@@ -11,7 +11,7 @@ import { approved, ask, done, keyOf, letCreate, officers, vote } from './testing
 
 const config = { 'roles.crypto_officer_users': officers, 'approvals.operations': ['destroy', 'export'] }
 
-test('a credential that an administrator sets ends votes and requests of that user, once', async () => {
+test('a credential that an administrator sets ends votes and requests of its user once', async () => {
   await using kms = await startKms({ config })
   const { db, clock } = kms.environment
   await letCreate(kms, 'alice')
@@ -31,7 +31,7 @@ test('a credential that an administrator sets ends votes and requests of that us
   assert.equal((await kms.user('ann').get(`/access/approvals/${exported.id}`)).status, 404)
 })
 
-test('with approvals.vote_with only credentials that administrators cannot set vote', async () => {
+test('with approvals.vote_with only votes with credentials that administrators cannot set count', async () => {
   await using kms = await startKms({ config: { ...config, 'approvals.vote_with': ['tls_auth'] } })
   await letCreate(kms, 'alice')
   const kid = await keyOf(kms, 'alice')
@@ -43,7 +43,7 @@ test('with approvals.vote_with only credentials that administrators cannot set v
   }
 })
 
-test('the change of a credential ends the activation, and the receiver of notices is told', async () => {
+test('a changed credential ends the activation, and sends a notice', async () => {
   const { told, outbound, config: receiving } = webhookReceiver()
   const ceremonies = { ...config, ...receiving, 'roles.crypto_officer_require_ceremony': true }
   await using kms = await startKms({ config: ceremonies, outbound })
@@ -85,7 +85,7 @@ test('the change of a credential ends the activation, and the receiver of notice
   assert.equal(told.filter(({ event }) => event === 'credential_set').length, 3)
 })
 
-test('another identity provider of a realm ends votes and requests of all its users alone', async () => {
+test("a replaced identity provider of a realm ends votes and requests of this realm's users only", async () => {
   const listed = officers.map((name) => `eng/${name}`)
   await using kms = await startKms({ config: { ...config, 'roles.crypto_officer_users': listed } })
   const user = (sub: string) => kms.with({ authorization: `Bearer ${kms.token({ sub, aud: ['eng'] })}` })
@@ -105,7 +105,7 @@ test('another identity provider of a realm ends votes and requests of all its us
   assert.deepEqual(new Set(records.map(({ object }) => object)), new Set([...listed, 'eng/alice']))
 })
 
-test('names of a realm are those that its users have here', () => {
+test('users of a realm have the names of the realm at the service', () => {
   const cases: [name: string, realm: string, only: string | undefined, isOf: boolean][] = [
     ['ann', '_', undefined, true],
     ['_/eng/ann', '_', undefined, true],
@@ -121,7 +121,7 @@ test('names of a realm are those that its users have here', () => {
     assert.equal(isNameOfRealm(name, realm, only), isOf, `${name} ${realm} ${only}`)
 })
 
-test('votes that were cast with another credential do not count where approvals.vote_with is set', async () => {
+test('votes with other credentials do not count if approvals.vote_with is set', async () => {
   await using kms = await startKms({ config: { ...config, 'approvals.operations': ['export'] } })
   const { db, seal } = kms.environment
   await letCreate(kms, 'alice')
@@ -147,7 +147,7 @@ test('votes that were cast with another credential do not count where approvals.
   await kmipClient(same.user('alice')).do('Get', [uid(key)])
 })
 
-test('approvals.vote_with holds for ceremonies, and for the change of itself', async () => {
+test('approvals.vote_with applies to ceremonies and to its own change', async () => {
   const ceremonies = {
     ...config,
     'approvals.operations': ['settings' as const],
@@ -169,7 +169,7 @@ test('approvals.vote_with holds for ceremonies, and for the change of itself', a
   assert.equal(joined.status, 403)
 })
 
-test('shares that were given before approvals.vote_with was set activate nobody', async () => {
+test('shares granted before approvals.vote_with was set do not activate an officer', async () => {
   const ceremonies = { ...config, 'roles.crypto_officer_require_ceremony': true, 'approvals.operations': [] }
   await using kms = await startKms({ config: ceremonies })
   const { db, seal } = kms.environment

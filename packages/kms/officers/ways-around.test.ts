@@ -73,7 +73,7 @@ const encryptedWith = (wrapper: string, secret: string) => [
   aesAttributes(256),
 ]
 
-test('DeriveKey takes no key out by encrypting it with a known one: it takes what Get takes', async () => {
+test('DeriveKey that encrypts a key with a known one requires the same approval as Get', async () => {
   await using kms = await start()
   const [known, secret] = [randomBytes(32), randomBytes(32)]
   const [wrapper, kid] = [await registered(kms, known), await registered(kms, secret)]
@@ -108,7 +108,7 @@ test('DeriveKey takes no key out by encrypting it with a known one: it takes wha
   await alice.fails('DeriveKey', encryptedWith(wrapper, kept), 'NotExtractable')
 })
 
-test('an export that was approved for one wrapping key leaves in no other form', async () => {
+test('an export approved for one wrapping key permits no other form', async () => {
   await using kms = await start()
   const [kek, other] = [randomBytes(32), randomBytes(32)]
   const [wrapper, stranger] = [await registered(kms, kek), await registered(kms, other)]
@@ -134,7 +134,7 @@ test('an export that was approved for one wrapping key leaves in no other form',
   assert.equal((await ask(kms, 'alice', { ...wish, wrapping_key: 'nothing' })).status, 404)
 })
 
-test('in a batch that is committed as a whole an approval is for the key as it was, and for one item', async () => {
+test("in an atomic batch an approval applies to the key's state before the batch, and to one item", async () => {
   await using kms = await start()
   const kid = await keyOf(kms, 'alice', 'prod')
   const alice = kmipClient(kms.user('alice'))
@@ -164,7 +164,7 @@ test('in a batch that is committed as a whole an approval is for the key as it w
   assert.equal((await alice.send([get], undo)).items[0]?.status, 'Success', 'it was not used up')
 })
 
-test('splitting a key for a ceremony destroys no key whose destruction takes approvals, or waits', async () => {
+test('the split for a ceremony does not destroy a key whose destruction requires approvals or waits', async () => {
   const ceremony = { 'roles.crypto_officer_require_ceremony': true }
   const marked = vendorAttribute(
     'cosmian',
@@ -205,7 +205,7 @@ test('splitting a key for a ceremony destroys no key whose destruction takes app
   }
 })
 
-test('a master key takes no user key along whose destruction takes approvals, and forgets no guarded secret', async () => {
+test('the destruction of a master key leaves user keys whose destruction requires approvals, and a rotation keeps guarded secrets', async () => {
   await using kms = await start()
   const alice = kms.user('alice')
   const abe = (body: object) => done(alice.post('/v1/crypto/keys', { kty: 'ABE', ...body }))
@@ -240,7 +240,7 @@ test('a master key takes no user key along whose destruction takes approvals, an
   assert.equal((await alice.get(`/v1/crypto/keys/${own}`)).status, 404)
 })
 
-test('a pair is asked for by either half, whichever has the tag', async () => {
+test('a request for a pair names either key, whichever has the tag', async () => {
   await using kms = await start()
   const alice = kms.user('alice')
   const { kid, kid_public } = await done(
@@ -253,7 +253,7 @@ test('a pair is asked for by either half, whichever has the tag', async () => {
   assert.equal((await alice.get(`/v1/crypto/keys/${kid}`)).status, 404)
 })
 
-test('one officer transfers no grant of material that takes approvals', async () => {
+test('one officer cannot transfer a grant of material that requires approvals', async () => {
   await using kms = await start()
   const kid = await keyOf(kms, 'alice')
   const grant = { unique_identifier: kid, user_id: 'bob', operation_types: ['get', 'encrypt'] }
@@ -267,7 +267,7 @@ test('one officer transfers no grant of material that takes approvals', async ()
   assert.deepEqual(await done(give()), { objects: 0, grants: 1 })
 })
 
-test('a store is not cut off without approvals by blocking it, or by taking its last access key away', async () => {
+test('an external store cannot be disabled without approvals by a suspension or by deleting its last access key', async () => {
   await using kms = await start({ 'aws_xks_config.aws_xks_enable': true })
   const ann = kms.user('ann')
   const keys = '/v1/external-stores/aws/access-keys'
@@ -283,7 +283,7 @@ test('a store is not cut off without approvals by blocking it, or by taking its 
   assert.equal((await ann.get(keys)).json.length, 1)
 })
 
-test('algorithms of a policy are those that keys have: HMAC means each of its hashes, an unknown name stops the start', async () => {
+test('a policy names algorithms of keys: HMAC stands for each hash, and an unknown name prevents the start', async () => {
   for (const name of ['aes', 'ECDSA', 'ABE'])
     await assert.rejects(
       startKms({ config: { ...guarded, 'approvals.algorithms': [name] } }),
@@ -308,7 +308,7 @@ test('algorithms of a policy are those that keys have: HMAC means each of its ha
   }
 })
 
-test('a tag of one half of a pair puts both under approvals, and the link between them stays', async () => {
+test('a tag of one key of a pair puts both under approvals, and their link cannot be deleted', async () => {
   await using kms = await start()
   const alice = kmipClient(kms.user('alice'))
   const pair = async (half: number) => {

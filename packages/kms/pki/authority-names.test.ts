@@ -22,7 +22,7 @@ function assertTaken({ status, json, text }: Answer): void {
 }
 
 for (const engine of await bothEngines()) {
-  test(`a sub-authority gets the name of no other authority, on ${engine.name}`, {
+  test(`a sub-authority cannot have the name of another authority, on ${engine.name}`, {
     skip: engine.skip,
     timeout: 60_000,
   }, async () => {
@@ -62,7 +62,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('KMIP Certify and ReCertify give a sub-authority the name of no other, in whatever type of string', async () => {
+test('KMIP Certify and ReCertify refuse a sub-authority with the name of another, in any string type', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const root = (await alice.post(path, { subject: 'CN=Root', alg: 'ES256' })).json

@@ -27,7 +27,7 @@ function damaged(good: Buffer): fc.Arbitrary<Buffer> {
   )
 }
 
-test('property: a damaged request for a certificate is refused in plain words, or its signature was not touched', async () => {
+test('property: a damaged certificate request is refused with a clear error, unless its signed part is intact', async () => {
   await using kms = await startKms()
   const { issue } = await makeAuthorities(kms.user('alice'))
   const good = toDer((await outsider('CN=www.acme.example', ['DNS:www.acme.example'])).csr)
@@ -40,7 +40,7 @@ test('property: a damaged request for a certificate is refused in plain words, o
   )
 })
 
-test('property: a damaged certificate or public key is refused in plain words', async () => {
+test('property: a damaged certificate or public key is refused with a clear error', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { root, issuing, issue } = await makeAuthorities(alice)
@@ -58,7 +58,7 @@ test('property: a damaged certificate or public key is refused in plain words', 
   )
 })
 
-test('property: whatever is asked of the responder, the answer is one of OCSP', async () => {
+test('property: the responder answers any request with an OCSP response', async () => {
   await using kms = await startKms()
   const { issuing, issue } = await makeAuthorities(kms.user('alice'))
   const made = (await issue({ alg: 'ES256', names: ['a.example'] })).json
@@ -92,7 +92,7 @@ test('property: whatever is asked of the responder, the answer is one of OCSP', 
   assert.equal((await anonymous.call('POST', '/ocsp', { bytes: Buffer.alloc(65_537) })).status, 413)
 })
 
-test('members of requests are checked before anything is made', async () => {
+test('members of requests are validated before anything is created', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { issuing, issue } = await makeAuthorities(alice)
@@ -133,7 +133,7 @@ test('members of requests are checked before anything is made', async () => {
   assert.equal(await owned(), before)
 })
 
-test('what everybody may ask counts against the rate limit', async () => {
+test('public requests count against the rate limit', async () => {
   const rateLimiter = createTokenBuckets({
     ratePerSecond: 1,
     burst: 5,

@@ -34,7 +34,7 @@ const alice = () => kms.user('alice')
 const create = (json: object) => alice().post('/v1/pki/authorities', json)
 const owned = async () => (await alice().get('/access/owned')).json.length
 
-test('an authority without cRLSign serves no revocation list and says so', async () => {
+test('an authority without cRLSign serves no CRL, and the error says so', async () => {
   const made = await create(await outside(['keyCertSign', 'digitalSignature']))
   assert.equal(made.status, 200, made.text)
   assert.deepEqual([made.json.signs_crl, made.json.crl_url], [false, undefined])
@@ -62,7 +62,7 @@ test('an authority without cRLSign serves no revocation list and says so', async
   assert.equal(kms.log.filter((line) => line.includes('cannot be signed now')).length, 0)
 })
 
-test('an authority with cRLSign, or without any key usage, serves its list', async () => {
+test('an authority with cRLSign, or without a key usage extension, serves its CRL', async () => {
   for (const uses of [['keyCertSign', 'cRLSign'], undefined] as const) {
     const made = await create(await outside(uses))
     assert.deepEqual([made.status, made.json.signs_crl], [200, true], made.text)
@@ -71,14 +71,14 @@ test('an authority with cRLSign, or without any key usage, serves its list', asy
   }
 })
 
-test('the certificate of an import is read as DER in base64, too', async () => {
+test('an import accepts a certificate as DER in base64', async () => {
   const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
   const made = await create({ certificate: toDer(certificate).toString('base64'), key })
   assert.equal(made.status, 200, made.text)
   assert.deepEqual(toDer(made.json.certificate), toDer(certificate))
 })
 
-test('an import that fails leaves nothing behind, its key neither', async () => {
+test('a failed import stores nothing, not even its key', async () => {
   const count = await owned()
   const [one, other] = [await outside(['keyCertSign', 'cRLSign']), await outside(['keyCertSign', 'cRLSign'])]
   for (const json of [
@@ -100,7 +100,7 @@ test('an import that fails leaves nothing behind, its key neither', async () => 
   assert.equal(await owned(), count + 2)
 })
 
-test('certificates and requests are read behind a byte order mark, with text before them and CRLF', async () => {
+test('certificates and requests are read after a byte order mark and other text, and with CRLF', async () => {
   const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
   const { csr, publicKey } = await outsider('CN=a.example', ['DNS:a.example'])
   const forms = [

@@ -67,7 +67,7 @@ test('ML-KEM, X25519 and SLH-DSA keys from outside get the usages of their stand
   }
 })
 
-test('a request and a public key are read as DER in base64, too', async () => {
+test('a certificate request and a public key are accepted as DER in base64', async () => {
   await using kms = await startKms()
   const { issue: ask } = await makeAuthorities(kms.user('alice'))
   const { csr } = await outsider('CN=www.acme.example', ['DNS:www.acme.example'])
@@ -120,7 +120,7 @@ test('SLH-DSA and ML-KEM keys are made and certified here; authorities sign with
   }
 })
 
-test('what an authority may not issue is refused with the reason, and nothing of it is kept', async () => {
+test('certificates that an authority may not issue are refused with the reason, and nothing is stored', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const {
@@ -197,7 +197,7 @@ test('what an authority may not issue is refused with the reason, and nothing of
   assert.equal((await alice.get('/access/owned')).json.length, owned + 1, 'no key of a refused request stays')
 })
 
-test('an authority that is over, revoked, on hold or without its key issues nothing', async () => {
+test('an expired or revoked authority, and one on hold or without its key, issues nothing', async () => {
   let now = Date.UTC(2026, 5, 1)
   await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
   const body = { alg: 'ES256', names: ['a.example'], days: 1 }
@@ -234,7 +234,7 @@ test('an authority that is over, revoked, on hold or without its key issues noth
   await refused(keyless.issuing.id, /no longer has the private key of the authority/)
 })
 
-test('path lengths are those of all authorities above', async () => {
+test('the path lengths of all superior authorities apply', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const make = (body: object) => alice.post(path, { alg: 'ES256', ...body })
@@ -251,7 +251,7 @@ test('path lengths are those of all authorities above', async () => {
   assert.deepEqual([three.status, /permits no authority below it/.test(three.json.description)], [400, true])
 })
 
-test('a serial number is used once, whoever commits it', async () => {
+test('a serial number is used once, even by concurrent commits', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { issuing } = await makeAuthorities(alice)
@@ -281,7 +281,7 @@ test('a serial number is used once, whoever commits it', async () => {
   await assert.rejects(once(), UniqueViolation)
 })
 
-test('a certificate is shown as JSON, PEM, DER and with its chain, to those who may read it', async () => {
+test('users with the right to read get a certificate as JSON, PEM, DER and with its chain', async () => {
   await using kms = await startKms()
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
   const { root, issuing, issue: ask } = await makeAuthorities(alice)
@@ -339,7 +339,7 @@ test('a certificate is shown as JSON, PEM, DER and with its chain, to those who 
   assert.equal((await alice.get(`${path}/${id}`)).status, 404)
 })
 
-test('the list of an authority goes on where a page ended', async () => {
+test("the next page of an authority's certificates continues after the previous one", async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { issuing, issue: ask } = await makeAuthorities(alice)

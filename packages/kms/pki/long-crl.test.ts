@@ -20,7 +20,7 @@ const fill = query<readonly (string | number)[], unknown>(
 )
 
 for (const engine of await bothEngines()) {
-  test(`a list that a thread puts together holds every revoked certificate once, on ${engine.name}`, {
+  test(`a CRL that a thread builds contains every revoked certificate once, on ${engine.name}`, {
     skip: engine.skip,
     timeout: 60_000,
   }, async () => {

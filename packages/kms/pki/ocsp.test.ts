@@ -91,7 +91,7 @@ test('good, revoked and unknown, over GET and POST, by every hash of a CertID', 
     }
 })
 
-test('a revocation, a hold and a release are seen by the next request', async () => {
+test('the next OCSP request sees a revocation, a hold and a release', async () => {
   await using all = await world()
   const { kms, time, issuing, one, revoke } = all
   const ask = async () =>
@@ -130,7 +130,7 @@ test('RFC 6960 §A.1: base64 in the path is read in every form that clients send
   assert.deepEqual([doubled.status, doubled.bytes], [200, ocspErrorResponse('malformedRequest')])
 })
 
-test('an answer is signed once until something changes or half of its time is over', async () => {
+test('an OCSP response is reused until the status changes or half of its validity has passed', async () => {
   await using all = await world({ ocsp_validity_seconds: 600 })
   const { kms, time, issuing, one, revoke } = all
   const request = ocspRequest([idOf(issuing, one)])
@@ -156,7 +156,7 @@ test('an answer is signed once until something changes or half of its time is ov
   assert.equal((fresh?.nextUpdate ?? 0) - (fresh?.thisUpdate ?? 0), 10 * minute)
 })
 
-test('a nonce of 1 to 32 bytes is repeated, and nobody keeps such an answer', async () => {
+test('a nonce of 1 to 32 bytes is repeated, and such a response is not cached', async () => {
   await using all = await world()
   const { kms, time, issuing, one } = all
   for (const length of [1, 16, 32]) {
@@ -174,7 +174,7 @@ test('a nonce of 1 to 32 bytes is repeated, and nobody keeps such an answer', as
     assert.deepEqual((await post(kms, bad)).bytes, ocspErrorResponse('malformedRequest'))
 })
 
-test('several certificates of one issuer are answered together; of two issuers they are not', async () => {
+test('a request for several certificates of one issuer is answered; for two issuers it is refused', async () => {
   await using all = await world()
   const { kms, time, root, issuing, one, other, revoke } = all
   await revoke(other.id)
@@ -201,7 +201,7 @@ test('several certificates of one issuer are answered together; of two issuers t
   })
 })
 
-test('what is malformed, and what is of other issuers, is an error of OCSP with status 200', async () => {
+test('malformed requests and requests for other issuers get an OCSP error with status 200', async () => {
   await using all = await world()
   const { kms, root, issuing, one } = all
   const good = ocspRequest([idOf(issuing, one)])
@@ -221,7 +221,7 @@ test('what is malformed, and what is of other issuers, is an error of OCSP with 
   assert.deepEqual([foreign.status, foreign.bytes], [200, ocspErrorResponse('unauthorized')])
 })
 
-test('the responder is certified for OCSP alone, without revocation, and certified anew before its end', async () => {
+test("the responder's certificate is for OCSP only, has no revocation check, and is renewed before it expires", async () => {
   await using all = await world()
   const { kms, time, issuing, one } = all
   const request = ocspRequest([idOf(issuing, one)])
@@ -245,7 +245,7 @@ test('the responder is certified for OCSP alone, without revocation, and certifi
   assert.ok(!(await kms.storedBytes()).includes(clear))
 })
 
-test('by setting the authority itself answers', async () => {
+test('a setting makes the authority itself the responder', async () => {
   await using all = await world({ ocsp_signer: 'authority' })
   const { kms, time, issuing, one } = all
   const answer = await get(kms, ocspRequest([idOf(issuing, one)]))
@@ -253,7 +253,7 @@ test('by setting the authority itself answers', async () => {
   assert.deepEqual(told(answer, issuing, one, time.now), { kind: 'good' })
 })
 
-test('a flood of new questions costs as many signatures as are permitted; known answers are given all the same', async () => {
+test('a flood of new requests causes only the permitted number of signatures, and cached responses are still served', async () => {
   await using all = await world({ ocsp_max_signatures_per_second: 5 })
   const { kms, time, issuing, one } = all
   const known = ocspRequest([idOf(issuing, one)])
@@ -278,7 +278,7 @@ test('a flood of new questions costs as many signatures as are permitted; known 
   assert.ok(!(await unknown(21)).bytes.equals(ocspErrorResponse('tryLater')))
 })
 
-test('OpenSSL asks over POST and checks what we answer', { skip: missingOpenssl }, async () => {
+test('OpenSSL verifies the response to its POST request', { skip: missingOpenssl }, async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { root, issuing, issue } = await makeAuthorities(alice)

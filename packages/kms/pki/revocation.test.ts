@@ -22,7 +22,7 @@ async function fetchCrl(kms: Started, id: string) {
   return { ...answer, crl: readCrl(answer.bytes) }
 }
 
-test('a revocation is on the next list, with its reason and date; the number of the list rises', async () => {
+test('the next CRL has a revocation with its reason and date, and a higher CRL number', async () => {
   let now = Date.UTC(2026, 5, 1)
   const clock = { now: () => now, monotonic: () => now }
   await using kms = await startKms({ clock })
@@ -61,7 +61,7 @@ test('a revocation is on the next list, with its reason and date; the number of 
   assert.equal((await fetchCrl(kms, issuing.id)).crl.number, 3n, 'nothing is due')
 })
 
-test('what a clock that was ahead has signed is signed again once it is right', async () => {
+test('CRLs and OCSP responses signed under a fast clock are signed again once the clock is right', async () => {
   const right = Date.UTC(2026, 5, 1)
   let now = right
   await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
@@ -99,7 +99,7 @@ test('what a clock that was ahead has signed is signed again once it is right', 
   assert.equal((await fetchCrl(kms, issuing.id)).crl.number, crl.number, 'nothing is due')
 })
 
-test('the list is served with what caches need: 304, HEAD, and an age that ends before the list', async () => {
+test('the CRL is served with 304, HEAD and a max-age that ends before the CRL expires', async () => {
   let now = Date.UTC(2026, 5, 1)
   const clock = { now: () => now, monotonic: () => now }
   await using kms = await startKms({ clock, config: { crl_cache_seconds: 31_536_000 } })
@@ -153,7 +153,7 @@ test('the list is served with what caches need: 304, HEAD, and an age that ends 
   )
 })
 
-test('a certificate on hold comes back by its release, or is revoked for good as of the hold', async () => {
+test('a certificate on hold is released, or revoked permanently as of the hold', async () => {
   let now = Date.UTC(2026, 5, 1)
   await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
   const { issuing, issue } = await makeAuthorities(kms.user('alice'))
@@ -186,7 +186,7 @@ test('a certificate on hold comes back by its release, or is revoked for good as
   assert.deepEqual([refused.status, refused.json.error], [400, 'bad_request'])
 })
 
-test('RFC 5280 §3.3: an entry leaves after one list that was signed past the end of its certificate', async () => {
+test('RFC 5280 §3.3: an entry is removed after one CRL that was signed after its certificate expired', async () => {
   let now = Date.UTC(2026, 5, 1)
   await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
   const alice = kms.user('alice')
@@ -202,7 +202,7 @@ test('RFC 5280 §3.3: an entry leaves after one list that was signed past the en
   assert.deepEqual(counts, [1, 1, 0])
 })
 
-test('the record of a revocation names the authority and the reason; who has no right learns nothing', async () => {
+test('the record of a revocation has the authority and the reason; callers without the right learn nothing', async () => {
   await using kms = await startKms()
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
   const { issuing, issue } = await makeAuthorities(alice)
@@ -233,7 +233,9 @@ test('the record of a revocation names the authority and the reason; who has no 
   assert.equal((await alice.post(`/v1/pki/certificates/${kid}/revoke`, {})).status, 404)
 })
 
-test('OpenSSL checks a chain with an intermediate against our lists', { skip: missingOpenssl }, async () => {
+test('OpenSSL validates a chain with an intermediate against our CRLs', {
+  skip: missingOpenssl,
+}, async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { root, issuing, issue } = await makeAuthorities(alice)

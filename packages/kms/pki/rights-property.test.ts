@@ -81,7 +81,7 @@ const rights = query<[object: string, user: string], { operation: string }>(
   'SELECT operation FROM object_grant WHERE object_id = ? AND user_id = ?',
 )
 
-test('property: what is issued fits its authority, and what is replaced or released was so by right', async () => {
+test("property: issued certificates obey their authority's limits, and only callers with the right replace or release them", async () => {
   await using acme = await startAcme()
   const { kms } = acme
   const { db } = kms.environment

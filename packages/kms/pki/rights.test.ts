@@ -38,7 +38,7 @@ const readState = async (id: string) => (await bob.get(at(id))).json.state
 const reason = (code: number) =>
   structure(Tag.RevocationReason, [enumeration(Tag.RevocationReasonCode, code)])
 
-test('the holder of a certificate does not lift the hold that the authority set', async () => {
+test('the holder of a certificate cannot release a hold that the authority set', async () => {
   const { id } = await bobs()
   assert.equal((await alice.post(at(id, '/revoke'), { reason: 'certificateHold' })).status, 200)
   assert.equal((await bob.post(at(id, '/release'), {})).status, 403)
@@ -62,7 +62,7 @@ test('the holder of a certificate does not lift the hold that the authority set'
   await alice.post('/access/revoke', body)
 })
 
-test('a certificate is replaced, and its renewal set, by its owner or with the right on it', async () => {
+test('the owner of a certificate, and users with the right, can replace it and set its renewal', async () => {
   const { id } = await bobs()
   const automatic = () => bob.get(at(id, '/renewal'))
   const set = await bob.call('PUT', at(id, '/renewal'), { json: { automatic: true } })
@@ -89,7 +89,7 @@ test('a certificate is replaced, and its renewal set, by its owner or with the r
   assert.equal((await bob.get(at(renewed.json.id))).json.owner, 'bob')
 })
 
-test('a revoked certificate is renewed by no interface', async () => {
+test('no interface renews a revoked certificate', async () => {
   const { id } = await bobs()
   assert.equal((await alice.post(at(id, '/revoke'), { reason: 'superseded' })).status, 200)
   assert.equal((await bob.post(at(id, '/renew'), {})).status, 409)

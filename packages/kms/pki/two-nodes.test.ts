@@ -7,7 +7,7 @@ import type { Started } from '../testing/start.ts'
 import { makeAuthorities, runSigning, toDer } from './testing/pki-scene.ts'
 
 for (const engine of await bothEngines()) {
-  test(`two nodes on ${engine.name} are one authority: register, list, responder`, {
+  test(`two nodes on ${engine.name} share one authority: register, CRL, responder`, {
     skip: engine.skip,
     timeout: 60_000,
   }, async () => {

@@ -14,7 +14,7 @@ async function usesOf(kms: Started, kid: string): Promise<readonly string[]> {
   return json.uses.map(({ user, last_used: on }: { user: string; last_used: string }) => `${user} ${on}`)
 }
 
-test('what an authority signs is a use of its key: certificates, revocation lists, responders, answers', async () => {
+test('signatures of an authority count as uses of its key: certificates, CRLs, responders, OCSP responses', async () => {
   const begin = Date.UTC(2026, 5, 1)
   let now = begin
   const clock = { now: () => now, monotonic: () => now }

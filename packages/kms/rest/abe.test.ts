@@ -53,7 +53,7 @@ async function reads(kid: string, jwe: Json): Promise<string | undefined> {
   return undefined
 }
 
-test('a master key, user keys and policies: who reads is who the policy says', async () => {
+test('only user keys whose policy matches decrypt', async () => {
   const { master, publicKey, digest } = await pair()
   const high = await userKey(master, 'Level::high && Team::blue')
   const low = await userKey(master, 'Level::low', { tags: ['reader'], ext: false })
@@ -80,7 +80,7 @@ test('a master key, user keys and policies: who reads is who the policy says', a
   assert.deepEqual((await alice().get(`${keys}/${publicKey}`)).json.abe, { kind: 'public', digest })
 })
 
-test('keys and texts go between REST and KMIP', async () => {
+test('attribute-based keys and ciphertexts work over both REST and KMIP', async () => {
   const { master, publicKey } = await pair()
   const kmip = new AbeClient(kmipClient(alice()))
   const ours = await userKey(master, 'Team::blue')
@@ -98,7 +98,7 @@ test('keys and texts go between REST and KMIP', async () => {
   decodeUserKey(await kmip.get(ours))
 })
 
-test('the right rekey renames nothing, and a name never goes to another attribute', async () => {
+test('the right rekey does not permit renames, and a name is never reassigned to another attribute', async () => {
   const { master, publicKey } = await pair()
   for (const kid of [master, publicKey]) {
     await grant(alice(), kid, 'mallory', 'rekey')
@@ -130,7 +130,7 @@ test('the right rekey renames nothing, and a name never goes to another attribut
   assert.equal(await reads(low, await encrypt(publicKey, 'Level::low', 'x')), 'x')
 })
 
-test('rotation and the structure: what changes, who is refreshed, who has which policy', async () => {
+test('a rotation refreshes user keys, and the structure lists attributes, user keys and the keys that read a policy', async () => {
   const { master, publicKey, digest } = await pair()
   const blue = await userKey(master, 'Team::blue')
   const old = await encrypt(publicKey, 'Team::blue', 'old')
@@ -193,7 +193,7 @@ test('rotation and the structure: what changes, who is refreshed, who has which 
   assert.equal((await rotate({ RekeyAccessPolicy: '*' }, bob())).status, 403)
 })
 
-test('what is wrong with a request is told, and changes nothing', async () => {
+test('a malformed request is refused by name, and changes nothing', async () => {
   const { master, publicKey } = await pair()
   const user = await userKey(master, 'Team::blue')
   for (const [body, status] of [
@@ -249,14 +249,14 @@ test('what is wrong with a request is told, and changes nothing', async () => {
   assert.equal((await decrypt(aes, jwe)).status, 422)
 })
 
-test('a master key takes its user keys with it when it is destroyed', async () => {
+test('the destruction of a master key destroys its user keys', async () => {
   const { master } = await pair()
   const user = await userKey(master, 'Team::blue')
   assert.equal((await alice().del(`${keys}/${master}`)).status, 204)
   assert.equal((await alice().get(`${keys}/${user}`)).status, 404)
 })
 
-test('several user keys at once are all known, and the records name policies', async () => {
+test('user keys that are created concurrently are all stored, and audit records have their policies', async () => {
   const { master, publicKey } = await pair()
   const users = await Promise.all(Array.from({ length: 5 }, () => userKey(master, 'Team::red')))
   const { json } = await alice().post(`${keys}/${master}/rotate`, { RekeyAccessPolicy: 'Team::red' })
@@ -269,7 +269,7 @@ test('several user keys at once are all known, and the records name policies', a
   assert.equal((rotation?.details as Json | undefined)?.action, 'rekey Team::red')
 })
 
-test('others are answered while attribute-based encryption is at work', async () => {
+test('other requests are answered during attribute-based encryption', async () => {
   const names = Array.from({ length: 12 }, (_, index) => `n${index}::+`)
   const order: string[] = []
   const slow = alice()

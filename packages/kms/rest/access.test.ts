@@ -33,7 +33,7 @@ const revoke = (
 ): Promise<Answer> =>
   by.post('/access/revoke', { unique_identifier: kid, user_id: user, operation_types: operations })
 
-test('each operation passes with exactly its right: 404 without any, 403 with another', async () => {
+test('each operation requires exactly its right: 404 without any, 403 with another', async () => {
   const aes = await make({ kty: 'oct', alg: 'A256GCM' })
   const hmac = await make({ kty: 'oct', alg: 'HS256' })
   const pair = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
@@ -80,7 +80,7 @@ test('each operation passes with exactly its right: 404 without any, 403 with an
   }
 })
 
-test('deleting takes both revoke and destroy, and one of them changes nothing', async () => {
+test('DELETE requires both revoke and destroy, and with one of them changes nothing', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM' })
   await grant(kid, 'bob', ['revoke'])
   assert.equal((await bob.del(`/v1/crypto/keys/${kid}`)).status, 403)
@@ -108,7 +108,7 @@ test('groups, snake case and everybody', async () => {
   ])
 })
 
-test('what cannot be granted is refused and changes nothing', async () => {
+test('invalid grants are refused and change nothing', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM' })
   const cases: [string | undefined, string, string[], number][] = [
     [kid, 'alice', ['encrypt'], 400],
@@ -133,7 +133,7 @@ test('what cannot be granted is refused and changes nothing', async () => {
   ])
 })
 
-test('who holds Authorize passes on what they have, and no more', async () => {
+test('a holder of Authorize can grant only their own rights', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM' })
   await grant(kid, 'bob', ['Authorize', 'encrypt'])
   assert.equal((await grant(kid, 'carol', ['encrypt'], bob)).status, 200)
@@ -179,7 +179,7 @@ test('tags: sorted, idempotent, system tags refused; gone with the key', async (
   assert.equal((await alice.get(path)).status, 404)
 })
 
-test('who may change tags but not read them is told of none that they did not name', async () => {
+test('a user who may change but not read tags sees only the tags that the request names', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM', tags: ['payroll', 'x'] })
   const path = `/v1/crypto/keys/${kid}/tags`
   await grant(kid, 'bob', ['addattribute', 'deleteattribute'])
@@ -191,7 +191,7 @@ test('who may change tags but not read them is told of none that they did not na
   assert.deepEqual((await bob.post(path, { tags: [] })).json, { kid, tags: ['mine', 'payroll'] })
 })
 
-test('a pair whose public half would get one tag too many is not made', async () => {
+test('a pair is not created if its public key would exceed the limit of tags', async () => {
   const tags = Array.from({ length: 64 }, (_, index) => `t${index}`)
   const pair = { kty: 'EC', crv: 'P-256', alg: 'ES256' }
   const refused = await alice.post('/v1/crypto/keys', { ...pair, tags })
@@ -231,7 +231,7 @@ test('the JWKS shows tagged public keys and nothing secret, with an entity tag',
   assert.ok(!without.json.keys.some((jwk: { kid: string }) => jwk.kid === pair.kid_public))
 })
 
-test('every path but the documented public ones needs a credential', async () => {
+test('every path except the documented public ones requires a credential', async () => {
   const open = new Set([
     '/health',
     '/version',
@@ -273,7 +273,7 @@ test('every path but the documented public ones needs a credential', async () =>
   }
 })
 
-test('200 changes of rights, tags and life at once on one key: nothing breaks, the end is one truth', async () => {
+test('200 concurrent changes of rights, tags and state of one key cause no error and end in one consistent state', async () => {
   const { kid = '' } = await make({ kty: 'oct', alg: 'A256GCM' })
   const statuses = new Set<number>()
   const work = Array.from({ length: 200 }, async (_, index) => {
@@ -301,7 +301,7 @@ test('200 changes of rights, tags and life at once on one key: nothing breaks, t
   assert.ok(!left.some((row) => row.object_id === kid))
 })
 
-test('with crypto officers only they, and whom they let, create; they look after keys and do not use them', async () => {
+test('with crypto officers only they and their grantees create keys; officers manage keys and cannot use them', async () => {
   await using guarded = await startKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
   const olga = guarded.user('olga')
   const carl = guarded.user('carl')
@@ -320,7 +320,7 @@ test('with crypto officers only they, and whom they let, create; they look after
   assert.equal((await create(carl)).status, 403)
 })
 
-test('an officer cannot come to use a key of others: not through everybody, not through another officer', async () => {
+test("an officer cannot gain the use of another user's key, neither by a grant to all users nor by another officer", async () => {
   await using guarded = await startKms({ config: { 'roles.crypto_officer_users': ['olga', 'oleg'] } })
   const [olga, oleg, carl, emma] = ['olga', 'oleg', 'carl', 'emma'].map((name) => guarded.user(name)) as [
     Caller,
@@ -364,7 +364,7 @@ test('an officer cannot come to use a key of others: not through everybody, not 
   assert.equal((await grant(own.kid, '*', ['encrypt'], olga)).status, 200)
 })
 
-test('a failed audit record in reject mode means that nothing was done', async () => {
+test('in audit mode reject an operation whose record fails changes nothing', async () => {
   await using strict = await startKms({ auditMode: 'reject' })
   const anna = strict.user('anna')
   const { kid } = (await anna.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
@@ -383,7 +383,7 @@ test('a failed audit record in reject mode means that nothing was done', async (
   )
 })
 
-test('in FIPS mode what is not for FIPS is refused', async () => {
+test('FIPS mode refuses algorithms that are not approved', async () => {
   await using fips = await startKms({ config: { fips: true } })
   const anna = fips.user('anna')
   for (const body of [{ kty: 'OKP', alg: 'EdDSA' }, { kty: 'OKP' }, { kty: 'OKP', alg: 'MLDSA44' }]) {
@@ -393,7 +393,7 @@ test('in FIPS mode what is not for FIPS is refused', async () => {
   assert.equal((await anna.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256' })).status, 200)
 })
 
-test('a grant to an unknown name is done and said; with `known` it is refused, and machines need no prefix', async () => {
+test('a grant to an unknown name succeeds with a warning, with `known` it is refused, and machines need no prefix', async () => {
   const asked: string[] = []
   await using known = await startKms()
   const registered = { user: new Set(['dora']), machine: new Set(['ci', 'dora']) }
@@ -449,7 +449,7 @@ test('a grant to an unknown name is done and said; with `known` it is refused, a
   assert.deepEqual(await told('bob', strict), [200, 'bob', true])
 })
 
-test('holders of authorize give rights to a bounded number of users; the owner gives more', async () => {
+test('holders of authorize can grant rights to a bounded number of users; the owner can grant more', async () => {
   await using kms = await startKms()
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
   const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json

@@ -22,7 +22,7 @@ const grant = (kid: string, operation_types: readonly string[]) =>
 const put = (who: Caller, alias: string, json: object) =>
   who.call('PUT', `${path}/${encodeURIComponent(alias)}`, { json })
 
-test('an alias is made, read, listed, moved and deleted; the key stays', async () => {
+test('an alias is created, read, listed, moved and deleted without a change of its key', async () => {
   const [one, two] = [await makeKey(alice), await makeKey(alice)]
   const made = await alice.post(path, { alias: 'alias/life', kid: one })
   assert.equal(made.status, 200, made.text)
@@ -47,7 +47,7 @@ test('an alias is made, read, listed, moved and deleted; the key stays', async (
   assert.equal((await encrypt(alice, two)).status, 200)
 })
 
-test('an alias is usable wherever REST takes a kid; replies and headers name the key', async () => {
+test('an alias is accepted wherever REST takes a kid; responses and headers contain the kid', async () => {
   const aes = await makeKey(alice)
   const hmac = await makeKey(alice, { kty: 'oct', alg: 'HS256' })
   const pair = (await alice.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })).json
@@ -87,7 +87,7 @@ test('an alias is usable wherever REST takes a kid; replies and headers name the
   assert.deepEqual((await alice.get(`${path}/verifier`)).status, 404, 'it went with the other half')
 })
 
-test('a key header that names an alias opens what was encrypted so', async () => {
+test('a ciphertext whose header names an alias is decrypted', async () => {
   const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })).json
   await alice.post(path, { alias: 'header', kid })
   const answer = await alice.post('/v1/crypto/verify', {
@@ -98,7 +98,7 @@ test('a key header that names an alias opens what was encrypted so', async () =>
   assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'], 'found, and of another type')
 })
 
-test('two people have the same alias, each for a key of their own; of a grantee the name is not taken', async () => {
+test("two users can have the same alias for their own keys; a grantee's alias is not used", async () => {
   const [hers, his] = [await makeKey(alice), await makeKey(bob)]
   await alice.post(path, { alias: 'invoices', kid: hers })
   assert.equal((await encrypt(bob, 'alias/invoices')).status, 404, 'her alias is not his')
@@ -129,7 +129,7 @@ test('two people have the same alias, each for a key of their own; of a grantee 
   assert.equal((await bob.post(path, { alias: 'no', kid: hers })).status, 404)
 })
 
-test('an alias that is taken, of too many, or with a wrong name is refused', async () => {
+test('a duplicate alias, too many aliases and an invalid name are refused', async () => {
   const kid = await makeKey(alice)
   const at = (alias: string, key = kid) => alice.post(path, { alias, kid: key })
   assert.equal((await at('taken')).status, 200)
@@ -166,7 +166,7 @@ test('an alias that is taken, of too many, or with a wrong name is refused', asy
   assert.equal((await kms.with({}).get(path)).status, 401)
 })
 
-test('a removed key takes its aliases along, whoever has its identifier next', async () => {
+test('the removal of a key deletes its aliases, even if its identifier is used again', async () => {
   const kid = await makeKey(alice)
   await alice.post(path, { alias: 'gone', kid })
   assert.equal((await alice.del(`/v1/crypto/keys/${kid}`)).status, 204)
@@ -181,7 +181,7 @@ test('a removed key takes its aliases along, whoever has its identifier next', a
   assert.deepEqual((await erna.get(path)).json, [])
 })
 
-test('an object that was called as an alias before there were aliases keeps its name, and no alias takes it', async () => {
+test('an existing object with the identifier of an alias keeps it, and no alias with this name can be created', async () => {
   const fay = kms.user('fay')
   const rename = query<[string, string], unknown>('UPDATE managed_object SET id = ? WHERE id = ?')
   for (const id of ['alias/old', 'alias/older@fay'])
@@ -195,7 +195,7 @@ test('an object that was called as an alias before there were aliases keeps its 
     assert.equal((await fay.get(`/v1/crypto/keys/${encodeURIComponent(id)}`)).json.kid, id)
 })
 
-test('while an alias moves, each request works with the old key or the new one', async () => {
+test('while an alias moves, each request uses either the old or the new key', async () => {
   const keys = [await makeKey(alice), await makeKey(alice)]
   await alice.post(path, { alias: 'moving', kid: keys[0] })
   let moving = true
@@ -223,7 +223,7 @@ test('while an alias moves, each request works with the old key or the new one',
   assert.ok([...seen].every((kid) => keys.includes(kid)))
 })
 
-test('aliases follow what a user owns, and nobody inherits the name of another', async () => {
+test("aliases are transferred with their keys, and users do not inherit each other's aliases", async () => {
   const dora = kms.user('dora')
   const emil = kms.user('emil')
   const [hers, his] = [await makeKey(dora), await makeKey(emil)]

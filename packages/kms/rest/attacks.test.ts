@@ -179,7 +179,7 @@ test('a header cannot bring its own key, its own rules, or say things twice (K08
     assert.equal((await alice.post('/v1/crypto/verify', { ...signed, data, ...extra })).status, 400)
 })
 
-test('no part of a JWE can be swapped, shortened or moved to another key (K07)', async () => {
+test('a JWE with a swapped or truncated part, or for another key, is refused (K07)', async () => {
   const one = await make({ kty: 'oct', alg: 'A256GCM' })
   const other = await make({ kty: 'oct', alg: 'A256GCM' })
   const seal = async (kid: string | undefined, aad?: string) =>
@@ -210,7 +210,7 @@ test('no part of a JWE can be swapped, shortened or moved to another key (K07)',
   }
 })
 
-test('no IV comes twice under one key (K07)', async () => {
+test('an IV is never repeated under one key (K07)', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A128GCM' })
   const operations = Array.from({ length: 1000 }, () => ({
     op: 'encrypt',
@@ -227,7 +227,7 @@ test('no IV comes twice under one key (K07)', async () => {
   assert.equal(seen.size, 5000)
 })
 
-test('whatever is wrong with a wrapped key, decryption answers as to a wrong tag; unwrap tells, and is recorded (K06)', async () => {
+test('decryption answers every invalid wrapped key like a wrong tag; unwrap reports the failure, and is recorded (K06)', async () => {
   const pair = await make({ kty: 'RSA' })
   const { public_jwk } = (await alice.get(`/v1/crypto/keys/${pair.kid_public}`)).json
   const key = createPublicKey({ key: public_jwk, format: 'jwk' })
@@ -285,7 +285,7 @@ test('whatever is wrong with a wrapped key, decryption answers as to a wrong tag
   }
 })
 
-test('a batch asks for the same rights as the single calls: nothing is smuggled in by its neighbours (K01)', async () => {
+test('items of a batch require the same rights as single calls (K01)', async () => {
   const open = await make({ kty: 'oct', alg: 'A256GCM' })
   const secret = await make({ kty: 'oct', alg: 'A256GCM' })
   const sealed = (

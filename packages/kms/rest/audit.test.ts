@@ -40,7 +40,7 @@ async function writeLog(kms: Started, events: readonly Partial<AuditEvent>[]): P
 
 const officers = { 'roles.crypto_officer_users': ['olga'] }
 
-test('who may read the audit log finds records by every filter, newest first, in pages', async () => {
+test('users with the right audit find records by every filter, newest first, in pages', async () => {
   await using kms = await startKms({ config: officers })
   const olga = kms.user('olga')
   await writeLog(
@@ -106,7 +106,7 @@ test('who may read the audit log finds records by every filter, newest first, in
   )
 })
 
-test('without the right nothing is read, and the attempt is recorded with its filters', async () => {
+test('a request without the right gets no records, and is recorded with its filters', async () => {
   await using kms = await startKms({ config: officers })
   const [olga, bob] = [kms.user('olga'), kms.user('bob')]
   await writeLog(kms, [{ principal: 'alice' }])
@@ -185,7 +185,7 @@ test('a malformed filter or cursor is refused by name', async () => {
   assert.deepEqual([none.json.records, none.headers['x-next-after']], [[], undefined])
 })
 
-test('an export has all matching records in each format, and no formula or line of a caller in it', async () => {
+test('an export has all matching records in each format, without formulas or line breaks of a caller', async () => {
   await using kms = await startKms()
   const admin = kms.user('admin')
   const hostile = [

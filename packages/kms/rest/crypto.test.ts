@@ -364,7 +364,7 @@ test('a batch answers each item in its place, with a record each', async () => {
   await refused('/v1/crypto/batch', many, 400, 'bad_request')
 })
 
-test('an imported key is nowhere in clear: not in the database, the log or the audit records', async () => {
+test('no imported key is in clear in the database, the log or the audit records', async () => {
   const secret = randomBytes(32)
   const { kid } = await make({ kty: 'oct', alg: 'HS256', k: b64(secret) })
   const { privateKey } = (await import('node:crypto')).generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -383,7 +383,7 @@ test('an imported key is nowhere in clear: not in the database, the log or the a
   assert.ok(stored.length > 0)
 })
 
-test('every operation that was made or refused has its audit record', async () => {
+test('every executed or refused operation has its audit record', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM' })
   await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
   await kms.user('mallory').post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })

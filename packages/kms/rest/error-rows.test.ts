@@ -101,7 +101,7 @@ test('401: no identity', async () => {
   }
 })
 
-test('403: key access denied, for a key on which the caller has another right; 404 for one without any', async () => {
+test('403 for a key on which the caller has another right, 404 for a key without any', async () => {
   const mallory = kms.user('mallory')
   for (const [verb, body] of Object.entries(right()))
     is(await mallory.post(`/v1/crypto/${verb}`, body), 404, 'not_found', verb)
@@ -206,7 +206,7 @@ test('429: the rate limit, with both headers', async () => {
   assert.deepEqual([answer.headers['retry-after'], answer.headers['x-ratelimit-after']], ['1', '1'])
 })
 
-test('500: an internal failure is one fixed sentence; what happened is in the log, under the request id', async () => {
+test('500: an internal error has a fixed text, and the log has the cause under the request id', async () => {
   const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   const spoil = query<[Uint8Array, string], unknown>(
     'UPDATE managed_object SET material = ?, version = version + 1 WHERE id = ?',

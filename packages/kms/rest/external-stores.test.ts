@@ -5,7 +5,7 @@ import { startKms } from '../testing/start.ts'
 
 const path = '/v1/external-stores'
 
-test('without officers the default user looks after external key stores, and nobody else', async () => {
+test('without officers only the default user manages external key stores', async () => {
   await using kms = await startKms()
   const admin = kms.user('admin')
   const { json } = await admin.get(path)
@@ -39,7 +39,7 @@ test('without officers the default user looks after external key stores, and nob
   )
 })
 
-test('with officers they do, and whom they granted `external` by name', async () => {
+test('with officers, they and users with `external` manage external key stores', async () => {
   await using kms = await startKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
   const [olga, bob, admin] = [kms.user('olga'), kms.user('bob'), kms.user('admin')]
   const grant = { user_id: 'bob', operation_types: ['external'] }
@@ -57,7 +57,7 @@ test('with officers they do, and whom they granted `external` by name', async ()
 })
 
 for (const engine of await bothEngines()) {
-  test(`two nodes on ${engine.name}: both know at once which store is stopped, and one of two stops counts`, {
+  test(`two nodes on ${engine.name}: both know at once which store is disabled, and one of two concurrent changes succeeds`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)

@@ -40,7 +40,7 @@ async function keptFrom(client: KmipClient, kid: string): Promise<void> {
   }
 }
 
-test('a key made or brought with ext false is given to nobody, over KMIP either, and is used as any other', async () => {
+test('a key created or imported with ext false is exported to no user, over REST or KMIP, and usable like others', async () => {
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
   const keys = [
     await make({ kty: 'oct', alg: 'A256GCM', ext: false }),
@@ -72,7 +72,7 @@ test('a key made or brought with ext false is given to nobody, over KMIP either,
   assert.equal(records[0]?.details?.ext, false)
 })
 
-test('KMIP finds such keys and says since when they are so', async () => {
+test('KMIP locates such keys, and returns NeverExtractable', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A128GCM', ext: false })
   const found = await kmip.do('Locate', [attributes(boolean(Tag.NeverExtractable, true))])
   assert.ok(found.nodes.some(({ value }) => value === kid))
@@ -98,7 +98,7 @@ test('KMIP finds such keys and says since when they are so', async () => {
   assert.deepEqual(await flags(), [true, false, false, false])
 })
 
-test('a content key that is taken in with ext false is kept as well', async () => {
+test('a content key that is unwrapped with ext false is not exported either', async () => {
   const rsa = await make({ kty: 'RSA', alg: 'RSA-OAEP-256' })
   const { public_jwk } = (await alice.get(`/v1/crypto/keys/${rsa.kid_public}`)).json
   const key = createPublicKey({ key: public_jwk, format: 'jwk' })
@@ -116,7 +116,7 @@ test('a content key that is taken in with ext false is kept as well', async () =
   assert.equal((await kmip.do('Get', [uid(open.kid)])).id, open.kid)
 })
 
-test('without ext, or with true as browsers write it, the owner gets the key over KMIP; nothing else is a value', async () => {
+test('without ext, or with true as browsers write it, the owner can export the key over KMIP; other values are refused', async () => {
   for (const ext of [undefined, true]) {
     const made = await make({ kty: 'oct', alg: 'A256GCM', ext })
     assert.equal(made.ext, ext)

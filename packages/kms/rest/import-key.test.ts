@@ -33,7 +33,7 @@ async function refused(bodies: readonly object[]): Promise<void> {
   assert.deepEqual(await stored(), before)
 }
 
-test('public members alone are refused: nobody gets a new key in place of the one they sent', () =>
+test('an import of only public members is refused, and creates no new key', () =>
   refused([
     { kty: 'RSA', n: rsa.n, e: rsa.e },
     { kty: 'RSA', alg: 'RS256', n: rsa.n, e: rsa.e, bits: 2048 },
@@ -48,7 +48,7 @@ test('public members alone are refused: nobody gets a new key in place of the on
     { kty: 'oct', alg: 'A256GCM', k: '' },
   ]))
 
-test('bits that contradict the key are refused, and bits that say the same are not', async () => {
+test('an import with contradicting bits is refused, and with matching bits accepted', async () => {
   const k = randomBytes(32).toString('base64url')
   await refused([
     { ...rsa, bits: 3072 },
@@ -70,7 +70,7 @@ test('bits that contradict the key are refused, and bits that say the same are n
   }
 })
 
-test('an imported pair is its private key alone, and does everything that its public half would', async () => {
+test('an imported pair is one private key, which also does the operations of the public key', async () => {
   const made = await alice.post('/v1/crypto/keys', { ...rsa, alg: 'RSA-OAEP-256' })
   assert.equal(made.status, 200, made.text)
   const { kid } = made.json
@@ -81,7 +81,7 @@ test('an imported pair is its private key alone, and does everything that its pu
   assert.deepEqual([shown.object_type, shown.public_jwk.n, shown.bits], ['PrivateKey', rsa.n, 2048])
 })
 
-test('numbers that are no key, or a weak one, are refused over the wire (K10)', async () => {
+test('invalid and weak key numbers are refused over HTTPS (K10)', async () => {
   const flip = (text = ''): string => {
     const bytes = Buffer.from(text, 'base64url')
     bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 2
@@ -121,7 +121,7 @@ test('numbers that are no key, or a weak one, are refused over the wire (K10)', 
   ])
 })
 
-test('material that is not canonical base64url is refused, so one key has one spelling', () => {
+test('key material in non-canonical base64url is refused', () => {
   const k = Buffer.alloc(16, 0xfb)
   return refused(
     [
@@ -136,7 +136,7 @@ test('material that is not canonical base64url is refused, so one key has one sp
   )
 })
 
-test('an import cannot choose an id: the key of another owner, or of oneself, is never replaced', async () => {
+test('an import cannot choose an id, and so never replaces a key', async () => {
   const bob = kms.user('bob')
   const secret = randomBytes(32)
   const mine = await alice.post('/v1/crypto/keys', {

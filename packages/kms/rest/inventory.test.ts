@@ -33,7 +33,7 @@ const dates = (kid: string | undefined, body: object, by = alice) =>
   by.call('PATCH', `${path}/${kid}`, { json: body })
 const at = (ms: number): string => new Date(ms).toISOString()
 
-test('a list shows what people look for, and each filter finds it', async () => {
+test('the list has the documented members of keys, and each filter finds its keys', async () => {
   const carol = kms.user('olga')
   const one = await make(carol, { tags: ['invoices', 'eu'] })
   const pair = await make(carol, { kty: 'EC', crv: 'P-256', alg: 'ES256' })
@@ -83,7 +83,7 @@ test('a list shows what people look for, and each filter finds it', async () => 
     assert.deepEqual(await kids(carol, query), expected, JSON.stringify(query))
 })
 
-test('a rotated key is listed once, by its kid, with the dates of the version that protects', async () => {
+test('a rotated key is listed once, by its kid, with the dates of the version that encrypts', async () => {
   const bob = kms.user('bob')
   const { kid = '' } = await make(bob, { tags: ['rotated'] })
   const made = now
@@ -111,7 +111,7 @@ test('a rotated key is listed once, by its kid, with the dates of the version th
   assert.deepEqual(await kids(again, { disabled: 'true' }), [])
 })
 
-test('keys of others are for crypto officers', async () => {
+test("only crypto officers list other users' keys", async () => {
   const mine = kms.user('alice')
   const { kid } = await make(mine)
   for (const owner of ['bob', '*']) {
@@ -125,7 +125,7 @@ test('keys of others are for crypto officers', async () => {
   assert.equal((await kms.with({}).get(path)).status, 401)
 })
 
-test('pages lead through all keys, and a cursor is of one filter', async () => {
+test('pages contain all keys, and a cursor is valid for one filter', async () => {
   const olga = kms.user('olga')
   const all = await kids(olga, { owner: '*' })
   const paged: unknown[] = []
@@ -145,7 +145,7 @@ test('pages lead through all keys, and a cursor is of one filter', async () => {
   assert.deepEqual([other.status, other.json.error], [400, 'bad_request'])
 })
 
-test('hostile filters and cursors are refused with a sentence, and show nothing of others', async () => {
+test('hostile filters and cursors are refused with an error, and reveal no keys of other users', async () => {
   const mine = kms.user('alice')
   const cursor = (parts: unknown): string => Buffer.from(JSON.stringify(parts)).toString('base64url')
   for (const query of [
@@ -191,7 +191,7 @@ test('hostile filters and cursors are refused with a sentence, and show nothing 
   }
 })
 
-test('dates are set, shown and taken away, for both halves of a pair, where nothing of the past moves', async () => {
+test('dates are set, shown and removed for both keys of a pair, unless they have passed', async () => {
   const mine = kms.user('alice')
   const { kid, kid_public: half } = await make(mine, { kty: 'EC', crv: 'P-256', alg: 'ES256' })
   const set = (body: object) => dates(kid, body, mine)

@@ -93,7 +93,7 @@ for (const [alg, { privateKey, publicKey }] of Object.entries(pairs)) {
 
 for (const enc of ['A128GCM', 'A192GCM', 'A256GCM']) {
   for (const alg of ['dir', 'RSA-OAEP', 'RSA-OAEP-256']) {
-    test(`${alg} ${enc}: the library opens what we seal and we open what it seals, with and without aad`, async () => {
+    test(`${alg} ${enc}: the library and the service decrypt each other's messages, with and without aad`, async () => {
       const secret = randomBytes(Number(enc.slice(1, 4)) / 8)
       const k = secret.toString('base64url')
       const made = alg === 'dir' ? await post('keys', { kty: 'oct', alg: enc, k }) : await rsaPair()
@@ -137,7 +137,7 @@ for (const alg of ['HS256', 'HS384', 'HS512']) {
   })
 }
 
-test('the key set verifies with the library what the service signs, as a client that knows nothing else does', async () => {
+test('the library verifies signatures of the service with only the key set', async () => {
   const { createLocalJWKSet, compactVerify } = await import('jose')
   const made = await Promise.all(
     [

@@ -61,7 +61,7 @@ function vendorAttributes(payload: readonly TtlvNode[] | undefined): string {
   return JSON.stringify(payload, (_name, value) => (typeof value === 'bigint' ? `${value}` : value))
 }
 
-test('a disabled key is used for nothing by REST and KMIP until it is enabled, and says so', async () => {
+test('REST and KMIP refuse a disabled key with this reason until it is enabled', async () => {
   const { kid = '' } = await make()
   const sealed = (await encrypt(kid)).json
   const disabled = await alice.post(path(kid, '/disable'), {})
@@ -98,7 +98,7 @@ test('a disabled key is used for nothing by REST and KMIP until it is enabled, a
   assert.ok(records.includes('crypto.keys.disable') && records.includes('crypto.keys.enable'))
 })
 
-test('the halves of a pair are disabled and enabled together, and leave the key set meanwhile', async () => {
+test('the keys of a pair are disabled and enabled together, and are not in the key set meanwhile', async () => {
   const pair = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
   const { kid = '', kid_public: half = '' } = pair
   const signed = (await alice.post('/v1/crypto/sign', { kid, alg: 'ES256', data })).json
@@ -114,7 +114,7 @@ test('the halves of a pair are disabled and enabled together, and leave the key 
   assert.equal(await isPublished(), true)
 })
 
-test('disabling takes the right revoke, enabling and restoring the right activate', async () => {
+test('disabling requires the right revoke, enabling and restoring the right activate', async () => {
   const { kid = '' } = await make({ tags: ['payments'] })
   const bob = kms.user('bob')
   for (const verb of ['/disable', '/enable', '/restore'])
@@ -132,7 +132,7 @@ test('disabling takes the right revoke, enabling and restoring the right activat
   assert.equal((await encrypt(kid)).status, 200)
 })
 
-test('without a rule a destruction is done at once; with one it waits, is used for nothing, and can be restored', async () => {
+test('without a rule a destruction is immediate; with one it waits, and the key is unusable and can be restored', async () => {
   const plain = await make()
   assert.equal((await alice.del(path(plain.kid ?? ''))).status, 204)
   const { kid = '', kid_public: half = '' } = await make({ kty: 'RSA', alg: 'RSA-OAEP-256' })
@@ -167,14 +167,14 @@ test('without a rule a destruction is done at once; with one it waits, is used f
   assert.equal((await alice.get(path(kid))).status, 200, 'what was restored stays')
 })
 
-test('the tag that makes a destruction wait cannot be taken away first', async () => {
+test('the tag that delays a destruction cannot be removed first', async () => {
   const { kid = '' } = await make({ tags: ['payments'] })
   assert.equal((await alice.del(path(kid, '/tags'), { tags: ['payments'] })).status, 403)
   const asked = await alice.del(path(kid))
   assert.equal(asked.json.destruction_at, new Date(now + 30 * dayMs).toISOString())
 })
 
-test('at its date a key is gone with its other half, not before, whatever the clock does', async () => {
+test('a pair is destroyed at its date and not before, even if the clock jumps', async () => {
   const { kid = '', kid_public: half = '' } = await make({
     kty: 'EC',
     crv: 'P-256',
@@ -214,7 +214,7 @@ test('at its date a key is gone with its other half, not before, whatever the cl
   )
 })
 
-test('a destruction that was ordered while the clock was behind waits as long as any', async () => {
+test('a destruction that was requested under a slow clock waits for the full period', async () => {
   const { kid = '' } = await make({ tags: ['short'] })
   const right = now
   now -= 300 * dayMs
@@ -226,7 +226,7 @@ test('a destruction that was ordered while the clock was behind waits as long as
   assert.equal((await alice.get(path(kid))).status, 200)
 })
 
-test('KMIP Destroy waits, too: it succeeds, the object keeps its state and says when its material goes', async () => {
+test('KMIP Destroy also waits: it succeeds, and the object keeps its state and shows the destruction date', async () => {
   const { kid = '' } = await make({ tags: ['short'] })
   const { kid: compromised = '' } = await make({ tags: ['short'] })
   await kmip.fails('Destroy', [uid(kid)], 'WrongKeyLifecycleState')
@@ -253,7 +253,7 @@ test('KMIP Destroy waits, too: it succeeds, the object keeps its state and says 
   assert.equal((await alice.del(path(kid))).status, 204)
 })
 
-test('who used a key is known after a moment, and named when its destruction waits', async () => {
+test('the recent users of a key are recorded, and listed while its destruction waits', async () => {
   const { kid = '' } = await make({ tags: ['short'] })
   await grant(kid, 'bob', ['encrypt'])
   assert.equal((await encrypt(kid)).status, 200)
@@ -281,7 +281,7 @@ test('who used a key is known after a moment, and named when its destruction wai
   assert.notEqual(await findObject(kms.environment.db, kid as ObjectId), undefined)
 })
 
-test('the destruction of one version waits, too, and takes neither the key nor its other versions along', async () => {
+test('the destruction of one version also waits, and affects neither the key nor other versions', async () => {
   const { kid = '' } = await make({ tags: ['short'] })
   const first = (await encrypt(kid)).json
   const { version_kid } = (await alice.post(path(kid, '/rotate'), {})).json
@@ -317,7 +317,7 @@ test('the destruction of one version waits, too, and takes neither the key nor i
   assert.equal((await at(2, 'restore')).json.destruction_at, undefined, 'the newest version is the key')
 })
 
-test('KMIP Destroy of the first version leaves the key in use, and a later DELETE waits with all of it', async () => {
+test('KMIP Destroy of the first version leaves the key usable, and a later DELETE delays all versions', async () => {
   const { kid = '' } = await make({ tags: ['short'] })
   const first = (await encrypt(kid)).json
   const { id: second } = await kmip.do('ReKey', [uid(kid)])
@@ -342,7 +342,7 @@ test('KMIP Destroy of the first version leaves the key in use, and a later DELET
   for (const id of [kid, second]) assert.equal((await alice.get(path(id))).status, 404)
 })
 
-test('one version is disabled and enabled alone, the first one, too, whatever becomes of the key', async () => {
+test('each version, also the first, is disabled and enabled independently of the key', async () => {
   const { kid = '' } = await make()
   const first = (await encrypt(kid)).json
   await alice.post(path(kid, '/rotate'), {})
@@ -369,7 +369,7 @@ test('one version is disabled and enabled alone, the first one, too, whatever be
   assert.equal((await kms.user('bob').post(path(kid, '/versions/1/disable'), {})).status, 403)
 })
 
-test('while nothing waits nothing is looked at', async () => {
+test('without waiting destructions the job scans nothing', async () => {
   await using quiet = await startKms()
   const job = kmsService.periodic.find(({ name }) => name === 'kms destructions that wait')
   assert.equal(await job?.due?.(quiet.environment), false)

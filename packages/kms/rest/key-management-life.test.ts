@@ -36,7 +36,7 @@ for (const [name, request] of [
   ['ECDH-ES+A256KW', { kty: 'EC', crv: 'P-384' }],
   ['ML-KEM-768+A192KW', { kty: 'AKP' }],
 ] as const) {
-  test(`${name}: the newest version protects, each token opens under the version of its header alone`, async () => {
+  test(`${name}: the newest version encrypts, and each token is decrypted only by the version in its header`, async () => {
     const { kid, kid_public } = await post('keys', { ...request, alg: name })
     const seal = (id: string) => post('encrypt', { kid: id, alg: name, enc, data })
     const old = await seal(kid)
@@ -60,7 +60,7 @@ for (const [name, request] of [
   })
 }
 
-test('A*GCMKW counts in the budget of its key (SP 800-38D §8.3), and at its end what was sealed still opens', async () => {
+test('A*GCMKW counts against the message limit of its key (SP 800-38D §8.3), and at the limit the key still decrypts', async () => {
   const alg = 'A256GCMKW'
   const { kid } = await post('keys', { kty: 'oct', alg })
   const request = { kid, alg, enc }
@@ -76,7 +76,7 @@ test('A*GCMKW counts in the budget of its key (SP 800-38D §8.3), and at its end
   assert.equal(readHeader(await post('encrypt', { ...request, data })).kid, version_kid)
 })
 
-test('no audit record nor log line has a key, a content key or what was sealed in it', async () => {
+test('no audit record and no log line contains a key, a content key or a plaintext', async () => {
   const k = randomBytes(32).toString('base64url')
   const { kid } = await post('keys', { kty: 'oct', alg: 'A256KW', k })
   const sealed = await post('encrypt', { kid, alg: 'A256KW', enc, data })

@@ -66,7 +66,7 @@ const encs = ['A128GCM', 'A192GCM', 'A256GCM']
 const curves = ['P-256', 'P-384', 'P-521', 'X25519']
 const ktyOf = (crv: string): string => (crv === 'X25519' ? 'OKP' : 'EC')
 
-test('A*KW and A*GCMKW: the library opens ours and we open the library’s', async () => {
+test('A*KW and A*GCMKW: the library and the service decrypt each other’s messages', async () => {
   for (const alg of wraps) {
     const k = randomBytes(Number(/\d+/.exec(alg)?.[0]) / 8)
     const { kid } = await post('keys', { kty: 'oct', alg, k: b64(k) })
@@ -84,7 +84,7 @@ test('A*KW and A*GCMKW: the library opens ours and we open the library’s', asy
   }
 })
 
-test('ECDH-ES and ECDH-ES+A*KW on four curves: the library opens ours and we open the library’s', async () => {
+test('ECDH-ES and ECDH-ES+A*KW on four curves: the library and the service decrypt each other’s messages', async () => {
   for (const crv of curves) {
     const pair =
       crv === 'X25519' ? generateKeyPairSync('x25519') : generateKeyPairSync('ec', { namedCurve: crv })
@@ -110,7 +110,7 @@ test('ECDH-ES and ECDH-ES+A*KW on four curves: the library opens ours and we ope
   }
 })
 
-test('ML-KEM opens what it encrypted, under its own name and bound to one of its algorithms', async () => {
+test('ML-KEM decrypts what it encrypted, under its own name and bound to one of its algorithms', async () => {
   for (const alg of kems) {
     const { kid, kid_public } = await post('keys', { kty: 'AKP', alg })
     const jwk = await publicJwk(kid_public)
@@ -125,7 +125,7 @@ test('ML-KEM opens what it encrypted, under its own name and bound to one of its
   }
 })
 
-test('ML-DSA-65 and -87 sign as the library does; ES256K is there because the setting opens it', async () => {
+test('ML-DSA-65 and -87 agree with the library; ES256K is available because the setting enables it', async () => {
   for (const [alg, pair, kty] of [
     ['ML-DSA-65', generateKeyPairSync('ml-dsa-65'), 'AKP'],
     ['ML-DSA-87', generateKeyPairSync('ml-dsa-87'), 'AKP'],
@@ -153,7 +153,7 @@ test('ML-DSA-65 and -87 sign as the library does; ES256K is there because the se
   await refused('keys', { kty: 'EC', crv: 'secp256k1', alg: 'ECDH-ES' }, 400, 'bad_request')
 })
 
-test('algorithms are not confused: a key does what it is bound to, with the type and size that it has', async () => {
+test('a key is used only with its bound algorithm, type and size', async () => {
   const kek = (await post('keys', { kty: 'oct', alg: 'A256KW' })).kid
   const cek = (await post('keys', { kty: 'oct', alg: 'A256GCM' })).kid
   const ec = (await post('keys', { kty: 'EC', crv: 'P-256', alg: 'ECDH-ES+A256KW' })).kid
@@ -182,7 +182,7 @@ test('algorithms are not confused: a key does what it is bound to, with the type
   await refused('keys/unwrap', unwrap, 422, 'unsupported_algorithm', 'unwrap is for RSA-OAEP')
 })
 
-test('a wrong encrypted_key and a wrong tag are one answer (RFC 7516 §11.5)', async () => {
+test('a wrong encrypted_key and a wrong tag get the same response (RFC 7516 §11.5)', async () => {
   const enc = 'A128GCM'
   const keys = [
     ['A256KW', (await post('keys', { kty: 'oct', alg: 'A256KW' })).kid],
@@ -255,7 +255,7 @@ test('invalid points, foreign curves, private keys and members of other types in
   await refused('decrypt', withHeader(wrapped, { tag: b64(randomBytes(16)) }), 422, 'decryption_failed')
 })
 
-test('members of the key management may stand outside of the protected header, once, and no others (RFC 7516 §7.2.1)', async () => {
+test('only members of the key management may be outside of the protected header, once (RFC 7516 §7.2.1)', async () => {
   const sealedWith = (cek: Uint8Array, header: object, encryptedKey: Uint8Array) => {
     const text = b64(JSON.stringify(header))
     const iv = randomBytes(12)
@@ -300,7 +300,7 @@ test('members of the key management may stand outside of the protected header, o
   await refused('decrypt', { ...gcm.jwe, header: changed }, 422, 'decryption_failed')
 })
 
-test('a data key comes in clear and wrapped, or wrapped alone, and decrypt gives it back', async () => {
+test('a data key is returned in clear and wrapped, or only wrapped, and decrypt returns it', async () => {
   const { kid } = await post('keys', { kty: 'oct', alg: 'A256GCM' })
   const request = { kid, alg: 'dir', enc: 'A256GCM', aad: b64('table 7') }
   const both = await post('datakey', request)
@@ -329,7 +329,7 @@ test('a data key comes in clear and wrapped, or wrapped alone, and decrypt gives
   assert.doesNotMatch(JSON.stringify([kms.audit, kms.log]), new RegExp(both.plaintext))
 })
 
-test('without the setting they are not there, and in FIPS mode only what FIPS builds have', async () => {
+test('without the setting the algorithms are unsupported, and FIPS mode has only approved ones', async () => {
   await using strict = await startKms({
     config: { fips: true, jose_optional_algorithms: ['ECDH-ES', 'ES256K'] },
   })

@@ -24,7 +24,7 @@ const insertGrant = query<[string, string, string], unknown>(
   'INSERT INTO object_grant (object_id, user_id, operation) VALUES (?, ?, ?)',
 )
 
-test('obtained: pages of any size give every object once, with all rights of the user and of everybody', async () => {
+test('obtained: pages of any size have every object once, with the rights of the user and of all users', async () => {
   const bob = kms.user('bob')
   const expected: { object_id: string; owner_id: string; operations: string[] }[] = []
   for (let count = 0; count < 12; count++) {
@@ -56,7 +56,7 @@ test('obtained: pages of any size give every object once, with all rights of the
   }
 })
 
-test('obtained: grants that were left by objects that are gone are not shown and end no page', async () => {
+test('obtained: grants of deleted objects are not listed and do not end a page', async () => {
   await using fresh = await startKms()
   const { db } = fresh.environment
   const anna = fresh.user('anna')
@@ -79,7 +79,7 @@ test('obtained: grants that were left by objects that are gone are not shown and
   assert.deepEqual([second.json, second.headers['x-next-after']], [[], undefined])
 })
 
-test('an object cannot be called *, under which the grants of create are kept', async () => {
+test('an object cannot have the id *, which is reserved for grants of create', async () => {
   const { asObjectId } = await import('@warder/keys')
   assert.equal(asObjectId('*'), undefined)
   assert.equal((await alice.get('/access/list/*')).status, 404)
@@ -90,7 +90,7 @@ const setLink = query<[string, string], unknown>(
   'UPDATE managed_object SET linked_id = ?, version = version + 1 WHERE id = ?',
 )
 
-test('a link that its other end does not return takes nothing along when a key is destroyed', async () => {
+test('a link without a link back does not extend the destruction of a key to another object', async () => {
   const { db } = kms.environment
   const victim = await make(alice)
   const pair = await make(alice, { kty: 'EC', crv: 'P-256' })
@@ -110,7 +110,7 @@ const spoil = query<[Uint8Array, string], unknown>(
   'UPDATE managed_object SET material = ?, version = version + 1 WHERE id = ?',
 )
 
-test('the key set survives keys that cannot be shown, whoever tagged them, and shows the others', async () => {
+test('the key set omits keys that cannot be published, and has the others', async () => {
   const { db } = kms.environment
   const good = await make(alice, { kty: 'EC', crv: 'P-256', alg: 'ES256' })
   const broken = await make(alice, { kty: 'EC', crv: 'P-256', alg: 'ES256' })
@@ -132,7 +132,7 @@ test('the key set survives keys that cannot be shown, whoever tagged them, and s
   }
 })
 
-test('the key set is bounded, says when it is cut, keeps both keys of a rotation, and its entity tag follows', async () => {
+test('the key set is bounded, reports a truncation, has both keys of a rotation, and changes its entity tag', async () => {
   await using small = await startKms({ config: { jwks_endpoint_max_keys: 2 } })
   const anna = small.user('anna')
   const path = '/.well-known/jwks.json'
@@ -171,7 +171,7 @@ test('the key set is bounded, says when it is cut, keeps both keys of a rotation
   assert.equal((await none.with({}).get(path)).status, 404)
 })
 
-test('the many keys of one owner do not push those of others out of the key set', async () => {
+test("many keys of one owner do not displace other owners' keys in the key set", async () => {
   await using small = await startKms({ config: { jwks_endpoint_max_keys: 3 } })
   const [anna, bert] = [small.user('anna'), small.user('bert')]
   const first = await make(anna, { kty: 'OKP' })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { startKms } from '../testing/start.ts'
 
-it('null for an optional member is as good as its absence, in every request', async () => {
+it('null for an optional member means its absence, in every request', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const create = async (members: Record<string, unknown>): Promise<string> => {

@@ -55,7 +55,7 @@ async function refusedBy(config: object, asked = (_name: string) => true): Promi
   return refused
 }
 
-test('without a policy everything that is supported may be made', async () => {
+test('without a policy every supported key can be created', async () => {
   assert.deepEqual(await refusedBy({}, fewer), [])
 })
 
@@ -68,7 +68,7 @@ test('the recommended policy refuses short RSA keys, PKCS#1 v1.5 and SHA-1', asy
   ])
 })
 
-test('lists of ones own: what is not in them is refused, an empty list permits nothing, a star everything', async () => {
+test('configured lists: algorithms that are not listed are refused, an empty list permits none, a star all', async () => {
   const custom = { 'kmip.policy_id': 'CUSTOM' } as const
   assert.deepEqual(
     await refusedBy({
@@ -83,11 +83,11 @@ test('lists of ones own: what is not in them is refused, an empty list permits n
   assert.deepEqual(await refusedBy({ ...custom, 'kmip.allowlists.algorithms': ['AES', '*'] }, fewer), [])
 })
 
-test('FIPS refuses what FIPS builds do not have, and nothing else', async () => {
+test('FIPS mode refuses only algorithms that are not approved', async () => {
   assert.deepEqual(await refusedBy({ fips: true }, fewer), ['Ed25519', 'ML-DSA-44'])
 })
 
-test('keys from before the policy stay, can be looked at and destroyed, and are not used; every verb asks', async () => {
+test('keys from before the policy can be read and destroyed, and every verb refuses to use them', async () => {
   await using before = await startKms()
   const alice = before.user('alice')
   const make = async (body: object) => (await alice.post('/v1/crypto/keys', body)).json
@@ -158,7 +158,7 @@ test('keys from before the policy stay, can be looked at and destroyed, and are 
   }
 })
 
-test('lists that nobody looks at stop the start', async () => {
+test('lists without effect prevent the start', async () => {
   for (const id of ['NONE', 'DEFAULT'] as const) {
     const config = { 'kmip.policy_id': id, 'kmip.allowlists.curves': ['P-256'] }
     await assert.rejects(
@@ -168,7 +168,7 @@ test('lists that nobody looks at stop the start', async () => {
   }
 })
 
-test('names of KMIP and JOSE mean the same, however they are spelt; FIPS knows names that only KMIP has', () => {
+test('names of KMIP and JOSE are equivalent in any spelling; FIPS mode knows names that only KMIP has', () => {
   const lists = {
     algorithms: ['AES', 'hmac'],
     hashes: ['SHA_256'],

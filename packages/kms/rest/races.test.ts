@@ -41,7 +41,7 @@ async function startInterrupted(): Promise<Interrupted> {
   }
 }
 
-test('tags are not changed by a right that is revoked meanwhile, nor on a key that is removed meanwhile', async () => {
+test('tags are not changed if the right is revoked or the key removed meanwhile', async () => {
   await using started = await startInterrupted()
   const { kms, beforeCommit } = started
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
@@ -79,7 +79,7 @@ test('tags are not changed by a right that is revoked meanwhile, nor on a key th
   assert.deepEqual((await bob.get('/v1/crypto/keys/shared/tags')).json.tags, [])
 })
 
-test('nothing is encrypted with a key that is revoked while its budget is asked for', async () => {
+test('a key that is revoked during the reservation of its message limit does not encrypt', async () => {
   await using started = await startInterrupted()
   const { kms, beforeCommit } = started
   const alice = kms.user('alice')
@@ -92,7 +92,7 @@ test('nothing is encrypted with a key that is revoked while its budget is asked 
   assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'])
 })
 
-test('a use that is counted does not come about when the key is withheld or ends before its count is written', async () => {
+test('a counted use fails if the key is disabled or ends before its count is stored', async () => {
   await using started = await startInterrupted()
   const { kms, beforeCommit } = started
   const alice = kms.user('alice')
@@ -126,7 +126,7 @@ test('a use that is counted does not come about when the key is withheld or ends
   }
 })
 
-test('a batch of slow verifications lets others be answered meanwhile', async () => {
+test('other requests are answered during a batch of slow verifications', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { kid, public_kid } = (await alice.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-521', alg: 'ES512' }))

@@ -14,7 +14,7 @@ for (const [alg, body] of [
   ['dir', { kty: 'oct', alg: 'A256GCM' }],
   ['RSA-OAEP-256', { kty: 'RSA', alg: 'RSA-OAEP-256' }],
 ] as const) {
-  test(`what an old version encrypted (${alg}) is encrypted by the newest, by somebody who cannot read it`, async () => {
+  test(`rewrap encrypts a ciphertext of an old version (${alg}) with the newest one, for callers who cannot decrypt it`, async () => {
     const [alice, bob] = [kms.user('alice'), kms.user('bob')]
     const { kid } = (await alice.post('/v1/crypto/keys', body)).json
     const old = (await alice.post('/v1/crypto/encrypt', { kid, alg, enc: 'A256GCM', data, aad })).json
@@ -34,7 +34,7 @@ for (const [alg, body] of [
   })
 }
 
-test('nothing is rewrapped that does not open, that is too old, or that the newest version may not protect', async () => {
+test('rewrap refuses ciphertexts that do not decrypt, that are too old, or that the newest version may not encrypt', async () => {
   const alice = kms.user('alice')
   const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   const seal = async () =>

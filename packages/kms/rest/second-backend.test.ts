@@ -95,7 +95,7 @@ async function created(kty: string, alg: string, more = {}): Promise<string> {
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
 const plain = text(Buffer.from('attack at dawn'))
 
-test('REST encrypts, decrypts and computes MACs where the key is', async () => {
+test('REST encrypts, decrypts and computes MACs in the backend of the key', async () => {
   const kid = await created('oct', 'A256GCM')
   const sealed = await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: plain })
   assert.equal(sealed.status, 200, sealed.text)
@@ -109,7 +109,7 @@ test('REST encrypts, decrypts and computes MACs where the key is', async () => {
   assert.deepEqual(asked, ['encrypt', 'decrypt', 'decrypt', 'mac', 'mac'])
 })
 
-test('transit computes HMACs of a key of type hmac where the key is, and refuses those beside other keys', async () => {
+test('transit computes HMACs of a key of type hmac in its backend, and refuses HMACs of other keys', async () => {
   const input = oasisData.toString('base64')
   for (const [type, status] of [
     ['hmac', 200],
@@ -123,7 +123,7 @@ test('transit computes HMACs of a key of type hmac where the key is, and refuses
   assert.deepEqual(asked, ['mac'])
 })
 
-test('REST sends large data to the place of the key, which a thread here does not have', async () => {
+test('REST sends large data to the backend of the key, not to a thread', async () => {
   const kid = await created('oct', 'A256GCM')
   const large = text(randomBytes(1_500_000))
   const sealed = await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: large })
@@ -133,7 +133,7 @@ test('REST sends large data to the place of the key, which a thread here does no
   assert.deepEqual(asked, ['encrypt', 'decrypt'])
 })
 
-test('REST signs and opens content keys where the private key is, and verifies here', async () => {
+test('REST signs and unwraps content keys in the backend of the private key, and verifies locally', async () => {
   for (const [kty, alg, crv] of [
     ['EC', 'ES256', 'P-256'],
     ['RSA', 'PS256', undefined],
@@ -162,7 +162,7 @@ test('REST signs and opens content keys where the private key is, and verifies h
   assert.deepEqual(asked, ['unwrapContentKey', 'decryptRsa'])
 })
 
-test('KMIP encrypts and decrypts there, whole and in parts, which are collected', async () => {
+test('KMIP encrypts and decrypts in the backend, whole and in parts, which are collected', async () => {
   const id = await registerKey(key16, 'AES', parameters(mode('GCM')))
   const sealed = await kmip.do('Encrypt', [uid(id), data(oasisData)])
   const tag = byteString(Tag.AuthenticatedEncryptionTag, readBytes(sealed, Tag.AuthenticatedEncryptionTag))
@@ -183,7 +183,7 @@ test('KMIP encrypts and decrypts there, whole and in parts, which are collected'
   assert.deepEqual(asked, ['encrypt', 'decrypt', 'encrypt'])
 })
 
-test('KMIP computes MACs, signs, derives and decapsulates there', async () => {
+test('KMIP computes MACs, signs, derives and decapsulates in the backend', async () => {
   const hmac = await registerKey(randomBytes(32), 'HMAC_SHA256')
   const made = await kmip.do('MAC', [uid(hmac), data(oasisData)])
   const given = byteString(Tag.MACData, readBytes(made, Tag.MACData))
@@ -225,7 +225,7 @@ test('KMIP computes MACs, signs, derives and decapsulates there', async () => {
   assert.deepEqual(asked, ['mac', 'mac', 'derive', 'sign', 'decapsulate'])
 })
 
-test('authorities sign certificates, lists and answers there, over REST and KMIP', async () => {
+test('authorities sign certificates, CRLs and OCSP responses in the backend, over REST and KMIP', async () => {
   const { issuing, issue } = await makeAuthorities(alice)
   // The root and its certificate of the other, a list and a responder of both.
   assert.deepEqual(asked, Array(6).fill('sign'))

@@ -41,7 +41,7 @@ async function listSecrets(kms: Started, kid: string): Promise<readonly Buffer[]
   return members.filter((one) => typeof one === 'string').map((one) => Buffer.from(one, 'base64url'))
 }
 
-test('key bytes are nowhere in clear: database, WAL, log, audit, metrics, errors, replies, inspection (K04, K18)', async () => {
+test('key bytes are never in clear in database, WAL, log, audit, metrics, errors, responses or inspection (K04, K18)', async () => {
   await using home = await startKms()
   const folder = join(home.home, 'audit')
   const metrics = createMetrics()

@@ -25,7 +25,7 @@ async function put(id: ObjectId, state: State, dates: Dates = {}): Promise<void>
   await db.commit(lifeCycleChanges(db, object, cycle, now))
 }
 
-test('what each state allows, on the next request', async () => {
+test('the next request obeys the state of the key', async () => {
   const aes = await make({ kty: 'oct', alg: 'A256GCM' })
   const hmac = await make({ kty: 'oct', alg: 'HS256' })
   const pair = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
@@ -75,7 +75,7 @@ test('what each state allows, on the next request', async () => {
   }
 })
 
-test('dates act at their moment, before anything has written them down, and are written down later', async () => {
+test('dates take effect at their moment, and the new state is stored later', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM' })
   await put(kid, 'PreActive', { activationAt: now + 1000, deactivationAt: now + 2000 })
   const encrypt = async () =>

@@ -8,7 +8,7 @@ const nowhere = '00000000-0000-4000-8000-000000000000'
 const cursor = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 // PostgreSQL has no U+0000 in a text: `postgresql.test.ts` runs this there, too.
-it('U+0000 and half of a surrogate pair are 400 wherever a request may have a text', async () => {
+it('U+0000 and unpaired surrogates get 400 in every text of a request', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const made = await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags: ['one'] })

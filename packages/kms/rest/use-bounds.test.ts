@@ -46,7 +46,7 @@ const limits = (total: bigint, unit: number) =>
   ])
 const encrypt = (kid: string) => alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
 
-test('usage limits count what is done over REST, whatever is done at once', async () => {
+test('usage limits count operations over REST, also concurrent ones', async () => {
   const kid = await create('AES', limits(5n, UsageLimitsUnit.Object))
   const answers = await Promise.all(Array.from({ length: 9 }, () => encrypt(kid)))
   const done = answers.filter(({ status }) => status === 200)
@@ -57,7 +57,7 @@ test('usage limits count what is done over REST, whatever is done at once', asyn
   await kmip.fails('Encrypt', [uid(kid), byteString(Tag.Data, Buffer.from(text))], 'PermissionDenied')
 })
 
-test('items of a batch are counted one by one, by bytes where the limit says so', async () => {
+test('items of a batch are counted one by one, by bytes if the limit is in bytes', async () => {
   const kid = await create('HMAC_SHA256', limits(BigInt(text.length * 3), UsageLimitsUnit.Byte))
   const operations = Array.from({ length: 20 }, () => ({ op: 'mac', kid, alg: 'HS256', data }))
   const { results } = (await alice.post('/v1/crypto/batch', { operations })).json
@@ -65,7 +65,7 @@ test('items of a batch are counted one by one, by bytes where the limit says so'
   assert.equal(results.filter(({ error }: { error?: string }) => error === 'crypto_failure').length, 17)
 })
 
-test('dates of protecting and processing hold', async () => {
+test('ProtectStopDate and ProcessStartDate apply over REST', async () => {
   const stopped = await create('AES', dateTime(Tag.ProtectStopDate, seconds() + 60))
   const later = await create('AES', dateTime(Tag.ProcessStartDate, seconds() + 60))
   const sealed = [await encrypt(stopped), await encrypt(later)]
@@ -82,7 +82,7 @@ test('dates of protecting and processing hold', async () => {
   assert.equal((await alice.post('/v1/crypto/decrypt', sealed[0]?.json)).json.data, data)
 })
 
-test('an archived key is used for nothing until it is recovered', async () => {
+test('an archived key is refused until it is recovered', async () => {
   const kid = await create('AES')
   const sealed = (await encrypt(kid)).json
   await kmip.do('Archive', [uid(kid)])
@@ -92,7 +92,7 @@ test('an archived key is used for nothing until it is recovered', async () => {
   assert.equal((await alice.post('/v1/crypto/decrypt', sealed)).json.data, data)
 })
 
-test('a key of KMIP is shown with what it does over REST', async () => {
+test('REST shows a KMIP key with its operations over REST', async () => {
   const opsOf = async (kid: string) => (await alice.get(`/v1/crypto/keys/${kid}`)).json.key_ops
   assert.deepEqual(await opsOf(await create('AES')), ['encrypt', 'decrypt'])
   assert.deepEqual(await opsOf(await create('HMAC_SHA256')), ['sign', 'verify'])

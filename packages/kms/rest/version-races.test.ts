@@ -34,7 +34,7 @@ const listAliases = 'SELECT COUNT(*) AS count FROM key_alias WHERE key_id = ?'
 const path = '/v1/crypto/aliases'
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: of two rotations at once the later one is told, and makes no second version`, {
+  test(`${engine.name}: the later of two concurrent rotations is refused, and creates no second version`, {
     skip: engine.skip,
   }, async () => {
     const { kms, before, make, rotate, newest } = await world(engine)
@@ -47,7 +47,7 @@ for (const engine of await bothEngines()) {
     }
   })
 
-  test(`${engine.name}: a rotation that meets the end of its key leaves nothing, and the end takes what was just made`, {
+  test(`${engine.name}: a rotation during the destruction of its key leaves no version`, {
     skip: engine.skip,
   }, async () => {
     const { kms, before, make, rotate, remove, count } = await world(engine)
@@ -66,7 +66,7 @@ for (const engine of await bothEngines()) {
     }
   })
 
-  test(`${engine.name}: an alias that is moved meanwhile is moved from where it is, or not at all`, {
+  test(`${engine.name}: concurrent moves of an alias are applied one after the other, or refused`, {
     skip: engine.skip,
   }, async () => {
     const { kms, alice, before, make, encrypt } = await world(engine)
@@ -89,7 +89,7 @@ for (const engine of await bothEngines()) {
     assert.equal((await encrypt('alias/ledger')).status, 404)
   })
 
-  test(`${engine.name}: a request goes on with the key that an alias stood for when it began`, {
+  test(`${engine.name}: a request uses the key that its alias named when it began`, {
     skip: engine.skip,
   }, async () => {
     const { kms, alice, before, make, encrypt } = await world(engine)
@@ -114,7 +114,9 @@ for (const engine of await bothEngines()) {
     )
   })
 
-  test(`${engine.name}: no alias stands for a key that ended meanwhile`, { skip: engine.skip }, async () => {
+  test(`${engine.name}: no alias names a key that was destroyed meanwhile`, {
+    skip: engine.skip,
+  }, async () => {
     const { kms, alice, before, make, remove, count } = await world(engine)
     await using _ = kms
     const [one, two, kept] = [await make(), await make(), await make()]

@@ -30,7 +30,7 @@ const seal = async (who: Caller, kid: string) => {
 }
 const open = (who: Caller, jwe: object) => who.post('/v1/crypto/decrypt', jwe)
 
-test('a rotated key protects with its newest version, and opens what every version protected', async () => {
+test('a rotated key encrypts with its newest version and decrypts with all versions', async () => {
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const tokens = [await seal(alice, kid)]
@@ -65,7 +65,7 @@ test('a rotated key protects with its newest version, and opens what every versi
   )
 })
 
-test('who names a version means it alone: a replaced one protects nothing, the newest one does', async () => {
+test('the kid of a version means only this version: a replaced one does not encrypt, the newest does', async () => {
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const second = await rotate(alice, kid)
@@ -107,7 +107,7 @@ test('a pair is rotated as a pair: signatures of all versions verify, and the ke
   assert.equal((await alice.post(`/v1/crypto/keys/${kid_public}/rotate`, {})).status, 422)
 })
 
-test('what is encrypted for either half of an RSA pair names the private version that opens it', async () => {
+test('a ciphertext for either key of an RSA pair names the private version that decrypts it', async () => {
   const alice = kms.user('alice')
   const { kid, kid_public } = await make(alice, { kty: 'RSA', alg: 'RSA-OAEP-256' })
   const body = { alg: 'RSA-OAEP-256', enc: 'A256GCM', data }
@@ -142,7 +142,7 @@ test('a MAC of every version verifies under the name of the key, or under its ow
   assert.equal((await mac(kid, randomBytes(32).toString('base64url'))).valid, false)
 })
 
-test('versions below min_decrypt_version open nothing, however they are named, until it is lowered', async () => {
+test('versions below min_decrypt_version do not decrypt, however they are named, until it is lowered', async () => {
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const old = await seal(alice, kid)
@@ -164,7 +164,7 @@ test('versions below min_decrypt_version open nothing, however they are named, u
   assert.equal((await open(alice, old)).status, 422)
 })
 
-test('below min_decrypt_version no signature and no MAC verifies, however it is named, and the key set shows none', async () => {
+test('versions below min_decrypt_version verify no signatures and MACs, however they are named, and are not in the key set', async () => {
   const alice = kms.user('alice')
   const pair = await make(alice, { kty: 'EC', alg: 'ES256', crv: 'P-256', tags: ['jwks'] })
   const secret = await make(alice, { kty: 'oct', alg: 'HS256' })
@@ -221,7 +221,7 @@ test('the key set shows no version that is disabled, and none of a key that is',
   assert.deepEqual(await shown(), [true, true])
 })
 
-test('a grant on a key holds for its versions, and a grant on a version is one on its key', async () => {
+test('a grant on a key applies to its versions, and a grant on a version to its key', async () => {
   const [alice, bob, mallory] = [kms.user('alice'), kms.user('bob'), kms.user('mallory')]
   const { kid } = await make(alice)
   const first = await seal(alice, kid)
@@ -244,7 +244,7 @@ test('a grant on a key holds for its versions, and a grant on a version is one o
   assert.equal((await alice.get(`/v1/crypto/keys/${byBob.version_kid}`)).json.owner, 'alice')
 })
 
-test('a header that is changed opens nothing: another version, another key, a key of somebody else', async () => {
+test("a message with a changed header does not decrypt: another version, another key, another user's key", async () => {
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
   const { kid } = await make(alice)
   const other = await make(alice)
@@ -269,7 +269,7 @@ test('a header that is changed opens nothing: another version, another key, a ke
   assert.equal((await open(alice, naming(version_kid))).json.data, data)
 })
 
-test('tags are those of the key, lists show it once, and it goes with all versions', async () => {
+test("all versions share the key's tags, are one entry of lists, and are removed together", async () => {
   const carol = kms.user('carol')
   const { kid } = await make(carol, { kty: 'oct', alg: 'A256GCM', tags: ['invoices'] })
   const { version_kid } = await rotate(carol, kid)
@@ -292,7 +292,7 @@ test('tags are those of the key, lists show it once, and it goes with all versio
   for (const { kid: id } of left) assert.equal((await carol.get(`/v1/crypto/keys/${id}`)).status, 404)
 })
 
-test('one version is ended without the others', async () => {
+test('one version is destroyed without the others', async () => {
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const old = await seal(alice, kid)
@@ -320,7 +320,7 @@ test('one version is ended without the others', async () => {
   assert.equal((await alice.post(`/v1/crypto/keys/${kid}/rotate`, {})).status, 422)
 })
 
-test('of rotations at once each makes one version, or is told that somebody else was faster', async () => {
+test('each concurrent rotation creates one version or gets a conflict', async () => {
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const answers = await Promise.all(
@@ -338,7 +338,7 @@ test('of rotations at once each makes one version, or is told that somebody else
   assert.ok(record)
 })
 
-test('a rotation and the end of a key at once leave a whole key, or none', async () => {
+test('a concurrent rotation and destruction leave a complete key or none', async () => {
   const alice = kms.user('alice')
   for (let round = 0; round < 5; round += 1) {
     const { kid } = await make(alice)

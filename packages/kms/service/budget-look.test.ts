@@ -59,7 +59,7 @@ async function world(policy: readonly string[], options: StartOptions = {}) {
 }
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: of two nodes one announces a rotation by use, and the end of a budget, once for each version`, {
+  test(`${engine.name}: one of two nodes announces a rotation by use and the end of a message limit, once per version`, {
     skip: engine.skip,
   }, async () => {
     const time = { now: Date.UTC(2026, 5, 1) }
@@ -129,7 +129,7 @@ for (const engine of await bothEngines()) {
     assert.equal(told.filter(({ event }) => event === 'budget.ending').length, 1)
   })
 
-  test(`${engine.name}: a commit that is refused tells nothing, a kill after it tells nothing twice`, {
+  test(`${engine.name}: a refused commit sends no notice, and a kill after a commit sends none twice`, {
     skip: engine.skip,
   }, async () => {
     const db = await engine.open(await engine.url())
@@ -165,7 +165,7 @@ for (const engine of await bothEngines()) {
     assert.equal(told.length, 1)
   })
 
-  test(`${engine.name}: keys that cannot be rotated, or were announced, hide no other`, {
+  test(`${engine.name}: keys that cannot be rotated or were announced do not hide others`, {
     skip: engine.skip,
   }, async () => {
     const db = await engine.open(await engine.url())
@@ -220,7 +220,7 @@ async function copies(db: Database, kid: string, count: number): Promise<void> {
   await db.commit(ids.flatMap((id) => [change(copy, [id, kid], 1), change(budget, [id, kid], 1)]))
 }
 
-test('a tag, another rule, an own number and the end of what withheld a key are acted on in the next look', async () => {
+test("the next scan applies a new tag, another rule, the owner's number, and the re-enabling of a key", async () => {
   const { kms, told, alice, make, use, version, verb, set } = await world([
     `tag=payments, after_messages=${limit}`,
   ])
@@ -274,7 +274,7 @@ test('few messages rotate each version after them, without notices', async () =>
   assert.deepEqual([...new Set(told.map(({ event }) => event))], ['rotation.done'])
 })
 
-test('a key that ended is neither rotated nor told of, whatever it encrypted', async () => {
+test('a destroyed key is neither rotated nor announced', async () => {
   const { kms, told, make, use, verb, version } = await world([`tag=payments, after_messages=${limit}`])
   await using _ = kms
   const [ruled, free] = [await make(['payments']), await make()]
@@ -286,7 +286,7 @@ test('a key that ended is neither rotated nor told of, whatever it encrypted', a
   assert.deepEqual([await version(ruled), await version(free), told], [1, 1, []])
 })
 
-test('another policy looks at what has encrypted the most before it has walked through all keys', async () => {
+test('a changed policy scans the most used keys first', async () => {
   const { kms, time, make, use } = await world([])
   await using _ = kms
   const { db } = kms.environment
@@ -303,7 +303,7 @@ test('another policy looks at what has encrypted the most before it has walked t
   )
 })
 
-test('notice_days = 0 announces no rotation, but the end of a budget; the gauge tells of it until the key is rotated', async () => {
+test('notice_days = 0 announces no rotation, only the end of a message limit; the gauge shows it until the rotation', async () => {
   const metrics = createMetrics()
   const time = { now: Date.UTC(2026, 5, 1) }
   const { kms, told, make, encrypt, use, set, verb, read } = await world([], {
@@ -346,7 +346,7 @@ test('notice_days = 0 announces no rotation, but the end of a budget; the gauge 
   assert.equal((await read(free)).messages, 1024)
 })
 
-test('a key whose rotation is refused warns of the end of its budget, too', async () => {
+test('a key whose rotation is refused also warns of the end of its message limit', async () => {
   const { kms, told, make, use, verb } = await world([`algorithm=AES, after_messages=${4e9}`])
   await using _ = kms
   const kid = await make()
@@ -361,7 +361,7 @@ test('a key whose rotation is refused warns of the end of its budget, too', asyn
   assert.match(String(told[1]?.what_to_do), /cannot be rotated/)
 })
 
-test('what a clock put off that was ahead is looked at when it is right again', async () => {
+test('keys that a fast clock postponed are scanned when the clock is right again', async () => {
   const { kms, time, make, use, verb } = await world([`algorithm=AES, after_messages=${limit}`])
   await using _ = kms
   const kid = await make()
@@ -378,7 +378,7 @@ test('what a clock put off that was ahead is looked at when it is right again', 
   assert.equal((await budgetsToLookAt(kms.environment.db, time.now, 1)).length, 1)
 })
 
-test('a look that began before the owner said another number writes nothing', async () => {
+test("a scan that began before the owner's change stores nothing", async () => {
   const { kms, time, make, use, set } = await world([])
   await using _ = kms
   const { db } = kms.environment

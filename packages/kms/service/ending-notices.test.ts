@@ -83,7 +83,7 @@ test('many keys of one owner that end together are one notice, whose length is b
   assert.equal(told.length, 1)
 })
 
-test('nothing is scanned if no receiver gets these kinds, and a block is announced with its reason', async () => {
+test('without a receiver of these kinds the job scans nothing, and a suspension is announced with its reason', async () => {
   const { time, told, make, options, config } = createWorld()
   const notices = ['block=webhook', 'key.ending=none']
   await using kms = await startKms({ ...options, config: { ...config, notices } })

@@ -14,7 +14,7 @@ const configured = (lists: Lists, id: AlgorithmConfig['kmip.policy_id'] = 'CUSTO
     ...Object.fromEntries(policyLists.map((list) => [`kmip.allowlists.${list}`, lists[list] ?? ['*']])),
   }) as AlgorithmConfig
 
-test('names of JOSE and KMIP in any spelling are known, and those that are recommended', () => {
+test('names of JOSE and KMIP are known in any spelling, and so are the recommended ones', () => {
   assert.deepEqual(unknownNames(configured(recommendedNames)), [])
   const lists: Lists = {
     algorithms: [
@@ -40,7 +40,7 @@ test('names of JOSE and KMIP in any spelling are known, and those that are recom
   assert.deepEqual(unknownNames(configured(lists)), [])
 })
 
-test('a misspelt name is told with its list, but only where the lists count', () => {
+test('a misspelt name is reported with its list, but only if the lists apply', () => {
   const lists: Lists = { algorithms: ['ASE', '*', 'RSA'], hashes: ['SHA-257'], block_cipher_modes: ['GMC'] }
   assert.deepEqual(unknownNames(configured(lists)), [
     { list: 'algorithms', name: 'ASE' },

@@ -40,7 +40,7 @@ async function world(policy: readonly string[], options: StartOptions = {}) {
 }
 
 for (const engine of await bothEngines()) {
-  test(`${engine.name}: keys are rotated by the rules of the settings; their own setting wins`, {
+  test(`${engine.name}: keys are rotated by the rules of the settings, which a key's own setting overrides`, {
     skip: engine.skip,
   }, async () => {
     const db = await engine.open(await engine.url())
@@ -90,7 +90,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('a rotation is announced once, with who used the key, also one that will fail', async () => {
+test('a rotation is announced once, with the users of the key, even if it will fail', async () => {
   const { kms, time, told, alice, make, set, version } = await world(['algorithm=AES, every=90d'])
   await using _ = kms
   const [kid, failing, often] = [await make(), await make(), await make()]
@@ -133,7 +133,7 @@ test('a rotation is announced once, with who used the key, also one that will fa
   assert.equal(told.filter(({ event, key }) => event === 'rotation.soon' && key === failing).length, 1)
 })
 
-test('a rule by use rotates the version that has encrypted so much', async () => {
+test('a rule by use rotates the version whose count reached the number', async () => {
   const { kms, make, version, set, rotation } = await world(['algorithm=AES, after_messages=2147483648'])
   await using _ = kms
   const [kid, own] = [await make(), await make()]
@@ -145,7 +145,7 @@ test('a rule by use rotates the version that has encrypted so much', async () =>
   assert.deepEqual([await version(kid), await version(own)], [2, 1])
 })
 
-test('other rules reach keys that were planned already, and a clock that jumps rotates each once', async () => {
+test('changed rules apply to keys that are already scheduled, and a clock jump rotates each once', async () => {
   const { kms, time, make, version, rotation } = await world(['algorithm=AES, every=90d'])
   await using _ = kms
   const kid = await make()
@@ -173,7 +173,7 @@ test('other rules reach keys that were planned already, and a clock that jumps r
   assert.ok((await rotation(kid)).version === 4)
 })
 
-test('a rotation that failed under a clock that was ahead is tried when the clock is right again', async () => {
+test('a rotation that failed under a fast clock is tried again when the clock is right', async () => {
   const { kms, time, alice, make, version } = await world(['algorithm=AES, every=10d'])
   await using _ = kms
   const [enabled, waiting] = [await make(), await make()]
@@ -193,7 +193,7 @@ test('a rotation that failed under a clock that was ahead is tried when the cloc
   assert.equal(failures(), 3)
 })
 
-test('rules that cannot be meant stop the start with a sentence', () => {
+test('invalid rules prevent the start with an error', () => {
   const read = (text: string) =>
     loadConfig({
       service: 'kms',

@@ -22,7 +22,7 @@ async function world() {
   return { kms, time, alice, kid, set, version }
 }
 
-test('a key is rotated when its time has come, once for each interval, and the log says so', async () => {
+test('a key is rotated when due, once per interval, with a line in the log', async () => {
   const { kms, time, alice, kid, set, version } = await world()
   await using _ = kms
   assert.equal((await set({ rotate_every: 60 })).status, 400)
@@ -49,7 +49,7 @@ test('a key is rotated when its time has come, once for each interval, and the l
   assert.equal(await version(), 3)
 })
 
-test('a clock that jumps ahead rotates once, and one that comes back leaves no date out of reach', async () => {
+test('a clock that jumps ahead causes one rotation, and a corrected clock leaves no date in the far future', async () => {
   const { kms, time, set, version } = await world()
   await using _ = kms
   await set({ rotate_every: 86_400 })
@@ -65,7 +65,7 @@ test('a clock that jumps ahead rotates once, and one that comes back leaves no d
   assert.equal(await version(), 3)
 })
 
-test('a key is rotated before its budget of AES-GCM messages ends', async () => {
+test('a key is rotated before its AES-GCM message limit is reached', async () => {
   const { kms, alice, kid, set, version } = await world()
   await using _ = kms
   assert.equal((await set({ rotate_after_messages: 2 ** 31 })).json.rotate_after_messages, 2 ** 31)
@@ -83,7 +83,7 @@ test('a key is rotated before its budget of AES-GCM messages ends', async () => 
   assert.equal((await alice().call('PUT', `/v1/crypto/keys/${pair.kid}/rotation`, { json })).status, 422)
 })
 
-test('one that cannot be rotated is told, does not keep others from it, and is not tried without end', async () => {
+test('a failed rotation is logged, does not prevent others, and is not repeated endlessly', async () => {
   const { kms, time, alice, set, version } = await world()
   await using _ = kms
   const other = (await alice().post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid
@@ -106,7 +106,7 @@ test('one that cannot be rotated is told, does not keep others from it, and is n
   assert.equal((await alice().get(`/v1/crypto/keys/${other}`)).json.version, 2)
 })
 
-test('a key that is due by use and cannot be rotated is told once, counted, and rotated when it can be', async () => {
+test('a key that is due by use and cannot be rotated is logged once, counted, and rotated when possible', async () => {
   const { kms, alice, kid, set, version } = await world()
   await using _ = kms
   const gauges = new Map<string, () => number>()

@@ -14,7 +14,7 @@ interface Record {
   readonly details?: { readonly commit?: string; readonly follows?: string }
 }
 
-test('a key whose creation was recorded before a crash that prevented it is not said to be there', {
+test('a key whose creation was recorded before a crash and not committed is not listed', {
   timeout: 60_000,
 }, async () => {
   using site = createSite()

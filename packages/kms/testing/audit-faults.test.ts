@@ -113,7 +113,7 @@ async function storedIds(site: Site): Promise<readonly string[]> {
 
 const key = { kty: 'oct', alg: 'A256GCM' }
 
-test('reject on a full disk: 503 before anything is changed, for reading too, and on again when there is room (K17)', {
+test('reject on a full disk: 503 before any change, also for reads, until there is room again (K17)', {
   skip: missing,
   timeout: 60_000,
 }, async () => {
@@ -178,7 +178,7 @@ test('reject on a full disk: 503 before anything is changed, for reading too, an
   assert.equal((await verifyAudit(auditFolder(site))).ok, true)
 })
 
-test('continue on a full disk: nothing waits, and the first record that can be written says how many were lost (K17)', {
+test('continue on a full disk: requests do not wait, and the first record that can be written has the number of lost ones (K17)', {
   skip: missing,
   timeout: 60_000,
 }, async () => {
@@ -214,7 +214,7 @@ test('continue on a full disk: nothing waits, and the first record that can be w
 
 const anonymous = 65_534
 
-test('a read-only audit file stops the start, which names it, in both modes, and stays as it was (K17)', {
+test('a read-only audit file prevents the start with its name, in both modes, and stays unchanged (K17)', {
   skip: cannotBecomeAnother(),
   timeout: 60_000,
 }, async () => {

@@ -91,7 +91,7 @@ async function work(service: ServiceProcess, told: Told): Promise<void> {
 }
 
 for (const engine of await bothEngines()) {
-  test(`killed ${rounds} times between commit and reply on ${engine.name}: no half of a pair is alone, chains are whole, what was told holds, a retry is harmless (K27)`, {
+  test(`${rounds} kills between commit and response on ${engine.name} leave complete pairs and chains, lose nothing acknowledged, and allow retries (K27)`, {
     skip: engine.skip,
     timeout: 60_000 + rounds * 20_000,
   }, async () => {

@@ -133,7 +133,7 @@ for (const { name, makes, prepare } of creations) {
     )
   })
 
-  test(`constraints that were set over KMIP refuse ${name}, or permit it with what a default adds`, async () => {
+  test(`constraints that were set over KMIP refuse ${name}, or permit it with the attributes of a default`, async () => {
     const need = makes.at(-1) as ObjectType
     await setRules({})
     const create = await prepare()

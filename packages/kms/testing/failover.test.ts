@@ -30,7 +30,7 @@ const until = async (what: () => Promise<boolean> | boolean): Promise<void> => {
   while (!(await what())) await setTimeout(5)
 }
 
-test('two nodes over a failover: no acknowledged key is lost, no right is used past its lease, both go on', {
+test('a failover under two nodes loses no acknowledged key, extends no right beyond its lease, and both nodes continue', {
   skip: 'missing' in pair && pair.missing,
   timeout: 120_000,
 }, async () => {

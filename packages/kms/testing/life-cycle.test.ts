@@ -41,7 +41,7 @@ const allowed: Readonly<Record<string, State>> = {
 }
 
 for (const engine of await bothEngines()) {
-  test(`${changesAtOnce} life-cycle changes at once on one key, from two nodes on ${engine.name}, are one history of the model (K05)`, {
+  test(`${changesAtOnce} concurrent life-cycle changes of one key, from two nodes on ${engine.name}, match one sequence of the model (K05)`, {
     skip: engine.skip,
     timeout: 60_000,
   }, async () => {

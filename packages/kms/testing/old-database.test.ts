@@ -91,7 +91,7 @@ for (const engine of await bothEngines()) {
     for (const kept of ['"stopped"', '"second name"', '2000000']) assert.ok(values.includes(kept), kept)
   })
 
-  test(`the conversion can be interrupted and done by two nodes at once on ${engine.name}`, {
+  test(`the migration can be interrupted, and run by two nodes at once, on ${engine.name}`, {
     skip: engine.skip,
   }, async () => {
     const url = await engine.url()

@@ -51,7 +51,7 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
   const name = engine === 'SQLite' ? 'one SQLite file' : engine
   /** A change counts from the next request on; else within the lease. */
   const strict = engine === 'SQLite'
-  test(`two processes on ${name}: what one takes away the other refuses, on SQLite at once, else within the lease (K03)`, {
+  test(`two processes on ${name}: a right that one revokes is refused by the other, on SQLite at once, else within the lease (K03)`, {
     skip,
     timeout: 60_000,
   }, async () => {
@@ -102,7 +102,7 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
     assert.deepEqual([await near.stop(), await far.stop()], [0, 0])
   })
 
-  test(`two processes on ${name}: together they never encrypt more often than AES-GCM allows, also after a restart (K07)`, {
+  test(`two processes on ${name}: together they never exceed the AES-GCM message limit, also after a restart (K07)`, {
     skip,
     timeout: 60_000,
   }, async () => {
@@ -154,7 +154,7 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
   })
 }
 
-test('a service that says that it serves can be stopped at once, and in order', async () => {
+test('a service that has announced its readiness can be stopped at once, with a clean shutdown', async () => {
   using site = createSite()
   const databaseUrl = `sqlite:${site.folder}/kms.db`
   for (let round = 0; round < 3; round += 1) {

@@ -6,7 +6,7 @@ import { bothEngines, startTwoNodes } from './engines.ts'
 const data = Buffer.from('attack at dawn').toString('base64url')
 
 for (const engine of await bothEngines()) {
-  test(`two nodes on ${engine.name}: what one revokes or destroys the other refuses on the next request`, {
+  test(`two nodes on ${engine.name}: a key that one revokes or destroys is refused by the other on the next request`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)
@@ -52,7 +52,7 @@ for (const engine of await bothEngines()) {
     assert.deepEqual((await far.with({}).get('/.well-known/jwks.json')).json.keys, [])
   })
 
-  test(`two nodes on ${engine.name}: what one rotates for a policy counts on the other at once`, {
+  test(`two nodes on ${engine.name}: a rotation by policy on one takes effect on the other at once`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)

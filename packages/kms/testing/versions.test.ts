@@ -46,7 +46,7 @@ const isUsable = ({ state, disabledBy, removedBy }: Version): boolean =>
 const numRuns = Number(process.env.WARDER_LIFE_RUNS ?? 8)
 
 for (const engine of await bothEngines()) {
-  test(`two nodes on ${engine.name}: a version that one makes opens on the other at once, and of rotations at once one wins`, {
+  test(`two nodes on ${engine.name}: a new version of one decrypts on the other at once, and one of two concurrent rotations succeeds`, {
     skip: engine.skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)
@@ -76,7 +76,7 @@ for (const engine of await bothEngines()) {
       for (const jwe of tokens) assert.equal((await who.post('/v1/crypto/decrypt', jwe)).json.data, data)
   })
 
-  test(`two nodes on ${engine.name}: the life of a key is as its model says, whatever happens to it and to its versions`, {
+  test(`two nodes on ${engine.name}: any operations on a key and its versions match the model`, {
     skip: engine.skip,
     timeout: 60_000 + numRuns * 2000,
   }, async () => {

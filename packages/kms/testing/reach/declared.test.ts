@@ -79,7 +79,7 @@ const kmip = [...kmipOperations.values()].map(({ name, reach, asks = [], access 
   asks: [...asks, ...(access.kind === 'object' ? [access.right] : [])],
 }))
 
-test('an operation has no effect on an object that none of the rights that it asks for permits', () => {
+test('an operation has only effects on an object that its required rights permit', () => {
   for (const { name, reach, asks } of [...rest, ...kmip]) {
     const known = asks.map((ask) => rights.find((right) => right === ask) ?? assert.fail(`${name}: ${ask}`))
     const permitted = new Set<string>([...known.flatMap((right) => [...getReach(right)]), ...own])
@@ -92,7 +92,7 @@ test('an operation has no effect on an object that none of the rights that it as
   }
 })
 
-test('each right has an effect that an operation with it has, except those on no object', () => {
+test('each right permits an operation with an effect, except rights without an object', () => {
   for (const right of rights) {
     const reach = getReach(right)
     const asking = [...rest, ...kmip].filter(({ asks }) => asks.some((ask) => ask === right))
