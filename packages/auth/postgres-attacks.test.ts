@@ -1,47 +1,39 @@
-import { after, it } from 'node:test'
-import { startTestPostgres } from '@warder/storage/testing'
-import { usePostgres } from './testing/start.ts'
+import { runOnPostgresql } from '@warder/storage/testing'
 
-/** Runs the attacks, races, conditions and the guide again on PostgreSQL, whose transactions run concurrently. */
-const server = await startTestPostgres()
-if ('missing' in server) {
-  it('PostgreSQL', { skip: server.missing }, () => {})
-} else {
-  usePostgres(server)
-  after(() => server.stop())
-  await import('./at-once.test.ts')
-  await import('./audit.test.ts')
-  await import('./certify.test.ts')
-  await import('./conditions.test.ts')
-  await import('./metrics.test.ts')
-  await import('./methods/password/deletion.test.ts')
-  await import('./guide.test.ts')
-  await import('./large-bodies.test.ts')
-  await import('./login/authorization.test.ts')
-  await import('./methods/jwt/bearer.test.ts')
-  await import('./methods/client-certificate.test.ts')
-  await import('./methods/saml/checks.test.ts')
-  await import('./methods/saml/nodes.test.ts')
-  await import('./methods/saml/replaced-idp.test.ts')
-  await import('./methods/saml/handover.test.ts')
-  await import('./methods/saml/logout.test.ts')
-  await import('./methods/saml/refresh.test.ts')
-  await import('./methods/saml/renewal.test.ts')
-  await import('./methods/saml/attacks/encryption.test.ts')
-  await import('./login/enumeration.test.ts')
-  await import('./methods/jwt/forged-tokens.test.ts')
-  await import('./login/guessing.test.ts')
-  await import('./methods/jwt/key-sets.test.ts')
-  await import('./machines/aliases.test.ts')
-  await import('./machines/sweeps.test.ts')
-  await import('./operations.test.ts')
-  await import('./plain-text.test.ts')
-  await import('./storable-text.test.ts')
-  await import('./query-plans.test.ts')
-  await import('./sessions/cookies.test.ts')
-  await import('./signing/lost-key.test.ts')
-  await import('./methods/jwt/subjects.test.ts')
-  await import('./failures.test.ts')
-  await import('./methods/totp/algorithms.test.ts')
-  await import('./two-nodes.test.ts')
-}
+await runOnPostgresql(import.meta.dirname, [
+  'at-once',
+  'audit',
+  'certify',
+  'conditions',
+  'metrics',
+  'methods/password/deletion',
+  'guide',
+  'large-bodies',
+  'login/authorization',
+  'methods/jwt/bearer',
+  'methods/client-certificate',
+  'methods/saml/checks',
+  'methods/saml/nodes',
+  'methods/saml/replaced-idp',
+  'methods/saml/handover',
+  'methods/saml/logout',
+  'methods/saml/refresh',
+  'methods/saml/renewal',
+  'methods/saml/attacks/encryption',
+  'login/enumeration',
+  'methods/jwt/forged-tokens',
+  'login/guessing',
+  'methods/jwt/key-sets',
+  'machines/aliases',
+  'machines/sweeps',
+  'operations',
+  'plain-text',
+  'storable-text',
+  'query-plans',
+  'sessions/cookies',
+  'signing/lost-key',
+  'methods/jwt/subjects',
+  'failures',
+  'methods/totp/algorithms',
+  'two-nodes',
+])

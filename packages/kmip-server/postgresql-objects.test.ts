@@ -1,14 +1,12 @@
-import { onPostgresql } from './testing/on-postgresql.ts'
+import { runOnPostgresql } from '@warder/storage/testing'
 
-onPostgresql('lives and rights of objects', [
+await runOnPostgresql(import.meta.dirname, [
   'operations/life-cycle/life-cycle',
   'operations/life-cycle/life-cycle-model',
   'operations/tenants-hostile',
   'operations/attributes/attributes',
   'operations/attributes/attributes-hostile',
   'operations/attributes/creation-rules',
-])
-onPostgresql('keys in and out', [
   'operations/transfer/register-get',
   'operations/transfer/import-export',
   'operations/transfer/certificate-files',
@@ -16,6 +14,7 @@ onPostgresql('keys in and out', [
   'operations/certificates/certify',
   'operations/both-worlds',
   'operations/objects/templates',
+  'operations/abe/abe',
+  'operations/abe/rotation',
+  'operations/abe/brought',
 ])
-onPostgresql('attribute-based keys', ['operations/abe/abe'])
-onPostgresql('rotation of attribute-based keys', ['operations/abe/rotation', 'operations/abe/brought'])

@@ -1,17 +1,16 @@
-import { onPostgresql } from './testing/on-postgresql.ts'
+import { runOnPostgresql } from '@warder/storage/testing'
 
-onPostgresql('messages and batches', [
+await runOnPostgresql(import.meta.dirname, [
   'engine/batch',
   'engine/batch-identifiers',
   'engine/hostile',
   'asynchronous/asynchronous',
   'transport/routes',
-])
-onPostgresql('cryptography', [
   'operations/objects/create-key-pair',
   'operations/crypto/cryptographic',
   'operations/objects/derived-and-split',
   'operations/crypto/gcm-in-batch',
   'operations/crypto/parts',
+  'operations/peer-defects',
+  'operations/peer-defects-more',
 ])
-onPostgresql('what other servers do wrong', ['operations/peer-defects', 'operations/peer-defects-more'])

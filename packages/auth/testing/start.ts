@@ -9,7 +9,7 @@ import { createOutbound } from '@warder/outbound'
 import { noticeMigrations, type QueueOwner, readableDatabase, type ServiceEnvironment } from '@warder/runtime'
 import { createServiceServer, healthOperation, issueCertificate } from '@warder/server'
 import { type Database, migrate, openPostgres, openSeal, openSqlite, sealMigrations } from '@warder/storage'
-import type { TestPostgres } from '@warder/storage/testing'
+import { isTestedOnPostgresql, startTestPostgres, type TestPostgres } from '@warder/storage/testing'
 import { bootstrap } from '../bootstrap.ts'
 import type { Credential } from '../methods/password/credential.ts'
 import type { PasswordHasher } from '../methods/password/password-hash.ts'
@@ -131,9 +131,17 @@ const config: AuthConfig = {
   'admin_password_policy.refuse_common': false,
 }
 
-let postgres: TestPostgres | undefined
+/** Where services start on PostgreSQL, each on its own migrated database. */
+let postgres = isTestedOnPostgresql ? await startPostgres() : undefined
 
-/** Makes services of this process start on PostgreSQL, each on its own migrated database. */
+async function startPostgres(): Promise<TestPostgres> {
+  const started = await startTestPostgres()
+  // It is gone with the process.
+  if ('missing' in started) throw new Error(started.missing)
+  return started
+}
+
+/** Makes services of this process start on this server. */
 export function usePostgres(server: TestPostgres): void {
   postgres = server
 }

@@ -1,3 +1,3 @@
-import { onPostgresql } from '@warder/kmip-server/testing'
+import { runOnPostgresql } from '@warder/storage/testing'
 
-onPostgresql('ACME', ['../authority/acme/acme', '../authority/acme/resources', '../authority/acme/attacks'])
+await runOnPostgresql(import.meta.dirname, ['acme', 'resources', 'attacks'])

@@ -18,4 +18,3 @@ export {
   startKmipFixture,
 } from './kmip-fixture.ts'
 export { aesAttributes, attributes, objectType, uid, vendorAttribute } from './nodes.ts'
-export { onPostgresql } from './on-postgresql.ts'

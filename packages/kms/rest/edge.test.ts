@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTokenBuckets } from '@warder/server'
+import { isTestedOnPostgresql } from '@warder/storage/testing'
 import type { Answer } from '../testing/client.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
@@ -8,9 +9,9 @@ const data = Buffer.from('attack at dawn').toString('base64url')
 const outcome = ({ status, json }: Answer) => [status, json?.error]
 
 /** Each request of a crowd is a connection of its own. What decides is the same on both engines. */
-const crowd = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 99 : 501
+const crowd = isTestedOnPostgresql ? 99 : 501
 
-test('a crowd of requests at once, right and forged tokens mixed: each is answered as itself (2026-005, 2026-006)', async () => {
+test('concurrent requests with valid and forged tokens each get the response of their own caller (2026-005, 2026-006)', async () => {
   await using kms = await startKms()
   const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   const body = { kid, alg: 'dir', enc: 'A256GCM', data }
@@ -31,7 +32,7 @@ test('a crowd of requests at once, right and forged tokens mixed: each is answer
   )
 })
 
-test('pages of other origins can neither read nor act; the key set alone is for everybody (K22)', async () => {
+test('cross-origin pages can neither read nor act; only the key set is public (K22)', async () => {
   await using open = await startKms({ server: { corsAllowedOrigins: ['https://console.test'] } })
   const { authorization } = { authorization: `Bearer ${open.token({ sub: 'alice' })}` }
   const ask = (origin: string, method: string, path: string, more: Readonly<Record<string, string>> = {}) =>
@@ -60,7 +61,7 @@ test('pages of other origins can neither read nor act; the key set alone is for 
   assert.equal(keySet.headers['access-control-allow-credentials'], undefined)
 })
 
-test('addresses that probes and caches read ignore the parameters that these add, and no others do', async () => {
+test('only addresses for probes and caches ignore additional query parameters', async () => {
   await using edge = await startKms()
   for (const path of ['/health', '/version', '/.well-known/jwks.json']) {
     const { status, text } = await edge.with({}).get(`${path}?_=1764227158&cacheBuster=a`)
@@ -70,7 +71,7 @@ test('addresses that probes and caches read ignore the parameters that these add
   assert.deepEqual([status, /_: is not a known parameter/.test(json.description)], [400, true])
 })
 
-test('the rate limit covers every path, counts the peer and not what it says of itself (K21)', async () => {
+test('the rate limit covers every path, and counts the peer address, not forwarded headers (K21)', async () => {
   let now = 1_000_000
   const clock = { now: () => now, monotonic: () => now }
   const rateLimiter = createTokenBuckets({ ratePerSecond: 2, burst: 6, slots: 1024, clock })
@@ -88,7 +89,7 @@ test('the rate limit covers every path, counts the peer and not what it says of 
   assert.equal((await ask('/version', 1)).status, 200)
 })
 
-test('the recorded address is the peer, or what a trusted proxy says; nothing else (K16)', async () => {
+test("the recorded address is the peer's, or the one that a trusted proxy forwards (K16)", async () => {
   await using direct = await startKms()
   await using proxied = await startKms({ server: { trustedProxyCidrs: ['127.0.0.0/8'] } })
   const from = async (server: Started, forwarded: string) => {
@@ -101,7 +102,7 @@ test('the recorded address is the peer, or what a trusted proxy says; nothing el
   assert.equal(await from(proxied, 'x"}[2J'), '127.0.0.1')
 })
 
-test('only data of callers may be large; logins, keys and rights are refused by their length', async () => {
+test('only data may be large; oversized logins, keys and grants are refused', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json

@@ -27,13 +27,14 @@ import {
   type Seal,
   sealMigrations,
 } from '@warder/storage'
+import { isTestedOnPostgresql } from '@warder/storage/testing'
 import { build } from '../service/build.ts'
 import { kmsNotices } from '../service/notices.ts'
 import { kmsService } from '../service/service.ts'
 import type { KmsServices } from '../service/services.ts'
 import { type KmsConfig, kmsDefaults, kmsSettings } from '../service/settings.ts'
 import { type Caller, caller } from './client.ts'
-import { openTestDatabase, testEngine } from './test-database.ts'
+import { openTestDatabase } from './test-database.ts'
 
 export interface StartOptions {
   readonly config?: Partial<KmsConfig>
@@ -137,7 +138,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     ...(options.tokens !== false && { auth_verifier_jwks: `file:${keySet}` }),
     ...(options.clientCertificates === true && { clients_ca_cert_file: join(tls, 'ca.crt') }),
     // A change by a test counts at once, on both engines.
-    ...(testEngine === 'postgresql' && { cache_lease_ms: 0 }),
+    ...(isTestedOnPostgresql && { cache_lease_ms: 0 }),
     ...options.config,
   })
   const own = options.db === undefined ? await openTestDatabase(home, components) : undefined

@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, openPostgres, openSqlite, query, type SqlValue } from '@warder/storage'
-import { type Components, startTestPostgres, type TestPostgres } from '@warder/storage/testing'
+import {
+  type Components,
+  isTestedOnPostgresql,
+  startTestPostgres,
+  type TestPostgres,
+} from '@warder/storage/testing'
 
 /** A database for one test, and everything that is written in it. */
 export interface TestDatabase {
@@ -10,9 +15,6 @@ export interface TestDatabase {
   /** Closes it and takes it away. */
   close(): Promise<void>
 }
-
-/** `WARDER_TEST_DATABASE=postgresql` makes tests that bring no database of their own run on PostgreSQL. */
-export const testEngine = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 'postgresql' : 'sqlite'
 
 let postgres: Promise<TestPostgres> | undefined
 
@@ -25,7 +27,7 @@ async function startPostgres(): Promise<TestPostgres> {
 
 /** @param components what the service will migrate: on PostgreSQL that is done once for many tests */
 export async function openTestDatabase(home: string, components: Components): Promise<TestDatabase> {
-  if (testEngine === 'sqlite') {
+  if (!isTestedOnPostgresql) {
     const db = openSqlite({ path: join(home, 'kms.db') })
     return { db, bytes: async () => Buffer.concat(listFiles(home)), close: async () => db.close() }
   }

@@ -1,5 +1,6 @@
 export { isTransientError } from '../postgres/connection-errors.ts'
 export type { Components } from '../sql/testing/databases.ts'
+export { isTestedOnPostgresql, runOnPostgresql } from '../sql/testing/on-postgresql.ts'
 export { startTestPair } from '../sql/testing/pair.ts'
 export { startTestPostgres, type TestPostgres } from '../sql/testing/postgres.ts'
 export { writeServerFile } from '../sql/testing/server.ts'
