@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { groupTests, listModules } from './test-groups.ts'
+import { findSuite, groupTests, listModules } from './test-groups.ts'
 
 test('files of one package share a process, up to twelve, unless others would notice them', () => {
   const files = (count: number, folder: string, source: string) =>
@@ -28,6 +28,16 @@ test('files of one package share a process, up to twelve, unless others would no
     [0, 1, 2].map((index) => `packages/a/both/${index}.test.ts`),
   )
   assert.deepEqual(groups.flat().toSorted(), all.map(({ file }) => file).toSorted())
+})
+
+test('whole installations are a suite, and the quick suite starts no service, process or database', () => {
+  const read = (call: string, file = 'packages/a/b.test.ts') => findSuite({ file, source: `await ${call}()` })
+  for (const call of ['startInstallation', 'startWalk', 'createSite', 'runWarder'])
+    assert.equal(read(call), 'installations')
+  assert.equal(read('runCertbot', 'conformance/clients/acme/certbot.test.ts'), 'installations')
+  for (const call of ['startKmipFixture', 'startTestPostgres', 'bothEngines', "import('node:child_process')"])
+    assert.equal(read(call), 'services')
+  assert.equal(read('decode'), 'quick')
 })
 
 /** Runs files of the given texts as one group. */

@@ -1,5 +1,5 @@
-// Which test files share a process. A process of its own for each costs more than most of their tests: it loads the code
-// of a service anew.
+// Which suite a test file belongs to, and which files share a process. A process for each file costs more than most of
+// their tests, because it loads the code of a service again.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 
 /** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
-  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|onPostgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations|^(?:before|after)Each\(/m
+  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|runOnPostgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations|^(?:before|after)Each\(/m
 const maxInGroup = 12
 /** Files that run on both databases take long: others of them run at the same time. */
 const onBothEngines = /bothEngines/
@@ -18,6 +18,28 @@ export interface TestFile {
   readonly file: string
   /** Its text. */
   readonly source: string
+}
+
+/** Calls that start whole installations or processes of a service: full disks, kills, two versions, walks. */
+const installationCalls =
+  /\b(?:startInstallation|startWalk|createSite|backedUp|oldInstallation|runWarder)\(|testing\/(?:program|small-disk)\.ts/
+/** Programs of other projects, clouds and packages run against installations. */
+const installationFolders = /^conformance[/\\](?:clients|clouds|package)[/\\]/
+const postgresCalls =
+  /sql\/testing|testing\/(?:postgres|databases|pair|server)\.ts|startTestPostgres|startTestPair|runOnPostgresql|bothEngines/
+/** `start…` is the name of each function of tests that starts a service, a server or a thread. */
+const serviceCalls = /child_process|worker_threads|\bstart[A-Z]\w*\(/
+
+/** `quick`: neither services, processes nor PostgreSQL. */
+export type Suite = 'installations' | 'services' | 'quick'
+
+/** Installations may use it, too. */
+export const usesPostgres = ({ source }: TestFile): boolean => postgresCalls.test(source)
+
+/** The suite of a test file, by the helpers that it calls and its folder. */
+export function findSuite({ file, source }: TestFile): Suite {
+  if (installationFolders.test(file) || installationCalls.test(source)) return 'installations'
+  return usesPostgres({ file, source }) || serviceCalls.test(source) ? 'services' : 'quick'
 }
 
 /**

@@ -1,13 +1,13 @@
 // Runs every test: `npm test`, or `npm test -- PATTERN …` for the files whose path contains one of the patterns.
-// `npm test -- --quick` leaves out the files that start services or processes, or use PostgreSQL. The tests of whole
-// installations (both services with their processes, full disks, kills, other clients) are a suite that runs last.
+// `npm test -- --quick` runs the files that start no service and no process, and use no PostgreSQL. Files that start whole
+// installations (full disks, kills, two versions, programs of other projects such as certbot) are a suite that runs last.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
-import { groupTests, listModules } from './test-groups.ts'
+import { findSuite, groupTests, listModules, usesPostgres } from './test-groups.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isQuick = process.argv.includes('--quick')
@@ -26,20 +26,14 @@ if (found.length === 0) {
   process.exit(1)
 }
 
-const usesPostgres = ({ source }) =>
-  /sql\/testing|testing\/(?:postgres|databases|pair|server)\.ts|startTestPostgres|startTestPair|onPostgresql|bothEngines/.test(
-    source,
-  )
-const startsProcesses = ({ source }) =>
-  /child_process|\bstart(?:Installation|Auth|Kms|SharedKms|KmipFixture|TwoNodes)\b|testing\/(?:installation|process|program)\.ts/.test(
-    source,
-  )
-const startsInstallation = ({ source }) =>
-  /\bstartInstallation\b|testing\/(?:program|small-disk)\.ts/.test(source)
-/** The longest first, so that none of them is left over when all others are done: they run on PostgreSQL or start processes. */
-const rank = (file) => (usesPostgres(file) ? 0 : startsProcesses(file) ? 1 : 2)
-const files = isQuick ? found.filter((file) => rank(file) === 2) : found
-files.sort((a, b) => rank(a) - rank(b) || (a.file < b.file ? -1 : 1))
+/** The longest first, so that none of them is left over when all others are done: they use PostgreSQL or start services. */
+const order = ['services', 'quick', 'installations']
+const rank = (file) => (usesPostgres(file) ? 0 : 1) + 2 * order.indexOf(file.suite)
+const files = found
+  .map((file) => ({ ...file, suite: findSuite(file) }))
+  .filter(({ suite }) => !isQuick || suite === 'quick')
+  .sort((a, b) => rank(a) - rank(b) || (a.file < b.file ? -1 : 1))
+const has = (suite) => files.some((file) => file.suite === suite)
 
 process.chdir(root)
 process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.compile-cache')
@@ -47,7 +41,7 @@ process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.compile-cache')
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
 
 // They start what is bundled once for all of them: from the sources a start takes twice as long.
-if (files.some(startsProcesses) && process.env.WARDER_FROM_SOURCES !== '1') {
+if (has('installations') && process.env.WARDER_FROM_SOURCES !== '1') {
   const { bundleOfCheckout } = await import('./bundle/checkout.ts')
   process.env.WARDER_TEST_PROGRAM = join(await bundleOfCheckout(), 'bin', 'warder.mjs')
 }
@@ -65,8 +59,8 @@ const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
 if (postgres !== undefined) Object.assign(process.env, postgres.environment)
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
-await runSuite(files.filter((file) => !startsInstallation(file)))
-const installations = files.filter(startsInstallation)
+await runSuite(files.filter(({ suite }) => suite !== 'installations'))
+const installations = files.filter(({ suite }) => suite === 'installations')
 if (installations.length > 0) {
   process.stdout.write(`\nWhole installations: ${installations.length} files\n\n`)
   await runSuite(installations)
