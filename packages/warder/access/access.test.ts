@@ -195,3 +195,110 @@ test('a grant to a name that nobody has takes --anyway; a machine may be named w
     ['builder'],
   )
 })
+
+test('a group is put, shown, listed and deleted, and gives its members the rights', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM', '--tag', 'prod'])
+  await fails(['access', 'grant', kid, 'group:ops', 'encrypt'], /group:ops/)
+  assert.match(
+    await ok(['access', 'group', 'put', 'ops', 'bob', 'app:web-*']),
+    /^members {2}app:web-\* bob$/m,
+  )
+  await ok(['access', 'group', 'put', 'group:ops', 'dave', '--add'])
+  const { members, version } = await json(['access', 'group', 'put', 'ops', 'app:web-*', '--remove'])
+  assert.deepEqual([members, version], [['bob', 'dave'], 3])
+  assert.match(
+    await ok(['access', 'group', 'show', 'ops']),
+    /^group {4}group:ops\nmembers {2}bob dave\nowners {3}admin/,
+  )
+  assert.match(await ok(['access', 'group', 'list']), /^group:ops +admin +20/m)
+  assert.equal(
+    await ok(['access', 'grant', '--tag', 'prod', 'group:ops', 'encrypt']),
+    'group:ops may now: encrypt   on your keys with the tag prod',
+  )
+  assert.equal(
+    await ok(['access', 'grant', kid, 'group:ops', 'sign']),
+    `group:ops may now: sign   on key ${kid}`,
+  )
+  const encrypt = ['crypto', 'encrypt-data', '--key', kid]
+  await ok(encrypt, { token: bob, input: Buffer.from('text') })
+  assert.match(
+    await ok(['access', 'list', kid]),
+    /^USER +MAY +BY TAG\ngroup:ops +sign\ngroup:ops +encrypt +prod/,
+  )
+  await ok(['access', 'revoke', '--tag', 'prod', 'group:ops', 'encrypt'])
+  await fails(encrypt, /grant the right/, { token: bob, input: Buffer.from('text') })
+  const remove = ['access', 'group', 'delete', 'ops']
+  await fails(remove, /not confirmed|needs a terminal/)
+  await ok(remove, { answers: ['yes'] })
+  await fails(['access', 'group', 'show', 'ops'], /Group not found/)
+  for (const [words, told] of [
+    [['group', 'put'], /name the group/],
+    [['group', 'put', 'x', '--add', '--remove'], /exclude each other/],
+    [['group', 'show', '..'], /not the name of a group/],
+    [['grant', '--tag', 'prod', 'bob'], /with --tag name a user/],
+    [['grant', '--tag', 'prod', 'bob', 'encrypt', '--pair'], /--pair and --tag/],
+    [['revoke', '--tag', '', 'bob', 'encrypt'], /--tag is empty/],
+  ] as const)
+    await fails(['access', ...words], told, {}, 2)
+})
+
+test('an explanation names the grants and the step; its exit code tells whether the user may', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  const explain = ['access', 'explain', '--as', 'bob', '--key', kid, '--use', 'Decrypt']
+  const refused = await run(explain)
+  assert.equal(refused.code, 3, refused.err)
+  assert.match(
+    refused.out,
+    new RegExp(`^bob may not decrypt with key ${kid}\n {2}against: No grant of decrypt`),
+  )
+  assert.match(refused.out, /^to change it: The owner of the key \(admin\) grants decrypt to bob/m)
+  await ok(['access', 'grant', kid, 'bob', 'decrypt'])
+  assert.match(
+    await ok(explain),
+    /may decrypt with key .*\n {2}for: decrypt is granted to bob\.\nto change it: /,
+  )
+  const own = ['access', 'explain', '--key', kid, '--use', 'decrypt']
+  assert.equal((await json(own, { token: bob })).user_id, 'bob')
+  await fails(own, /Key not found/, { token: carol })
+  await fails([...explain.slice(0, -1), 'UseKey'], /--use must be one right/, {}, 2)
+})
+
+test('a report is printed as a table, as JSON and as CSV, to its last page', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  const members = Array.from({ length: 1100 }, (_, index) => `m${index}`)
+  await ok(['access', 'group', 'put', 'many', ...members])
+  await ok(['access', 'grant', kid, 'group:many', 'encrypt'])
+  await ok(['access', 'grant', kid, '=1+1', 'decrypt', '--anyway'])
+  const report = ['access', 'report', '--key', kid]
+  const table = await run([...report, '--limit', '3'])
+  assert.match(table.out, /^USER +KEY +OWNER +RIGHT +BY +GRANTED TO +TAG +LAST USED\nadmin +/)
+  assert.equal(table.out.split('\n').length, 4)
+  assert.match(table.err, /only the first 3 rows/)
+  const all = await json([...report, '--limit', '5000'])
+  assert.equal(all.length, 1102)
+  const csv = (await run([...report, '--csv'])).bytes.toString('utf8').trimEnd().split('\r\n')
+  assert.equal(csv.length, 1103)
+  assert.equal(csv[0], 'user_id,unique_identifier,owner_id,right,way,granted_to,tag,last_used')
+  assert.ok(csv.some((line) => line.startsWith(`"'=1+1","${kid}"`)))
+  assert.deepEqual(await json([...report, '--as', 'm7', '--right', 'encrypt']), [
+    {
+      user_id: 'm7',
+      unique_identifier: kid,
+      owner_id: 'admin',
+      right: 'encrypt',
+      way: 'group',
+      granted_to: 'group:many',
+    },
+  ])
+  assert.equal(await ok([...report, '--way', 'tag']), 'no rights match')
+  assert.match(await ok(['access', 'report', '--leaver', 'm7']), /^memberships +1 +deleted +group:many$/m)
+  await fails(['access', 'report', '--leaver', 'm7'], /crypto officers/, { token: carol })
+  for (const [words, told] of [
+    [['--way', 'x'], /--way must be owner, direct/],
+    [['--csv', '--json'], /--csv excludes/],
+    [['--leaver', 'bob', '--as', 'bob'], /--leaver excludes/],
+    [['--limit', '0'], /--limit must be/],
+    [['--as', ''], /--as is empty/],
+  ] as const)
+    await fails(['access', 'report', ...words], told, {}, 2)
+})

@@ -8,13 +8,15 @@ import {
   revokeCreateVerb,
   revokeVerb,
 } from './grant.ts'
+import { groupVerbs } from './group.ts'
 import { listVerb, meVerb, ofVerb } from './list.ts'
+import { explainVerb, reportVerb } from './report.ts'
 import { rightsLines } from './rights.ts'
 import { transferVerb } from './transfer.ts'
 
 export const accessParts: KmsCommandParts = {
   name: 'access',
-  summary: 'Grant, revoke and list rights on keys',
+  summary: 'Grant, revoke, explain and report rights on keys',
   about: `The user who creates a key owns it and has every right on it. All other users have none until a right is granted.
 
 ${rightsLines}`,
@@ -24,6 +26,9 @@ ${rightsLines}`,
     listVerb,
     ofVerb,
     meVerb,
+    explainVerb,
+    reportVerb,
+    ...groupVerbs,
     grantCreateVerb,
     revokeCreateVerb,
     grantAuditVerb,
@@ -35,7 +40,7 @@ ${rightsLines}`,
   ],
   example: `  warder access grant KEY bob encrypt decrypt
   warder access list KEY
-  warder access of bob
+  warder access explain --as bob --key KEY --use decrypt
   warder access revoke KEY bob decrypt`,
 }
 

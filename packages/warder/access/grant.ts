@@ -31,37 +31,69 @@ function selectAnywayOption(change: Change): typeof anywayOption {
   return change === 'grant' ? anywayOption : ({} as typeof anywayOption)
 }
 
+/** The keys or the tag of a change, the user and the rights. */
+interface ChangeWords {
+  readonly kid: string | undefined
+  readonly user: string
+  readonly rights: readonly string[]
+}
+
+/** @throws UsageError */
+function readWords(change: Change, tag: string | undefined, words: readonly string[]): ChangeWords {
+  const [key, user, ...names] = tag === undefined ? words : ['', ...words]
+  if (key === undefined || user === undefined || names.length === 0)
+    throw new UsageError(
+      tag === undefined
+        ? `name a key, a user and at least one right: warder access ${change} KEY USER RIGHT...`
+        : `with --tag name a user and at least one right: warder access ${change} --tag TAG USER RIGHT...`,
+    )
+  const rights = [...new Set(names.map(readRight))]
+  return { kid: tag === undefined ? readKid(key) : undefined, user, rights }
+}
+
 function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
   return kmsVerb({
     name: change,
     words: 'KEY USER RIGHT...',
+    usage: `KEY|--tag TAG USER RIGHT... [--pair]${change === 'grant' ? ' [--anyway]' : ''}`,
     ...parts,
     options: {
       pair: { type: 'flag', help: 'applies to both halves of the pair' },
+      tag: {
+        type: 'text',
+        value: 'TAG',
+        help: 'in place of KEY: all keys that you own and that have this tag, now or later',
+      },
       ...selectAnywayOption(change),
     },
-    parse({ pair, anyway }, [key, user, ...names]) {
-      if (key === undefined || user === undefined || names.length === 0) {
-        throw new UsageError(
-          `name a key, a user and at least one right: warder access ${change} KEY USER RIGHT...`,
-        )
-      }
-      const kid = readKid(key)
-      const rights = [...new Set(names.map(readRight))]
+    parse({ pair, tag, anyway }, words) {
+      const { kid, user, rights } = readWords(change, tag, words)
+      if (tag === '') throw new UsageError('--tag is empty')
+      if (pair && tag !== undefined) throw new UsageError('--pair and --tag exclude each other')
       return async ({ kms, show }) => {
+        const common = { operation_types: [...rights], known: !anyway }
+        const verb = change === 'grant' ? 'may now' : 'may no longer'
+        const what = `${verb}: ${rights.join(', ')}  `
+        if (kid === undefined) {
+          const body = { ...common, tag: tag ?? '', user_id: user }
+          const { user_id } = await kms.call(`access.${change}`, { body })
+          show({ [change]: rights, user: user_id, tag }, [
+            `${formatUser(user_id)} ${what} on your keys with the tag ${printable(tag ?? '')}`,
+          ])
+          return 0
+        }
         const kids = await listKids(kms, kid, pair)
         let meant = user
         for (const unique_identifier of kids) {
-          const body = { unique_identifier, user_id: meant, operation_types: rights, known: !anyway }
+          const body = { ...common, unique_identifier, user_id: meant }
           const done = await withKeyErrors('key', unique_identifier, () =>
             kms.call(`access.${change}`, { body }),
           )
           meant = done.user_id
         }
-        const verb = change === 'grant' ? 'may now' : 'may no longer'
         show(
           { [change]: rights, user: meant, keys: kids },
-          kids.map((id) => `${formatUser(meant)} ${verb}: ${rights.join(', ')}   on key ${printable(id)}`),
+          kids.map((id) => `${formatUser(meant)} ${what} on key ${printable(id)}`),
         )
         return 0
       }
@@ -70,8 +102,9 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
 }
 
 const aboutUser = `USER is the name at the service (warder access me shows yours), realm/NAME for a realm other than _, app:ID for a
-machine (app: is optional if no user has that name), or '*' for all authenticated users. The halves of a pair are two
-keys: sign is a right on the private key, signatureverify on the public key.`
+machine (app: is optional if no user has that name), group:NAME (warder access group), role:SOURCE/NAME for a role of a
+login, or '*' for all authenticated users. The halves of a pair are two keys: sign is a right on the private key,
+signatureverify on the public key.`
 
 export const grantVerb = changeVerb('grant', {
   summary: 'Grant a user rights on a key, from the next request on',
@@ -82,6 +115,8 @@ ${rightsLines}`,
   examples: [
     'warder access grant KEY bob encrypt decrypt',
     'warder access grant KEY bob UseKey Read --pair',
+    'warder access grant KEY group:ops encrypt',
+    'warder access grant --tag prod role:corp/dev encrypt decrypt',
     "warder access grant PUBLIC_KEY '*' signatureverify",
   ],
 })
@@ -92,7 +127,11 @@ export const revokeVerb = changeVerb('revoke', {
 ${aboutUser}
 
 ${rightsLines}`,
-  examples: ['warder access revoke KEY bob decrypt', "warder access revoke KEY '*' UseKey Read Modify"],
+  examples: [
+    'warder access revoke KEY bob decrypt',
+    "warder access revoke KEY '*' UseKey Read Modify",
+    'warder access revoke --tag prod group:ops decrypt',
+  ],
 })
 
 /** Rights that are on no key: who may grant them, and the sentence after a change. */

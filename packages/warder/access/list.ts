@@ -21,8 +21,16 @@ export const listVerb = kmsVerb({
       const grants = await withKeyErrors('key', kid, () =>
         kms.call('access.list', { path: { object_id: kid } }),
       )
-      const rows = grants.map(({ user_id, operations }) => [formatUser(user_id), operations.join(' ')])
-      show(grants, formatTable(['USER', 'MAY'], rows, `no other user has rights on key ${printable(kid)}`))
+      const rows = grants.map(({ user_id, operations, tag = '' }) => [
+        formatUser(user_id),
+        operations.join(' '),
+        tag,
+      ])
+      const isTagged = rows.some(([, , tag]) => tag !== '')
+      const [headings, shown] = isTagged
+        ? [['USER', 'MAY', 'BY TAG'], rows]
+        : [['USER', 'MAY'], rows.map((row) => row.slice(0, 2))]
+      show(grants, formatTable(headings, shown, `no other user has rights on key ${printable(kid)}`))
       return 0
     }
   },
