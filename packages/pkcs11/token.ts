@@ -78,13 +78,18 @@ export class Token {
     return info
   }
 
-  /** The encryption that the token has, AES-GCM first. */
-  get encryption(): Encryption {
+  /** The encryptions that the token has, AES-GCM first. */
+  get encryptions(): readonly Encryption[] {
     const names = Object.keys(encryptions) as Encryption[]
-    const found = names.find((name) => this.info.mechanisms.includes(encryptions[name]))
-    if (found === undefined)
+    return names.filter((name) => this.info.mechanisms.includes(encryptions[name]))
+  }
+
+  /** The first of them. */
+  get encryption(): Encryption {
+    const [first] = this.encryptions
+    if (first === undefined)
       throw this.#sessions.error('not_supported', 'it has neither AES-GCM nor AES key wrap')
-    return found
+    return first
   }
 
   /**
@@ -111,8 +116,9 @@ export class Token {
   async encrypt(
     key: KeyName,
     plaintext: Uint8Array,
-    { additionalData = new Uint8Array(0), algorithm = this.encryption } = {},
+    options: { readonly additionalData?: Uint8Array; readonly algorithm?: Encryption } = {},
   ): Promise<Encrypted> {
+    const { additionalData = new Uint8Array(0), algorithm = this.encryption } = options
     const reference: KeyReference = { class: 'secret', ...key }
     this.#requireSize(plaintext, additionalData)
     if (algorithm === 'A256GCM') {
