@@ -7,8 +7,8 @@ import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, findLargeBody, validateInput, validateLargeInput } from './input.ts'
 import { type PreparedReply, prepareFailure, prepareFailureInShape, prepareReply } from './reply.ts'
+import { checkHead, isServerWide } from './request.ts'
 import type { RequestBatcher } from './request-batcher.ts'
-import { checkHead, isServerWide } from './request-head.ts'
 import type { Router } from './router.ts'
 
 export interface Dispatcher<Services> {
