@@ -471,6 +471,7 @@ export {
   findWithMaterial,
   isAnyWaiting,
   lifeCycleChanges,
+  listIdsWithMaterial,
   listOwnedObjects,
   objectsAwaitingDestruction,
   objectsEndingBetween,

@@ -1,2 +1,2 @@
-export { tryKeys } from './drill/drill.ts'
+export { tryKeys } from './service/restore-test.ts'
 export { kmsService } from './service/service.ts'

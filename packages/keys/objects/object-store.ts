@@ -298,3 +298,16 @@ export function findPrivateKeyId(object: ManagedObject): string | undefined {
     findLinkTarget(object, 'PrivateKeyLink') ?? (object.type === 'PublicKey' ? object.linkedId : undefined)
   )
 }
+
+const withMaterialAfter = query<[after: string, most: number], { readonly id: string }>(
+  'SELECT id FROM managed_object WHERE id > ? AND material IS NOT NULL ORDER BY id LIMIT ?',
+)
+
+/** Identifiers of objects with material, greater than `after`, in their order. */
+export async function listIdsWithMaterial(
+  db: Database,
+  after: string,
+  most: number,
+): Promise<readonly string[]> {
+  return (await db.all(withMaterialAfter, [after, most])).map(({ id }) => id)
+}

@@ -1,10 +1,55 @@
-import type { StoredCrl } from '@warder/authority'
+import type { OcspReply, StoredCrl } from '@warder/authority'
 import { failure } from '@warder/base'
 import { publicAccess } from '@warder/keys'
-import { get, rawReply } from '@warder/server'
+import { get, type IncomingRequest, type OperationContext, post, rawReply } from '@warder/server'
 import Type from 'typebox'
-import { freshHeaders, fromVerifiers, isUnchanged } from './caching.ts'
 import { define, type PkiServices } from './services.ts'
+
+/** Query parameters at the addresses that certificates name. */
+const fromVerifiers = {
+  names: 'any',
+  because: 'Programs that verify certificates send this request, often through a cache.',
+} as const
+
+/** Facts for caches about a reply. Times in Unix milliseconds. */
+interface Freshness {
+  readonly etag: string
+  readonly modified: number
+  /** Caches do not revalidate before this time. */
+  readonly until: number
+  readonly now: number
+}
+
+/** @param control directives besides `max-age` */
+function freshHeaders({ etag, modified, until, now }: Freshness, control: string) {
+  const seconds = Math.max(0, Math.floor((until - now) / 1000))
+  return {
+    ETag: etag,
+    'Last-Modified': httpDate(modified),
+    Expires: httpDate(until),
+    'Cache-Control': `max-age=${seconds}, ${control}`,
+  }
+}
+
+/** IMF-fixdate (RFC 9110 §5.6.7). */
+function httpDate(ms: number): string {
+  return new Date(ms).toUTCString()
+}
+
+/** RFC 9110 §13.2.2: If-Modified-Since applies only without If-None-Match. @param modified Unix milliseconds */
+function isUnchanged({ headers }: Pick<IncomingRequest, 'headers'>, etag: string, modified: number): boolean {
+  const tags = headers['if-none-match']
+  if (tags !== undefined) return names(tags, etag)
+  const since = headers['if-modified-since']
+  const time = since === undefined ? Number.NaN : Date.parse(since)
+  return time >= Math.floor(modified / 1000) * 1000
+}
+
+/** RFC 9110 §13.1.2, weak comparison. */
+function names(header: string, etag: string): boolean {
+  const opaque = (tag: string): string => tag.trim().replace(/^W\//, '')
+  return header.trim() === '*' || header.split(',').some((tag) => opaque(tag) === opaque(etag))
+}
 
 const IssuerId = Type.Object({
   issuer_id: Type.String({ description: 'Id of the certificate of the authority.' }),
@@ -81,3 +126,61 @@ export const issuerCertificate = define({
     return rawReply({ raw: der, contentType: certificateType })
   },
 })
+
+const contentType = 'application/ocsp-response'
+const common = {
+  tag: 'PKI',
+  access: publicAccess,
+  reach: ['reveal public'],
+  audited: false,
+  cors: 'any-origin',
+  foreignParameters: fromVerifiers,
+  replyContentType: contentType,
+  description:
+    'RFC 6960, RFC 5019, RFC 8954. OCSP errors are replies with status 200, as the standard requires: malformedRequest, unauthorized for certificates of other issuers, tryLater.',
+} as const
+
+/** `GET /ocsp/{request}`: base64 of the request, its characters escaped or not. */
+export const ocspGet = define({
+  ...common,
+  name: 'pki.ocsp.get',
+  route: get('/ocsp/{request**}'),
+  summary: 'Status of certificates (OCSP), the request in the path',
+  pathParameters: Type.Object({ request: Type.String({ description: 'base64 of the DER' }) }),
+  async act({ path }, { services, request }) {
+    const reply = await services.published.ocsp.forPath(path.request)
+    const { fresh } = reply
+    if (fresh !== undefined && isUnchanged(request, fresh.etag, fresh.producedAt))
+      return rawReply({ status: 304, headers: cacheHeaders(reply, services) })
+    return toResponse(reply, services)
+  },
+})
+
+const inBody = {
+  ...common,
+  summary: 'Status of certificates (OCSP), the request in the body',
+  bodyLimit: 64 * 1024,
+  rawBody: true,
+  act: async (_input: unknown, { services, request }: OperationContext<PkiServices>) =>
+    toResponse(await services.published.ocsp.forRequest(request.body), services),
+} as const
+
+/** `POST /ocsp`, and `/ocsp/` for clients that end every address with a slash, as RFC 6960 §A.1 has them do for GET. */
+export const ocspPosts = [
+  define({ ...inBody, name: 'pki.ocsp.post', route: post('/ocsp') }),
+  define({ ...inBody, name: 'pki.ocsp.post_slash', route: post('/ocsp/') }),
+]
+
+function toResponse(reply: OcspReply, services: PkiServices) {
+  return rawReply({ raw: reply.der, contentType, headers: cacheHeaders(reply, services) })
+}
+
+/** RFC 5019 §6.2. Errors and responses with a nonce are not cached. */
+function cacheHeaders({ fresh }: OcspReply, { clock }: PkiServices): Record<string, string> {
+  if (fresh === undefined) return { 'Cache-Control': 'no-store' }
+  const { etag, producedAt, nextUpdate } = fresh
+  return freshHeaders(
+    { etag, modified: producedAt, until: nextUpdate, now: clock.now() },
+    'public, no-transform, must-revalidate',
+  )
+}

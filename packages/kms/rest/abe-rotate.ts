@@ -16,7 +16,7 @@ import {
 import type { OperationContext } from '@warder/server'
 import { retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
-import { findPublicKey, PublicDigest } from './abe-pair.ts'
+import { findPublicKey, PublicDigest } from './abe-structure.ts'
 import type { RestServices } from './services.ts'
 
 type Context = OperationContext<RestServices>

@@ -26,10 +26,9 @@ import {
 import { type OperationContext, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { abe, abeMembers, createAbeKey } from './abe-keys.ts'
-import { Ext, toExtractability } from './extractable.ts'
 import { jwkNameMembers, jwkUseMembers, requireNoJwkMembers, toUsageLimit } from './jwk-uses.ts'
 import { jwksTag } from './jwks.ts'
-import { KeyReply, opsWithin, toCrv, toKty } from './key-shape.ts'
+import { Ext, KeyReply, opsWithin, toCrv, toExtractability, toKty } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
 import { define, type RestServices } from './services.ts'
 

@@ -25,7 +25,7 @@ import { type OperationContext, post, type RawReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { abe } from './abe-keys.ts'
 import { openAbe, requireAbePermitted } from './abe-use.ts'
-import { planManagement, requireContentKey } from './key-use.ts'
+import { planManagement, requireContentKey } from './encrypt.ts'
 import { define, type RestServices } from './services.ts'
 
 /** The members of a flattened JWE (RFC 7516 §7.2.2) that is opened. */

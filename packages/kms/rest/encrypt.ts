@@ -1,7 +1,9 @@
 import { failure, type MaybePromise } from '@warder/base'
 import {
+  type AlgorithmPolicy,
   afterCountingUse,
   algorithmFor,
+  algorithms,
   type ContentSealer,
   decodeBase64Url,
   type FlattenedJwe as Jwe,
@@ -22,7 +24,6 @@ import { type OperationContext, post, type RawReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { abe } from './abe-keys.ts'
 import { requireAbePermitted, sealAbe } from './abe-use.ts'
-import { planManagement, requireContentKey } from './key-use.ts'
 import { define, type RestServices } from './services.ts'
 
 const EncryptRequest = Type.Object({
@@ -173,4 +174,24 @@ export function sealFor<R>(
     return jweEncryptSent(seal, sent, alg, opener, enc, data, aad)
   }
   return send()
+}
+
+/**
+ * A key that is bound to wrap keys encrypts no content: it would be used in two ways that know nothing of each other.
+ * @param enc of `dir`, whose name is that of the algorithm that such a key is bound to
+ * @throws failure('crypto_failure')
+ */
+export function requireContentKey(key: Key, enc: string): void {
+  if (key.object.boundAlg?.endsWith('KW') === true) key.requireBoundTo(enc)
+}
+
+/**
+ * How a content key travels; undefined if the key is the content key, or encrypts for a policy.
+ * @throws failure('unsupported_algorithm')
+ */
+export function planManagement(alg: string, policy: AlgorithmPolicy) {
+  if (alg === 'dir' || alg === abe) return undefined
+  return algorithms[alg]?.use === 'other key management'
+    ? algorithmFor('other key management', alg, policy)
+    : algorithmFor('key management', alg, policy)
 }

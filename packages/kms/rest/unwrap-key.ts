@@ -20,8 +20,7 @@ import {
 } from '@warder/keys'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
-import { Ext, toExtractability } from './extractable.ts'
-import { KeyReply } from './key-shape.ts'
+import { Ext, KeyReply, toExtractability } from './key-shape.ts'
 import { define, type RestServices } from './services.ts'
 
 const UnwrapRequest = Type.Object({

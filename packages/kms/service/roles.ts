@@ -7,7 +7,7 @@ import {
   type Roles,
 } from '@warder/keys'
 import type { ServiceEnvironment } from '@warder/runtime'
-import { destructionSettings } from './destruction-settings.ts'
+import { destructionSettings } from './key-life-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 /** Users with more rights than an owner, and the room of owners, as configured. */

@@ -6,7 +6,7 @@ import { change, query } from '@warder/storage'
 import { bothEngines } from '../testing/engines.ts'
 import { type Started, type StartOptions, startKms } from '../testing/start.ts'
 import { webhookReceiver } from '../testing/webhook.ts'
-import { rotationConfigSettings } from './rotation-settings.ts'
+import { rotationConfigSettings } from './key-life-settings.ts'
 import { kmsService } from './service.ts'
 
 const hour = 3_600_000

@@ -24,13 +24,13 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { announceEnds, announcesEnds } from './ending-notices.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
+import { rotationPolicy } from './key-life-settings.ts'
 import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
 import { kmsNotices } from './notices.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
 import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
-import { rotationPolicy } from './rotation-settings.ts'
 import type { KmsServices } from './services.ts'
 import { approvalSettings, type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
@@ -223,7 +223,7 @@ async function isSigningDue({ db, clock, config }: ServiceEnvironment<KmsConfig>
 
 /** Signs the revocation lists and certifies the responders that are due, in the primary: no request waits for it. */
 async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
-  const { getMaintenance } = await import('./maintenance.ts')
+  const { getMaintenance } = await import('./background-services.ts')
   await getMaintenance(environment).run(environment.clock.now())
 }
 
@@ -268,6 +268,6 @@ function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
 /** Loads the renewal of certificates, if any are renewed automatically. */
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
   const { renewDue } = await import('@warder/authority')
-  const { getRenewalServices } = await import('./renewal.ts')
+  const { getRenewalServices } = await import('./background-services.ts')
   await renewDue({ services: getRenewalServices(environment), now: environment.clock.now() })
 }

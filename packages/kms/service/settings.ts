@@ -26,11 +26,9 @@ import {
   type SettingValues,
   text,
 } from '@warder/runtime/settings'
-import { acmeSettings } from './acme-settings.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
-import { destructionConfigSettings } from './destruction-settings.ts'
-import { pkiSettings } from './pki-settings.ts'
-import { rotationConfigSettings } from './rotation-settings.ts'
+import { destructionConfigSettings, rotationConfigSettings } from './key-life-settings.ts'
+import { acmeSettings, pkiSettings } from './pki-settings.ts'
 
 /** For the common settings. */
 export const kmsDefaults = {

@@ -1,10 +1,7 @@
-/** Whether a restored database holds keys that can be used. */
-
-import { findWithMaterial, type ObjectId, openKey } from '@warder/keys'
+import { findWithMaterial, listIdsWithMaterial, type ObjectId, openKey } from '@warder/keys'
 import type { Database, Seal } from '@warder/storage'
-import { idsAfter } from './sample-store.ts'
 
-export interface OpenedKeys {
+interface OpenedKeys {
   readonly opened: number
   /** Ids of objects that cannot be decrypted. */
   readonly broken: readonly string[]
@@ -21,7 +18,7 @@ export async function tryKeys(db: Database, seal: Seal, most: number): Promise<O
   let opened = 0
   let after = ''
   while (opened + broken.length < most) {
-    const ids = await idsAfter(db, after, Math.min(page, most - opened - broken.length))
+    const ids = await listIdsWithMaterial(db, after, Math.min(page, most - opened - broken.length))
     for (const id of ids) {
       if (await opens(db, seal, id as ObjectId)) opened += 1
       else broken.push(id)

@@ -1,5 +1,13 @@
 import type { RotationPolicy } from '@warder/keys'
-import { createRotationPolicy, keyTypes, readRotationRule } from '@warder/keys/settings'
+import {
+  createRotationPolicy,
+  type DestructionSettings,
+  daysProblem,
+  keyTypes,
+  maxDays,
+  readDaysBy,
+  readRotationRule,
+} from '@warder/keys/settings'
 import { integer, list } from '@warder/runtime/settings'
 
 const algorithms = Object.keys(keyTypes)
@@ -35,4 +43,32 @@ export function rotationPolicy(config: {
   const read = config['rotation.policy'].map((text) => readRotationRule(text, algorithms))
   const rules = read.filter((rule) => typeof rule !== 'string')
   return createRotationPolicy(rules, config['rotation.notice_days'] * 86_400_000)
+}
+
+/** How long destructions wait. */
+export const destructionConfigSettings = {
+  pending_destruction_days: integer({
+    default: 0,
+    min: 0,
+    max: maxDays,
+    docs: 'Days between the request to destroy a key and its destruction, 7 to 30. Meanwhile the key cannot be used, but can be restored. 0: it is destroyed at once.',
+    check: daysProblem,
+  }),
+  pending_destruction_days_by: list({
+    default: [],
+    docs: 'Longer delays for keys with a tag or of an algorithm: `tag:payments=30`, `alg:RSA=14`. The longest matching one applies, and such a tag cannot be removed.',
+    check: (rules) =>
+      readDaysBy(rules) === undefined
+        ? 'it must contain rules like tag:payments=30 and alg:RSA=14, with 7 to 30 days'
+        : undefined,
+  }),
+} as const
+
+/** Those about destructions. */
+export function destructionSettings(config: {
+  readonly pending_destruction_days: number
+  readonly pending_destruction_days_by: readonly string[]
+}): DestructionSettings {
+  const rules = readDaysBy(config.pending_destruction_days_by) ?? { byTag: new Map(), byAlgorithm: new Map() }
+  return { days: config.pending_destruction_days, ...rules }
 }

@@ -1,4 +1,4 @@
-import type { RenewalServices } from '@warder/authority'
+import { createMaintenance, type Maintenance, type RenewalServices } from '@warder/authority'
 import { createAliases, createKeyRing, createLastUses } from '@warder/keys'
 import type { ServiceEnvironment } from '@warder/runtime'
 import type { Database } from '@warder/storage'
@@ -9,12 +9,12 @@ import { createRoles } from './roles.ts'
 import type { KmsConfig } from './settings.ts'
 
 /** One per database, so that keys are decrypted once. */
-const made = new WeakMap<Database, RenewalServices>()
+const renewals = new WeakMap<Database, RenewalServices>()
 
 /** Services of the renewals that the primary does outside of requests. */
 export function getRenewalServices(environment: ServiceEnvironment<KmsConfig>): RenewalServices {
   const { config, db, seal, audit, clock, log, metrics } = environment
-  const known = made.get(db)
+  const known = renewals.get(db)
   if (known !== undefined) return known
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
@@ -34,6 +34,23 @@ export function getRenewalServices(environment: ServiceEnvironment<KmsConfig>): 
     aliases: createAliases({ db, clock, leaseMs }),
     uses: createLastUses({ db, log }),
   }
-  made.set(db, services)
+  renewals.set(db, services)
   return services
+}
+
+/** One per database, so that keys are decrypted once. */
+const maintenances = new WeakMap<Database, Maintenance>()
+
+/** Max decrypted keys of authorities in the primary: few sign at the same time. */
+const maxKeys = 64
+
+/** Signs for the authorities outside of requests. */
+export function getMaintenance({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
+  const known = maintenances.get(db)
+  if (known !== undefined) return known
+  const policy = configuredPolicy(config)
+  const keys = createKeyRing({ db, seal, clock, policy, capacity: maxKeys, leaseMs: config.cache_lease_ms })
+  const maintenance = createMaintenance({ db, seal, keys, policy, revocation: revocationConfig(config), log })
+  maintenances.set(db, maintenance)
+  return maintenance
 }
