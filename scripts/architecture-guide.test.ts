@@ -32,7 +32,7 @@ test('every path that the guide to the code names is there', () => {
 
 test('the guide names the folder and the files for each kind of extension', () => {
   for (const [what, folder] of [
-    ['a new signature algorithm', 'packages/keys/crypto/algorithms/signatures.ts'],
+    ['a new signature algorithm', 'packages/crypto/algorithms/signatures.ts'],
     ['a new login method', 'packages/auth/methods'],
     ['a new external key store', 'packages/external-stores'],
     ['a new public PKI endpoint', 'packages/kms/pki'],

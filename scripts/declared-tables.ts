@@ -1,5 +1,6 @@
-import { algorithms, canonicalName } from '@warder/keys'
-import { type Algorithm, rightGroups, rights } from '@warder/keys/testing'
+import { algorithms, canonicalName } from '@warder/crypto'
+import type { Algorithm } from '@warder/crypto/testing'
+import { rightGroups, rights } from '@warder/keys/testing'
 
 /** Default curve of algorithms that support several curves. */
 const defaultCurve = 'P-256'

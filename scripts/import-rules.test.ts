@@ -15,6 +15,7 @@ const libraries = [
   'server',
   'runtime',
   'pki',
+  'crypto',
   'kmip-codec',
   'covercrypt',
 ]
@@ -26,6 +27,7 @@ const libraries = [
 const allowed: Readonly<Record<string, readonly string[]>> = {
   base: [],
   pki: ['base'],
+  crypto: ['base', 'pki'],
   pkcs11: ['base'],
   'kmip-codec': ['base'],
   covercrypt: ['base'],

@@ -33,9 +33,9 @@ const hotPath: Readonly<Record<string, string>> = {
   'keys/access/key-access.ts': 'reads and authorises the key of a request',
   'keys/access/aliases.ts': 'resolves the name of the key',
   'keys/access/permission.ts': 'the right of the owner of a key',
-  'keys/backend/key-backend.ts':
+  'crypto/backend/key-backend.ts':
     'a key of this process encrypts and computes MACs faster than a promise is made',
-  'keys/jose/jwe-flattened.ts': 'encrypt and decrypt',
+  'crypto/jose/jwe-flattened.ts': 'encrypt and decrypt',
   'kms/rest/encrypt.ts': 'encrypt',
   'kms/rest/decrypt.ts': 'decrypt',
   'kms/rest/mac.ts': 'mac',

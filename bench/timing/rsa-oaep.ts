@@ -7,8 +7,8 @@ import {
   jweEncryptOaep,
   openNow,
   sealNow,
-} from '@warder/keys'
-import { oaepWrap, toDescribedKey } from '@warder/keys/testing'
+} from '@warder/crypto'
+import { oaepWrap, toDescribedKey } from '@warder/crypto/testing'
 import { median } from '../median.ts'
 
 /**

@@ -4,13 +4,15 @@ import {
   algorithms,
   type BackendKey,
   type CryptographicParameters,
-  findGrants,
   joseSignature,
+  planSignature,
+  refuse,
+} from '@warder/crypto'
+import {
+  findGrants,
   type Key,
   type ManagedObject,
   mayUse,
-  planSignature,
-  refuse,
   stateAt,
   type UnitOfWork,
   usage,

@@ -1,10 +1,9 @@
 import { failure } from '@warder/base'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '@warder/crypto'
 import {
-  type AlgorithmPolicy,
   type CreationServices,
   certificateAttributes,
   digestAttribute,
-  keyFacts,
   type ManagedObject,
   type NewObject,
   newObjectDefaults,
@@ -13,7 +12,6 @@ import {
   type ObjectId,
   type ObjectLink,
   publicKeyKind,
-  requirePermitted,
   stageNew,
   toKmipAlgorithm,
   toStoredKeyKind,

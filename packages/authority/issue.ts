@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
-import type { AlgorithmPolicy, ManagedObject, UnitOfWork } from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import type { ManagedObject, UnitOfWork } from '@warder/keys'
 import {
   type ProfileName,
   type ProfileWish,

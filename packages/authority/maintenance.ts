@@ -1,5 +1,6 @@
 import type { Logger } from '@warder/base'
-import { type AlgorithmPolicy, findObject, type KeyRing } from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import { findObject, type KeyRing } from '@warder/keys'
 import { type Database, GuardFailed, type Seal, StorageUnavailable } from '@warder/storage'
 import { type Authority, openAuthority, toIssuer } from './authority.ts'
 import { crlDueChange, crlPlace, type DueIssuer, dueIssuers, postponeChange } from './crl/crl-store.ts'

@@ -1,6 +1,6 @@
 import { failure } from '@warder/base'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import {
-  type AlgorithmPolicy,
   type Key,
   type ManagedObject,
   type ObjectId,

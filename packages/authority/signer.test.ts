@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { algorithms, softwareKey } from '@warder/keys'
+import { algorithms, softwareKey } from '@warder/crypto'
 import { issueCertificate, nameFromText } from '@warder/pki'
 import { createSigner } from './authority.ts'
 

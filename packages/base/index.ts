@@ -23,6 +23,7 @@ export {
   toFailure,
 } from './errors.ts'
 export { escapeHidden, escapeUnits, unescapeHidden } from './hidden-characters.ts'
+export { parseJsonBody, parseStrictObject } from './json.ts'
 export { KeyedLimiter } from './keyed-limiter.ts'
 export { isName } from './names.ts'
 export { Output, standardSink } from './output.ts'

@@ -1,6 +1,5 @@
-import type { Clock, Logger } from '@warder/base'
+import { type Clock, type Logger, parseStrictObject } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
-import { parseStrictObject } from '@warder/server'
 
 /** Value of `auth_verifier_issuer`: the issuers that the authentication service publishes. */
 export const publishedIssuer = 'published'

@@ -12,7 +12,4 @@ export {
   personalMethods,
   readDaysBy,
 } from './access/settings.ts'
-export { optionalAlgorithms } from './crypto/algorithms/algorithms.ts'
-export { keyTypes } from './crypto/algorithms/key-types.ts'
-export { algorithmPolicy, type PolicyFacts, policyLists } from './crypto/algorithms/policy.ts'
 export { createRotationPolicy, readRotationRule } from './objects/rotation-policy.ts'

@@ -3,7 +3,6 @@ export { type SweptConnection, startIdleSweep } from './http/connections.ts'
 export { documentationOperations } from './http/documentation.ts'
 export { mergeAuditFields } from './http/exchange.ts'
 export { databaseDown, type HealthPart, healthOperation, unreachableDatabase } from './http/health.ts'
-export { parseJsonBody, parseStrictObject } from './http/json-body.ts'
 export {
   createPeerSecretCheck,
   type PartnerHosts,

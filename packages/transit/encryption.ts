@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
-import {
-  afterCountingUse,
-  algorithmFor,
-  contentPlan,
-  encryptRsa,
-  type Key,
-  oaepPlan,
-  requireKeyUse,
-} from '@warder/keys'
+import { algorithmFor, contentPlan, encryptRsa, oaepPlan } from '@warder/crypto'
+import { afterCountingUse, type Key, requireKeyUse } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each, PartialFailureCode } from './batch.ts'

@@ -1,5 +1,5 @@
 import { failure } from '@warder/base'
-import type { HashName } from '@warder/keys'
+import type { HashName } from '@warder/crypto'
 
 /** Vault's names of hashes. */
 const hashes: Readonly<Record<string, HashName>> = {

@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
-import type { KeyRequest, ManagedObject } from '@warder/keys'
+import type { KeyRequest } from '@warder/crypto'
+import type { ManagedObject } from '@warder/keys'
 
 interface KeyTypeRow {
   readonly name: string

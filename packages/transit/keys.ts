@@ -1,14 +1,13 @@
 import type { createPublicKey } from 'node:crypto'
 import { failure, toFailure } from '@warder/base'
+import { generateKey, keyFacts, requirePermitted, toKeySpec } from '@warder/crypto'
 import {
   aliasCreation,
   aliasId,
   countAliases,
   createAccess,
   findAlias,
-  generateKey,
   type Key,
-  keyFacts,
   listAliases,
   listKeyVersions,
   type ManagedObject,
@@ -16,12 +15,10 @@ import {
   newestVersion,
   newKeyObjects,
   readOwnAlias,
-  requirePermitted,
   requirePermittedKey,
   requirePrincipal,
   signedIn,
   stageNew,
-  toKeySpec,
   toUsageMask,
   UnitOfWork,
   versionNumber,

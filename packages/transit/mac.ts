@@ -1,15 +1,6 @@
 import { failure } from '@warder/base'
-import {
-  afterCountingUse,
-  algorithmFor,
-  type BackendKey,
-  type Key,
-  type MacPlan,
-  planMac,
-  requireHmacKeyUse,
-  requireKeyUse,
-  sameTag,
-} from '@warder/keys'
+import { algorithmFor, type BackendKey, type MacPlan, planMac, sameTag } from '@warder/crypto'
+import { afterCountingUse, type Key, requireHmacKeyUse, requireKeyUse } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each } from './batch.ts'

@@ -1,6 +1,7 @@
 import type { AuditTrail } from '@warder/audit'
 import type { Clock } from '@warder/base'
-import type { AccessServices, AlgorithmPolicy, GcmBudgets, LastUses } from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import type { AccessServices, GcmBudgets, LastUses } from '@warder/keys'
 import { defineOperation, type Operation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 

@@ -1,15 +1,17 @@
 import { failure } from '@warder/base'
 import {
-  afterCountingUse,
   type CryptographicParameters,
-  type Key,
   planSignature,
-  requireKeyUse,
-  requirePermittedKey,
-  requirePrincipal,
   type SignaturePlan,
   type ToSign,
   verifyOffLoop,
+} from '@warder/crypto'
+import {
+  afterCountingUse,
+  type Key,
+  requireKeyUse,
+  requirePermittedKey,
+  requirePrincipal,
 } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'

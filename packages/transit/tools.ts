@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { failure, version } from '@warder/base'
-import { digest, type HashAlgorithm, publicAccess, requireHash, signedIn } from '@warder/keys'
+import { digest, type HashAlgorithm, requireHash } from '@warder/crypto'
+import { publicAccess, signedIn } from '@warder/keys'
 import { get, methods, type Operation, rawReply } from '@warder/server'
 import Type from 'typebox'
 import { readHash } from './hash-name.ts'

@@ -19,6 +19,7 @@ export const bundled = [
   'base',
   'outbound',
   'pki',
+  'crypto',
   'kmip-codec',
   'covercrypt',
   'storage',

@@ -1,4 +1,5 @@
-import { type Operation, parseStrictObject, post } from '@warder/server'
+import { parseStrictObject } from '@warder/base'
+import { type Operation, post } from '@warder/server'
 import { UniqueViolation } from '@warder/storage'
 import Type from 'typebox'
 import { type Account, findAccountByKey, updateAccount } from './account-store.ts'

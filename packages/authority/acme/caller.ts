@@ -1,12 +1,6 @@
-import { failure } from '@warder/base'
+import { failure, parseStrictObject } from '@warder/base'
 import { endedPrefix } from '@warder/keys'
-import {
-  type AuthenticationContext,
-  type IncomingRequest,
-  type Principal,
-  parseStrictObject,
-  rawReply,
-} from '@warder/server'
+import { type AuthenticationContext, type IncomingRequest, type Principal, rawReply } from '@warder/server'
 import { type Change, type Commit, GuardFailed } from '@warder/storage'
 import { type Account, findAccount } from './account-store.ts'
 import { type Directory, findDirectory } from './directory-store.ts'

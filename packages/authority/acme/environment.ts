@@ -1,5 +1,6 @@
 import type { Clock, ErrorKind } from '@warder/base'
-import type { AccessServices, AlgorithmPolicy, Blocks } from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import type { AccessServices, Blocks } from '@warder/keys'
 import { defineOperation, type ErrorShape, type PublicError } from '@warder/server'
 import type { Database, Seal } from '@warder/storage'
 import Type from 'typebox'

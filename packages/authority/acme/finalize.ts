@@ -1,15 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { Failure } from '@warder/base'
-import {
-  type AlgorithmPolicy,
-  asObjectId,
-  findLinkTarget,
-  keyFacts,
-  type ManagedObject,
-  newObjectId,
-  requirePermitted,
-  UnitOfWork,
-} from '@warder/keys'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '@warder/crypto'
+import { asObjectId, findLinkTarget, type ManagedObject, newObjectId, UnitOfWork } from '@warder/keys'
 import {
   derMembers,
   extensionIdentifiers,

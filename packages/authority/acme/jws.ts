@@ -1,13 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { Failure, privateJwkMembers } from '@warder/base'
-import { decodeBase64Url } from '@warder/keys'
-import {
-  getKeyAlgorithms,
-  jwsAlgorithmsOnce,
-  parseStrictObject,
-  thumbprint,
-  verifySignature,
-} from '@warder/server'
+import { Failure, parseStrictObject, privateJwkMembers } from '@warder/base'
+import { decodeBase64Url } from '@warder/crypto'
+import { getKeyAlgorithms, jwsAlgorithmsOnce, thumbprint, verifySignature } from '@warder/server'
 import { acmeProblem } from './problem.ts'
 
 type Members = Readonly<Record<string, unknown>>

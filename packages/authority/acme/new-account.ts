@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { parseStrictObject } from '@warder/base'
 import { newObjectId } from '@warder/keys'
-import { type Operation, type OperationContext, parseStrictObject, post } from '@warder/server'
+import { type Operation, type OperationContext, post } from '@warder/server'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/storage'
 import Type from 'typebox'
 import { accountObject, readContacts } from './account.ts'

@@ -1,5 +1,5 @@
+import type { AlgorithmPolicy } from '@warder/crypto'
 import {
-  type AlgorithmPolicy,
   findLinkTarget,
   findPrivateKeyId,
   type LastUses,

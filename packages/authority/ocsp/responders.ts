@@ -1,15 +1,8 @@
 import { createHash, createPrivateKey, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type Clock, Failure } from '@warder/base'
-import {
-  type AlgorithmPolicy,
-  findObject,
-  getChainId,
-  type KeyRing,
-  type LastUses,
-  softwareKey,
-  useNowChanges,
-} from '@warder/keys'
+import { type AlgorithmPolicy, softwareKey } from '@warder/crypto'
+import { findObject, getChainId, type KeyRing, type LastUses, useNowChanges } from '@warder/keys'
 import {
   issueCertificate,
   type NameParts,

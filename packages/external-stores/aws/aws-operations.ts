@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Secret, version } from '@warder/base'
-import { type AlgorithmPolicy, allows, type Key, signedIn, type Usage, withheld } from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import { allows, type Key, signedIn, type Usage, withheld } from '@warder/keys'
 import type { SettingValues } from '@warder/runtime/settings'
 import { post } from '@warder/server'
 import { StorageUnavailable } from '@warder/storage'

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { afterCountingUse, type CipherPlan, type Encrypted, type Key } from '@warder/keys'
+import type { CipherPlan, Encrypted } from '@warder/crypto'
+import { afterCountingUse, type Key } from '@warder/keys'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type ExternalStoreServices } from '../scope/scope.ts'

@@ -1,15 +1,17 @@
 import { Failure } from '@warder/base'
 import {
   type AlgorithmPolicy,
-  aliasPrefix,
   type CipherPlan,
   CryptoFailure,
+  noParameters,
+  planCipher,
+} from '@warder/crypto'
+import {
+  aliasPrefix,
   externalPrefix,
   getChainId,
   Key,
-  noParameters,
   type ObjectId,
-  planCipher,
   processingVersion,
   protectingVersion,
   type Right,

@@ -1,5 +1,6 @@
 import { version } from '@warder/base'
-import { afterCountingUse, encodeBase64Url, encryptRsa, type Key } from '@warder/keys'
+import { encodeBase64Url, encryptRsa } from '@warder/crypto'
+import { afterCountingUse, type Key } from '@warder/keys'
 import type { SettingValues } from '@warder/runtime/settings'
 import { post } from '@warder/server'
 import Type from 'typebox'

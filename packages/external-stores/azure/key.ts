@@ -2,16 +2,11 @@ import {
   type AlgorithmPolicy,
   type CipherPlan,
   type CryptographicParameters,
-  getChainId,
-  Key,
   planCipher,
   planRsa,
-  type Right,
   type RsaPlan,
-  type UseRefusal,
-  withheld,
-  withheldSentences,
-} from '@warder/keys'
+} from '@warder/crypto'
+import { getChainId, Key, type Right, type UseRefusal, withheld, withheldSentences } from '@warder/keys'
 import type { Access, OperationContext } from '@warder/server'
 import type { Static } from 'typebox'
 import { granteeNamed, requireGrantedKey } from '../scope/granted-key.ts'

@@ -1,5 +1,6 @@
 import { type ErrorKind, type Failure, failure } from '@warder/base'
-import { decodeBase64Url, externalPrefix, externalPrincipal } from '@warder/keys'
+import { decodeBase64Url } from '@warder/crypto'
+import { externalPrefix, externalPrincipal } from '@warder/keys'
 import type {
   AuthenticationContext,
   ErrorShape,

@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
-import { algorithmFor, createSignature, getChainId } from '@warder/keys'
+import { algorithmFor, createSignature } from '@warder/crypto'
+import { getChainId } from '@warder/keys'
 import type { Access, OperationContext, OperationInput } from '@warder/server'
 import Type from 'typebox'
 import type { ExternalStoreServices } from '../scope/scope.ts'

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { failure } from '@warder/base'
-import { modulusBits, planRsa, planSignature, softwareKey } from '@warder/keys'
+import { modulusBits, planRsa, planSignature, softwareKey } from '@warder/crypto'
 import { type OperationContext, post } from '@warder/server'
 import Type from 'typebox'
 import { decodeBase64, define, type ExternalStoreServices } from '../scope/scope.ts'

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { failure } from '@warder/base'
-import { type CryptographicParameters, modulusBits } from '@warder/keys'
+import { type CryptographicParameters, modulusBits } from '@warder/crypto'
 
 /**
  * Names of Gmail's client, which are those of the Java Cryptography Architecture. OAEP uses one hash for the label and

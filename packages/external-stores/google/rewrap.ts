@@ -1,6 +1,6 @@
-import { failure } from '@warder/base'
+import { failure, parseStrictObject } from '@warder/base'
 import { OutboundError } from '@warder/outbound'
-import { type OperationContext, parseStrictObject, post } from '@warder/server'
+import { type OperationContext, post } from '@warder/server'
 import Type from 'typebox'
 import { decodeBase64, define, type ExternalStoreServices } from '../scope/scope.ts'
 import { byAuthorization, requireAuthorization } from './callers.ts'

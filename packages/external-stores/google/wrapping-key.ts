@@ -1,15 +1,17 @@
 import { Failure, failure } from '@warder/base'
 import {
   type AlgorithmPolicy,
-  afterCountingUse,
-  asObjectId,
   type CipherPlan,
   CryptoFailure,
+  noParameters,
+  planCipher,
+} from '@warder/crypto'
+import {
+  afterCountingUse,
+  asObjectId,
   everyPrincipal,
   getChainId,
   type Key,
-  noParameters,
-  planCipher,
   processingVersion,
   protectingVersion,
   requireKeyUse,

@@ -1,5 +1,6 @@
 import { failure, version } from '@warder/base'
-import { Key, planRsa, publicAccess, requireKeyUse } from '@warder/keys'
+import { planRsa } from '@warder/crypto'
+import { Key, publicAccess, requireKeyUse } from '@warder/keys'
 import { type Access, type ErrorShape, errorBody, get, type OperationContext, post } from '@warder/server'
 import Type from 'typebox'
 import { decodeBase64, define, type ExternalStore, type ExternalStoreServices } from '../scope/scope.ts'

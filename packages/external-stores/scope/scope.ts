@@ -1,7 +1,7 @@
 import { type Clock, failure } from '@warder/base'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import {
   type AccessServices,
-  type AlgorithmPolicy,
   type Blocks,
   type ExternalStoreName,
   externalPrincipal,

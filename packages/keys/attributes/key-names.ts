@@ -1,3 +1,4 @@
+import { hmacs, keyTypes } from '@warder/crypto'
 import { type ValueName, valueByName, valueName } from '@warder/kmip-codec'
 import {
   type ByteKeyAlgorithm,
@@ -7,8 +8,6 @@ import {
   curveByName as curveByOpensslName,
   type ParsedKey as PkiKey,
 } from '@warder/pki'
-import { keyTypes } from '../crypto/algorithms/key-types.ts'
-import { hmacs } from '../crypto/algorithms/macs.ts'
 import type { ObjectAttributes } from './object-attributes.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>

@@ -1,9 +1,7 @@
 // The thread of large data: JSON, base64url and AES-GCM of megabytes, one job after the other.
 import { parentPort } from 'node:worker_threads'
-import { toFailure } from '@warder/base'
-import { parseJsonBody } from '@warder/server'
-import { decryptSymmetric, encryptSymmetric } from '../crypto/cipher/symmetric.ts'
-import { decodeBase64Url, encodeBase64Url } from '../jose/base64url.ts'
+import { parseJsonBody, toFailure } from '@warder/base'
+import { decodeBase64Url, decryptSymmetric, encodeBase64Url, encryptSymmetric } from '@warder/crypto'
 import type { FromThread, Job, ReadBody, ToThread } from './jobs.ts'
 
 type JobWithType<Type extends Job['type']> = Extract<Job, { type: Type }>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { contentPlan } from '@warder/crypto'
 import { type Started, startKms } from '@warder/kms/testing'
-import { contentPlan } from '../jose/jwe-flattened.ts'
 import { BulkThread, bulkBytes, bulkThread } from './bulk.ts'
 import type { Job } from './jobs.ts'
 

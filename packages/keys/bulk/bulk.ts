@@ -1,6 +1,5 @@
+import { type ContentOpener, type ContentSealer, encodeBase64Url, openNow, sealNow } from '@warder/crypto'
 import { type LargeBody, type RawReply, rawReply } from '@warder/server'
-import { encodeBase64Url } from '../jose/base64url.ts'
-import { type ContentOpener, type ContentSealer, openNow, sealNow } from '../jose/jwe-flattened.ts'
 import { JobThread, type ThreadBounds } from './job-thread.ts'
 import type { Job, Results } from './jobs.ts'
 

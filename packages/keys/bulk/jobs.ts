@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { CipherPlan } from '../crypto/cipher/cipher-plan.ts'
+import type { CipherPlan } from '@warder/crypto'
 import type { FailedJob } from './job-thread.ts'
 
 /** Work on large data, for a separate thread. Buffers are transferred, so the sender cannot use them any more. */

@@ -1,6 +1,5 @@
+import { algorithms, type KeyMaterial, type MaterialKind, serializeMaterial } from '@warder/crypto'
 import { ObjectAttributes } from '../attributes/object-attributes.ts'
-import { algorithms } from '../crypto/algorithms/algorithms.ts'
-import { type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/material/material.ts'
 import { type Extractability, type NewObject, newObjectDefaults, type ObjectType } from './managed-object.ts'
 import { type Usage, usageMask } from './may-use.ts'
 import { newObjectId, type ObjectId } from './object-id.ts'

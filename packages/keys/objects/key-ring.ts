@@ -1,5 +1,17 @@
 import { type Clock, failure } from '@warder/base'
 import {
+  type AlgorithmPolicy,
+  type BackendKey,
+  canonicalName,
+  type DescribedKey,
+  fits,
+  isJoseKey,
+  type KeyBackend,
+  type KeyMaterial,
+  type MaterialKind,
+  softwareBackend,
+} from '@warder/crypto'
+import {
   createRowCache,
   type Database,
   type RowCache,
@@ -7,11 +19,6 @@ import {
   StorageUnavailable,
   UnknownDataKey,
 } from '@warder/storage'
-import type { BackendKey, KeyBackend } from '../backend/key-backend.ts'
-import { type DescribedKey, softwareBackend } from '../backend/software.ts'
-import { canonicalName } from '../crypto/algorithms/algorithms.ts'
-import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
-import { fits, isJoseKey, type KeyMaterial, type MaterialKind } from '../crypto/material/material.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
 import { mayUse, mayUseHmacKey, type Usage, type Verdict } from './may-use.ts'
 import type { ObjectId } from './object-id.ts'

@@ -1,4 +1,4 @@
-import { type AlgorithmPolicy, findRefusal, keyFacts } from '../crypto/algorithms/policy.ts'
+import { type AlgorithmPolicy, findRefusal, keyFacts } from '@warder/crypto'
 import type { ManagedObject } from './managed-object.ts'
 import {
   mayProcess,

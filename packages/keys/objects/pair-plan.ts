@@ -1,8 +1,7 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import { inGenerationQueue, keyTypes, slhDsaBits } from '@warder/crypto'
 import { type AlgorithmName, type CurveName, curveByName } from '../attributes/key-names.ts'
-import { keyTypes, slhDsaBits } from '../crypto/algorithms/key-types.ts'
-import { inGenerationQueue } from '../crypto/material/generate-key.ts'
 import { refusal } from './refusal.ts'
 
 export interface NewPair {

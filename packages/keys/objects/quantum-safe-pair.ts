@@ -1,3 +1,4 @@
+import { generateQuantumSafe, quantumSafeBits } from '@warder/crypto'
 import { digestAttribute } from '../attributes/certificate-attributes.ts'
 import { type AlgorithmName, toStoredKeyKind } from '../attributes/key-names.ts'
 import {
@@ -5,7 +6,6 @@ import {
   ObjectAttributes,
   toStoredValue,
 } from '../attributes/object-attributes.ts'
-import { generateQuantumSafe, quantumSafeBits } from '../crypto/material/generate-key.ts'
 import { type NewObject, newObjectDefaults } from './managed-object.ts'
 import { newObjectId } from './object-id.ts'
 

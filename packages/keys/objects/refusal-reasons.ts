@@ -1,8 +1,8 @@
 /** Result reasons (KMIP 2.1 §11.48) and the failures of the other parts, in both directions. */
 import { type ErrorKind, type Failure, failure, toFailure } from '@warder/base'
+import { CryptoFailure, type CryptoFailureCode } from '@warder/crypto'
 import { PkiError, type PkiErrorCode } from '@warder/pki'
 import { UniqueViolation } from '@warder/storage'
-import { CryptoFailure, type CryptoFailureCode } from '../crypto/algorithms/failure.ts'
 import { Refusal } from './refusal.ts'
 import { identifierTaken } from './unit-of-work.ts'
 

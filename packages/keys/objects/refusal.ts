@@ -1,5 +1,5 @@
 import { CodedError, failure } from '@warder/base'
-import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import type { LastUses } from './last-use.ts'
 import { getChainId, type ManagedObject } from './managed-object.ts'
 import { mayUse, takeUsage, type Usage, type UseRefusal } from './may-use.ts'

@@ -1,6 +1,6 @@
 import { type Clock, type Failure, failure } from '@warder/base'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import type { Change, Commit, Database, Seal } from '@warder/storage'
-import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
 import { attributeIndexChanges } from './attribute-index-store.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'

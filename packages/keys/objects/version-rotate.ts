@@ -1,9 +1,15 @@
 import { failure } from '@warder/base'
+import {
+  type AlgorithmPolicy,
+  type GeneratedKey,
+  generateKey,
+  isJoseKey,
+  type KeyMaterial,
+  type KeySpec,
+  keyFacts,
+  requirePermitted,
+} from '@warder/crypto'
 import { attributesForReplacement } from '../attributes/replacement.ts'
-import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/algorithms/policy.ts'
-import { generateKey } from '../crypto/material/generate-key.ts'
-import type { KeySpec } from '../crypto/material/key-request.ts'
-import { type GeneratedKey, isJoseKey, type KeyMaterial } from '../crypto/material/material.ts'
 import { type NewHalf, newKeyObjects } from './create.ts'
 import { getChainId, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'

@@ -1,6 +1,6 @@
+import { parseJsonBody } from '@warder/base'
 import { abePolicyAttribute, abeVendor, ownVendor, readVendorName } from '@warder/keys'
 import { Enumeration, findMember, Tag, type TtlvNode } from '@warder/kmip-codec'
-import { parseJsonBody } from '@warder/server'
 import { kmipFailure } from '../failure/failure.ts'
 
 /** Vendor attributes that carry request parameters; only the policy of a user key is stored. */

@@ -5,21 +5,16 @@ import { Failure } from '@warder/base'
 import {
   type CryptographicParameters,
   type DerivationMethod,
+  decryptSymmetric,
   deriveKey,
   encryptRsa,
+  encryptSymmetric,
   planCipher,
   planMac,
   planRsa,
   planSignature,
-} from '@warder/keys'
-import {
-  computeMac,
-  decryptRsa,
-  decryptSymmetric,
-  encryptSymmetric,
-  signWith,
-  verifyWith,
-} from '@warder/keys/testing'
+} from '@warder/crypto'
+import { computeMac, decryptRsa, signWith, verifyWith } from '@warder/crypto/testing'
 import { Enumeration } from '@warder/kmip-codec'
 import fc from 'fast-check'
 import type { AlgorithmName } from './parameters.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { requireOnly } from '@warder/keys/testing'
+import { requireOnly } from '@warder/crypto/testing'
 import {
   boolean,
   byteString,

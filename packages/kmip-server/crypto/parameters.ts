@@ -1,4 +1,4 @@
-import { type BackendKey, type CryptographicParameters, type ParameterName, spelling } from '@warder/keys'
+import { type BackendKey, type CryptographicParameters, type ParameterName, spelling } from '@warder/crypto'
 import {
   type EnumerationName,
   type StructureNode,

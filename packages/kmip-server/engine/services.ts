@@ -1,16 +1,9 @@
 import type { AuditTrail } from '@warder/audit'
 import type { FetchedCrls, RevocationConfig } from '@warder/authority'
 import type { Clock } from '@warder/base'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import type { PasswordLogin } from '@warder/identity'
-import type {
-  AccessServices,
-  AlgorithmPolicy,
-  Blocks,
-  GcmBudgets,
-  LastUses,
-  Names,
-  RestoreGate,
-} from '@warder/keys'
+import type { AccessServices, Blocks, GcmBudgets, LastUses, Names, RestoreGate } from '@warder/keys'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CryptoFailure } from '@warder/keys'
-import type { CryptoFailureCode } from '@warder/keys/testing'
+import { CryptoFailure, type CryptoFailureCode } from '@warder/crypto'
 import { toPublicFailure, withKmipReasons } from './failure.ts'
 
 /** As clients of deployed servers and the OASIS test cases know them. */

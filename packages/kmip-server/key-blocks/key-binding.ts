@@ -3,10 +3,10 @@ import {
   algorithms,
   joseSignature,
   type KeyShape,
-  type ManagedObject,
   type SignaturePlan,
   whyDecryptionEncrypts,
-} from '@warder/keys'
+} from '@warder/crypto'
+import type { ManagedObject } from '@warder/keys'
 import { kmipFailure } from '../failure/failure.ts'
 import { joseWrapping, type WrappingKey, wrappingPlan } from './wrap.ts'
 

@@ -1,4 +1,5 @@
-import { isFipsSymmetric, type KeyFormat } from '@warder/keys'
+import { isFipsSymmetric } from '@warder/crypto'
+import type { KeyFormat } from '@warder/keys'
 import { byteString, requireMember, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import type { KeyPolicy } from '@warder/pki'
 import { kmipFailure } from '../failure/failure.ts'

@@ -9,7 +9,7 @@ import {
   noParameters,
   planCipher,
   planRsa,
-} from '@warder/keys'
+} from '@warder/crypto'
 import {
   byteString,
   decodeTtlv,

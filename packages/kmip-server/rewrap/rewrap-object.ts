@@ -1,6 +1,6 @@
 import { Failure, failure } from '@warder/base'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import {
-  type AlgorithmPolicy,
   findPrivateKeyId,
   type GcmBudgets,
   getChainId,

@@ -1,5 +1,5 @@
 import { BoundedMap } from '@warder/base'
-import type { CipherStream } from '@warder/keys'
+import type { CipherStream } from '@warder/crypto'
 import type { Database } from '@warder/storage'
 import type { KmipContext } from '../engine/types.ts'
 import { kmipFailure } from '../failure/failure.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { maximumStreamBytes } from '@warder/keys'
+import { maximumStreamBytes } from '@warder/crypto'
 import {
   decodeTtlv,
   encodeTtlv,

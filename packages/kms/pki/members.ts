@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { withPkiFailures } from '@warder/authority'
 import { failure } from '@warder/base'
-import { algorithmNames } from '@warder/keys'
+import { algorithmNames } from '@warder/crypto'
 import { constraintName, generalName, nameFromText, type ProfileName } from '@warder/pki'
 import Type from 'typebox'
 

@@ -1,23 +1,25 @@
 import { certificateSign, keepsCertificate } from '@warder/authority'
 import { failure } from '@warder/base'
 import {
-  type AlgorithmName,
   algorithms,
   canonicalName,
-  findLinkTarget,
   generateKey,
-  type Key,
   keyFacts,
+  quantumSafeBits,
+  requirePermitted,
+  toKeySpec,
+} from '@warder/crypto'
+import {
+  type AlgorithmName,
+  findLinkTarget,
+  type Key,
   type NewObject,
   newKeyObjects,
   newQuantumSafePair,
   type ObjectId,
-  quantumSafeBits,
-  requirePermitted,
   requirePermittedKey,
   requirePrincipal,
   stageNew,
-  toKeySpec,
   toStoredKeyKind,
   type UnitOfWork,
   usageMask,

@@ -1,6 +1,7 @@
 import type { Maintenance, PublishedStatus, RevocationConfig } from '@warder/authority'
 import type { Clock } from '@warder/base'
-import type { AccessServices, AlgorithmPolicy, LastUses } from '@warder/keys'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import type { AccessServices, LastUses } from '@warder/keys'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 

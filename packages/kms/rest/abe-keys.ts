@@ -1,4 +1,5 @@
 import { failure } from '@warder/base'
+import { keyFacts, requirePermitted } from '@warder/crypto'
 import {
   abeAlgorithm,
   abeThread,
@@ -6,12 +7,10 @@ import {
   getChainId,
   inFailures,
   issueUserKey,
-  keyFacts,
   keyNotFound,
   type NewAbeObjects,
   newMasterObjects,
   newUserObject,
-  requirePermitted,
   requirePermittedKey,
   requirePrincipal,
   stageNew,

@@ -1,14 +1,13 @@
+import { keyFacts, requirePermitted } from '@warder/crypto'
 import {
   abeAlgorithm,
   forgetsSecrets,
   formatAction,
   inFailures,
-  keyFacts,
   keyNotFound,
   type RotationAction,
   readAction,
   requirePartsMayGo,
-  requirePermitted,
   requirePrincipal,
   rotateMaster,
   UnitOfWork,

@@ -1,16 +1,12 @@
 import { failure } from '@warder/base'
+import { type AlgorithmPolicy, encodeBase64Url, jweHeader, keyFacts, requirePermitted } from '@warder/crypto'
 import {
-  type AlgorithmPolicy,
   abeAlgorithm,
   abeMaterial,
   abeThread,
-  encodeBase64Url,
   inFailures,
-  jweHeader,
   type Key,
-  keyFacts,
   requireAbe,
-  requirePermitted,
   sealRequest,
   UnitOfWork,
 } from '@warder/keys'

@@ -1,9 +1,6 @@
 import { failure } from '@warder/base'
 import {
-  createAccess,
   decodeBase64Url,
-  type Extractability,
-  encrypts,
   type GeneratedKey,
   generateKey,
   type ImportMembers,
@@ -13,13 +10,18 @@ import {
   keyFacts,
   type MaterialMember,
   materialMembers,
+  requirePermitted,
+  toKeySpec,
+} from '@warder/crypto'
+import {
+  createAccess,
+  type Extractability,
+  encrypts,
   maxTags,
   type NewHalf,
   newKeyObjects,
-  requirePermitted,
   requirePrincipal,
   stageNew,
-  toKeySpec,
   toUsageMask,
   UnitOfWork,
 } from '@warder/keys'

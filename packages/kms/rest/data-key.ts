@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
-import { encodeBase64Url } from '@warder/keys'
+import { encodeBase64Url } from '@warder/crypto'
 import { type OperationContext, type OperationInput, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { encrypt, FlattenedJwe } from './encrypt.ts'

@@ -9,18 +9,13 @@ import {
   jweDecryptDirect,
   jweDecryptOaep,
   jweDecryptReceived,
-  type Key,
-  keyNotFound,
-  keyRight,
-  largeMember,
-  openLarge,
   openNow,
   readJweHeader,
   readManagementParameters,
   readUnprotected,
   receiveContentKey,
-  requireKeyUse,
-} from '@warder/keys'
+} from '@warder/crypto'
+import { type Key, keyNotFound, keyRight, largeMember, openLarge, requireKeyUse } from '@warder/keys'
 import { type OperationContext, post, type RawReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { abe } from './abe-keys.ts'

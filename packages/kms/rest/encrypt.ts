@@ -1,7 +1,6 @@
 import { failure, type MaybePromise } from '@warder/base'
 import {
   type AlgorithmPolicy,
-  afterCountingUse,
   algorithmFor,
   algorithms,
   type ContentSealer,
@@ -10,6 +9,11 @@ import {
   jweEncryptDirect,
   jweEncryptOaep,
   jweEncryptSent,
+  sealNow,
+  sendContentKey,
+} from '@warder/crypto'
+import {
+  afterCountingUse,
   type Key,
   keyNotFound,
   keyRight,
@@ -17,8 +21,6 @@ import {
   type ObjectId,
   requireKeyUse,
   sealLarge,
-  sealNow,
-  sendContentKey,
 } from '@warder/keys'
 import { type OperationContext, post, type RawReply } from '@warder/server'
 import Type, { type Static } from 'typebox'

@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
-import { algorithms, type KeyMaterial, toUsageMask, type Usage, usageMask } from '@warder/keys'
+import { algorithms, type KeyMaterial } from '@warder/crypto'
+import { toUsageMask, type Usage, usageMask } from '@warder/keys'
 import Type from 'typebox'
 
 const maxOps = 16

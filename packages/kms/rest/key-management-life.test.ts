@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { optionalAlgorithms } from '@warder/crypto/settings'
 import { maxInvocations } from '@warder/keys'
-import { optionalAlgorithms } from '@warder/keys/settings'
 import { reserveBlock } from '@warder/keys/testing'
 import { startSharedKms } from '../testing/start.ts'
 

@@ -8,8 +8,8 @@ import {
   randomBytes,
 } from 'node:crypto'
 import { test } from 'node:test'
-import { optionalAlgorithms } from '@warder/keys/settings'
-import { concatKdf } from '@warder/keys/testing'
+import { optionalAlgorithms } from '@warder/crypto/settings'
+import { concatKdf } from '@warder/crypto/testing'
 import {
   FlattenedEncrypt,
   type FlattenedJWE,

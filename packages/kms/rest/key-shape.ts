@@ -1,12 +1,10 @@
+import { keyTypes, type MaterialAlgorithm, toKeyOps } from '@warder/crypto'
 import {
   type AbeForm,
   allows,
   type Extractability,
   encrypts,
-  keyTypes,
   type ManagedObject,
-  type MaterialAlgorithm,
-  toKeyOps,
   type Usage,
   unrestricted,
 } from '@warder/keys'

@@ -1,18 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { andThen, failure } from '@warder/base'
+import { algorithmFor, type DescribedKey, decodeBase64Url, encodeBase64Url, sameTag } from '@warder/crypto'
 import {
   afterCountingUse,
-  algorithmFor,
-  type DescribedKey,
-  decodeBase64Url,
-  encodeBase64Url,
   Key,
   keyRight,
   type ObjectId,
   processingVersion,
   protectingVersion,
   requireKeyUse,
-  sameTag,
   versionsToTry,
 } from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'

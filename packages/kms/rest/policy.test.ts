@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { algorithmPolicy } from '@warder/keys/settings'
-import { findRefusal } from '@warder/keys/testing'
+import { findRefusal } from '@warder/crypto'
+import { algorithmPolicy } from '@warder/crypto/settings'
 import type { Answer } from '../testing/client.ts'
 import { startKms } from '../testing/start.ts'
 

@@ -1,5 +1,6 @@
 import { publicJwkMembers } from '@warder/base'
-import { algorithms, encrypts, type Key } from '@warder/keys'
+import { algorithms } from '@warder/crypto'
+import { encrypts, type Key } from '@warder/keys'
 import { toKty } from './key-shape.ts'
 
 const bySize: Readonly<Record<number, string>> = { 2048: 'RS256', 3072: 'RS384', 4096: 'RS512' }

@@ -1,12 +1,5 @@
-import {
-  afterCountingUse,
-  algorithmFor,
-  algorithmNames,
-  decodeBase64Url,
-  jwsSign,
-  keyRight,
-  requireKeyUse,
-} from '@warder/keys'
+import { algorithmFor, algorithmNames, decodeBase64Url, jwsSign } from '@warder/crypto'
+import { afterCountingUse, keyRight, requireKeyUse } from '@warder/keys'
 import { type Operation, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { getStructure } from './abe-structure.ts'

@@ -1,14 +1,12 @@
 import { failure } from '@warder/base'
+import { openNow, readJweHeader, sealNow } from '@warder/crypto'
 import {
   afterCountingUse,
   type Key,
   keyNotFound,
   keyRight,
-  openNow,
   protectingVersion,
-  readJweHeader,
   requireKeyUse,
-  sealNow,
 } from '@warder/keys'
 import { type OperationContext, post } from '@warder/server'
 import Type, { type Static } from 'typebox'

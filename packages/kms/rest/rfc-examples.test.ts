@@ -32,7 +32,7 @@ const examples: {
     readonly jwk: Record<string, string>
     readonly thumbprint: string
   }[]
-} = JSON.parse(readFileSync(new URL('../../keys/jose/rfc-examples.json', import.meta.url), 'utf8'))
+} = JSON.parse(readFileSync(new URL('../../crypto/jose/rfc-examples.json', import.meta.url), 'utf8'))
 
 const kms = await startSharedKms()
 const alice = kms.user('alice')

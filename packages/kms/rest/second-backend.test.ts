@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type BackendKey, type KeyBackend, refuse, softwareBackend } from '@warder/keys'
+import { type BackendKey, type KeyBackend, refuse, softwareBackend } from '@warder/crypto'
 import {
   boolean,
   byteString,

@@ -1,17 +1,9 @@
 import type { AuditTrail } from '@warder/audit'
 import type { Clock } from '@warder/base'
+import type { AlgorithmPolicy, ContentKeys } from '@warder/crypto'
 import type { ExternalServices } from '@warder/external-stores'
 import type { Directory, Ended, OidcLogin, PasswordLogin, SamlLogin } from '@warder/identity'
-import type {
-  AccessServices,
-  AlgorithmPolicy,
-  Blocks,
-  ContentKeys,
-  GcmBudgets,
-  LastUses,
-  Names,
-  RotationPolicy,
-} from '@warder/keys'
+import type { AccessServices, Blocks, GcmBudgets, LastUses, Names, RotationPolicy } from '@warder/keys'
 import type { AuditReaderServices, Notices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'

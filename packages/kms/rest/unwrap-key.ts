@@ -6,15 +6,17 @@ import {
   type DescribedKey,
   decodeBase64Url,
   type KeyMaterial,
-  keyRight,
-  newKeyObjects,
   oaepPlan,
   readJweHeader,
+  toKeyOps,
+} from '@warder/crypto'
+import {
+  keyRight,
+  newKeyObjects,
   requireCreate,
   requireKeyUse,
   requirePrincipal,
   stageNew,
-  toKeyOps,
   toUsageMask,
   UnitOfWork,
 } from '@warder/keys'

@@ -1,11 +1,5 @@
-import {
-  algorithmFor,
-  decodeBase64Url,
-  jwsVerify,
-  keyRight,
-  readJwsHeader,
-  requireKeyUse,
-} from '@warder/keys'
+import { algorithmFor, decodeBase64Url, jwsVerify, readJwsHeader } from '@warder/crypto'
+import { keyRight, requireKeyUse } from '@warder/keys'
 import { post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'

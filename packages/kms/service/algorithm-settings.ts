@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
-import type { AlgorithmPolicy } from '@warder/keys'
-import { algorithmPolicy, optionalAlgorithms, type PolicyFacts, policyLists } from '@warder/keys/settings'
+import type { AlgorithmPolicy } from '@warder/crypto'
+import { algorithmPolicy, optionalAlgorithms, type PolicyFacts, policyLists } from '@warder/crypto/settings'
 import { choice, list } from '@warder/runtime/settings'
 
 const everything = ['*'] as const

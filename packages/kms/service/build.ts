@@ -7,6 +7,7 @@ import {
   listsInWork,
 } from '@warder/authority'
 import { Failure, type Metrics } from '@warder/base'
+import { ContentKeys, countUnfinishedGenerations, type KeyBackend, softwareBackend } from '@warder/crypto'
 import { createKnownGrants, createStopSwitch, enableStores } from '@warder/external-stores'
 import { externalHosts } from '@warder/external-stores/settings'
 import {
@@ -27,8 +28,6 @@ import {
   abeThread,
   asObjectId,
   bulkThread,
-  ContentKeys,
-  countUnfinishedGenerations,
   createAliases,
   createBlocks,
   createGcmBudgets,
@@ -37,10 +36,8 @@ import {
   createNamedKeys,
   createNames,
   type Key,
-  type KeyBackend,
   normalizeName,
   type RestoreGate,
-  softwareBackend,
   withheld,
 } from '@warder/keys'
 import {

@@ -1,9 +1,9 @@
+import { keyTypes } from '@warder/crypto/settings'
 import type { RotationPolicy } from '@warder/keys'
 import {
   createRotationPolicy,
   type DestructionSettings,
   daysProblem,
-  keyTypes,
   maxDays,
   readDaysBy,
   readRotationRule,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recommendedNames } from '@warder/keys'
-import { policyLists } from '@warder/keys/settings'
+import { recommendedNames } from '@warder/crypto'
+import { policyLists } from '@warder/crypto/settings'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 import { unknownNames } from './policy-names.ts'
 

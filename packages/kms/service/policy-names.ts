@@ -1,13 +1,6 @@
-import {
-  type AlgorithmName,
-  algorithms,
-  keyTypes,
-  type PolicyList,
-  plainName,
-  recommendedNames,
-  toStoredKeyKind,
-} from '@warder/keys'
-import { policyLists } from '@warder/keys/settings'
+import { algorithms, keyTypes, type PolicyList, plainName, recommendedNames } from '@warder/crypto'
+import { policyLists } from '@warder/crypto/settings'
+import { type AlgorithmName, toStoredKeyKind } from '@warder/keys'
 import { Enumeration } from '@warder/kmip-codec'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 

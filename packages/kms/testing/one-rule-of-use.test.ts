@@ -9,8 +9,8 @@ import {
 } from 'node:crypto'
 import { test } from 'node:test'
 import { systemClock } from '@warder/base'
+import type { KeyMaterial } from '@warder/crypto'
 import {
-  type KeyMaterial,
   type ManagedObject,
   type NewHalf,
   newKeyObjects,

@@ -1,16 +1,7 @@
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/base'
-import {
-  decodeBase64Url,
-  findObject,
-  type ImportMembers,
-  importKey,
-  newObjectDefaults,
-  ObjectAttributes,
-  type ObjectId,
-  toKeySpec,
-  toUsageMask,
-} from '@warder/keys'
-import { creationChanges, removalChanges, serializeMaterial } from '@warder/keys/testing'
+import { decodeBase64Url, type ImportMembers, importKey, serializeMaterial, toKeySpec } from '@warder/crypto'
+import { findObject, newObjectDefaults, ObjectAttributes, type ObjectId, toUsageMask } from '@warder/keys'
+import { creationChanges, removalChanges } from '@warder/keys/testing'
 import type { Started } from './start.ts'
 
 let moment = Date.now()

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '@warder/base'
-import { type Logger, type Metrics, StartupError } from '@warder/base'
+import { type Clock, type Logger, type Metrics, StartupError } from '@warder/base'
 import type { Change, Database } from '@warder/storage'
 import {
   commonNoticeKinds,

@@ -1,7 +1,6 @@
-import { failure } from '@warder/base'
+import { failure, parseJsonBody } from '@warder/base'
 import Type from 'typebox'
 import type { LargeBody, Operation, OperationInput } from '../operations/types.ts'
-import { parseJsonBody } from './json-body.ts'
 import type { HttpRequest } from './request.ts'
 import { type Check, compileCheck } from './validation.ts'
 

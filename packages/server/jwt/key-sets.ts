@@ -1,8 +1,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
-import { type Clock, type Logger, privateJwkMembers, StartupError } from '@warder/base'
+import { type Clock, type Logger, parseStrictObject, privateJwkMembers, StartupError } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
-import { parseStrictObject } from '../http/json-body.ts'
 import { getKeyAlgorithms, type KeySet, type VerificationKey } from './algorithms.ts'
 
 /** Keys taken of one set, and entries looked at; a larger set is a mistake or an attack. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '@warder/base'
-import { parseStrictObject } from '../http/json-body.ts'
+import { parseStrictObject } from '@warder/base'
 import {
   createSignature,
   type ExpectedToken,

@@ -1,7 +1,7 @@
 import { type Failure, failure } from '@warder/base'
+import type { AlgorithmPolicy } from '@warder/crypto'
 import { dateTime, integer, Tag, type TtlvNode } from '@warder/kmip-codec'
 import type { Database } from '@warder/storage'
-import type { AlgorithmPolicy } from '../../crypto/algorithms/policy.ts'
 import type { NewKey } from '../create.ts'
 import type { ManagedObject, NewObject } from '../managed-object.ts'
 import { Refusal } from '../refusal.ts'

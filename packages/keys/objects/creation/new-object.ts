@@ -1,3 +1,4 @@
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '@warder/crypto'
 import {
   boolean,
   dateTime,
@@ -9,7 +10,6 @@ import {
   Tag,
   type TtlvNode,
 } from '@warder/kmip-codec'
-import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../crypto/algorithms/policy.ts'
 import {
   type ManagedObject,
   type MaterialForm,

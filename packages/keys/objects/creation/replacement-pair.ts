@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { keyFacts, requirePermitted } from '@warder/crypto'
 import { type HalfType, madeKeyAttributes } from '../../attributes/key-material.ts'
 import {
   type KmipKeyKind,
@@ -13,7 +14,6 @@ import {
   toStoredValue,
 } from '../../attributes/object-attributes.ts'
 import { attributesForReplacement } from '../../attributes/replacement.ts'
-import { keyFacts, requirePermitted } from '../../crypto/algorithms/policy.ts'
 import { type ManagedObject, type NewObject, newObjectDefaults } from '../managed-object.ts'
 import { newObjectId, type ObjectId } from '../object-id.ts'
 import { pairPlan } from '../pair-plan.ts'

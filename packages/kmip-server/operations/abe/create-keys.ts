@@ -1,4 +1,5 @@
 import { parsePolicy } from '@warder/covercrypt'
+import { keyFacts, requirePermitted } from '@warder/crypto'
 import {
   type AbeForm,
   type AttributeSource,
@@ -11,12 +12,10 @@ import {
   asObjectId,
   getChainId,
   issueUserKey,
-  keyFacts,
   type NewObjectRequest,
   newObjectId,
   type ObjectId,
   readClientId,
-  requirePermitted,
   stageNewObject,
   unrestricted,
 } from '@warder/keys'

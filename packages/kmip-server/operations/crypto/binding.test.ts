@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { test } from 'node:test'
-import { algorithms } from '@warder/keys'
+import { algorithms } from '@warder/crypto'
 import {
   boolean,
   byteString,

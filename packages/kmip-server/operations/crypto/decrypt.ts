@@ -6,9 +6,9 @@ import {
   modulusBits,
   planRsa,
   requireKem,
-  requireUse,
   whyDecryptionEncrypts,
-} from '@warder/keys'
+} from '@warder/crypto'
+import { requireUse } from '@warder/keys'
 import { atLeast, Tag } from '@warder/kmip-codec'
 import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'

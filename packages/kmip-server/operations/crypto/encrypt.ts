@@ -14,9 +14,8 @@ import {
   planCipher,
   planRsa,
   requireKem,
-  requireUse,
-  takeUse,
-} from '@warder/keys'
+} from '@warder/crypto'
+import { requireUse, takeUse } from '@warder/keys'
 import { atLeast, Tag } from '@warder/kmip-codec'
 import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'

@@ -4,13 +4,11 @@ import {
   type CipherPlan,
   type CryptographicParameters,
   type EncryptionChoice,
-  type ManagedObject,
   noParameters,
-  type Right,
-  readStoredWithTag,
   softwareKey,
   whyEncryptionDecrypts,
-} from '@warder/keys'
+} from '@warder/crypto'
+import { type ManagedObject, type Right, readStoredWithTag } from '@warder/keys'
 import { type StructureNode, Tag } from '@warder/kmip-codec'
 import { type AlgorithmName, readParameters } from '../../crypto/parameters.ts'
 import type { KmipContext } from '../../engine/types.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { digest, noParameters, requireHash } from '@warder/keys'
+import { digest, noParameters, requireHash } from '@warder/crypto'
 import { Tag } from '@warder/kmip-codec'
 import { readParameters } from '../../crypto/parameters.ts'
 import { defineOperation, signedIn } from '../../engine/operation.ts'

@@ -1,13 +1,5 @@
-import {
-  type BackendKey,
-  joseMac,
-  type MacPlan,
-  planMac,
-  requireUse,
-  sameTag,
-  takeUse,
-  type Usage,
-} from '@warder/keys'
+import { type BackendKey, joseMac, type MacPlan, planMac, sameTag } from '@warder/crypto'
+import { requireUse, takeUse, type Usage } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { computeMac } from '@warder/keys/testing'
+import { computeMac } from '@warder/crypto/testing'
 import {
   boolean,
   byteString,

@@ -1,11 +1,5 @@
-import {
-  planSignature,
-  requireUse,
-  type SignaturePlan,
-  type ToSign,
-  takeUse,
-  verifyOffLoop,
-} from '@warder/keys'
+import { planSignature, type SignaturePlan, type ToSign, verifyOffLoop } from '@warder/crypto'
+import { requireUse, takeUse } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { defineOperation, keyUse, namedObject } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'

@@ -1,14 +1,6 @@
 import { Failure } from '@warder/base'
-import {
-  type BackendKey,
-  type Key,
-  type KeyReader,
-  modulusBits,
-  planRsa,
-  processingVersion,
-  protectingVersion,
-  versionsToTry,
-} from '@warder/keys'
+import { type BackendKey, modulusBits, planRsa } from '@warder/crypto'
+import { type Key, type KeyReader, processingVersion, protectingVersion, versionsToTry } from '@warder/keys'
 import { StorageUnavailable } from '@warder/storage'
 import { type DeclaredOperation, defineOperation } from '../../engine/operation.ts'
 import type { KmipContext, WholeAnswer } from '../../engine/types.ts'

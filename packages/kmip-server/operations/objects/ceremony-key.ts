@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type SplitKeyMethod, splitSecret } from '@warder/crypto'
 import {
   activateByShares,
   asObjectId,
@@ -14,8 +15,6 @@ import {
   readVendorName,
   requireNoApproval,
   type Share,
-  type SplitKeyMethod,
-  splitSecret,
   stateAt,
   transition,
   type UnitOfWork,

@@ -1,10 +1,5 @@
-import {
-  type AlgorithmName,
-  type ManagedObject,
-  requireSoftwareStorage,
-  splitSecret,
-  stateAt,
-} from '@warder/keys'
+import { splitSecret } from '@warder/crypto'
+import { type AlgorithmName, type ManagedObject, requireSoftwareStorage, stateAt } from '@warder/keys'
 import { integer, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { readLength, requireAlgorithm, storageMasks } from '../../attributes/wanted-key.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'

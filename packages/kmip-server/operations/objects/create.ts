@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { isFipsSymmetric } from '@warder/crypto'
 import {
   type AlgorithmName,
   algorithmNode,
-  isFipsSymmetric,
   type NewObjectRequest,
   requireSoftwareStorage,
   stageNewObject,

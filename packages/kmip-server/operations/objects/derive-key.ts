@@ -1,13 +1,15 @@
 import {
   type AlgorithmPolicy,
-  allows,
-  attributeMembers,
   type Derivation,
   type DerivationMethod,
   deriveKey as derive,
   joseDerivation,
-  type ManagedObject,
   noParameters,
+} from '@warder/crypto'
+import {
+  allows,
+  attributeMembers,
+  type ManagedObject,
   readStoredAttributes,
   requireUse,
   takeUse,

@@ -1,12 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  joinParts,
-  type ManagedObject,
-  maximumParts,
-  readStoredWithTag,
-  requireSoftwareStorage,
-  stateAt,
-} from '@warder/keys'
+import { joinParts, maximumParts } from '@warder/crypto'
+import { type ManagedObject, readStoredWithTag, requireSoftwareStorage, stateAt } from '@warder/keys'
 import { Tag } from '@warder/kmip-codec'
 import { storageMasks } from '../../attributes/wanted-key.ts'
 import { creates, defineOperation, namedObject, objectReply } from '../../engine/operation.ts'

@@ -1,16 +1,15 @@
+import { keyFacts, requirePermitted } from '@warder/crypto'
 import {
   abeAlgorithm,
   findLinkedHalf,
   findLinkTarget,
   forgetsSecrets,
   formatAction,
-  keyFacts,
   linkReplacement,
   type ManagedObject,
   pairPlan,
   readAction,
   requirePartsMayGo,
-  requirePermitted,
   requireReplaceable,
   rotateMaster,
 } from '@warder/keys'

@@ -1,10 +1,5 @@
-import {
-  type AlgorithmName,
-  type KeyPart,
-  type ManagedObject,
-  readStoredWithTag,
-  type SplitKeyMethod,
-} from '@warder/keys'
+import type { KeyPart, SplitKeyMethod } from '@warder/crypto'
+import { type AlgorithmName, type ManagedObject, readStoredWithTag } from '@warder/keys'
 import {
   boolean,
   byteString,

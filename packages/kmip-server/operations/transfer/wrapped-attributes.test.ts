@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { softwareKey } from '@warder/keys'
+import { softwareKey } from '@warder/crypto'
 import {
   byteString,
   Enumeration,

@@ -1,5 +1,4 @@
-import { failure } from '@warder/base'
-import { parseStrictObject } from '@warder/server'
+import { failure, parseStrictObject } from '@warder/base'
 import { decodeBase64Url } from './base64url.ts'
 
 /** A public key of a header (RFC 7518 §4.6.1.1): texts alone. */

@@ -1,21 +1,17 @@
 import { createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
+import { type ContentEncryption, isForMaterial, type OtherKeyManagement } from '../algorithms/algorithms.ts'
+import { CryptoFailure } from '../algorithms/failure.ts'
+import { ecdhCurves } from '../algorithms/key-types.ts'
+import { noParameters } from '../algorithms/parameters.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import type { BackendKey } from '../backend/key-backend.ts'
 import { type DescribedKey, softwareKey } from '../backend/software.ts'
-import {
-  type ContentEncryption,
-  isForMaterial,
-  type OtherKeyManagement,
-} from '../crypto/algorithms/algorithms.ts'
-import { CryptoFailure } from '../crypto/algorithms/failure.ts'
-import { ecdhCurves } from '../crypto/algorithms/key-types.ts'
-import { noParameters } from '../crypto/algorithms/parameters.ts'
-import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
-import { concatKdf, counter, lengthAnd } from '../crypto/derivation/concat-kdf.ts'
-import { encapsulateFor } from '../crypto/kem.ts'
-import { kmac256 } from '../crypto/mac.ts'
-import { generateEc, generateKey } from '../crypto/material/generate-key.ts'
-import type { KeyMaterial, MaterialDescriptor } from '../crypto/material/material.ts'
+import { concatKdf, counter, lengthAnd } from '../derivation/concat-kdf.ts'
+import { encapsulateFor } from '../kem.ts'
+import { kmac256 } from '../mac.ts'
+import { generateEc, generateKey } from '../material/generate-key.ts'
+import type { KeyMaterial, MaterialDescriptor } from '../material/material.ts'
 import { gcmUnwrapKey, gcmWrapKey, keyOfBytes, unwrapKey, wrapKey } from './aes-wrap.ts'
 import { encodeBase64Url } from './base64url.ts'
 import {

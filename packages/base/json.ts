@@ -1,8 +1,9 @@
-// Not by way of the folder's index, which would load the whole server.
 import { isUtf8 } from 'node:buffer'
-import { failure } from '@warder/base'
-import { smallBodyBytes } from './body-budget.ts'
+import { failure } from './errors.ts'
 import { isJsonText } from './json-grammar.ts'
+
+/** Up to here JSON.parse costs less than another scan of the bytes. */
+const smallTextBytes = 64 * 1024
 
 /** Maximum nesting of arrays and objects in a body. */
 const maxJsonDepth = 64
@@ -49,8 +50,7 @@ function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
   if (escapedNames && !limits.escapedNames) throw invalid('a member name is written with an escape.')
-  // For a small body, JSON.parse costs less than another scan of its bytes.
-  if (bytes.length > smallBodyBytes && !isJsonText(bytes)) throw invalid('it is not valid JSON.')
+  if (bytes.length > smallTextBytes && !isJsonText(bytes)) throw invalid('it is not valid JSON.')
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))

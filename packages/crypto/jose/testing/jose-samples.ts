@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
+import type { SignatureAlgorithm } from '../../algorithms/algorithms.ts'
 import { toDescribedKey } from '../../backend/software.ts'
-import type { SignatureAlgorithm } from '../../crypto/algorithms/algorithms.ts'
-import { decryptSymmetric, encryptSymmetric } from '../../crypto/cipher/symmetric.ts'
-import { hmacCompute, sameTag } from '../../crypto/mac.ts'
-import type { KeyMaterial } from '../../crypto/material/material.ts'
+import { decryptSymmetric, encryptSymmetric } from '../../cipher/symmetric.ts'
+import { hmacCompute, sameTag } from '../../mac.ts'
+import type { KeyMaterial } from '../../material/material.ts'
 import { type ContentSealer, contentPlan, type FlattenedJwe, sealNow } from '../jwe-flattened.ts'
 import { createSignature } from '../jws-detached.ts'
 

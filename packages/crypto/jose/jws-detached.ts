@@ -1,8 +1,8 @@
 import { failure } from '@warder/base'
+import type { SignatureAlgorithm } from '../algorithms/algorithms.ts'
 import type { DescribedKey } from '../backend/software.ts'
-import type { SignatureAlgorithm } from '../crypto/algorithms/algorithms.ts'
-import type { KeyMaterial, MaterialDescriptor } from '../crypto/material/material.ts'
-import { verifyOffLoop } from '../crypto/signature/sign.ts'
+import type { KeyMaterial, MaterialDescriptor } from '../material/material.ts'
+import { verifyOffLoop } from '../signature/sign.ts'
 import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import { jwsHeader } from './protected-header.ts'
 

@@ -1,9 +1,9 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
+import { CryptoFailure } from '../algorithms/failure.ts'
+import { noParameters } from '../algorithms/parameters.ts'
 import type { BackendKey } from '../backend/key-backend.ts'
 import { softwareKey } from '../backend/software.ts'
-import { CryptoFailure } from '../crypto/algorithms/failure.ts'
-import { noParameters } from '../crypto/algorithms/parameters.ts'
-import { type CipherPlan, planCipher } from '../crypto/cipher/cipher-plan.ts'
+import { type CipherPlan, planCipher } from '../cipher/cipher-plan.ts'
 
 const anything = { fips: false }
 

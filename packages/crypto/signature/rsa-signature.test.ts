@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompactSign, compactVerify } from 'jose'
-import { checkSignature } from '../../jose/jws-detached.ts'
-import { signed } from '../../jose/testing/jose-samples.ts'
 import { algorithmFor } from '../algorithms/algorithms.ts'
+import { checkSignature } from '../jose/jws-detached.ts'
+import { signed } from '../jose/testing/jose-samples.ts'
 import { generateEc, generateRsa } from '../material/generate-key.ts'
 
 const names = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']

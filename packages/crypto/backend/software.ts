@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
-import { refuse } from '../crypto/algorithms/failure.ts'
-import type { OaepHash } from '../crypto/algorithms/key-managements.ts'
-import type { AlgorithmPolicy } from '../crypto/algorithms/policy.ts'
-import type { SignaturePlan } from '../crypto/algorithms/signatures.ts'
-import type { CipherPlan } from '../crypto/cipher/cipher-plan.ts'
+import { refuse } from '../algorithms/failure.ts'
+import type { OaepHash } from '../algorithms/key-managements.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import type { SignaturePlan } from '../algorithms/signatures.ts'
+import type { CipherPlan } from '../cipher/cipher-plan.ts'
 import {
   type CipherInput,
   decryptSymmetric,
@@ -12,21 +12,21 @@ import {
   openDecryption,
   openEncryption,
   type PlainInput,
-} from '../crypto/cipher/symmetric.ts'
-import { deriveKey } from '../crypto/derivation/derive-key.ts'
-import { deriveHmacKey } from '../crypto/derivation/hmac-key.ts'
-import { openEncapsulation } from '../crypto/kem.ts'
-import { computeMac, type MacPlan } from '../crypto/mac.ts'
+} from '../cipher/symmetric.ts'
+import { deriveKey } from '../derivation/derive-key.ts'
+import { deriveHmacKey } from '../derivation/hmac-key.ts'
+import { openEncapsulation } from '../kem.ts'
+import { computeMac, type MacPlan } from '../mac.ts'
 import {
   getPublicHalf,
   type KeyMaterial,
   type KeyShape,
   loadKey,
   type MaterialDescriptor,
-} from '../crypto/material/material.ts'
-import { decryptRsa, type RsaPlan } from '../crypto/rsa/rsa-encryption.ts'
-import { oaepUnwrapCek } from '../crypto/rsa/rsa-oaep.ts'
-import { signsInPlace, signWith, type ToSign } from '../crypto/signature/sign.ts'
+} from '../material/material.ts'
+import { decryptRsa, type RsaPlan } from '../rsa/rsa-encryption.ts'
+import { oaepUnwrapCek } from '../rsa/rsa-oaep.ts'
+import { signsInPlace, signWith, type ToSign } from '../signature/sign.ts'
 import type { BackendKey, CipherParts, DerivationFromKey, KeyBackend } from './key-backend.ts'
 
 /** Keys in the memory of this process. Operations of microseconds run synchronously, others on the thread pool. */

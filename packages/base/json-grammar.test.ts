@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseJsonBody } from './json-body.ts'
+import { parseJsonBody } from './json.ts'
 import { isJsonText } from './json-grammar.ts'
 
 function parses(text: string): boolean {

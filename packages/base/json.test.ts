@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { maxJsonValues, parseJsonBody } from './json-body.ts'
+import { maxJsonValues, parseJsonBody } from './json.ts'
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text, 'utf8'))
 const assertRefused = (text: string | Uint8Array, why: RegExp) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
-import { gcmDecrypt } from '../jose/testing/jose-samples.ts'
+import { gcmDecrypt } from './jose/testing/jose-samples.ts'
 import { hmacCompute } from './mac.ts'
 import { importKey } from './material/import-jwk.ts'
 import { toKeySpec } from './material/key-request.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseStrictObject } from './json-body.ts'
+import { parseStrictObject } from './json.ts'
 
 const parse = (text: string) => parseStrictObject(Buffer.from(text))
 

@@ -1,5 +1,4 @@
-import { BoundedMap, failure } from '@warder/base'
-import { parseStrictObject } from '@warder/server'
+import { BoundedMap, failure, parseStrictObject } from '@warder/base'
 import { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
 
 /** Header members that change the meaning of others; Warder understands none of them (RFC 7515 §4.1.11). */

@@ -1,0 +1,8 @@
+export type { Algorithm } from '../algorithms/algorithms.ts'
+export { requireOnly } from '../algorithms/parameters.ts'
+export { toDescribedKey } from '../backend/software.ts'
+export { concatKdf } from '../derivation/concat-kdf.ts'
+export { computeMac } from '../mac.ts'
+export { decryptRsa } from '../rsa/rsa-encryption.ts'
+export { oaepWrap } from '../rsa/rsa-oaep.ts'
+export { signWith, verifyWith } from '../signature/sign.ts'
