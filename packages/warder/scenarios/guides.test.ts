@@ -236,3 +236,19 @@ test('the commands of the guide to rotation work, in their order', { skip }, asy
   assert.equal(read('last-year.txt'), 'balance of last year\n')
   assert.equal(read('this-year.txt'), 'balance of this year\n')
 })
+
+test('the commands of the guide to rights work, in their order', { skip }, async () => {
+  await follow(readCommands('docs/how-to/who-may-do-what.md'), {}, [
+    /^role:corp\/auditor +getattributes +prod$/m,
+    /^bob may encrypt with key /m,
+    /^ {2}for: encrypt is granted to group:on-call \(group:on-call > group:ops > app:web-\*\)\.$/m,
+    /^not allowed: exit code 3$/m,
+    /^bob +\S+ +admin +encrypt +group +group:on-call/m,
+    /"user_id": "app:web-\*"/,
+    /^memberships +1 +deleted +group:ops$/m,
+    /access\.explain/,
+  ])
+  const [head, ...lines] = read('rights.csv').trimEnd().split('\r\n')
+  assert.equal(head, 'user_id,unique_identifier,owner_id,right,way,granted_to,tag,last_used')
+  assert.ok(lines.some((line) => line.startsWith('"carol"') && line.includes('"group:on-call"')))
+})
