@@ -12,8 +12,15 @@ export {
   readSealed,
   toDatabaseLocation,
 } from './lifecycle/database.ts'
-export { type RuntimeConfig, rootKeySource, type ServiceLaunch, writeNote } from './lifecycle/launch.ts'
+export { type RootKeyLaunch, type RuntimeConfig, type ServiceLaunch, writeNote } from './lifecycle/launch.ts'
 export { readRememberedSeq } from './lifecycle/lost-audit.ts'
 export type { RunningService } from './lifecycle/primary.ts'
+export {
+  type ConfiguredRootKeySource,
+  createProvider,
+  openRootKeys,
+  requireRootKeySource,
+  rootKeySource,
+} from './lifecycle/root-keys.ts'
 export { checkSettings, runService } from './lifecycle/service-start.ts'
 export { inspectDatabase } from './lifecycle/usable-database.ts'

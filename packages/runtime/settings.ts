@@ -1,6 +1,10 @@
 export { formatDefaultToml, formatSettingsHelp, formatSettingsToml } from './config/documents.ts'
 export type { ForeignSettings } from './config/foreign-settings.ts'
-export { foundationSettings, type ServiceDefaults } from './config/foundation-settings.ts'
+export {
+  foundationSettings,
+  localRootKeySources,
+  type ServiceDefaults,
+} from './config/foundation-settings.ts'
 export { type LoadedConfig, loadConfig, readSettingsFile, toEnvName } from './config/load.ts'
 export { type NoticeConfig, noticeSettings } from './config/notice-settings.ts'
 export {

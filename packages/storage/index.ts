@@ -5,14 +5,27 @@ export { readTls } from './postgres/tls.ts'
 export { type Seal, type SealContext, UnknownDataKey } from './seal/envelope.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'
 export {
-  type RotateOptions,
+  openProvidedRootKey,
+  type RootKeyProvider,
+  RootKeyUnavailable,
+  testProvider,
+} from './seal/root-key-sources.ts'
+export {
+  moveToFile,
+  moveToKey,
+  moveToProvider,
   requireRootKeyFile,
   rotateRootKey,
   rotateRootKeyFile,
-  type SealedDatabase,
 } from './seal/rotate.ts'
-export { createWrongRootKeyError, isUnsealed, openSeal, openSealToRead } from './seal/seal.ts'
-export { sealMigrations } from './seal/seal-store.ts'
+export {
+  createWrongRootKeyError,
+  describeMove,
+  isUnsealed,
+  openSeal,
+  openSealToRead,
+} from './seal/seal.ts'
+export { listRootKeySources, sealMigrations } from './seal/seal-store.ts'
 export { createRowCache } from './sql/cache.ts'
 export {
   commitCountMigrations,

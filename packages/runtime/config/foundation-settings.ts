@@ -10,6 +10,9 @@ import {
   text,
 } from './setting.ts'
 
+/** Sources that hold the root key itself. */
+export const localRootKeySources = ['file', 'environment', 'passphrase', 'systemd'] as const
+
 /** The defaults of a service that the common settings need. */
 export interface ServiceDefaults {
   /** Of the database file, of the certificates of the local authority, and in front of environment variables. */
@@ -131,7 +134,7 @@ function databaseSettings(name: string) {
 const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
-    choices: ['file', 'environment', 'passphrase', 'systemd'],
+    choices: localRootKeySources,
     docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit.',
   }),
   root_key_file: text({

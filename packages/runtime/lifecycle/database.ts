@@ -6,7 +6,6 @@ import {
   type Database,
   isEmptyDatabase,
   isPostgresUrl,
-  loadRootKeys,
   migrate,
   openPostgres,
   openSealToRead,
@@ -21,7 +20,8 @@ import {
   sealMigrations,
   startSqliteWriter,
 } from '@warder/storage'
-import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
+import type { RootKeyLaunch, RuntimeConfig, ServiceLaunch } from './launch.ts'
+import { openRootKeys, requireRootKeySource } from './root-keys.ts'
 
 /** Location of a service's database. Plain data, which crosses threads. */
 export type DatabaseLocation =
@@ -109,21 +109,20 @@ export async function openSealedDatabase(
  */
 export async function readSealed<Result>(
   service: string,
-  { config, home, env }: Pick<ServiceLaunch, 'config' | 'home' | 'env'>,
+  launch: RootKeyLaunch,
   work: (seal: Pick<Seal, 'open'>) => Promise<Result>,
 ): Promise<Result> {
-  const rootKeys = loadRootKeys(
-    rootKeySource(config, (path) => inHome(home, path)),
-    env,
-    { create: false },
-  )
+  await requireRootKeySource(launch)
+  const { config, home } = launch
   const location = toDatabaseLocation(config, home, service)
   // Opening would create it.
   if (location.kind === 'sqlite' && !existsSync(location.path))
     throw new StartupError(`the database ${location.path} does not exist`)
   const db = await connect(location, undefined)
   try {
-    const seal = (await isEmptyDatabase(db)) ? undefined : await openSealToRead({ db, rootKeys, service })
+    if (await isEmptyDatabase(db)) throw new StartupError(`the ${service} database is empty`)
+    const rootKeys = await openRootKeys(launch, { service, db })
+    const seal = await openSealToRead({ db, rootKeys, service })
     if (seal === undefined)
       throw new StartupError(
         `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not decrypt the ${service} database`,

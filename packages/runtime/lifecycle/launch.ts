@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { AuditFailureMode } from '@warder/audit'
 import { describeWriteError } from '@warder/base'
 import type { LocalCertificate } from '@warder/server'
-import type { RootKey, RootKeySource } from '@warder/storage'
+import type { RootKey, RootKeyProvider } from '@warder/storage'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
 export interface RuntimeConfig {
@@ -28,7 +28,8 @@ export interface RuntimeConfig {
   readonly database_statement_timeout_ms: number
   readonly database_migration_timeout_ms: number
   readonly database_wait_ms: number | undefined
-  readonly root_key_source: 'file' | 'environment' | 'passphrase' | 'systemd'
+  /** One of `localRootKeySources`, or the name of a provider. */
+  readonly root_key_source: string
   readonly root_key_file: string
   readonly root_key_credential: string
   readonly rate_limit_per_second: number | undefined
@@ -79,6 +80,8 @@ export interface ServiceLaunch {
   readonly localCertificates?: readonly LocalCertificate[]
   /** Secret by which the services of an installation recognise each other (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
+  /** Creates the provider of a source that wraps the root key. It contacts nothing. @throws StartupError */
+  readonly rootKeyProvider?: ((source: string, launch: RootKeyLaunch) => Promise<RootKeyProvider>) | undefined
   /**
    * Called when the program can use the database, before it is changed; the start continues when the promise
    * resolves.
@@ -88,18 +91,8 @@ export interface ServiceLaunch {
   readonly onWaiting?: (() => void) | undefined
 }
 
-export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string) => string): RootKeySource {
-  switch (config.root_key_source) {
-    case 'file':
-      return { kind: 'file', path: resolvePath(config.root_key_file) }
-    case 'environment':
-      return { kind: 'environment', variable: 'WARDER_ROOT_KEY' }
-    case 'passphrase':
-      return { kind: 'passphrase', variable: 'WARDER_ROOT_KEY_PASSPHRASE' }
-    case 'systemd':
-      return { kind: 'systemd', credential: config.root_key_credential }
-  }
-}
+/** The settings of a service that its root key depends on, with what they refer to. */
+export type RootKeyLaunch = Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'rootKeyProvider'>
 
 /** A root key in the form that is passed to a worker thread; never written or logged. */
 export interface PlainRootKey {

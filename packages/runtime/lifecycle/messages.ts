@@ -7,7 +7,7 @@ import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 /** Start data of a worker. Everything here is plain data or a port: it crosses a thread boundary. */
 export interface WorkerStart {
   readonly index: number
-  readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting' | 'beforeMigrating'>
+  readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting' | 'beforeMigrating' | 'rootKeyProvider'>
   readonly node: string
   readonly port: number
   /** true: several workers listen on the port, and the kernel distributes connections among them. */

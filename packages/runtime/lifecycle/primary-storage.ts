@@ -4,14 +4,12 @@ import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { readKnownCommits } from '@warder/audit'
-import { canSharePort, inHome, type ListenOptions, type Logger, listenOn } from '@warder/base'
+import { canSharePort, type ListenOptions, type Logger, listenOn } from '@warder/base'
 import { prepareFailure, prepareReply, responseHeaders, unreachableDatabase } from '@warder/server'
 import {
   type Database,
   DatabaseUnreachable,
   findUnsafeSettings,
-  isUnsealed,
-  loadRootKeys,
   migrate,
   openSeal,
   planMigration,
@@ -23,11 +21,11 @@ import {
 } from '@warder/storage'
 import type { Components } from './components.ts'
 import { connect, type DatabaseLocation, startWriter, toDatabaseLocation } from './database.ts'
-import { rootKeySource } from './launch.ts'
 import type { TlsMaterial } from './messages.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import { formatUrl, type Start } from './primary-start.ts'
 import type { Rollback } from './rollback.ts'
+import { openRootKeys } from './root-keys.ts'
 import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
 
 interface WaitingListener {
@@ -208,7 +206,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const migrations = createMigrator(location, db, components)
   opened.defer(() => migrations.close())
   for (const component of ['schema', 'commit count', 'seal']) await migrations.run(component)
-  const rootKeys = await openRootKeys(start, db)
+  const rootKeys = await openRootKeys(launch, { service: name, db, create: true, log })
   await migrations.run('lease')
   const seal = await openSeal({ db, rootKeys, service: name, clock })
   for (const component of ['notices', name, 'audit']) await migrations.run(component)
@@ -253,15 +251,4 @@ async function startStandIn(
   log.warn({ url: formatUrl(start, port) }, 'the service responds with 503 until its database is reachable')
   launch.onWaiting?.()
   return { port, listener }
-}
-
-/**
- * The root keys to try. While a rotation of the key file is unfinished both files are tried; `warder root-key rotate`
- * finishes it.
- */
-async function openRootKeys({ launch }: Start, db: Database): Promise<readonly RootKey[]> {
-  const { config, env, home } = launch
-  const source = rootKeySource(config, (path) => inHome(home, path))
-  // Created only for an empty database: a lost root key must be reported, not replaced by one that opens nothing.
-  return loadRootKeys(source, env, { create: await isUnsealed(db) })
 }

@@ -54,7 +54,7 @@ export async function startWorkers(
   const sharePort = canSharePort(process.platform)
   const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
   const rateMemory = tokenBucketMemory(sharedRateSlots)
-  const { env: _, onWaiting: __, beforeMigrating: ___, ...plainLaunch } = launch
+  const { env: _, onWaiting: __, beforeMigrating: ___, rootKeyProvider: ____, ...plainLaunch } = launch
   // If a port cannot be shared, no listener is open for a moment.
   if (!sharePort) storage.standIn?.listener.close()
   const pool = await startWorkerPool({

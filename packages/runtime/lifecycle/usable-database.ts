@@ -1,22 +1,22 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type KnownCommits, openLogKeys, readKnownCommits } from '@warder/audit'
-import { inHome, StartupError } from '@warder/base'
+import { StartupError } from '@warder/base'
 import {
   createWrongRootKeyError,
   type Database,
   isEmptyDatabase,
   isRestoreUnderWay,
   isUnsealed,
-  loadRootKeys,
   type MigrationPlan,
   openSealToRead,
 } from '@warder/storage'
 import { type Components, listComponents, planMigrations, requireUsablePlans } from './components.ts'
 import { connect, type DatabaseLocation } from './database.ts'
-import { rootKeySource, type ServiceLaunch } from './launch.ts'
+import type { ServiceLaunch } from './launch.ts'
 import { requireWholeAudit } from './lost-audit.ts'
 import { findMissingFile, findRollback, type Rollback, refuseRollback } from './rollback.ts'
+import { openRootKeys } from './root-keys.ts'
 import { loadDefinition, type ServiceDefinition } from './service.ts'
 
 interface UsableDatabase {
@@ -132,16 +132,12 @@ function requireAccepted(
  * @returns undefined: nothing was sealed yet
  * @throws StartupError for a root key that does not open the database
  */
-async function requireRootKey({ config, env, home }: ServiceLaunch, service: string, db: Database) {
+async function requireRootKey(launch: ServiceLaunch, service: string, db: Database) {
   if (await isUnsealed(db)) return undefined
-  const rootKeys = loadRootKeys(
-    rootKeySource(config, (path) => inHome(home, path)),
-    env,
-    { create: false },
-  )
+  const rootKeys = await openRootKeys(launch, { service, db, attempts: 1 })
   const seal = await openSealToRead({ db, rootKeys, service })
   if (seal !== undefined) return seal
-  throw createWrongRootKeyError({ service, rootKeys })
+  throw await createWrongRootKeyError({ db, service, rootKeys })
 }
 
 /**
@@ -154,12 +150,8 @@ async function readKnownCommitsWithKeys(
   db: Database,
   folder: string,
 ): Promise<KnownCommits> {
-  const { config, env, home, acceptRollback } = launch
-  const rootKeys = loadRootKeys(
-    rootKeySource(config, (path) => inHome(home, path)),
-    env,
-    { create: false },
-  )
+  const { acceptRollback } = launch
+  const rootKeys = await openRootKeys(launch, { service: definition.name, db })
   const seal = await openSealToRead({ db, rootKeys, service: definition.name })
   if (seal === undefined)
     throw new StartupError(

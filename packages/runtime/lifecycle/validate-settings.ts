@@ -9,13 +9,13 @@ import {
   readAuthorities,
   readPair,
 } from '@warder/server'
-import { loadRootKeys } from '@warder/storage'
 import { createAuditTimestamps } from './audit-time-stamps.ts'
 import { openClientCrls } from './client-crls.ts'
 import { checkDatabaseFiles, toDatabaseLocation } from './database.ts'
-import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
+import type { RuntimeConfig, ServiceLaunch } from './launch.ts'
 import { requireNoticeSettings } from './notice-jobs.ts'
 import { formatUrl, getLocalAuthorityOptions, type Start } from './primary-start.ts'
+import { requireRootKeySource, rootKeySource } from './root-keys.ts'
 import { loadDefinition, type ServiceDefinition } from './service.ts'
 import {
   canRequireCertificates,
@@ -39,7 +39,7 @@ export async function validateSettings(check: SettingsCheck): Promise<void> {
   validateTls(check)
   requireAuthorities('outbound_ca_file', config, home)
   if (config.audit_enabled) createAuditTimestamps(config, home)
-  requireRootKey(check)
+  await requireRootKey(launch)
   requireNoticeSettings(definition, config, home)
   const baseUrl = formatUrl(check, config.port)
   await definition.check?.({ config, home, baseUrl, clock, log })
@@ -121,12 +121,9 @@ function requireAuthorities(
 }
 
 /** @throws StartupError for a root key that cannot be read, or, if a start creates it, cannot be written */
-function requireRootKey({ launch: { config, env, home } }: SettingsCheck): void {
-  const source = rootKeySource(config, (path) => inHome(home, path))
-  if (source.kind !== 'file' || existsSync(source.path)) {
-    loadRootKeys(source, env, { create: false })
-    return
-  }
+async function requireRootKey(launch: ServiceLaunch): Promise<void> {
+  const source = rootKeySource(launch)
+  if (source.kind !== 'file' || existsSync(source.path)) return requireRootKeySource(launch)
   try {
     accessSync(dirname(source.path), constants.W_OK)
   } catch (error) {

@@ -43,13 +43,16 @@ export function loadRootKeys(
   options: { readonly create: boolean },
 ): readonly RootKey[] {
   if (source.kind === 'file') {
-    if (!existsSync(source.path)) {
+    // A move to a file that was interrupted leaves the new one alone.
+    const find = (): readonly string[] =>
+      [source.path, nextPath(source.path)].filter((path) => existsSync(path))
+    let candidates = find()
+    if (candidates.length === 0) {
       if (!options.create)
         throw new StartupError(`the root key ${source.path} does not exist; restore it from its backup`)
       writeUnlessThere(source.path)
+      candidates = find()
     }
-    const next = nextPath(source.path)
-    const candidates = [source.path, ...(existsSync(next) ? [next] : [])]
     return candidates.map((path) => ({ kind: 'key', from: path, key: readRootKey(path) }))
   }
   if (source.kind === 'systemd') return [readCredential(source.credential, env)]

@@ -1,22 +1,45 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { StartupError, takeLock } from '@warder/base'
+import { GuardFailed } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
 import { toDataKeyContext } from './data-keys.ts'
 import { encodeContext, openWith } from './envelope.ts'
 import { loadRootKeys, nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
-import { findMatchingRootKey, wrapUnder } from './seal.ts'
-import { readDataKeys, replaceRootKey, rewrapDataKey } from './seal-store.ts'
+import {
+  createWrappedRootKey,
+  type NewRootKeySource,
+  type ProviderRetries,
+  type RootKeyProvider,
+  unwrapDatabaseKey,
+} from './root-key-sources.ts'
+import { createWrongRootKeyError, findMatchingRootKey, wrapUnder } from './seal.ts'
+import {
+  addRootKeySource,
+  deleteRootKeySources,
+  listRootKeySources,
+  readDataKeys,
+  replaceRootKey,
+  rewrapDataKey,
+} from './seal-store.ts'
 
 export interface SealedDatabase {
   readonly service: string
   readonly db: Database
 }
 
-export interface RotateOptions {
-  readonly databases: readonly SealedDatabase[]
+export interface RotateOptions<Target extends SealedDatabase = SealedDatabase> {
+  readonly databases: readonly Target[]
   /** Called after each step with its name; a test stops there. */
   readonly onStep?: (step: string) => Promise<void>
+}
+
+/** A move of the root key to another source. */
+export interface MoveOptions<Target extends SealedDatabase = SealedDatabase> extends RotateOptions<Target> {
+  /** The root keys of a database in its present source. @throws StartupError */
+  readonly readOld: (database: Target) => Promise<readonly RootKey[]>
+  readonly now: number
+  readonly retries?: ProviderRetries
 }
 
 /**
@@ -26,26 +49,69 @@ export interface RotateOptions {
  * @throws StartupError when the file is not there, or others can read it; nothing is written then
  */
 export async function rotateRootKeyFile(path: string, options: RotateOptions): Promise<void> {
-  const step = options.onStep ?? (async () => undefined)
+  await withLock(path, async () => {
+    // First, so that a rotation without it leaves no new key that a later one would take for its own.
+    const old = [requireRootKeyFile(path)]
+    const databases = options.databases.map((database) => ({ database, old, source: undefined }))
+    await replaceFile(path, databases, options.onStep)
+  })
+}
+
+/**
+ * Moves the root key of the databases into a new file, as a rotation of the file does: a file of this name from before
+ * is replaced.
+ * @throws StartupError; when a present source cannot be used, nothing is written
+ */
+export async function moveToFile<Target extends SealedDatabase>(
+  path: string,
+  options: MoveOptions<Target>,
+): Promise<void> {
+  const source = { source: 'file', description: path, wrapped: null, created_at: options.now }
+  await withLock(path, async () => {
+    const databases = []
+    for (const database of options.databases) {
+      const isThere = (await listRootKeySources(database.db)).some((row) => row.source === 'file')
+      const old = await options.readOld(database)
+      await requireMatching(database, old)
+      databases.push({ database, old, source: isThere ? undefined : source })
+    }
+    await replaceFile(path, databases, options.onStep)
+  })
+}
+
+interface Rewrapping {
+  readonly database: SealedDatabase
+  readonly old: readonly RootKey[]
+  /** undefined: stays. */
+  readonly source: NewRootKeySource | undefined
+}
+
+async function replaceFile(
+  path: string,
+  databases: readonly Rewrapping[],
+  step: RotateOptions['onStep'] = async () => undefined,
+): Promise<void> {
+  const next = nextPath(path)
+  if (!existsSync(next)) {
+    writeRootKey(next, randomBytes(32))
+    await step('next written')
+  }
+  const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
+  for (const { database, old, source } of databases) {
+    await rewrap(database, old, { root: fresh, source })
+    await step(`${database.service} wrapped`)
+  }
+  promoteNext(path)
+  await step('promoted')
+}
+
+async function withLock(path: string, work: () => Promise<void>): Promise<void> {
   const unlock = takeLock(
     `${path}.lock`,
     (pid) => `the root key is being rotated by process ${pid}: wait for it`,
   )
   try {
-    // First, so that a rotation without it leaves no new key that a later one would take for its own.
-    const old = requireRootKeyFile(path)
-    const next = nextPath(path)
-    if (!existsSync(next)) {
-      writeRootKey(next, randomBytes(32))
-      await step('next written')
-    }
-    const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
-    for (const database of options.databases) {
-      await rewrap(database, old, fresh)
-      await step(`${database.service} wrapped`)
-    }
-    promoteNext(path)
-    await step('promoted')
+    await work()
   } finally {
     unlock()
   }
@@ -64,21 +130,87 @@ export function requireRootKeyFile(path: string): RootKey {
  */
 export async function rotateRootKey(old: RootKey, fresh: RootKey, options: RotateOptions): Promise<void> {
   for (const database of options.databases) {
-    await rewrap(database, old, fresh)
+    await rewrap(database, [old], { root: fresh, source: undefined })
     await options.onStep?.(`${database.service} wrapped`)
   }
 }
 
-async function rewrap({ db, service }: SealedDatabase, old: RootKey, fresh: RootKey): Promise<void> {
-  const matching = await findMatchingRootKey({ db, service, rootKeys: [fresh, old] })
+/** Moves the root key of the databases to a source that holds the new one already. It may run again. */
+export async function moveToKey<Target extends SealedDatabase>(
+  fresh: RootKey,
+  source: string,
+  options: MoveOptions<Target>,
+): Promise<void> {
+  const row = { source, description: fresh.from, wrapped: null, created_at: options.now }
+  for (const database of options.databases) {
+    if (!(await matches(database, [fresh])))
+      await rewrap(database, await options.readOld(database), { root: fresh, source: row })
+    await options.onStep?.(`${database.service} wrapped`)
+  }
+}
+
+/**
+ * Gives each database a new random root key that a provider wraps. Each database is moved in one commit, and opens with
+ * its old source before and with the new one afterwards.
+ * @param options `again` also changes root keys that this provider wraps already: a rotation
+ */
+export async function moveToProvider<Target extends SealedDatabase>(
+  provider: RootKeyProvider,
+  options: MoveOptions<Target> & { readonly again: boolean },
+): Promise<void> {
+  for (const database of options.databases) {
+    const { db, service } = database
+    const old = await options.readOld(database)
+    await requireMatching(database, old)
+    if (options.again || !(await isWrappedBy(provider, database, options.retries))) {
+      const fresh = await createWrappedRootKey(provider, service, options.now, options.retries)
+      await options.onStep?.(`${service} new key`)
+      await rewrap({ db, service }, old, fresh)
+    }
+    await options.onStep?.(`${service} wrapped`)
+  }
+}
+
+async function isWrappedBy(
+  provider: RootKeyProvider,
+  { db, service }: SealedDatabase,
+  retries: ProviderRetries | undefined,
+): Promise<boolean> {
+  const { source, description } = provider
+  const rows = await listRootKeySources(db)
+  if (!rows.some((row) => row.source === source && row.description === description)) return false
+  return (await unwrapDatabaseKey({ db, service, provider, ...(retries && { retries }) })) !== undefined
+}
+
+async function matches({ db, service }: SealedDatabase, rootKeys: readonly RootKey[]): Promise<boolean> {
+  return (await findMatchingRootKey({ db, service, rootKeys })) !== undefined
+}
+
+async function requireMatching(database: SealedDatabase, rootKeys: readonly RootKey[]): Promise<void> {
+  if (!(await matches(database, rootKeys))) throw await createWrongRootKeyError({ ...database, rootKeys })
+}
+
+interface NewRootKey {
+  readonly root: RootKey
+  /** Default: a random one. */
+  readonly salt?: Uint8Array
+  readonly source: NewRootKeySource | undefined
+}
+
+async function rewrap(
+  { db, service }: SealedDatabase,
+  old: readonly RootKey[],
+  { root: fresh, salt = randomBytes(16), source }: NewRootKey,
+): Promise<void> {
+  const matching = await findMatchingRootKey({ db, service, rootKeys: [fresh, ...old] })
   if (matching === 'empty') return
   if (matching === undefined) {
+    const from = old.map((key) => key.from).join(', ')
     throw new StartupError(
-      `wrong root key: ${old.from} is not the one that the ${service} database was sealed with`,
+      `wrong root key: ${from} is not the one that the ${service} database was sealed with`,
     )
   }
   if (matching.root === fresh) return
-  const salt = randomBytes(16)
   const { checkValue, wrap } = await wrapUnder(fresh, salt, service)
   const changes = [replaceRootKey(salt, checkValue, matching.version)]
   for (const row of await db.all(readDataKeys, [])) {
@@ -86,5 +218,14 @@ async function rewrap({ db, service }: SealedDatabase, old: RootKey, fresh: Root
     changes.push(rewrapDataKey(row.id, wrap(row.id, dataKey), row.version))
     dataKey.fill(0)
   }
-  await db.commit(changes)
+  if (source !== undefined) changes.push(deleteRootKeySources(), addRootKeySource(source))
+  try {
+    await db.commit(changes)
+  } catch (error) {
+    if (!(error instanceof GuardFailed)) throw error
+    throw new StartupError(
+      `the root key or a data key of the ${service} database changed meanwhile: run the command again (nothing was changed there)`,
+      { cause: error },
+    )
+  }
 }

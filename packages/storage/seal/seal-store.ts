@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { hasTable } from '../sql/commit-count-store.ts'
 import { change, insertInto, query } from '../sql/query.ts'
-import type { Change, Migration } from '../sql/types.ts'
+import type { Change, Database, Migration } from '../sql/types.ts'
+
+const sourceTable = 'root_key_source'
 
 export const sealMigrations: readonly Migration[] = [
   {
@@ -8,6 +12,14 @@ export const sealMigrations: readonly Migration[] = [
     statements: [
       'CREATE TABLE root_key (id TEXT NOT NULL PRIMARY KEY, salt BYTES NOT NULL, check_value BYTES NOT NULL, created_at BIGINT NOT NULL, version BIGINT NOT NULL)',
       'CREATE TABLE data_key (id TEXT NOT NULL PRIMARY KEY, wrapped BYTES NOT NULL, created_at BIGINT NOT NULL, version BIGINT NOT NULL)',
+    ],
+  },
+  {
+    number: 2,
+    name: 'sources of the root key',
+    older: true,
+    statements: [
+      `CREATE TABLE ${sourceTable} (id TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL, description TEXT NOT NULL, wrapped BYTES, created_at BIGINT NOT NULL)`,
     ],
   },
 ]
@@ -24,6 +36,18 @@ export interface DataKeyRow {
   /** Milliseconds since 1970. */
   readonly created_at: number
   readonly version: number
+}
+
+/** A source of the root key. Without rows: the one with which the database was first sealed, which holds the key itself. */
+export interface RootKeySourceRow {
+  readonly id: string
+  /** A value of `root_key_source`. */
+  readonly source: string
+  readonly description: string
+  /** null: the source holds the root key itself. */
+  readonly wrapped: Uint8Array | null
+  /** Milliseconds since 1970. */
+  readonly created_at: number
 }
 
 /** The one row of `root_key`. */
@@ -79,4 +103,30 @@ export function replaceRootKey(salt: Uint8Array, checkValue: Uint8Array, version
 
 export function rewrapDataKey(id: string, wrapped: Uint8Array, version: number): Change {
   return change(updateDataKey, [wrapped, id, version], 1)
+}
+
+const readSources = query<[], RootKeySourceRow>(
+  `SELECT id, source, description, wrapped, created_at FROM ${sourceTable} ORDER BY created_at DESC, id LIMIT 8`,
+)
+const insertSource = insertInto<[string, string, string, Uint8Array | null, number]>(sourceTable, [
+  'id',
+  'source',
+  'description',
+  'wrapped',
+  'created_at',
+])
+const deleteSources = query<[], unknown>(`DELETE FROM ${sourceTable}`)
+
+/** The sources of the root key, the newest first; none where an older version sealed the database. */
+export async function listRootKeySources(db: Database): Promise<readonly RootKeySourceRow[]> {
+  return (await hasTable(db, sourceTable)) ? db.all(readSources, []) : []
+}
+
+export function addRootKeySource(row: Omit<RootKeySourceRow, 'id'>): Change {
+  return change(insertSource, [randomUUID(), row.source, row.description, row.wrapped, row.created_at], 1)
+}
+
+/** In the commit that changes the root key: all wrap the previous one. */
+export function deleteRootKeySources(): Change {
+  return change(deleteSources, [])
 }

@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { type Clock, StartupError } from '@warder/base'
 import { UniqueViolation } from '../sql/errors.ts'
-import type { Database } from '../sql/types.ts'
+import type { Change, Database } from '../sql/types.ts'
 import { openDataKeys, toDataKeyContext } from './data-keys.ts'
 import {
   encodeContext,
@@ -15,7 +15,14 @@ import {
   UnknownDataKey,
 } from './envelope.ts'
 import { deriveServiceKey, type RootKey } from './root-key.ts'
-import { addDataKey, addRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
+import {
+  addDataKey,
+  addRootKey,
+  listRootKeySources,
+  readDataKeys,
+  readRootKeyRow,
+  rootKeyParameters,
+} from './seal-store.ts'
 
 interface OpenSealOptions {
   readonly db: Database
@@ -84,33 +91,59 @@ export async function openSeal(options: OpenSealOptions): Promise<Seal> {
     matching = await findMatchingRootKey(options)
   }
   if (matching === undefined || matching === 'empty') {
-    throw createWrongRootKeyError(options)
+    throw await createWrongRootKeyError(options)
   }
   return createSeal(options, matching)
 }
 
-/** The refusal of root keys that do not fit a database. */
-export function createWrongRootKeyError({
+/** The refusal of root keys that do not fit a database; it names the source to which the root key was moved. */
+export async function createWrongRootKeyError({
+  db,
   rootKeys,
   service,
-}: Pick<OpenSealOptions, 'rootKeys' | 'service'>): StartupError {
-  const sources = rootKeys.map(({ from }) => from).join(', ')
+}: Pick<OpenSealOptions, 'db' | 'rootKeys' | 'service'>): Promise<StartupError> {
+  const sources = rootKeys.map(({ from }) => from)
+  const moved = await describeMove(db, service, sources)
   return new StartupError(
-    `wrong root key: ${sources} is not the one that the ${service} database was sealed with; ` +
-      'restore the right one (nothing was changed)',
+    `wrong root key: ${sources.join(', ')} is not the one that the ${service} database was sealed with; ` +
+      `${moved ?? 'restore the right one'} (nothing was changed)`,
   )
+}
+
+/**
+ * Names the source to which the root key of a database was moved.
+ * @param known descriptions of sources in use @returns undefined: it was not moved, or to one of these
+ */
+export async function describeMove(
+  db: Database,
+  service: string,
+  known: readonly string[] = [],
+): Promise<string | undefined> {
+  const [row] = await listRootKeySources(db)
+  if (row === undefined || known.includes(row.description)) return undefined
+  const at = new Date(row.created_at).toISOString()
+  return `the root key of the ${service} database was moved to ${row.source} (${row.description}) at ${at}: set root_key_source = "${row.source}"`
 }
 
 async function firstRun(options: OpenSealOptions): Promise<void> {
   const [root] = options.rootKeys
   if (root === undefined) throw new StartupError('there is no root key')
-  const salt = randomBytes(16)
-  const { checkValue, wrap } = await wrapUnder(root, salt, options.service)
+  await commitFirstKeys(root, { ...options, salt: randomBytes(16) })
+}
+
+/** The first commit under a root key: its check value, and the first data key. */
+export async function commitFirstKeys(
+  root: RootKey,
+  options: Pick<OpenSealOptions, 'db' | 'service' | 'clock'> & { readonly salt: Uint8Array },
+  ...changes: readonly Change[]
+): Promise<void> {
+  const { salt, service, clock, db } = options
+  const { checkValue, wrap } = await wrapUnder(root, salt, service)
   const id = randomBytes(16).toString('hex')
   const dataKey = randomBytes(keyBytes)
-  const now = options.clock.now()
+  const now = clock.now()
   try {
-    await options.db.commit([addRootKey(salt, checkValue, now), addDataKey(id, wrap(id, dataKey), now)])
+    await db.commit([addRootKey(salt, checkValue, now), addDataKey(id, wrap(id, dataKey), now), ...changes])
   } catch (error) {
     // Another process had its first run at the same moment: its result is read instead.
     if (!(error instanceof UniqueViolation)) throw error

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
-import { inHome, StartupError, systemClock } from '@warder/base'
+import { StartupError, systemClock } from '@warder/base'
 import {
   confirm,
   type HomeContext,
@@ -10,8 +10,13 @@ import {
   printable,
   UsageError,
 } from '@warder/command-line'
-import { openSealedDatabase, rootKeySource, toDatabaseLocation } from '@warder/runtime/launch'
-import { isUnsealed, loadRootKeys, openSeal } from '@warder/storage'
+import {
+  openRootKeys,
+  openSealedDatabase,
+  requireRootKeySource,
+  toDatabaseLocation,
+} from '@warder/runtime/launch'
+import { isUnsealed, openSeal } from '@warder/storage'
 import { configure } from '../installation/configuration.ts'
 import { createPasswordSource, passwordOptions } from './new-password.ts'
 
@@ -56,8 +61,7 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
   // Opening a missing database would create it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
     throw new StartupError(`the database ${place.path} does not exist: check --home`)
-  const source = rootKeySource(launch.config, (path) => inHome(home, path))
-  const rootKeys = loadRootKeys(source, terminal.env, { create: false })
+  await requireRootKeySource(launch)
   const { id, changePassword, removeTotp } = request
   const name = printable(id)
   if (!request.yes)
@@ -73,6 +77,7 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
       throw new StartupError(
         'the service was never started, so there is no administrator yet: run warder start',
       )
+    const rootKeys = await openRootKeys(launch, { db, service })
     const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
     const { keepsTotp } = await recoverAdmin({
       ...{ db, seal, config: launch.config as never, now: systemClock.now() },

@@ -36,12 +36,22 @@ export function findBackupSources(
     const { launch, loaded } = configure(service, home, [], env)
     const { config } = launch
     const place = toDatabaseLocation(config, home, service)
-    const source = rootKeySource(config, (path) => inHome(home, path))
+    const source = rootKeySource(launch)
     const rootKeys = source.kind === 'file' ? [resolve(source.path)] : []
+    // They unwrap the root key in the backup.
+    const credentials = listRootKeyCredentials(loaded.values, home)
     const externalFiles = listExternalFiles(loaded.values, home)
-    return { service, place, log: join(home, 'audit', service), rootKeys, elsewhere: externalFiles }
+    return {
+      service,
+      place,
+      log: join(home, 'audit', service),
+      rootKeys,
+      credentials,
+      elsewhere: externalFiles,
+    }
   })
   const rootKeys = services.flatMap((one) => one.rootKeys)
+  const secrets = [...rootKeys, ...services.flatMap((one) => one.credentials)]
   const outside = wanted.rootKey ? rootKeys.find((path) => isOutside(home, path)) : undefined
   if (outside !== undefined)
     throw new StartupError(
@@ -55,10 +65,19 @@ export function findBackupSources(
     isKept(path) {
       const name = relative(home, path)
       if (transientFiles.test(name) || databases.some((database) => path.startsWith(database))) return false
-      if (!wanted.rootKey && rootKeys.some((key) => path.startsWith(key))) return false
+      if (!wanted.rootKey && secrets.some((secret) => path.startsWith(secret))) return false
       return wanted.audit || !name.startsWith('audit/') || name.endsWith('/checkpoint.pub')
     },
   }
+}
+
+/** Files of the home with which a source unwraps the root key. */
+function listRootKeyCredentials(values: Readonly<Record<string, unknown>>, home: string): readonly string[] {
+  return Object.entries(values).flatMap(([name, path]) =>
+    /^root_key_\w+\.(?:token|secret_id|key|pin)_file$/.test(name) && typeof path === 'string'
+      ? [resolve(inHome(home, path))]
+      : [],
+  )
 }
 
 function listExternalFiles(values: Readonly<Record<string, unknown>>, home: string): readonly string[] {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { inHome, StartupError } from '@warder/base'
+import { StartupError } from '@warder/base'
 import {
   type Command,
   homeOption,
@@ -135,6 +135,6 @@ function findRootKeyFile(
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
   if (!existsSync(home)) return undefined
-  const source = rootKeySource(configure('kms', home, [], env).launch.config, (file) => inHome(home, file))
+  const source = rootKeySource(configure('kms', home, [], env).launch)
   return source.kind === 'file' ? source.path : undefined
 }

@@ -2,11 +2,11 @@ import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, statSyn
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readPublicCheckpointKey, verifyAudit } from '@warder/audit'
-import { inHome, StartupError, systemClock } from '@warder/base'
+import { StartupError, systemClock } from '@warder/base'
 import { readEndpoints, serviceNames, toServer } from '@warder/command-line/endpoints'
 import { openClient } from '@warder/command-line/https-client'
-import { openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
-import { loadRootKeys, openSeal } from '@warder/storage'
+import { openRootKeys, openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
+import { openSeal } from '@warder/storage'
 import { readLogKeys } from '../audit/unlock-log.ts'
 import { type Restored, restore } from '../backup/restore.ts'
 import type { RequireSender } from '../backup/sender.ts'
@@ -111,7 +111,7 @@ function rootKeyEnvironment(
   { rootKeyFile, env }: RestoreTestOptions,
 ): NodeJS.ProcessEnv {
   const { launch } = configure('kms', home, [], env)
-  const source = rootKeySource(launch.config, (path) => inHome(home, path))
+  const source = rootKeySource(launch)
   if (rootKey || source.kind !== 'file') return {}
   if (rootKeyFile === undefined || !existsSync(rootKeyFile)) {
     if (existsSync(source.path)) return {}
@@ -125,8 +125,7 @@ async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): P
   const { launch } = configure('kms', home, [], env)
   const { db, close } = await openSealedDatabase('kms', launch)
   try {
-    const source = rootKeySource(launch.config, (path) => inHome(home, path))
-    const rootKeys = loadRootKeys(source, env, { create: false })
+    const rootKeys = await openRootKeys(launch, { service: 'kms', db })
     const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }).catch(
       explainWrongRootKey,
     )

@@ -3,6 +3,7 @@ import type { ServiceName } from '@warder/command-line/endpoints'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
+import { createRootKeyProvider } from '../root-key-providers/providers.ts'
 import { version } from '../version.ts'
 import { getForeignSettings, getSettings, serviceModules } from './services.ts'
 
@@ -43,7 +44,8 @@ export function configure(
     contradictions: [requireBothOrNeither('tls_cert_file', 'tls_key_file'), requireBothOrNeither(...rsaPair)],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
-  return { launch: { ...serviceModules[name], config, home, version, env, localCertificates }, loaded }
+  const given = { config, home, version, env, localCertificates, rootKeyProvider: createRootKeyProvider }
+  return { launch: { ...serviceModules[name], ...given }, loaded }
 }
 
 const rsaPair = ['socket_server_rsa_cert_file', 'socket_server_rsa_key_file'] as const

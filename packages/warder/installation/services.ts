@@ -2,13 +2,14 @@ import { authDefaults, authSettings } from '@warder/auth/settings'
 import type { ServiceName } from '@warder/command-line/endpoints'
 import { kmsDefaults, kmsSettings } from '@warder/kms/settings'
 import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/runtime/settings'
+import { rootKeySettings } from '../root-key-providers/settings.ts'
 import { peerSettings } from './peer-settings.ts'
 
 /** Returns all settings of a service: the common ones and its own. */
 export function getSettings(name: ServiceName): SettingsTable {
   return name === 'auth'
-    ? { ...foundationSettings(authDefaults), ...authSettings }
-    : { ...foundationSettings(kmsDefaults), ...kmsSettings }
+    ? { ...foundationSettings(authDefaults), ...rootKeySettings, ...authSettings }
+    : { ...foundationSettings(kmsDefaults), ...rootKeySettings, ...kmsSettings }
 }
 
 /** Returns the settings of other servers that a service understands. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
-import { inHome, StartupError, systemClock } from '@warder/base'
+import { StartupError, systemClock } from '@warder/base'
 import {
   confirm,
   type HomeContext,
@@ -10,8 +10,8 @@ import {
   printable,
   requireNoNames,
 } from '@warder/command-line'
-import { openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
-import { isUnsealed, loadRootKeys, openSeal } from '@warder/storage'
+import { openRootKeys, openSealedDatabase, requireRootKeySource } from '@warder/runtime/launch'
+import { isUnsealed, openSeal } from '@warder/storage'
 import { configure } from '../installation/configuration.ts'
 
 export const resetPolicyVerb = homeVerb({
@@ -33,12 +33,12 @@ async function reset({ home: given, terminal }: HomeContext, yes: boolean): Prom
   const home = resolve(given)
   if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
   const { launch } = configure('kms', home, [], terminal.env)
-  const source = rootKeySource(launch.config, (path) => inHome(home, path))
-  const rootKeys = loadRootKeys(source, terminal.env, { create: false })
+  await requireRootKeySource(launch)
   const { policyToReset, resetPolicy } = await import('@warder/keys')
   const { db, service, close } = await openSealedDatabase('kms', launch)
   try {
     if (await isUnsealed(db)) throw new StartupError('the service was never started: nothing to reset')
+    const rootKeys = await openRootKeys(launch, { db, service })
     const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
     const policy = await policyToReset({ db, seal })
     const { officers, operations, held } = policy

@@ -1,137 +1,170 @@
-import { existsSync } from 'node:fs'
-import { inHome, StartupError, systemClock } from '@warder/base'
-import { homeVerb, requireNoNames, type Terminal, verbCommand } from '@warder/command-line'
-import { serviceNames } from '@warder/command-line/endpoints'
-import { openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
+import { StartupError } from '@warder/base'
 import {
-  isUnsealed,
-  loadRootKeys,
-  openSeal,
-  type RootKey,
-  type RootKeySource,
-  type RotateOptions,
-  requireRootKeyFile,
-  rotateRootKey,
-  rotateRootKeyFile,
-  type SealedDatabase,
-} from '@warder/storage'
-import { configure } from '../installation/configuration.ts'
+  homeVerb,
+  printable,
+  requireNoNames,
+  type Terminal,
+  UsageError,
+  verbCommand,
+} from '@warder/command-line'
+import { serviceNames } from '@warder/command-line/endpoints'
+import { createProvider, rootKeySource, type ServiceLaunch } from '@warder/runtime/launch'
+import { isUnsealed, listRootKeySources, loadRootKeys, openSealToRead, testProvider } from '@warder/storage'
+import { type RootKeySourceName, rootKeySources } from '../root-key-providers/settings.ts'
+import {
+  configureService,
+  move,
+  readPresentKeys,
+  requireHome,
+  rotate,
+  type ServiceDatabase,
+  withDatabases,
+} from './change.ts'
+
+const showVerb = homeVerb({
+  name: 'show',
+  words: '',
+  summary: 'Show where the root key of each service is, since when, and whether it can be used now',
+  examples: ['warder root-key show --home /var/lib/warder'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return (context) => withDatabases(context, showSources)
+  },
+})
+
+const testVerb = homeVerb({
+  name: 'test',
+  words: '',
+  summary: 'Test a source: wrap and unwrap a random value, and compare; changes nothing',
+  examples: ['warder root-key test --to transit --home /var/lib/warder'],
+  options: { to: sourceOption('source to test before a move (default: root_key_source)') },
+  parse({ to }, names) {
+    requireNoNames(names)
+    const kind = readSource(to)
+    return async ({ home, terminal }) => {
+      requireHome(home)
+      for (const service of serviceNames)
+        await testSource(service, configureService(service, home, terminal), kind, terminal)
+      return 0
+    }
+  },
+})
+
+const moveVerb = homeVerb({
+  name: 'move',
+  words: '',
+  summary: 'Create a new root key in another source, and rewrap the data keys of both services',
+  about: `Configure the new source first, and leave root_key_source as it is. Each database is moved in one commit; after an
+interruption run the command again. Then set root_key_source, and restart the services.`,
+  examples: ['warder root-key move --to transit --home /var/lib/warder'],
+  options: { to: sourceOption('the new source (required)') },
+  parse({ to }, names) {
+    requireNoNames(names)
+    const kind = readSource(to)
+    if (kind === undefined) throw new UsageError(`name the new source: --to ${rootKeySources.join(' | ')}`)
+    return (context) => withDatabases(context, (databases, terminal) => move(databases, kind, terminal))
+  },
+})
 
 const rotateVerb = homeVerb({
   name: 'rotate',
   words: '',
-  summary: 'Create a new root key and rewrap the data keys of both services',
+  summary: 'Create a new root key in the same source, and rewrap the data keys of both services',
   examples: ['warder root-key rotate --home /var/lib/warder'],
   options: {},
   parse(_, names) {
     requireNoNames(names)
-    return ({ home, terminal }) => {
-      if (!existsSync(home)) throw new StartupError(`the home folder ${home} does not exist: check --home`)
-      return rotate(home, terminal)
-    }
+    return rotate
   },
 })
 
 export const rootKey = verbCommand({
   name: 'root-key',
-  summary: 'Rotate the root key of the installation without touching stored rows',
+  summary: 'Show, test, rotate or move the root key of the installation without touching stored rows',
   about: `Does not change stored rows, and the services may keep running. After an interruption everything stays readable; run the
 command again to finish.
 
-  file          replaces root.key with a new key; make a new copy of it afterwards
+  file          rotate replaces root.key with a new key; make a new copy of it afterwards
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
   passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
   systemd       the new one is the credential root.key.new, the old one root.key (root_key_credential)
+  transit       a new key for each service, wrapped by a key of Vault, OpenBao or another Warder (root_key_transit)
 
-If approvals.operations of the kms contains root_key, an approved request is required: warder officers ask root-key.`,
-  verbs: [rotateVerb],
+If approvals.operations of the kms contains root_key, rotate and move require an approved request: warder officers ask root-key.`,
+  verbs: [showVerb, testVerb, moveVerb, rotateVerb],
 })
 
-async function rotate(home: string, terminal: Terminal): Promise<number> {
-  const launches = serviceNames.map((name) => ({
-    name,
-    launch: configure(name, home, [], terminal.env).launch,
-  }))
-  const [first] = launches
-  if (first === undefined) return 1
-  const source = rootKeySource(first.launch.config, (path) => inHome(home, path))
-  for (const { launch } of launches) {
-    const other = rootKeySource(launch.config, (path) => inHome(home, path))
-    if (JSON.stringify(other) !== JSON.stringify(source)) {
-      throw new StartupError('auth and kms have different root keys: rotate each with a separate home')
-    }
+function sourceOption(help: string) {
+  return { type: 'text', value: 'SOURCE', help } as const
+}
+
+function readSource(text: string | undefined): RootKeySourceName | undefined {
+  const found = rootKeySources.find((source) => source === text)
+  if (text !== undefined && found === undefined)
+    throw new UsageError(`--to must be ${rootKeySources.join(', ')}, not ${JSON.stringify(text)}`)
+  return found
+}
+
+async function showSources(databases: readonly ServiceDatabase[], terminal: Terminal): Promise<number> {
+  let usable = true
+  for (const database of databases) {
+    const { db, service, launch } = database
+    const configured = launch.config.root_key_source
+    const rows = await listRootKeySources(db)
+    const [row] = rows
+    const problem = await findProblem(database)
+    usable &&= problem === undefined
+    terminal.out(`${service.padEnd(6)}${row?.source ?? configured}`)
+    terminal.out(`      where    ${printable(await describeSource(launch, row))}`)
+    if (row !== undefined) terminal.out(`      since    ${new Date(row.created_at).toISOString()}`)
+    if (row !== undefined && row.source !== configured)
+      terminal.out(
+        `      settings root_key_source is ${configured}: a start is refused until it is ${row.source}`,
+      )
+    terminal.out(`      usable   ${problem === undefined ? 'yes' : `no: ${problem}`}`)
   }
-  // Checked before a database is opened, because that would create a missing one.
-  const change = prepareRotation(source, terminal)
-  const databases: (SealedDatabase & { close(): Promise<void> })[] = []
+  return usable ? 0 : 1
+}
+
+async function describeSource(
+  launch: ServiceLaunch,
+  row: { readonly description: string } | undefined,
+): Promise<string> {
+  if (row !== undefined) return row.description
+  const source = rootKeySource(launch)
+  if (source.kind === 'provider') return (await createProvider(source.name, launch)).description
+  if (source.kind === 'file') return source.path
+  return source.kind === 'systemd' ? `credential ${source.credential}` : source.variable
+}
+
+/** @returns why the root key of a database cannot be used now; undefined: it can */
+async function findProblem(database: ServiceDatabase): Promise<string | undefined> {
+  const { db, service } = database
+  if (await isUnsealed(db)) return 'the service was never started'
   try {
-    for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
-    const approved = await requireApproval(databases, loadKeys(source, terminal))
-    await change({ databases, onStep: async (step) => terminal.out(`  ${step}`) })
-    await approved()
-    return 0
-  } finally {
-    for (const { close } of databases) await close()
+    const rootKeys = await readPresentKeys(database)
+    if ((await openSealToRead({ db, service, rootKeys })) !== undefined) return undefined
+    return `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database`
+  } catch (error) {
+    if (error instanceof StartupError) return error.message
+    throw error
   }
 }
 
-/** Loads the possible root keys of the databases: both the old and the new one, after an interrupted rotation. */
-function loadKeys(source: RootKeySource, { env }: Terminal): readonly RootKey[] {
-  const keys = loadRootKeys(source, env, { create: false })
-  if (source.kind === 'file') return keys
-  return [...keys, ...loadRootKeys(getNextSource(source), env, { create: false })]
-}
-
-/** The source of the new root key, beside that of the old one. */
-function getNextSource(source: Exclude<RootKeySource, { kind: 'file' }>): RootKeySource {
-  return source.kind === 'systemd'
-    ? { ...source, credential: `${source.credential}.new` }
-    : { ...source, variable: `${source.variable}_NEW` }
-}
-
-/**
- * Requires an approval, if the settings of the kms demand one for the root key.
- * @returns a function that consumes the approval
- * @throws StartupError
- */
-async function requireApproval(
-  databases: readonly SealedDatabase[],
-  rootKeys: readonly RootKey[],
-): Promise<() => Promise<void>> {
-  const kms = databases.find(({ service }) => service === 'kms')
-  if (kms === undefined || (await isUnsealed(kms.db))) return async () => undefined
-  const { db, service } = kms
-  const { rootKeyApproval } = await import('@warder/keys')
-  const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
-  const used = await rootKeyApproval({ db, seal, now: systemClock.now() })
-  return async () => {
-    if (used !== undefined) await db.commit([used])
-  }
-}
-
-/** Reads the keys. @returns a function that rotates @throws StartupError when a key is missing */
-function prepareRotation(
-  source: RootKeySource,
+async function testSource(
+  service: string,
+  launch: ServiceLaunch,
+  kind: RootKeySourceName | undefined,
   terminal: Terminal,
-): (options: RotateOptions) => Promise<void> {
-  if (source.kind === 'file') {
-    requireRootKeyFile(source.path)
-    return async (options) => {
-      await rotateRootKeyFile(source.path, options)
-      terminal.out(`${source.path} is a new key: store a copy of it elsewhere`)
-    }
+): Promise<void> {
+  const source = rootKeySource(launch, kind)
+  if (source.kind === 'provider') {
+    const provider = await createProvider(source.name, launch)
+    await testProvider(provider, service)
+    terminal.out(`${service.padEnd(6)}${provider.description}: a random value was wrapped and unwrapped`)
+    return
   }
-  const readKey = (from: RootKeySource): RootKey =>
-    requireOneKey(loadRootKeys(from, terminal.env, { create: false }))
-  const [old, fresh] = [readKey(source), readKey(getNextSource(source))]
-  return async (options) => {
-    await rotateRootKey(old, fresh, options)
-    terminal.out(`both databases use the new root key: start the services with it in ${old.from}`)
-  }
-}
-
-function requireOneKey(keys: readonly RootKey[]): RootKey {
-  const [key] = keys
-  if (key === undefined) throw new StartupError('there is no root key')
-  return key
+  const [key] = loadRootKeys(source, launch.env, { create: false })
+  if (key !== undefined) terminal.out(`${service.padEnd(6)}${key.from}: contains a root key`)
 }

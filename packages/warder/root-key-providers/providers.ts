@@ -1,0 +1,26 @@
+import { inHome, StartupError } from '@warder/base'
+import type { RootKeyLaunch, RuntimeConfig } from '@warder/runtime/launch'
+import type { RootKeyProvider } from '@warder/storage'
+import type { RootKeyConfig, RootKeySourceName } from './settings.ts'
+
+export type ProviderConfig = RuntimeConfig & RootKeyConfig
+type CreateProvider = (
+  config: ProviderConfig,
+  resolvePath: (path: string) => string,
+) => Promise<RootKeyProvider>
+
+/** Sources that wrap the root key. Each is loaded when it is used: a start with a file needs none of them. */
+const providers: Partial<Record<RootKeySourceName, CreateProvider>> = {
+  transit: async (...parts) => (await import('./transit.ts')).createTransitProvider(...parts),
+}
+
+/** Reads the settings and files of a provider; contacts nothing. @throws StartupError */
+export async function createRootKeyProvider(
+  source: string,
+  { config, home }: RootKeyLaunch,
+): Promise<RootKeyProvider> {
+  const create = providers[source as RootKeySourceName]
+  if (create === undefined) throw new StartupError(`this version supports no root_key_source ${source}`)
+  // `getSettings` has the rows of the providers for both services.
+  return create(config as unknown as ProviderConfig, (path) => inHome(home, path))
+}

@@ -1,0 +1,66 @@
+import {
+  choice,
+  localRootKeySources,
+  optionalText,
+  type Setting,
+  type SettingValues,
+  text,
+} from '@warder/runtime/settings'
+
+/** Sources that hold the root key itself, and those that wrap it. */
+export const rootKeySources = [...localRootKeySources, 'transit'] as const
+export type RootKeySourceName = (typeof rootKeySources)[number]
+
+const transitSettings = {
+  'root_key_transit.url': optionalText({
+    docs: 'Address (https) of Vault, OpenBao or another Warder whose transit key wraps the root key, for `root_key_source` transit. It may be private.',
+    check: (url) => {
+      const wrong =
+        !URL.canParse(url) || new URL(url).origin !== url.replace(/\/$/, '') || !url.startsWith('https:')
+      return wrong ? 'must be an address like https://vault.example:8200' : undefined
+    },
+  }),
+  'root_key_transit.mount': path({ default: 'transit', docs: 'Path of the transit engine.' }),
+  'root_key_transit.key': optionalText({
+    docs: 'Name of an AES-GCM or ChaCha20-Poly1305 key of the transit engine; at another Warder NAME or NAME@OWNER.',
+    check: (name) => (/^[A-Za-z0-9_.@-]{1,200}$/.test(name) ? undefined : 'must be the name of a key'),
+  }),
+  'root_key_transit.namespace': optionalText({
+    docs: 'Namespace, sent as X-Vault-Namespace.',
+    check: (name) => (/^[\x21-\x7e]{1,200}$/.test(name) ? undefined : 'must be a path like team/kms'),
+  }),
+  'root_key_transit.token_file': optionalText({
+    docs: 'File with a token that may encrypt and decrypt with the key, mode 0600; read at each use, and renewed if it is renewable.',
+  }),
+  'root_key_transit.approle_mount': path({ default: 'approle', docs: 'Path of the AppRole login.' }),
+  'root_key_transit.role_id': optionalText({
+    docs: 'RoleID with which Warder logs in, in place of a token; requires root_key_transit.secret_id_file.',
+    check: (id) => (/^[\x21-\x7e]{1,200}$/.test(id) ? undefined : 'must be a RoleID'),
+  }),
+  'root_key_transit.secret_id_file': optionalText({ docs: 'File with the SecretID, mode 0600.' }),
+  'root_key_transit.ca_file': optionalText({
+    docs: 'Authorities (PEM) trusted for this server, in addition to the default ones. Unset = outbound_ca_file.',
+  }),
+}
+
+/** Of both services. `root_key_source` replaces the row of the runtime, which knows no provider. */
+export const rootKeySettings = {
+  root_key_source: choice({
+    default: 'file',
+    choices: rootKeySources,
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder.',
+  }),
+  ...transitSettings,
+}
+
+export type RootKeyConfig = SettingValues<typeof rootKeySettings>
+
+function path(row: { readonly default: string; readonly docs: string }): Setting<string> {
+  return text({
+    ...row,
+    check: (mount) =>
+      /^[A-Za-z0-9_-]+(?:\/[A-Za-z0-9_-]+){0,9}$/.test(mount)
+        ? undefined
+        : 'must be a path like team/transit',
+  })
+}
