@@ -54,6 +54,8 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'access.officers.disable': ['change grants'],
   'access.approvals.list': ['reveal attributes'],
   'access.approvals.get': ['reveal attributes'],
+  // Settings of ACME, for those who may have certificates issued.
+  'pki.acme.show': ['reveal attributes'],
   // The owner of the authority opened a directory for accounts of ACME.
   'acme.finalize': ['make certificate'],
   'acme.revoke_cert': ['end certificate'],
