@@ -164,6 +164,10 @@ async function makeAcme(kms: Started, host: HttpHost, world: World, alice: Calle
   const binding = await alice.post(`${path}/credentials`, {})
   const client = acmeClient(kms.with({}), authority.id)
   assert.equal((await client.register(binding.json)).status, 201)
+  const account = client.kid?.split('/').at(-1) ?? assert.fail('no account')
+  // One that is not used yet can be deleted.
+  const { json: unused } = await alice.post(`${path}/credentials`, {})
+  Object.assign(world.acme, { credential: unused.kid, account })
   const order = (): Promise<Answer> => {
     const identifiers = [{ type: 'dns', value: 'localhost' }]
     return client.post(client.url('new-order'), { identifiers })

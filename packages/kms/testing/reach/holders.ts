@@ -133,6 +133,10 @@ export async function grantAtRandom(world: World, draw: Draw, count: number): Pr
       await changeGroups(world, draw)
       continue
     }
+    if (draw.chance(0.06)) {
+      await grantTogether(world, draw)
+      continue
+    }
     const isPki = draw.chance(0.3)
     const thing = draw.one(isPki ? world.things.filter(({ family }) => family === 'pki') : world.things)
     if (draw.chance(0.05)) await changeTag(world, draw, thing)
@@ -140,6 +144,29 @@ export async function grantAtRandom(world: World, draw: Draw, count: number): Pr
     const operation_types = [draw.one(rights), draw.one(rights)]
     const body = { ...object, user_id: drawGrantee(world, draw), operation_types }
     await world.user(thing.owner).post(draw.chance(0.85) ? '/access/grant' : '/access/revoke', body)
+  }
+}
+
+/** Rights of which several, on several objects, are needed for one request. */
+async function grantTogether(world: World, draw: Draw): Promise<void> {
+  const user_id = draw.one(principals)
+  const certificate = world.find(`certificate of ${draw.one(owners)}`)
+  for (const [thing, right] of draw.one([
+    [
+      [certificate, 'rekey'],
+      [world.authority, 'certify'],
+      [world.authorityKey, 'certify'],
+    ],
+    [[draw.one(world.transit).thing, draw.one(['encrypt', 'sign', 'mac'])]],
+    [
+      [
+        draw.one(world.things.filter(({ kind }) => kind === 'aes')),
+        draw.one(['rekey', 'encrypt', 'derivekey']),
+      ],
+    ],
+  ] as const)) {
+    const body = { unique_identifier: thing.id, user_id, operation_types: [right] }
+    await world.user(thing.owner).post('/access/grant', body)
   }
 }
 

@@ -54,6 +54,8 @@ interface Snapshot {
   /** Members and owners of the owners' groups, as rows have them. */
   readonly groups: ReadonlySet<string>
   readonly aliases: ReadonlySet<string>
+  /** The directory of ACME of the authority, with its credentials and accounts. */
+  readonly acme: ReadonlySet<string>
   readonly issued: ReadonlyMap<string, Row>
   readonly foreign: readonly Row[]
 }
@@ -67,6 +69,9 @@ const tagRows = query<[], Row>('SELECT object_id, tag FROM object_tag')
 const tagGrantRows = query<[], Row>('SELECT owner, tag, user_id, operation FROM tag_grant')
 const memberRows = query<[], Row>('SELECT group_id, member FROM access_group_member')
 const groupOwnerRows = query<[], Row>('SELECT group_id, owner FROM access_group_owner')
+const directoryRows = query<[], Row>('SELECT authority_id, settings, opened_by FROM acme_directory')
+const credentialRows = query<[], Row>('SELECT authority_id, id, owner, expires_at FROM acme_credential')
+const accountRows = query<[], Row>('SELECT authority_id, id, status, thumbprint, owner FROM acme_account')
 const aliasRows = query<[], Row>('SELECT * FROM key_alias')
 const issuedRows = query<[], Row>(
   'SELECT id, authority_id, certificate_id, fingerprint, reason FROM pki_issued',
@@ -246,6 +251,16 @@ export class Oracle {
       aliases: new Set(
         (await this.#db.all(aliasRows, []))
           .filter(({ owner }) => owners.some((one) => one === owner))
+          .map((row) => JSON.stringify(Object.values(row).map(text))),
+      ),
+      acme: new Set(
+        (
+          await Promise.all(
+            [directoryRows, credentialRows, accountRows].map((rows) => this.#db.all(rows, [])),
+          )
+        )
+          .flat()
+          .filter(({ authority_id }) => authority_id === this.#world.authority.id)
           .map((row) => JSON.stringify(Object.values(row).map(text))),
       ),
       issued: new Map((await this.#db.all(issuedRows, [])).map((row) => [String(row.id), row])),
@@ -479,6 +494,15 @@ export class Oracle {
       if (object === thing.id && after.objects.has(object) && isGranted && !allowed(thing, 'change grants'))
         found.push(`changed the tag ${name} of ${thing.name}, by which rights are granted`)
     }
+    // A credential is made with `certify`; all else of a directory is changed with `authorize`.
+    const madeOnly = [...before.acme].every((row) => after.acme.has(row))
+    const mayChange = allowed(
+      this.#world.authority,
+      'change grants',
+      ...(madeOnly ? ['make certificate'] : []),
+    )
+    if (by !== acmeAccount && !mayChange)
+      for (const row of difference(before.acme, after.acme)) found.push(`changed the ACME directory: ${row}`)
     for (const grant of difference(before.tagGrants, after.tagGrants))
       found.push(`changed the grant ${grant}`)
     for (const member of difference(before.groups, after.groups)) found.push(`changed the group: ${member}`)

@@ -261,21 +261,21 @@ export const payloads: Readonly<Record<string, ((player: Player) => Made) | unde
   DeleteAttribute: (player) => ({
     members: [
       uid(idFor(player)),
-      structure(Tag.AttributeReference, [
-        textString(Tag.AttributeName, player.draw.one(['Comment', 'Name', 'Link'])),
-      ]),
+      enumeration(Tag.AttributeReference, player.draw.one([Tag.Comment, Tag.Name, Tag.Link])),
     ],
   }),
   AdjustAttribute: (player) => ({
     members: [
       uid(idFor(player)),
-      structure(Tag.AttributeReference, [textString(Tag.AttributeName, 'Sensitive')]),
+      enumeration(Tag.AttributeReference, Tag.Sensitive),
       enumeration(Tag.AdjustmentType, Enumeration.AdjustmentType.Negate),
     ],
   }),
-  Activate: (player) => ({ members: [uid(idFor(player))] }),
+  Activate: (player) => ({ members: [uid(idFor(player, ({ name }) => name === 'dormant'))] }),
   Revoke: (player) => ({ members: [uid(idFor(player)), reason(player)] }),
-  Destroy: (player) => ({ members: [uid(idFor(player))] }),
+  Destroy: (player) => ({
+    members: [uid(player.draw.chance(0.3) ? player.world.find('ended').id : idFor(player))],
+  }),
   Archive: (player) => ({ members: [uid(idFor(player))] }),
   Recover: (player) => ({ members: [uid(idFor(player))] }),
   Check: (player) => ({ members: [uid(idFor(player))] }),
@@ -366,7 +366,7 @@ export const payloads: Readonly<Record<string, ((player: Player) => Made) | unde
     return {
       members: [
         uid(id),
-        player.draw.chance(0.3)
+        player.draw.chance(0.4)
           ? byteString(Tag.CertificateRequestValue, Buffer.from(player.world.csr))
           : undefined,
         wishes.length > 0 && player.draw.chance(0.7) ? attributes(...wishes) : undefined,
@@ -419,7 +419,7 @@ export const payloads: Readonly<Record<string, ((player: Player) => Made) | unde
   },
   Import: (player) => ({
     members: [
-      uid(takenId(player)),
+      uid(player.draw.chance(0.2) ? `own-${randomBytes(8).toString('hex')}` : takenId(player)),
       objectType('SymmetricKey'),
       player.draw.chance(0.6) ? boolean(Tag.ReplaceExisting, true) : undefined,
       player.draw.chance(0.2) ? enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped) : undefined,

@@ -3,6 +3,7 @@ import type { Answer } from '../client.ts'
 import { owners, principals } from './holders.ts'
 import { messages } from './oracle.ts'
 import {
+  type Draw,
   idFor,
   isAes,
   isCertificate,
@@ -55,8 +56,16 @@ export const bodies: Readonly<Record<string, Body>> = {
     alg: player.draw.one(['RS256', 'ES256', 'EdDSA']),
     ...message(player),
   }),
-  'crypto.verify': () => ({ protected: 'e30', data: 'AAAA', signature: 'AAAA' }),
-  'crypto.mac': (player) => ({ kid: idFor(player, isSecret), alg: 'HS256', ...message(player) }),
+  'crypto.verify': (player) => {
+    const kid = idFor(player, ({ name }) => name === 'es256 public')
+    const header = b64url(Buffer.from(JSON.stringify({ alg: 'ES256', kid })))
+    return { protected: header, data: 'AAAA', signature: b64url(Buffer.alloc(64)) }
+  },
+  'crypto.mac': (player) => ({
+    kid: idFor(player, ({ kind }) => kind === 'hmac'),
+    alg: 'HS256',
+    ...message(player),
+  }),
   'crypto.batch': (player) => ({
     operations: [
       { op: 'decrypt', ...jwe(player) },
@@ -66,13 +75,13 @@ export const bodies: Readonly<Record<string, Body>> = {
   'crypto.keys.create': (player) => ({
     kty: 'ABE',
     master: idFor(player, ({ kind }) => kind === 'abe'),
-    policy: 'Team::Blue',
+    policy: 'Team::Blue && Clearance::Secret',
   }),
-  'crypto.keys.dates': ({ draw }) => ({ deactivation_date: draw.one(['2090-01-01T00:00:00Z', null]) }),
+  'crypto.keys.dates': ({ draw }) => ({ deactivation_at: draw.one(['2090-01-01T00:00:00Z', null]) }),
   'crypto.keys.rotation.set': ({ draw }) => ({ min_decrypt_version: draw.one([1, 2]) }),
   'key.tags.add': ({ draw, world }) => ({ tags: [draw.one([...world.tags, 'plain'])] }),
   'key.tags.remove': ({ draw, world }) => ({ tags: draw.one([['plain'], world.tags]) }),
-  'crypto.aliases.create': (player) => ({ alias: `alias/of-${player.draw.below(9)}`, kid: idFor(player) }),
+  'crypto.aliases.create': (player) => ({ alias: ownAlias(player.draw), kid: idFor(player) }),
   'crypto.aliases.move': (player) => ({ kid: idFor(player) }),
   'access.grant': grantBody,
   'access.revoke': grantBody,
@@ -95,7 +104,7 @@ export const bodies: Readonly<Record<string, Body>> = {
   'pki.authorities.create': (player) => ({
     alg: 'ES256',
     subject: 'CN=Below, O=Acme',
-    issuer: player.draw.one([player.world.authority.id, idFor(player)]),
+    issuer: player.draw.chance(0.7) ? player.world.authority.id : idFor(player),
   }),
   'pki.certificates.issue': (player) => ({
     csr: player.world.csr,
@@ -144,6 +153,22 @@ export const bodies: Readonly<Record<string, Body>> = {
   'transit.hash.name': () => ({ input: 'AAAA' }),
 }
 
+/** An alias that the caller may have made. */
+const ownAlias = (draw: Draw): string => `alias/of-${draw.below(3)}`
+
+/** Parameters in the query, of operations that require some. */
+const queries: Readonly<Record<string, (player: Player) => Readonly<Record<string, string>>>> = {
+  'access.holdings': ({ draw }) => ({ user_id: draw.one([...principals, ...owners]) }),
+  'access.leaver': ({ draw, by }) => ({ user_id: draw.one([by, ...principals, ...owners]) }),
+  'access.report': reportQuery,
+  'access.report.export': reportQuery,
+}
+
+function reportQuery(player: Player): Readonly<Record<string, string>> {
+  const { draw, by } = player
+  return draw.one([{ unique_identifier: idFor(player) }, { user_id: draw.one([by, ...principals]) }, {}])
+}
+
 function grantBody(player: Player): object {
   const { draw, world } = player
   return {
@@ -179,25 +204,42 @@ export function restRequest(anyone: Player, { name, route, right }: RestOperatio
     if (member === 'type') return 'encryption-key'
     if (member === 'bytes') return '32'
     if (member === 'authority') return world.authority.id
-    if (member === 'alias') return encodeURIComponent(draw.one(world.aliases))
+    if (member === 'alias')
+      return encodeURIComponent(draw.one([...world.aliases, ownAlias(draw), ownAlias(draw)]))
+    if (name.startsWith('pki.acme.') && member === 'kid') return world.acme.credential
+    if (name.startsWith('pki.acme.') && member === 'account') return world.acme.account
     if (name.startsWith('access.groups.'))
       return draw.chance(0.8)
         ? encodeURIComponent(draw.one(world.groups).id.slice('group:'.length))
         : `own-${draw.below(3)}`
     if (name.startsWith('transit.')) {
-      const held = world.transit.filter(({ thing }) => world.held(by, thing, player.right))
-      const { name: key } = draw.one(held.length > 0 && draw.chance(0.8) ? held : world.transit)
+      const kind = /\.(?:sign|verify|keys\.create)/.test(name) ? 'ec' : name.includes('hmac') ? 'hmac' : 'aes'
+      // Create describes a key that is there already: its public key is known to who may read it.
+      const isRead = name === 'transit.keys.create'
+      const held = world.transit.filter(({ thing }) =>
+        world.held(by, thing, isRead ? undefined : player.right),
+      )
+      const fitting = held.filter(({ thing }) => thing.kind === kind)
+      const some = fitting.length > 0 && draw.chance(0.7) ? fitting : held
+      const { name: key } = draw.one(some.length > 0 && draw.chance(0.8) ? some : world.transit)
       return `${key}${draw.chance(name === 'transit.keys.create' ? 0.2 : 0.9) ? '@alice' : ''}`
     }
     if (name.startsWith('pki.') && !isCertificateRoute) return world.authority.id
     if (draw.chance(0.05)) return encodeURIComponent(draw.one(world.aliases))
+    if (name === 'crypto.keys.restore') return idFor(player, (thing) => thing.name === 'waiting')
+    if (name === 'pki.certificates.release')
+      return idFor(player, (thing) => thing.name === 'held certificate')
+    if (name === 'crypto.keys.structure') return idFor(player, ({ kind }) => kind === 'abe')
+    if (name.startsWith('crypto.keys.versions.')) return idFor(player, (thing) => thing.name === 'rotated')
     return idFor(player, isCertificateRoute ? isCertificate : undefined)
   })
+  const query = queries[name]?.(player)
+  const address = query === undefined ? path : `${path}?${new URLSearchParams(query)}`
   const method = draw.one(route.methods)
   const body = bodies[name]?.(player)
   return {
     operation: name,
-    what: `${name} ${method} ${path} ${JSON.stringify(body) ?? ''}`,
+    what: `${name} ${method} ${address} ${JSON.stringify(body) ?? ''}`,
     async run() {
       // An alias of the caller may stand for a key of another owner.
       if (name === 'transit.keys.create' || draw.chance(0.1)) {
@@ -208,11 +250,11 @@ export function restRequest(anyone: Player, { name, route, right }: RestOperatio
             .post('/v1/crypto/aliases', { alias: `alias/transit/${named.name}`, kid: named.thing.id })
       }
       const json = body ?? (method === 'GET' || method === 'DELETE' || method === 'LIST' ? undefined : {})
-      const answer = await world.user(by).call(method, path, json === undefined ? {} : { json })
+      const answer = await world.user(by).call(method, address, json === undefined ? {} : { json })
       return {
         sent: [],
         signed: [...messages, ...signingInputs(answer)],
-        sentText: `${path} ${JSON.stringify(json) ?? ''}`,
+        sentText: `${decodeURIComponent(address)} ${JSON.stringify(json) ?? ''}`,
         got: bytesOfReply(answer),
         gotText: answer.text,
         succeeded: answer.status < 300,

@@ -19,6 +19,7 @@ import {
 import {
   AbeClient,
   activeSince,
+  aesAttributes,
   attributes,
   inside,
   type KmipClient,
@@ -86,6 +87,8 @@ export interface World {
   readonly authority: Thing
   readonly authorityKey: Thing
   readonly csr: string
+  /** Ids of what the account of ACME has. */
+  readonly acme: { credential: string; account: string }
   /** Whether the user has a right on the thing; requests are often about such things. */
   held: (user: string, thing: Thing, right?: string) => boolean
   find(name: string): Thing
@@ -104,6 +107,8 @@ export const everyUse = mask(
   'Sign',
   'Verify',
 )
+/** The destruction of keys with this tag waits: `pending_destruction_days_by`. */
+export const waitingTag = 'waits'
 const modes = ['GCM', 'CTR', 'OFB', 'CFB', 'CBC', 'ECB'] as const
 const forms = [
   { version: '2.1', encoding: 'ttlv' },
@@ -155,11 +160,12 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
       owner = 'alice' as Owner,
       more = [] as readonly TtlvNode[],
       algorithm = 'AES' as 'AES' | 'HMAC_SHA256',
+      uses = everyUse,
     } = {},
   ) => {
     const { id } = await kmip(owner).do('Register', [
       objectType('SymmetricKey'),
-      attributes(everyUse, activeSince, ...more),
+      attributes(uses, activeSince, ...more),
       structure(Tag.SymmetricKey, [keyBlock('Raw', key, ...keyOf(algorithm, key.length * 8))]),
     ])
     const kind = algorithm === 'AES' ? 'aes' : 'hmac'
@@ -211,8 +217,12 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
   const open = randomBytes(32)
   const aes = await register('aes', open)
   for (const mode of modes) seal(aes, open, mode)
+  // A replacement with other uses, or that can be exported, would be looser than these.
+  const narrow = { uses: mask('Encrypt', 'Decrypt'), more: [boolean(Tag.Extractable, false)] }
   const hidden = randomBytes(32)
-  seal(await register('hidden', hidden, { more: [boolean(Tag.Extractable, false)] }), hidden, 'GCM')
+  seal(await register('hidden', hidden, narrow), hidden, 'GCM')
+  const archive = randomBytes(32)
+  seal(await register('encryption alone', archive, narrow), archive, 'CBC')
   const limits = structure(Tag.UsageLimits, [
     { tag: Tag.UsageLimitsTotal, type: 'LongInteger', value: 1000n },
     enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
@@ -321,10 +331,19 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
     const { id } = await post(owner, path, { csr, profile: 'server' })
     await add({ name: `certificate of ${owner}`, owner, id, family: 'pki', kind: 'certificate', secrets: [] })
   }
+  const held = await outsider('', ['DNS:held.example'])
+  const issue = { csr: held.csr, profile: 'server' }
+  const { id: heldId } = await post('alice', `/v1/pki/authorities/${authority.id}/certificates`, issue)
+  await add({ name: 'held certificate', id: heldId, family: 'pki', kind: 'certificate', secrets: [] })
+  await post('alice', `/v1/pki/certificates/${heldId}/revoke`, { reason: 'certificateHold' })
 
   // States, names, and an identifier whose object was removed.
   const find = (name: string): Thing =>
     things.find((thing) => thing.name === name) ?? assert.fail(`there is no ${name}`)
+  const { id: dormant } = await kmip('alice').do('Create', [objectType('SymmetricKey'), aesAttributes(256)])
+  await add({ name: 'dormant', id: dormant, family: 'dormant', kind: 'aes', secrets: [] })
+  const waiting = await importKey('waiting', 'A256GCM', { tags: [waitingTag] })
+  assert.equal((await user('alice').del(`/v1/crypto/keys/${waiting.thing.id}`)).status, 202)
   await kmip('alice').do('Archive', [uid(find('archived').id)])
   const reason = structure(Tag.RevocationReason, [
     enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.CessationOfOperation),
@@ -351,7 +370,21 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
   const { csr } = await outsider('CN=localhost', ['DNS:localhost'])
   const aliases = [`alias/money-${round}@alice`, ...transit.map(({ name }) => `alias/transit/${name}@alice`)]
   return {
-    ...{ kms, things, sealed, tokens, transit, aliases, groups, tags, removed, authority, authorityKey, csr },
+    ...{
+      kms,
+      things,
+      sealed,
+      tokens,
+      transit,
+      aliases,
+      groups,
+      tags,
+      removed,
+      authority,
+      authorityKey,
+      csr,
+      acme: { credential: '', account: '' },
+    },
     ...{ held: () => false, find, user, kmip },
   }
 }
