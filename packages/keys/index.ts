@@ -129,7 +129,6 @@ export {
 } from './access/group-store.ts'
 export {
   findGroupPath,
-  findOfficersIn,
   groupBounds,
   isGroupOrRoleName,
   planGroup,
@@ -177,6 +176,7 @@ export {
   hasAuditRight,
   hasCreateRight,
   hasExternalRight,
+  isBoundToOwnRights,
   keyNotFound,
   mayCreate,
   officerAccess,

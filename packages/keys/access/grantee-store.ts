@@ -123,8 +123,9 @@ const ofKeyByTag = query<[id: string, owner: string, limit: number], GrantWay>(
   `SELECT t.operation, t.user_id, t.tag FROM object_tag k CROSS JOIN tag_grant t
      WHERE k.object_id = ? AND t.owner = ? AND t.tag = k.tag ORDER BY t.tag, t.user_id, t.operation LIMIT ?`,
 )
-const namedTags = query<[owner: string, tag: string], { readonly tag: string }>(
-  'SELECT tag FROM tag_grant WHERE owner = ? AND tag = ? LIMIT 1',
+const ofTag = query<[owner: string, tag: string, limit: number], GrantWay>(
+  `SELECT operation, user_id, tag FROM tag_grant WHERE owner = ? AND tag = ?
+     ORDER BY user_id, operation LIMIT ?`,
 )
 
 /** Max rows of grants by tag of one owner. */
@@ -159,7 +160,7 @@ export async function tagGrantsOn(
   return db.all(ofKeyByTag, [getChainId(object), object.owner, maxTagGrants])
 }
 
-/** Whether a grant by tag of this owner names the tag. */
-export async function isGrantedByTag(db: Database, owner: string, tag: string): Promise<boolean> {
-  return (await db.get(namedTags, [owner, tag])) !== undefined
+/** Grants by tag of this owner that name the tag. */
+export async function listTagGrants(db: Database, owner: string, tag: string): Promise<readonly GrantWay[]> {
+  return db.all(ofTag, [owner, tag, maxTagGrants])
 }

@@ -151,17 +151,6 @@ export async function findGroupPath(db: Database, id: string, name: string): Pro
   return []
 }
 
-/** Crypto officers in a group, directly, by a pattern, or through other groups. */
-export async function findOfficersIn(
-  db: Database,
-  { listed }: Officers,
-  id: string,
-): Promise<readonly string[]> {
-  const found: string[] = []
-  for (const officer of listed) if ((await findGroupsOfName(db, officer)).includes(id)) found.push(officer)
-  return found
-}
-
 /**
  * Officers decide who uses keys, but cannot make themselves or one another users: by no membership either.
  * @throws failure('forbidden')

@@ -4,8 +4,17 @@ import type { Database } from '@warder/storage'
 import { getChainId, type ManagedObject } from '../objects/managed-object.ts'
 import { type PairMember, tagsOfPair } from '../objects/name-link-tag-store.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
+import { storeOfName } from './external-names.ts'
 import { findRightsForEither, isGrantedToAny } from './grant-store.ts'
-import { findGrants, formatWay, type GrantWay, isGrantedByTag } from './grantee-store.ts'
+import {
+  findGrants,
+  findGroupsOfName,
+  formatWay,
+  type GrantWay,
+  groupPrefix,
+  listTagGrants,
+  rolePrefix,
+} from './grantee-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
 import {
@@ -156,8 +165,28 @@ export const reservedSentence =
   'This key is configured for an external key store, which signs its own tokens with it: use another key.'
 
 /**
- * A tag that a grant by tag names decides who reaches the key, so a change of it requires `authorize` as well: otherwise
- * the right to change tags would give rights.
+ * A user who grants on the owner's behalf can grant and revoke only rights that they have themselves. Officers decide
+ * which other users use a key, but cannot grant its use to themselves: not through a grant to all users, to one another,
+ * to a group with an officer or to a role, and not through a cloud, in which they may have an account or create the
+ * credential.
+ */
+export async function isBoundToOwnRights(
+  { db, roles: { officers } }: { readonly db: Database; readonly roles: Roles },
+  caller: string,
+  user: string,
+  gives: boolean,
+): Promise<boolean> {
+  if (!(await officers.isActive(caller))) return true
+  if (!gives) return false
+  if (user === allUsers || user.startsWith(rolePrefix) || storeOfName(user) !== undefined) return true
+  if (!user.startsWith(groupPrefix)) return officers.listed.has(user)
+  for (const officer of officers.listed) if ((await findGroupsOfName(db, officer)).includes(user)) return true
+  return false
+}
+
+/**
+ * A tag that a grant by tag names decides who reaches the key, so adding or removing it is a grant or a revocation: it
+ * requires `authorize`, and the rights that are given or taken. Otherwise the right to change tags would give rights.
  * @throws failure('forbidden')
  */
 export async function requireTagChange(
@@ -168,18 +197,42 @@ export async function requireTagChange(
   after: readonly string[],
 ): Promise<void> {
   if (object.owner === caller.name) return
-  const changed = [
-    ...before.filter((tag) => !after.includes(tag)),
-    ...after.filter((tag) => !before.includes(tag)),
-  ]
-  for (const tag of changed) {
-    if (!(await isGrantedByTag(db, object.owner, tag))) continue
-    if ((await verdictOn(db, roles, object, caller, 'authorize')) === 'allowed') return
-    throw failure(
-      'forbidden',
-      `Rights are granted by the tag ${tag}: changing it requires the right authorize.`,
-    )
+  const added = after.filter((tag) => !before.includes(tag))
+  const removed = before.filter((tag) => !after.includes(tag))
+  for (const tag of [...added, ...removed]) {
+    const granted = await listTagGrants(db, object.owner, tag)
+    if (granted.length === 0) continue
+    if ((await verdictOn(db, roles, object, caller, 'authorize')) !== 'allowed')
+      throw failure(
+        'forbidden',
+        `Rights are granted by the tag ${tag}: changing it requires the right authorize.`,
+      )
+    const lacking = await findLackedRight({ db, roles }, object, caller, granted, added.includes(tag))
+    if (lacking !== undefined)
+      throw failure(
+        'forbidden',
+        `The tag ${tag} grants the right ${lacking}: changing it requires this right as well.`,
+      )
   }
+}
+
+/** A right among these grants that the caller may not grant or revoke on the object. */
+async function findLackedRight(
+  services: { readonly db: Database; readonly roles: Roles },
+  object: Guarded,
+  caller: Caller,
+  granted: readonly GrantWay[],
+  gives: boolean,
+): Promise<string | undefined> {
+  const held = new Map<string, boolean>()
+  for (const { user_id: user, operation } of granted) {
+    if (held.get(operation) === true) continue
+    if (!(await isBoundToOwnRights(services, caller.name, user, gives))) continue
+    const verdict = await verdictOn(services.db, services.roles, object, caller, operation as Right)
+    if (verdict === 'lacks_this_right' || verdict === 'nothing') return operation
+    held.set(operation, true)
+  }
+  return undefined
 }
 
 export function keyNotFound(): Error {

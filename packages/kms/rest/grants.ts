@@ -12,6 +12,7 @@ import {
   generalRights,
   grantChanges,
   hasRoomForGrantee,
+  isBoundToOwnRights,
   keyNotFound,
   type ManagedObject,
   materialRights,
@@ -35,13 +36,7 @@ import { type Change, retryOnGuard } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { xksPaths } from './aws-access-keys.ts'
 import { isKnownName, requireGrantee, resolveGrantedName } from './grantee.ts'
-import {
-  changeByTag,
-  mayReachOfficer,
-  requireGroup,
-  requireNamedForApproval,
-  requireNamedPrincipal,
-} from './group-grants.ts'
+import { changeByTag, requireGroup, requireNamedForApproval, requireNamedPrincipal } from './group-grants.ts'
 import { define, type RestServices } from './services.ts'
 
 const GrantRequest = Type.Object({
@@ -288,7 +283,10 @@ async function rightsChange(
   if (object === undefined) throw keyNotFound()
   requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', audit))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
-  if (object.owner !== caller.name && (await isBoundToOwnRights(services, caller.name, user, direction))) {
+  if (
+    object.owner !== caller.name &&
+    (await isBoundToOwnRights(services, caller.name, user, direction.gives))
+  ) {
     for (const right of rights)
       requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
   }
@@ -305,24 +303,6 @@ async function rightsChange(
     ...[...names].flatMap((name) => direction.changes(object.id, name, rights)),
   ]
   return { object, changes }
-}
-
-/**
- * A user who grants on the owner's behalf can grant and revoke only rights that they have themselves. Officers decide
- * which other users use a key, but cannot grant its use to themselves: not through a grant to all users, not to one
- * another, and not through a cloud, in which they may have an account or create the credential.
- */
-async function isBoundToOwnRights(
-  services: Pick<RestServices, 'db' | 'roles'>,
-  caller: string,
-  user: string,
-  { gives }: Direction,
-): Promise<boolean> {
-  const { officers } = services.roles
-  if (!(await officers.isActive(caller))) return true
-  if (!gives) return false
-  if (user === allUsers || officers.listed.has(user) || storeOfName(user) !== undefined) return true
-  return mayReachOfficer(services, user)
 }
 
 /** @throws failure('forbidden') that names the right that the caller lacks */

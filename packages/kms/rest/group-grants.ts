@@ -1,7 +1,6 @@
 import { failure } from '@warder/base'
 import {
   findGroup,
-  findOfficersIn,
   type GeneralRight,
   groupPrefix,
   hasRoomForTagGrant,
@@ -9,7 +8,6 @@ import {
   type Right,
   requireGroupPresent,
   requirePrincipal,
-  rolePrefix,
   storeOfName,
   tagGrantChanges,
   tagRevokeChanges,
@@ -43,15 +41,6 @@ export async function requireGroup({ db }: Pick<Services, 'db'>, user: string): 
   if (!user.startsWith(groupPrefix)) return []
   if ((await findGroup(db, user)) === undefined) throw failure('bad_request', `There is no group ${user}.`)
   return [requireGroupPresent(user)]
-}
-
-/**
- * Whether a grant to this name may reach a crypto officer: one that is in the group now, or has the role at the next
- * login. Officers add no officer to a group.
- */
-export async function mayReachOfficer({ db, roles }: Services, user: string): Promise<boolean> {
-  if (user.startsWith(rolePrefix)) return true
-  return user.startsWith(groupPrefix) && (await findOfficersIn(db, roles.officers, user)).length > 0
 }
 
 /** What a grant by tag changes. */

@@ -1,9 +1,12 @@
 import {
   hasVersions,
+  isTagName,
   type ManagedObject,
   passesToReplacement,
   readStoredAttributes,
+  readTags,
   readVendorName,
+  requireTagChange,
 } from '@warder/keys'
 import {
   dateTime,
@@ -72,11 +75,30 @@ export async function copyAttributes(
     ...moveDates(object, context.now, offset),
   ]
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
+  await requireSameRights(context, object, tags, requested)
   await requireSameAttributes(context, object, visible === undefined ? own : [...own, visible], requested)
   if (offset !== undefined) await requireSameDates(context, object)
   // The tags of a version are those of its key.
   if (visible !== undefined && !hasVersions(object)) own.push(visible)
   return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
+}
+
+/**
+ * Rights are granted by tags: those of the request are permitted to who may set them on the key.
+ * @throws failure('forbidden')
+ */
+async function requireSameRights(
+  { services, principal }: KmipContext,
+  object: ManagedObject,
+  tags: readonly string[],
+  requested: readonly TtlvNode[],
+): Promise<void> {
+  for (const node of requested) {
+    const vendor = node.tag === Tag.Attribute ? readVendorName(node) : undefined
+    if (vendor === undefined || !isTagName(vendor)) continue
+    const before = tags.filter((tag) => !tag.startsWith('_'))
+    await requireTagChange(services, object, principal, before, readTags(node))
+  }
 }
 
 /** Attributes of the replacement alone: they do not affect its permitted use, or are compared before. */
