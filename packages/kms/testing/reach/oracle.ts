@@ -487,11 +487,15 @@ export class Oracle {
       if (!allowed(thing, 'change tags', 'end object', 'change versions'))
         found.push(`changed a tag of ${thing.name}`)
       this.#count('tag')
-      // Who changes a tag that a grant names decides who has rights.
-      const isGranted = [...before.tagGrants].some((grant) =>
-        grant.startsWith(JSON.stringify([thing.owner, name]).slice(0, -1)),
-      )
-      if (object === thing.id && after.objects.has(object) && isGranted && !allowed(thing, 'change grants'))
+      // A replacement may have the tags of its key.
+      const isCopied = object !== thing.id && before.tags.has(JSON.stringify([thing.id, name]))
+      if (!after.objects.has(object) || isCopied) continue
+      // Who changes a tag that grants name decides who has these rights.
+      const granted = [...before.tagGrants]
+        .map((grant) => JSON.parse(grant))
+        .filter(([owner, tagOfGrant]) => owner === thing.owner && tagOfGrant === name)
+      const mayPass = granted.every(([, , , right]) => rights(thing).has(right))
+      if (granted.length > 0 && !(mayPass && allowed(thing, 'change grants')))
         found.push(`changed the tag ${name} of ${thing.name}, by which rights are granted`)
     }
     // A credential is made with `certify`; all else of a directory is changed with `authorize`.

@@ -126,8 +126,12 @@ export function tokenFor(player: Player, fits: (token: Token) => boolean): Token
   return draw.one(held.length > 0 && draw.chance(0.8) ? held : fitting)
 }
 
+/** The attribute that lists the tags of an object: often one by which rights are granted. */
+const tagsAttribute = (draw: Draw, { tags }: World): TtlvNode =>
+  vendorAttribute('cosmian', 'tag', textString(Tag.AttributeValue, JSON.stringify([draw.one(tags)])))
+
 /** Attributes with which a key would be looser than it was. */
-const loosening = ({ draw }: Player): TtlvNode[] =>
+const loosening = ({ draw, world }: Player): TtlvNode[] =>
   draw.some(
     [
       boolean(Tag.Extractable, true),
@@ -135,6 +139,7 @@ const loosening = ({ draw }: Player): TtlvNode[] =>
       everyUse,
       dateTime(Tag.DeactivationDate, 4_000_000_000),
       textString(Tag.Comment, 'loosened'),
+      tagsAttribute(draw, world),
     ],
     0.4,
   )
@@ -145,7 +150,7 @@ const attributeFor = ({ draw, world }: Player): TtlvNode =>
     everyUse,
     textString(Tag.Comment, 'other'),
     dateTime(Tag.DeactivationDate, 4_000_000_000),
-    vendorAttribute('cosmian', 'tag', textString(Tag.AttributeValue, draw.one(world.tags))),
+    tagsAttribute(draw, world),
     interval(Tag.RotateInterval, 86_400),
     textString(Tag.ContactInformation, 'nobody'),
   ])
