@@ -11,7 +11,7 @@ import { parseMaterial, publicFromPrivate } from './testing/material.ts'
 const data = Buffer.from('a message')
 const aad = Buffer.from('header')
 
-test('AES-GCM opens what it sealed and refuses every changed member', () => {
+test('AES-GCM decrypts what it encrypted and refuses every changed member', () => {
   for (const bits of [128, 192, 256]) {
     const made = generateSecret('AES', bits)
     assert.ok('secret' in made)
@@ -38,7 +38,7 @@ test('ten thousand IVs of one process are all different', () => {
   assert.equal(seen.size, 10_000)
 })
 
-test('ES256 and HMAC accept their own result and call any other false', async () => {
+test('ES256 and HMAC verify their own result and no other', async () => {
   const pair = await generateEc('P-256')
   assert.ok('private' in pair)
   const es256 = algorithmFor('signature', 'ES256', { fips: false })
@@ -54,7 +54,7 @@ test('ES256 and HMAC accept their own result and call any other false', async ()
   assert.ok(!hmacVerify('sha256', made.secret.key, data, tag.subarray(1)))
 })
 
-test('stored keys load again, and bytes that do not fit are refused', async () => {
+test('stored keys are loaded, and mismatched bytes are refused', async () => {
   for (const pair of [await generateEc('P-384'), await generateRsa(2048), generateSecret('AES', 256)]) {
     for (const material of 'secret' in pair ? [pair.secret] : [pair.private, pair.public]) {
       const bytes = serializeMaterial(material)

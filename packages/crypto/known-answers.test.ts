@@ -77,7 +77,7 @@ const gcm = [
 ]
 
 for (const { name, key, iv, aad, plaintext, ciphertext, tag } of gcm) {
-  test(`GCM test case ${name} opens, and with another tag it does not`, async () => {
+  test(`GCM test case ${name} is decrypted, and refused with another tag`, async () => {
     const alg = `A${key.length * 4}GCM`
     const material = await importKey(toKeySpec({ kty: 'oct', alg }, policy), { k: hex(key) })
     const sealed = { iv: hex(iv), ciphertext: hex(ciphertext), tag: hex(tag) }

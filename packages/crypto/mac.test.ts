@@ -102,7 +102,7 @@ const macs: readonly (readonly [string, string, string, CryptographicParameters,
   ],
 ]
 for (const [name, algorithm, key, parameters, data, expected] of macs) {
-  test(`MAC, ${name}: the known answer, which alone is right`, () => {
+  test(`MAC, ${name}: only the known answer verifies`, () => {
     const used = { algorithm, key: createSecretKey(hex(key)) }
     const plan = planMac(used, parameters, anything)
     assert.equal(computeMac(used.key, plan, data).toString('hex'), expected)
@@ -116,7 +116,7 @@ for (const [name, algorithm, key, parameters, data, expected] of macs) {
   })
 }
 
-test('what makes no MAC is refused by name', () => {
+test('parameters that yield no MAC are refused by name', () => {
   const aes = { algorithm: 'AES', key: createSecretKey(Buffer.alloc(16)) } as const
   const unsupported = { code: 'unsupported' }
   assert.throws(() => planMac(aes, { blockCipherMode: 'CBCMAC' }, anything), {
@@ -200,7 +200,7 @@ test('CS-AC-M-7 and the empty message of FIPS 180-4, FIPS 202, RFC 1321: every h
   assert.throws(() => hashAlgorithm('SHA_1', onlySha2), { kind: 'unsupported_algorithm' })
 })
 
-test('ML-KEM: what one half encapsulates the other opens; another encapsulation gives another secret', () => {
+test('ML-KEM: the private key decapsulates what the public key encapsulates; another encapsulation yields another secret', () => {
   for (const type of ['ml-kem-512', 'ml-kem-768', 'ml-kem-1024'] as const) {
     const { privateKey, publicKey } = generateKeyPairSync(type as 'ml-kem-768')
     assert.equal(isKemKey(publicKey), true)

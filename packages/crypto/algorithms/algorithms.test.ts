@@ -55,7 +55,7 @@ test('the table holds the algorithms of the interface, the optional ones, and no
   assert.ok(Object.isFrozen(algorithms))
 })
 
-test('each algorithm is found for its own use only, and under FIPS where FIPS permits it', () => {
+test('each algorithm is found only for its own use, and in FIPS mode only if approved', () => {
   for (const [name, own, fips] of rows) {
     for (const use of uses) {
       if (use !== own) assert.throws(() => algorithmFor(use, name, { fips: false }), refusal)
@@ -66,7 +66,7 @@ test('each algorithm is found for its own use only, and under FIPS where FIPS pe
   }
 })
 
-test('what a setting opens is there with it alone, and under FIPS where FIPS permits it', () => {
+test('optional algorithms are available only with the setting, and in FIPS mode only if approved', () => {
   for (const [name, own, fips] of optional) {
     assert.throws(() => algorithmFor(own, name, { fips: false }), refusal)
     assert.throws(() => algorithmFor(own, name, { fips: false, opened: new Set(['other']) }), refusal)
@@ -99,7 +99,7 @@ test('hash, padding, curve and size belong to the name (RFC 7518 §3.1, §4.1, �
   })
 })
 
-test('names that nobody listed are refused in one short sentence, those of every object too', () => {
+test('unknown names, also names of object members, are refused with one short sentence', () => {
   for (const name of [
     'none',
     'None',

@@ -29,7 +29,7 @@ for (const [index, { name, algorithm, key, parameters, data, iv, aad, out, tag }
   ...oasisCiphers,
   ...oasisAuthenticated,
 ].entries()) {
-  test(`${name} (${index}): encrypts to the standard's bytes, and back, also in parts`, () => {
+  test(`${name} (${index}): encrypts to the standard's bytes and decrypts them, also in parts`, () => {
     const secret = keyOf(key)
     const chosen = plan(algorithm, key.length / 2, parameters)
     const input = { data: bytes(data), iv: hex(iv), aad: hex(aad) }
@@ -227,7 +227,7 @@ const everyMode: readonly (readonly [string, number, CryptographicParameters])[]
   ['ChaCha20Poly1305', 32, {}],
 ]
 for (const [algorithm, size, parameters] of everyMode) {
-  test(`${algorithm} ${size * 8} ${JSON.stringify(parameters)}: what was encrypted in any parts comes back in any parts`, () => {
+  test(`${algorithm} ${size * 8} ${JSON.stringify(parameters)}: data encrypted in any parts is decrypted in any parts`, () => {
     const chosen = plan(algorithm, size, parameters)
     const secret = createSecretKey(randomBytes(size))
     fc.assert(
@@ -250,7 +250,7 @@ for (const [algorithm, size, parameters] of everyMode) {
   })
 }
 
-test('a changed byte of ciphertext, tag, IV or additional data is CRYPTO, in one go and in parts', () => {
+test('a changed byte of ciphertext, tag, IV or additional data gets CRYPTO, at once and in parts', () => {
   for (const [algorithm, parameters] of [
     ['AES', {}],
     ['AES', { blockCipherMode: 'CCM' }],
@@ -289,7 +289,7 @@ test('a changed byte of ciphertext, tag, IV or additional data is CRYPTO, in one
   }
 })
 
-test('an IV is made when none is given, and never given twice', () => {
+test('an omitted IV is generated, and never repeated', () => {
   const secret = createSecretKey(randomBytes(32))
   const seen = new Set<string>()
   for (let times = 0; times < 50; times += 1) {
@@ -310,7 +310,7 @@ test('an IV is made when none is given, and never given twice', () => {
   assert.equal(cbc.iv?.length, 16)
 })
 
-test('IVs that contradict what was asked are refused', () => {
+test('IVs that contradict the parameters are refused', () => {
   const secret = createSecretKey(randomBytes(32))
   const encrypt =
     (parameters: CryptographicParameters, iv: Buffer | undefined, data = Buffer.alloc(16)) =>
@@ -353,7 +353,7 @@ test('IVs that contradict what was asked are refused', () => {
   assert.throws(decrypt, refused('missing_iv'))
 })
 
-test('what a cipher has no use for is refused by name', () => {
+test('parameters that a cipher does not use are refused by name', () => {
   const refusals: readonly (readonly [string, number, CryptographicParameters, string, string])[] = [
     ['AES', 32, { blockCipherMode: 'PCBC' }, 'unsupported', 'BlockCipherMode PCBC is not supported for AES.'],
     [
@@ -384,7 +384,7 @@ test('what a cipher has no use for is refused by name', () => {
     assert.throws(() => plan(algorithm, size, parameters), refused(code, message))
 })
 
-test('what FIPS builds do not have is refused in FIPS mode', () => {
+test('FIPS mode refuses ciphers that are not approved', () => {
   for (const [algorithm, size] of [
     ['DES3', 24],
     ['ChaCha20', 32],

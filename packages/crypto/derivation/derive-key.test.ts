@@ -164,7 +164,7 @@ test('SP 800-108 in double-pipeline mode: K(i) = PRF(A(i) ‖ [i] ‖ data), A(i
   assert.deepEqual(made, expected)
 })
 
-test('two keys of one curve agree, whichever half is whose; nobody else does', async () => {
+test('both parties of a curve agree on one secret, and a third does not', async () => {
   for (const make of [
     () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
     () => generateKeyPairSync('ec', { namedCurve: 'P-521' }),
@@ -191,7 +191,7 @@ test('two keys of one curve agree, whichever half is whose; nobody else does', a
   })
 })
 
-test('a point that gives no secret is refused', async () => {
+test('a point that yields no secret is refused', async () => {
   const { privateKey } = generateKeyPairSync('x25519')
   const { createPublicKey } = await import('node:crypto')
   const der = Buffer.concat([hex('302a300506032b656e032100'), Buffer.alloc(32)])
@@ -201,7 +201,7 @@ test('a point that gives no secret is refused', async () => {
   })
 })
 
-test('what is missing, too long or unbounded is refused', async () => {
+test('missing, too long and unbounded parameters are refused', async () => {
   const refusals: readonly (readonly [Parameters<typeof derive>[0], string])[] = [
     [{ method: 'PBKDF2', secret: key32, iterationCount: 1, length: 16 }, 'invalid_input'],
     [{ method: 'PBKDF2', secret: key32, salt: fixed, iterationCount: 0, length: 16 }, 'invalid_input'],
@@ -312,7 +312,7 @@ test('PBKDF2 without a hash is HMAC-SHA-1 (RFC 6070, case 2)', async () => {
   assert.deepEqual(made, pbkdf2Sync(secret, salt, 2, 20, 'sha1'))
 })
 
-test('PBKDF2 takes 600,000 iterations when none are named, and FIPS mode has least values', async () => {
+test('PBKDF2 defaults to 600,000 iterations, and FIPS mode has minimum values', async () => {
   const password = Buffer.from('password')
   const told = await derive({
     method: 'PBKDF2',
@@ -326,7 +326,7 @@ test('PBKDF2 takes 600,000 iterations when none are named, and FIPS mode has lea
   await assert.rejects(deriveKey(short, { fips: true }), { code: 'unsupported' })
 })
 
-test('the secret is left as it was', async () => {
+test('a derivation does not change the secret', async () => {
   const secret = Buffer.from(key32)
   for (const method of ['HASH', 'HMAC', 'HKDF', 'NIST800_108C'] as const)
     await derive({ method, secret, derivationData: fixed, length: 16 })

@@ -8,7 +8,7 @@ const purpose = 'warder transit hmac v1'
 const raw = Buffer.from(Array.from({ length: 32 }, (_, index) => index))
 const made = () => deriveHmacKey(createSecretKey(raw)).export()
 
-test('the HMAC key beside a key stays the same in every release', () => {
+test('the derived HMAC key of a key is the same in every release', () => {
   const [salt, input] = [purpose, Buffer.concat([Buffer.from(`${purpose}\0`), raw])]
   const prk = createHmac('sha512', salt).update(input).digest()
   const info = `${purpose} secret`
@@ -49,7 +49,7 @@ test('no derivation of KMIP with the same salt, data and length gives the HMAC k
   assert.notDeepEqual(Buffer.from(hkdfSync('sha512', raw, purpose, `${purpose} secret`, 64)), made())
 })
 
-test('private keys have an HMAC key that does not depend on how they are encoded, public ones have none', () => {
+test('private keys have a derived HMAC key that does not depend on their encoding, public keys have none', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const other = generateKeyPairSync('ed25519').privateKey
   const [one, two] = [privateKey, other].map((key) => deriveHmacKey(key).export())

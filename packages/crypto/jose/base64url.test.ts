@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { decodeBase64Url, encodeBase64Url } from './base64url.ts'
 
-test('any bytes come back from their text', () => {
+test('property: any bytes round-trip through base64url', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       assert.deepEqual(new Uint8Array(decodeBase64Url(encodeBase64Url(bytes), 'data')), bytes)

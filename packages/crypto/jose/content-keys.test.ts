@@ -52,7 +52,7 @@ function reader(contentKeys: ContentKeys, material: DescribedKey = rsa) {
     jweDecryptOaep(openNow, contentKeys, material, algorithm, encryption, encryptedKey, sealed)
 }
 
-test('a token that has opened opens again without a private operation', async () => {
+test('a token that was decrypted once is decrypted again without a private-key operation', async () => {
   const read = reader(new ContentKeys(8))
   const [one, other] = [token('one'), token('other')]
   const first = read(one)
@@ -64,7 +64,7 @@ test('a token that has opened opens again without a private operation', async ()
   assert.ok(read(other) instanceof Promise)
 })
 
-test('what stood for a wrong content key is not remembered, nor one whose token did not open', async () => {
+test('neither a substituted content key, nor the key of a token that failed, is cached', async () => {
   const read = reader(new ContentKeys(8))
   const right = token('right')
   const foreign = { ...right, encryptedKey: token('another').encryptedKey }
@@ -79,7 +79,7 @@ test('what stood for a wrong content key is not remembered, nor one whose token 
   }
 })
 
-test('a remembered content key opens what was sealed with it, and nothing that was changed', async () => {
+test('a cached content key decrypts its own messages, and no changed ones', async () => {
   const read = reader(new ContentKeys(8))
   const right = token('right')
   await read(right)
@@ -89,7 +89,7 @@ test('a remembered content key opens what was sealed with it, and nothing that w
   assert.throws(() => read(asAnother), { kind: 'decryption_failed' })
 })
 
-test('another size, another hash or another RSA key is another wrapping', async () => {
+test('another size, hash or RSA key is another cache entry', async () => {
   const contentKeys = new ContentKeys(8)
   const right = token('right')
   await reader(contentKeys)(right)
@@ -107,7 +107,7 @@ test('another size, another hash or another RSA key is another wrapping', async 
   }
 })
 
-test('beyond the capacity the oldest leaves, of whichever key it is', () => {
+test('beyond the capacity the oldest entry of any key is evicted', () => {
   const contentKeys = new ContentKeys(2)
   const [one, two] = [rsa, { ...rsa }]
   const key = softwareKey(createSecretKey(Buffer.alloc(32)))
@@ -120,7 +120,7 @@ test('beyond the capacity the oldest leaves, of whichever key it is', () => {
   assert.equal(contentKeys.get(two, 'c'), key)
 })
 
-test('content keys go with the RSA key that opened them', async () => {
+test('cached content keys are dropped with their RSA key', async () => {
   const contentKeys = new ContentKeys(8)
   const held = (): WeakRef<BackendKey> => {
     const key = softwareKey(createSecretKey(Buffer.alloc(32)))

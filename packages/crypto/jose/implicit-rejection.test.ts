@@ -14,7 +14,7 @@ const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
 assert.ok('private' in pair)
 const { private: secret, public: open } = pair
 
-test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a wrong tag is (RFC 7516 §11.5)', async () => {
+test('every invalid encrypted_key gets exactly the error of a wrong tag (RFC 7516 §11.5)', async () => {
   for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
     const algorithm = algorithmFor('key management', name, policy)
     for (const enc of ['A128GCM', 'A192GCM', 'A256GCM']) {

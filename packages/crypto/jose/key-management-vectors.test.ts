@@ -107,7 +107,7 @@ test('RFC 7518 appendix C: ECDH-ES of Alice and Bob', async () => {
 const { managedJwe } = JSON.parse(readFileSync(new URL('./rfc-examples.json', import.meta.url), 'utf8'))
 
 for (const { source, alg, enc, key: jwk, protected: header, plaintext, ...texts } of managedJwe) {
-  test(`${source} (${alg}, ${enc}): the flattened JWE opens`, async () => {
+  test(`${source} (${alg}, ${enc}): the flattened JWE is decrypted`, async () => {
     const key = keyObjectOf(jwk)
     const kinds = management(alg, enc)
     const contentKey = await receiveContentKey(
@@ -164,7 +164,7 @@ test('RFC 8037 appendix A.6: ECDH-ES with X25519', async () => {
   )
 })
 
-test('a backend that fails while it agrees is no wrong token', async () => {
+test('a backend failure during key agreement is not reported as a wrong token', async () => {
   const pair = generateKeyPairSync('x25519')
   const held = { agree: () => Promise.reject(failure('overloaded')) } as unknown as BackendKey
   const key = { ...keyObjectOf(pair.privateKey.export({ format: 'jwk' })), held }
@@ -172,7 +172,7 @@ test('a backend that fails while it agrees is no wrong token', async () => {
   await assert.rejects(agreeWith(key, epk, policy), { kind: 'overloaded' })
 })
 
-test('a key of another type, size or half is refused before it is used', async () => {
+test('a key of another type or size, or the other key of a pair, is refused before its use', async () => {
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const held = new Proxy({} as BackendKey, { get: () => assert.fail('it was used') })
   const aes = { kind: 'secret', algorithm: 'AES', bits: 128, held } as unknown as DescribedKey
@@ -206,7 +206,7 @@ test('a key of another type, size or half is refused before it is used', async (
   }
 })
 
-test('what does not unwrap gives another key of the same length, each time (RFC 7516 §11.5)', async () => {
+test('a failed unwrap yields a random key of the same length each time (RFC 7516 §11.5)', async () => {
   const kek = keyOf('GawgguFyGrWKav7AX4VKUg')
   const sealed = { wrapped: Buffer.alloc(32), iv: Buffer.alloc(12), tag: Buffer.alloc(16) }
   const keys = await Promise.all([
@@ -222,7 +222,7 @@ test('what does not unwrap gives another key of the same length, each time (RFC 
   assert.equal(new Set(keys.map((key) => key.toString('hex'))).size, 4)
 })
 
-test('a wrapped key of another length is not worked on', async () => {
+test('a wrapped key of another length is refused before any operation', async () => {
   const held = { decrypt: () => assert.fail('it was opened') } as unknown as BackendKey
   for (const length of [0, 8, 39, 41, 48]) {
     const another = await unwrapKey(held, 256, Buffer.alloc(length), 32)

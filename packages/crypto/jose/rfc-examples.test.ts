@@ -58,7 +58,7 @@ async function imported({ kty, crv, ...members }: Jwk, alg: string): Promise<Key
 const repeatable = ['HS256', 'RS256', 'EdDSA']
 
 for (const { source, alg, key, protected: header, payload, signature } of examples.jws) {
-  test(`${source} (${alg}): the signature is right, is made again where it can be, and any other is false`, async () => {
+  test(`${source} (${alg}): the signature verifies, is reproduced if deterministic, and no other verifies`, async () => {
     const material = await imported(key, alg)
     const bytes = decodeBase64Url(signature, 'signature')
     const spoilt = Buffer.from(bytes)
@@ -82,7 +82,7 @@ for (const { source, alg, key, protected: header, payload, signature } of exampl
 
 for (const example of examples.jwe) {
   const { source, alg, enc, key, plaintext, protected: header, aad } = example
-  test(`${source} (${alg}, ${enc}): the flattened JWE opens`, async () => {
+  test(`${source} (${alg}, ${enc}): the flattened JWE is decrypted`, async () => {
     const material = await imported(key, alg === 'dir' ? enc : alg)
     const encryption = algorithmFor('content encryption', enc, policy)
     const bytes = (name: 'encrypted_key' | 'iv' | 'ciphertext' | 'tag') =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countUnfinishedGenerations, inGenerationQueue } from './generate-key.ts'
 
-test('two at a time, in order; what fails makes room; too many are turned away and told when to come back', async () => {
+test('generations run two at a time, in order; a failure frees its slot; too many are refused with Retry-After', async () => {
   let running = 0
   let most = 0
   const order: number[] = []

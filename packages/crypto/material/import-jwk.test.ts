@@ -71,7 +71,7 @@ test('a key that was exported is imported and signs as before', async () => {
   }
 })
 
-test('what an import needs may be wiped as soon as the call is back', async () => {
+test('the caller may wipe the bytes of an import as soon as the call returns', async () => {
   const members = Object.fromEntries(Object.entries(rsa).map(([name, value]) => [name, Buffer.from(value)]))
   const pending = importKey(rsaSpec, members)
   for (const value of Object.values(members)) value.fill(0)
@@ -115,7 +115,7 @@ test('members of another type of key are refused, not ignored', async () => {
   await refused(spec('AKP'), { d: Buffer.alloc(32), priv: Buffer.alloc(32) }, 'd')
 })
 
-test('RSA numbers that do not belong together are refused, by the member that is wrong', async () => {
+test('inconsistent RSA numbers are refused, naming the wrong member', async () => {
   for (const name of ['d', 'dp', 'dq', 'qi', 'p', 'q'] as const) {
     for (const by of [1n, 2n, -1n, -2n])
       await refused(rsaSpec, { ...rsa, [name]: bytes(number(rsa[name]) + by) }, name === 'q' ? 'p' : name)
@@ -132,7 +132,7 @@ test('RSA numbers that do not belong together are refused, by the member that is
   await refused(rsaSpec, { ...rsa, p: one, q: bytes(number(rsa.n)) }, 'p')
 })
 
-test('a private exponent that fits one prime only, or is longer than it need be, is refused', async () => {
+test('a private exponent that matches only one prime, or is too long, is refused', async () => {
   const [n, d, p, q] = [rsa.n, rsa.d, rsa.p, rsa.q].map(number) as [bigint, bigint, bigint, bigint]
   const withD = (wrong: bigint) => ({
     ...rsa,
@@ -159,7 +159,7 @@ test('RSA keys that are too small or too large are refused', async () => {
   await refused(rsaSpec, { ...huge, n: bytes((1n << 8192n) + 1n) }, 'n')
 })
 
-test('RSA keys that can be factored are refused though their numbers agree', async () => {
+test('RSA keys that are easy to factor are refused although their numbers agree', async () => {
   const p = prime(1024)
   await refused(rsaSpec, rsaOf(prime(64), prime(1990)), 'p')
   let at = p + 2n ** 600n
@@ -181,13 +181,13 @@ test('a modulus of the flawed Infineon generator is refused (CVE-2017-15361)', a
   await assert.rejects(attempt(rsaSpec, rsaOf(flawed(), flawed(), 3n)), { message: /CVE-2017-15361/ })
 })
 
-test('numbers that are not prime are refused though all else agrees', async () => {
+test('composite numbers instead of primes are refused although everything else agrees', async () => {
   const composite = () => invertible(() => prime(512) * prime(512))
   await refused(rsaSpec, rsaOf(composite(), prime(1030)), 'p')
   await refused(rsaSpec, rsaOf(prime(1030), composite()), 'q')
 })
 
-test('EC scalars out of range, of another length, and points that are not theirs are refused', async () => {
+test('EC scalars out of range or of another length, and points of other keys, are refused', async () => {
   for (const [curve, size, order] of [
     ['P-256', 32, 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'],
     [
@@ -268,7 +268,7 @@ test('a symmetric key has exactly the length of its algorithm; an HMAC key from 
   )
 })
 
-test('no bytes at all make an import throw anything but bad_request', async () => {
+test('property: an import of any bytes throws only bad_request', async () => {
   const some = fc.uint8Array({ maxLength: 300 })
   await fc.assert(
     fc.asyncProperty(

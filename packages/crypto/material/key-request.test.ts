@@ -34,7 +34,7 @@ const table: readonly (readonly [KeyRequest, object, fips: boolean])[] = [
   [{ kty: 'AKP' }, { algorithm: 'ML-DSA-44', alg: undefined }, false],
 ]
 
-test('each right request is understood; FIPS refuses OKP, EdDSA and ML-DSA and nothing else of it', () => {
+test('each valid request is accepted; FIPS mode refuses only OKP, EdDSA and ML-DSA', () => {
   for (const [request, meaning, permitted] of table) {
     assert.deepEqual(toKeySpec(request, open), meaning)
     if (permitted) assert.deepEqual(toKeySpec(request, fips), meaning)
@@ -42,13 +42,13 @@ test('each right request is understood; FIPS refuses OKP, EdDSA and ML-DSA and n
   }
 })
 
-test('under FIPS a name that is not permitted is unknown whatever the kty', () => {
+test('in FIPS mode a name that is not approved is unknown with any kty', () => {
   for (const kty of ['oct', 'RSA', 'EC'])
     for (const alg of ['EdDSA', 'MLDSA44', 'ML-DSA-44'])
       assert.throws(() => toKeySpec({ kty, alg, crv: 'P-256' }, fips), { kind: 'unsupported_algorithm' })
 })
 
-test('every algorithm with a kty that is not its own is refused', () => {
+test('every algorithm with the kty of another is refused', () => {
   const right = new Set(table.map(([{ kty, alg }]) => `${kty} ${alg}`))
   const names = table.map(([{ alg }]) => alg).filter((alg) => alg !== undefined)
   for (const kty of ['oct', 'RSA', 'EC', 'OKP', 'AKP']) {
@@ -105,7 +105,7 @@ test('names that are not in the table are unsupported, dir and a missing alg of 
     assert.throws(() => toKeySpec({ kty }, open), { kind: 'bad_request', message: /kty/ })
 })
 
-test('no request makes it throw anything but the two kinds', () => {
+test('property: any request throws only the two kinds of errors', () => {
   const word = fc.oneof(
     fc.constantFrom('oct', 'RSA', 'EC', 'OKP', 'AKP', 'ES256', 'MLDSA44', 'P-256', 'A128GCM'),
     fc.string(),
@@ -152,7 +152,7 @@ test('RSA keys are generated from 2048 to 8192 bits in whole bytes, and in no ot
   assert.equal(made.private.key.asymmetricKeyDetails?.publicExponent, 65537n)
 })
 
-test('what the table describes is what is generated', async () => {
+test('generated keys match the table', async () => {
   for (const [request, meaning] of table) {
     // RSA pairs take their time: the one that is named here is enough.
     if (request.kty === 'RSA' && request.alg !== 'RS256') continue

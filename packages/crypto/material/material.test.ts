@@ -23,7 +23,7 @@ for (const spec of [
 }
 const describe = ({ key: _key, ...descriptor }: KeyMaterial): MaterialDescriptor => descriptor
 
-test('every kind of key is the same after it was stored', () => {
+test('every type of key round-trips through storage', () => {
   for (const material of all) {
     const again = parseMaterial(describe(material), serializeMaterial(material))
     assert.ok(again.key.equals(material.key))
@@ -65,7 +65,7 @@ test('another size, curve or kind in the description is refused', () => {
   )
 })
 
-test('keys that Warder never makes are refused where they are found', () => {
+test('stored keys of types that Warder does not create are refused', () => {
   const der = { format: 'der', type: 'spki' } as const
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export(der)
   const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey.export(der)
@@ -78,7 +78,7 @@ test('keys that Warder never makes are refused where they are found', () => {
   )
 })
 
-test('damaged bytes are internal_error, and the sentence quotes none of them', () => {
+test('damaged bytes get internal_error, and the error quotes none of them', () => {
   fc.assert(
     fc.property(fc.nat(all.length - 1), fc.nat(), fc.uint8Array({ maxLength: 20 }), (which, cut, tail) => {
       const material = all[which] as KeyMaterial
@@ -94,7 +94,7 @@ test('damaged bytes are internal_error, and the sentence quotes none of them', (
   )
 })
 
-test('only a private key has a public half', () => {
+test('only a private key has a public key', () => {
   for (const material of all) {
     if (material.kind === 'private') assert.equal(publicFromPrivate(material).kind, 'public')
     else assert.throws(() => publicFromPrivate(material), { kind: 'crypto_failure' })

@@ -50,7 +50,7 @@ for (const [name, material, ciphertext, parameters] of [
     { hashingAlgorithm: 'SHA_384', maskGeneratorHashingAlgorithm: 'SHA_256', pSource: label },
   ],
 ] as const) {
-  test(`${name}: decrypts the standard's ciphertext, and what is encrypted here`, async () => {
+  test(`${name}: decrypts the standard's ciphertext, and its own`, async () => {
     const key = createPrivateKey({ key: Buffer.from(material, 'hex'), format: 'der', type: 'pkcs1' })
     const chosen = plan({
       paddingMethod: 'OAEP',
@@ -64,7 +64,7 @@ for (const [name, material, ciphertext, parameters] of [
   })
 }
 
-test('OAEP is what OpenSSL does, with every hash, with and without a label, from no byte to the longest message', async () => {
+test('OAEP agrees with OpenSSL, with every hash, with and without a label, for empty to longest messages', async () => {
   for (const [hashingAlgorithm, oaepHash, bytes] of [
     ['SHA_1', 'sha1', 20],
     ['SHA_224', 'sha224', 28],
@@ -91,7 +91,7 @@ test('OAEP is what OpenSSL does, with every hash, with and without a label, from
   }
 })
 
-test('whatever is wrong with an OAEP ciphertext, the answer is the same', async () => {
+test('every invalid OAEP ciphertext gets the same error', async () => {
   const chosen = plan({})
   const right = encryptRsa(publicKey, chosen, Buffer.from('secret'))
   const changed = Buffer.from(right)
@@ -118,7 +118,7 @@ test('whatever is wrong with an OAEP ciphertext, the answer is the same', async 
   )
 })
 
-test('PKCS#1 v1.5 opens what OpenSSL made, and never says that a padding is wrong', async () => {
+test("PKCS#1 v1.5 decrypts OpenSSL's ciphertexts, and never reports a wrong padding", async () => {
   const chosen = plan({ paddingMethod: 'PKCS1V1_5' })
   const data = Buffer.from('message')
   const made = encryptRsa(publicKey, chosen, data)
@@ -148,7 +148,7 @@ test('padding None wraps data of any length under an AES key (CKM_RSA_AES_KEY_WR
   assert.throws(() => encryptRsa(publicKey, chosen, Buffer.alloc(0)), { code: 'invalid_input' })
 })
 
-test('what does not encrypt, or not in FIPS mode, is refused by name', () => {
+test('keys and paddings that do not encrypt, or not in FIPS mode, are refused by name', () => {
   const unsupported = { code: 'unsupported' }
   assert.throws(() => plan({ paddingMethod: 'PSS' }), unsupported)
   assert.throws(() => plan({ tagLength: 16 }), {

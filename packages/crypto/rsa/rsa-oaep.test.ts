@@ -55,7 +55,7 @@ function encryptSpoiled(
   return publicEncrypt({ key, padding: constants.RSA_NO_PADDING }, encoded)
 }
 
-test('a key wrapped by this code or by OpenSSL is unwrapped, for every size and a modulus of any whole bytes', async () => {
+test('a key wrapped by this code or by OpenSSL is unwrapped, for every key size and modulus length in bytes', async () => {
   for (const { secret, open } of [main, other]) {
     for (const hash of hashes) {
       for (const size of [16, 24, 32]) {
@@ -87,7 +87,7 @@ const spoilt: Readonly<Record<string, (block: Buffer, encoded: Buffer) => void>>
   'everything zero': (block) => block.fill(0),
 }
 
-test('each way to spoil the encoding yields another key of the size that was asked for', async () => {
+test('each invalid encoding yields a random key of the requested size', async () => {
   for (const hash of hashes) {
     for (const [what, spoil] of Object.entries(spoilt)) {
       const wrapped = encryptSpoiled(hash, open, spoil)
@@ -124,7 +124,7 @@ function outOfRange(): readonly Buffer[] {
   ]
 }
 
-test('bytes that are no ciphertext of the key yield a key too, each its own, always the same', async () => {
+test('bytes that are not a ciphertext of the key also yield a key, which is deterministic and different for each', async () => {
   for (const hash of hashes) {
     const seen = new Set<string>()
     const inputs = outOfRange()
@@ -138,7 +138,7 @@ test('bytes that are no ciphertext of the key yield a key too, each its own, alw
   }
 })
 
-test('the other key depends on the private key, the hash and the size that was asked for', async () => {
+test('the substituted key depends on the private key, the hash and the requested size', async () => {
   const bytes = Buffer.alloc(256, 255)
   const keys = [
     await oaepUnwrapCek('SHA_256', secret, bytes, 32),
@@ -149,7 +149,7 @@ test('the other key depends on the private key, the hash and the size that was a
   assert.equal(new Set(keys.map((key) => key.toString('hex', 0, 16))).size, keys.length)
 })
 
-test('a right key of another size, or wrapped with the other hash, is not handed out', async () => {
+test('a valid key of another size, or wrapped with another hash, is not returned', async () => {
   const short = Buffer.alloc(16, 9)
   const got = await oaepUnwrapCek('SHA_256', secret, oaepWrap('SHA_256', open, short), 32)
   assert.ok(!got.includes(short))
@@ -169,7 +169,7 @@ test('a ciphertext that begins with a zero byte is refused without it (RFC 8017 
   await assert.rejects(oaepUnwrap('SHA_256', secret, wrapped.subarray(1)), { kind: 'decryption_failed' })
 })
 
-test('it agrees with OpenSSL about any bytes', async () => {
+test('property: unwrapping any bytes agrees with OpenSSL', async () => {
   const right = oaepWrap('SHA_256', open, Buffer.alloc(32, 7))
   await fc.assert(
     fc.asyncProperty(fc.nat(255), fc.nat(255), async (at, flip) => {

@@ -25,7 +25,7 @@ function verifyPlan(key: KeyObject, parameters: CryptographicParameters, digestB
   return planSignature(key, parameters, anything, 'verify', digestBytes)
 }
 
-test('CS-AC-M-2: PSS with SHA-256 and nothing said about the salt; changed data or signatures are not valid', () => {
+test('CS-AC-M-2: PSS with SHA-256 and a default salt; changed data and signatures are invalid', () => {
   const key = createPublicKey({ key: Buffer.from(oasisRsa.pssKey, 'hex'), format: 'der', type: 'pkcs1' })
   const plan = verifyPlan(key, {
     paddingMethod: 'PSS',
@@ -124,7 +124,7 @@ const pairs: readonly (readonly [
   ],
 ]
 for (const [name, { privateKey, publicKey }, parameters] of pairs) {
-  test(`${name}: what is signed verifies, with both halves; anything else does not`, async () => {
+  test(`${name}: a signature verifies with both keys of the pair, and anything else does not`, async () => {
     const signature = await signWith(privateKey, signPlan(privateKey, parameters), { data })
     const plan = verifyPlan(publicKey, parameters)
     for (const verify of [verifyWith, verifyOffLoop]) {
@@ -144,7 +144,7 @@ for (const [name, { privateKey, publicKey }, parameters] of pairs) {
   })
 }
 
-test('a digest made by the client is signed as its data would be', async () => {
+test('a digest from the client gets the signature of its data', async () => {
   for (const [hash, name] of [
     ['sha256', 'SHA_256'],
     ['sha384', 'SHA_384'],
@@ -169,7 +169,7 @@ test('a digest made by the client is signed as its data would be', async () => {
 
 const primeCurves = ['P-256', 'P-384', 'P-521', 'secp224r1', 'secp256k1', 'secp160r1', 'brainpoolP320t1']
 for (const namedCurve of primeCurves) {
-  test(`ECDSA ${namedCurve}: a digest made by the client is signed as its data would be`, async () => {
+  test(`ECDSA ${namedCurve}: a digest from the client gets the signature of its data`, async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
     for (const [name, hashingAlgorithm] of [
       ['sha1', 'SHA_1'],
@@ -206,7 +206,7 @@ for (const namedCurve of primeCurves) {
   })
 }
 
-test('a digest without a hash named has the hash that its length tells; RSA refuses other lengths', async () => {
+test('the length of a digest determines its hash; RSA refuses other lengths', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pairs = [
     [privateKey, publicKey, undefined],
@@ -237,7 +237,7 @@ test('a digest without a hash named has the hash that its length tells; RSA refu
   refused(privateKey, 0)
 })
 
-test('ECDSA signs a digest of any length without a hash named (FIPS 186-5 §6.4.1)', async () => {
+test('ECDSA signs a digest of any length without a named hash (FIPS 186-5 §6.4.1)', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const known = createHash('sha256').update(data).digest()
   for (const bytes of [1, 16, 36, 51, 65, 200]) {
@@ -253,7 +253,7 @@ test('ECDSA signs a digest of any length without a hash named (FIPS 186-5 §6.4.
   })
 })
 
-test('keys that have no signature over a digest refuse it by name', async () => {
+test('keys that cannot sign digests refuse them by name', async () => {
   const digest = createHash('sha512').update(data).digest()
   const unsupported = { code: 'unsupported' }
   for (const { privateKey, publicKey } of [
@@ -270,7 +270,7 @@ test('keys that have no signature over a digest refuse it by name', async () => 
   assert.throws(() => verifyWith(publicKey, verifyPlan(publicKey, {}, 64), { digest }, theirs), unsupported)
 })
 
-test('a PSS signature with a mask of another hash is what OpenSSL takes for it', async () => {
+test('a PSS signature with another mask hash agrees with OpenSSL', async () => {
   const parameters = {
     hashingAlgorithm: 'SHA_256',
     maskGeneratorHashingAlgorithm: 'SHA_1',
@@ -329,7 +329,7 @@ test('parameters that contradict the key or each other are refused by name', () 
   assert.throws(() => signPlan(ec, { hashingAlgorithm: 'SHA_256' }, 20), { code: 'invalid_input' })
 })
 
-test('FIPS mode signs with what FIPS 186-5 and SP 800-131A allow, and verifies a little more', () => {
+test('FIPS mode signs as FIPS 186-5 and SP 800-131A allow, and verifies legacy signatures', () => {
   const fips = { fips: true }
   const { privateKey: ed } = generateKeyPairSync('ed25519')
   const unsupported = { code: 'unsupported' }
@@ -340,7 +340,7 @@ test('FIPS mode signs with what FIPS 186-5 and SP 800-131A allow, and verifies a
   assert.doesNotThrow(() => planSignature(rsa.privateKey, {}, fips, 'sign'))
 })
 
-test('a salt that does not fit is refused, not a crash', async () => {
+test('a salt that is too long is refused with an error', async () => {
   const parameters = { saltLength: 4096 }
   await assert.rejects(async () => signWith(rsa.privateKey, signPlan(rsa.privateKey, parameters), { data }))
   const digest = createHash('sha256').update(data).digest()

@@ -54,7 +54,7 @@ test('the fields are those of the standard: x·x^7 = x^4+x^3+x^2+1, y·y = y+m, 
   }
 })
 
-test('any k of n parts bring the key back, in any order; all of them do too', () => {
+test('any k of n parts restore the key, in any order, and so do all of them', () => {
   for (const method of polynomial) {
     fc.assert(
       fc.property(
@@ -84,7 +84,7 @@ test('any k of n parts bring the key back, in any order; all of them do too', ()
   }
 })
 
-test('one part fewer fits every secret: it tells nothing', () => {
+test('k-1 parts are consistent with every secret', () => {
   // With the part that is left out free, each byte of the key can be any of the 256.
   const secret = Buffer.from([0x42])
   const { parts } = split(secret, 'PolynomialSharingGF28', 3, 3)
@@ -96,7 +96,7 @@ test('one part fewer fits every secret: it tells nothing', () => {
   assert.equal(seen.size, 256)
 })
 
-test('XOR takes every part', () => {
+test('XOR requires every part', () => {
   const secret = randomBytes(32)
   const { parts } = split(secret, 'XOR', 5, 5)
   assert.equal(parts.length, 5)
@@ -106,7 +106,7 @@ test('XOR takes every part', () => {
   assert.throws(() => split(secret, 'XOR', 5, 4), refused('invalid_input'))
 })
 
-test('parts of another key, or changed ones, are noticed where there is one more than needed', () => {
+test('foreign and changed parts are detected if there is one more than needed', () => {
   for (const method of polynomial) {
     const { parts, primeFieldSize } = split(Buffer.alloc(16, 7), method, 4, 3)
     const foreign = split(Buffer.alloc(16, 8), method, 4, 3).parts[3] as KeyPart
@@ -114,7 +114,7 @@ test('parts of another key, or changed ones, are noticed where there is one more
   }
 })
 
-test('the primes are primes, larger than every secret they are for', () => {
+test('the primes are prime, and larger than every secret of their size', () => {
   for (const bytes of [1, 16, 24, 32, 48, 64, 65, 159]) {
     const prime = primeFor(bytes, undefined)
     assert.ok(prime > 1n << BigInt(bytes * 8))
@@ -151,7 +151,7 @@ test('the work of one request is bounded', () => {
   assert.equal(split(randomBytes(64), 'PolynomialSharingGF28', 255, 255).parts.length, 255)
 })
 
-test('numbers that do not go together are refused', () => {
+test('inconsistent parameters are refused', () => {
   const secret = randomBytes(16)
   for (const [parts, threshold] of [
     [1, 1],

@@ -51,7 +51,7 @@ for (const engine of engines) {
   })
 }
 
-test('PostgreSQL: nodes that trust what they have read for a while are told of an alias that moves, goes and comes', {
+test('PostgreSQL: nodes with a cache lease learn of an alias that is moved, deleted and created', {
   skip: engines.find(({ name }) => name === 'PostgreSQL')?.skip ?? false,
 }, async () => {
   const engine = engines.find(({ name }) => name === 'PostgreSQL')
@@ -113,7 +113,7 @@ function counting(db: Database): { readonly db: Database; reads: number } {
 }
 
 for (const engine of engines) {
-  test(`${engine.name}: a known alias costs no statement`, { skip: engine.skip }, async () => {
+  test(`${engine.name}: a cached alias needs no database statement`, { skip: engine.skip }, async () => {
     const watched = counting(await engine.open(await engine.url()))
     await using kms = await startKms({ db: watched.db, config: { cache_lease_ms: 60_000 } })
     const alice = kms.user('alice')
@@ -135,7 +135,7 @@ for (const engine of engines) {
   })
 }
 
-test('every text is an alias of one owner, or none; what one writes the other reads', () => {
+test('property: every text is a valid alias or not, and formatting and parsing agree', () => {
   const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}(\/[A-Za-z0-9][A-Za-z0-9._-]{0,20})?$/)
   const owner = fc.string({ minLength: 1, maxLength: 60, unit: 'grapheme' })
   fc.assert(
@@ -157,7 +157,7 @@ test('every text is an alias of one owner, or none; what one writes the other re
   )
 })
 
-test('what no alias can be called is looked up as an identifier, as it was', () => {
+test('a name that cannot be an alias is looked up as an identifier', () => {
   for (const text of ['alias/', 'alias/a b', 'alias/x@', 'alias/é', 'alias//x', 'ALIAS/x']) {
     assert.equal(parseAlias(text, 'me'), undefined, text)
     assert.equal(asObjectId(text), text)

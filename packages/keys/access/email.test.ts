@@ -7,14 +7,14 @@ test('addresses are compared without regard to the case of A to Z', () => {
   assert.equal(foldEmail('ÄRGER@example.com'), 'Ärger@example.com')
 })
 
-test('letters that become others in lower case stay what they are', () => {
+test('letters that change under lower-casing stay unchanged', () => {
   assert.notEqual(foldEmail('\u212Aate@example.com'), 'kate@example.com')
   assert.notEqual(foldEmail('\u017Fam@example.com'), 'sam@example.com')
   assert.notEqual(foldEmail('alice@example\u3002com'), 'alice@example.com')
   assert.notEqual(foldEmail('e\u0301va@example.com'), foldEmail('\u00e9va@example.com'))
 })
 
-test('what is no address of one person is refused', () => {
+test('addresses that do not name one user are refused', () => {
   const wrong = [
     undefined,
     7,
@@ -49,7 +49,7 @@ test('what is no address of one person is refused', () => {
   for (const claim of wrong) assert.equal(foldEmail(claim), undefined, JSON.stringify(claim))
 })
 
-test('a domain outside of ASCII has the one form that the DNS has', () => {
+test('an internationalized domain has its DNS form', () => {
   assert.equal(foldEmail('ann@m\u00fcnchen.example'), 'ann@xn--mnchen-3ya.example')
   assert.equal(foldEmail('ann@XN--mnchen-3ya.example'), 'ann@xn--mnchen-3ya.example')
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isEveryPrincipal, normalizeName } from './external-names.ts'
 
-test('a name of a cloud has one form, whatever its cloud ignores', () => {
+test('a name of a cloud has one form, without the parts that the cloud ignores', () => {
   const same: readonly (readonly [written: string, form: string])[] = [
     ['google:Alice@Example.COM', 'google:alice@example.com'],
     ['GOOGLE:alice@example.com', 'google:alice@example.com'],
@@ -29,7 +29,7 @@ test('a name of a cloud has one form, whatever its cloud ignores', () => {
   }
 })
 
-test('names of users stay as they are, and different ones stay different', () => {
+test('names of users stay unchanged, and different names stay different', () => {
   for (const name of ['Alice', 'office/Alice', 'app:Web', '*', 'Alice@Example.com'])
     assert.equal(normalizeName(name), name)
   assert.notEqual(normalizeName('google:\u212Aate@example.com'), 'google:kate@example.com')
@@ -37,7 +37,7 @@ test('names of users stay as they are, and different ones stay different', () =>
   assert.notEqual(normalizeName('aws:/a:x'), normalizeName('aws:/A:x'))
 })
 
-test('what means every principal of a cloud is known as such', () => {
+test('a pattern for every principal of a cloud is recognised', () => {
   for (const name of ['aws:*', 'google:*', 'aws:/payments:*', 'aws:/:*'])
     assert.ok(isEveryPrincipal(name), name)
   for (const name of ['*', 'aws:arn:aws:iam::1:role/*', 'microsoft:role:*', 'alice'])

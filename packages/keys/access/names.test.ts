@@ -22,7 +22,7 @@ const grant = (who: ReturnType<typeof person>, kid: string, user_id: string) =>
 const encrypts = async (who: ReturnType<typeof person>, kid: string) =>
   (await who.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'eA' })).status
 
-test('whoever gets the name of somebody who is gone has neither their keys nor their grants', async () => {
+test('a new user with the name of a deleted one has neither their keys nor their grants', async () => {
   for (const told of [true, false]) {
     await using kms = await startKms()
     const [first, second] = [randomUUID(), randomUUID()]
@@ -57,14 +57,14 @@ test('whoever gets the name of somebody who is gone has neither their keys nor t
   }
 })
 
-test('what belongs to a name before subject ids are known is the first one’s who shows one', async () => {
+test('keys and grants of a name without a subject id belong to the first user with a subject id', async () => {
   await using kms = await startKms()
   const kid = await makeKey(person(kms, 'alice'))
   assert.equal(await encrypts(person(kms, 'alice', randomUUID()), kid), 200)
   assert.equal(await encrypts(person(kms, 'alice'), kid), 200)
 })
 
-test('an end of somebody whom nobody has seen ends what was granted to the name', async () => {
+test('the deletion of a user who never called ends the grants to the name', async () => {
   await using kms = await startKms()
   const bob = person(kms, 'bob')
   const kid = await makeKey(bob)
@@ -76,12 +76,12 @@ test('an end of somebody whom nobody has seen ends what was granted to the name'
   assert.equal(await encrypts(person(kms, 'alice'), kid), 200, 'granted to the new one')
 })
 
-test('no credential gives the name of an owner who is gone', async () => {
+test('no credential yields the name of a deleted owner', async () => {
   await using kms = await startKms()
   assert.equal((await person(kms, formerOwnerName('alice', randomUUID())).get('/me')).status, 401)
 })
 
-test('a transfer gives keys and grants, is recorded, and is for officers or the default user', async () => {
+test('a transfer moves keys and grants, is recorded, and requires an officer or the default user', async () => {
   await using kms = await startKms()
   const [alice, bob, admin] = [person(kms, 'alice'), person(kms, 'bob'), kms.user('admin')]
   const kids = [await makeKey(alice), await makeKey(alice)]
@@ -108,7 +108,7 @@ test('a transfer gives keys and grants, is recorded, and is for officers or the 
   assert.deepEqual(realm.json, { user_id: 'eng/dan', owned: 0, granted: 0 })
 })
 
-test('officers give keys of others to nobody who is an officer, and none that takes their approval', async () => {
+test("officers cannot transfer other users' keys to officers, nor keys that require approval", async () => {
   const config = { 'roles.crypto_officer_users': ['olga', 'oleg', 'otto'] }
   await using kms = await startKms({
     config: { ...config, 'approvals.operations': ['export'], 'approvals.owners': ['dan'] },

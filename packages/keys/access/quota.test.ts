@@ -5,7 +5,7 @@ import { startKms } from '@warder/kms/testing'
 const key = { kty: 'oct', alg: 'A256GCM' }
 const pair = { kty: 'EC', crv: 'P-256' }
 
-test('one owner has no more objects than they may, however many they ask for at once; others are not in the way (K26)', async () => {
+test('concurrent requests of one owner cannot exceed the limit of objects, and do not affect other owners (K26)', async () => {
   let now = 0
   const clock = { now: () => Date.now(), monotonic: () => now }
   const limit = 40

@@ -11,7 +11,7 @@ const url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64ur
 const keyOf = async (kms: Started, spec: object = aes): Promise<string> =>
   (await kms.user('alice').post('/v1/crypto/keys', spec)).json.kid
 
-test('large data is encrypted and decrypted as small data is, directly and for an RSA key', async () => {
+test('large data is encrypted and decrypted like small data, directly and for an RSA key', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const rsa = await keyOf(kms, { kty: 'RSA', alg: 'RSA-OAEP-256', bits: 2048 })
@@ -43,7 +43,7 @@ test('large data is encrypted and decrypted as small data is, directly and for a
   }
 })
 
-test('what is wrong with a large request is told as for a small one, and it is recorded', async () => {
+test('an invalid large request gets the same error as a small one, and is recorded', async () => {
   await using kms = await startKms()
   const [alice, mallory] = [kms.user('alice'), kms.user('mallory')]
   const kid = await keyOf(kms)
@@ -72,7 +72,7 @@ test('what is wrong with a large request is told as for a small one, and it is r
   assert.deepEqual(await refusal(right), [200, false])
 })
 
-test('a key that is destroyed while its data is on the thread gives nothing away', async (t) => {
+test('a key that is destroyed while a thread encrypts its data returns no result', async (t) => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const data = url(randomBytes(bulkBytes))
@@ -125,7 +125,7 @@ test('other callers are answered while large data is on the thread', async () =>
   assert.notEqual(order.at(-1), 'small')
 })
 
-test('too much data that waits is refused at once, and what was accepted is done', async () => {
+test("data beyond the queue's bound is refused at once, and accepted data is processed", async () => {
   const thread = new BulkThread({ maxBytes: 500_000 })
   const read = (bytes: number) => {
     const body = new Uint8Array(Buffer.from(JSON.stringify({ data: url(Buffer.alloc(bytes)) })))
@@ -143,7 +143,7 @@ test('too much data that waits is refused at once, and what was accepted is done
   }
 })
 
-test('a job that fails leaves the thread to the next one; an idle thread ends, and another one is started', async () => {
+test('the thread continues after a failed job; an idle thread ends, and another one is started', async () => {
   const thread = new BulkThread({ idleMs: 1 })
   const key = createSecretKey(randomBytes(32))
   const open = () => {
@@ -172,7 +172,7 @@ const untilEnded = async (thread: BulkThread) => {
 }
 
 for (const crash of ['crash', 'crash by exit']) {
-  test(`a thread that ends in the middle of a job fails what it had, and the next job has another one: ${crash}`, async () => {
+  test(`a thread that crashes fails its jobs, and the next job gets a new thread: ${crash}`, async () => {
     const thread = new BulkThread({
       maxBytes: 500_000,
       thread: new URL('./fixtures/crashing-thread.ts', import.meta.url),

@@ -30,7 +30,7 @@ async function fill(db: Database, counts: Readonly<Record<string, number>>): Pro
 }
 
 for (const { name, skip, url, open } of await bothEngines())
-  test(`objects are counted by their states in steps along an index on ${name}`, { skip }, async () => {
+  test(`objects are counted by state in batches along an index on ${name}`, { skip }, async () => {
     const db = await open(await url())
     await migrate(db, 'seal', sealMigrations)
     await migrate(db, 'kms', kmsMigrations)

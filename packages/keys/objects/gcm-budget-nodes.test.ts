@@ -15,7 +15,7 @@ const left = 101
 const smallestStep = 32
 
 for (const engine of await bothEngines()) {
-  test(`${nodes} nodes on ${engine.name} that spend what is left of a key at once give out no more than that (SP 800-38D §8.3)`, {
+  test(`${nodes} nodes on ${engine.name} together reserve no more than the remaining messages of a key (SP 800-38D §8.3)`, {
     skip: engine.skip,
   }, async () => {
     const url = await engine.url()

@@ -38,7 +38,7 @@ test('invocations are reserved before they are used, in blocks that double', () 
     assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) <= 4 * 5000)
   }))
 
-test('what a process did not use counts as used after it ended', () =>
+test('reserved messages that a process did not use count as used', () =>
   withDatabase(async (db) => {
     await db.commit([openBudget('k')])
     await createGcmBudgets(db, 10).take(key('k'))
@@ -47,7 +47,7 @@ test('what a process did not use counts as used after it ended', () =>
     assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) > before)
   }))
 
-test('the last invocations are given out one by one, and then none, whatever asks at once', () =>
+test('the last invocations are reserved one by one, and then none, under concurrent requests', () =>
   withDatabase(async (db) => {
     await db.commit([openBudget('k')])
     await db.commit([reserveBlock('k', maxInvocations - 7)])
@@ -65,7 +65,7 @@ test('the last invocations are given out one by one, and then none, whatever ask
     assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) <= maxInvocations)
   }))
 
-test('a database that cannot be written for a moment ends no key', () =>
+test('a temporary write failure of the database does not exhaust a key', () =>
   withDatabase(async (db) => {
     await db.commit([openBudget('k')])
     let down = true
@@ -89,7 +89,7 @@ test('a database that cannot be written for a moment ends no key', () =>
     assert.equal((await db.get(reserved, ['k']))?.reserved, 1024 + 2048)
   }))
 
-test('a key that is not stored has no budget, and is not taken for one that is spent once it is stored', () =>
+test('a key that is not yet stored has no message limit, and is not exhausted once it is stored', () =>
   withDatabase(async (db) => {
     const budgets = createGcmBudgets(db, 10)
     const asked = await Promise.allSettled([budgets.take(key('k')), budgets.take(key('k'))])
@@ -102,7 +102,7 @@ test('a key that is not stored has no budget, and is not taken for one that is s
     assert.equal((await db.get(reserved, ['k']))?.reserved, 5 + 1024)
   }))
 
-test('memory is bounded: the key that was counted first leaves first', () =>
+test('memory is bounded: the key that was counted first is evicted first', () =>
   withDatabase(async (db) => {
     const budgets = createGcmBudgets(db, 3)
     for (const id of ['a', 'b', 'c', 'd']) {
@@ -112,7 +112,7 @@ test('memory is bounded: the key that was counted first leaves first', () =>
     assert.equal(budgets.size, 3)
   }))
 
-test('a key that comes after another one under its identifier has a budget of its own', () =>
+test('a new key under a used identifier has its own message limit', () =>
   withDatabase(async (db) => {
     await db.commit([openBudget('k'), reserveBlock('k', maxInvocations)])
     const budgets = createGcmBudgets(db, 10)

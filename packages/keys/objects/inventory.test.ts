@@ -174,7 +174,7 @@ for (const engine of await bothEngines()) {
     return db
   }
 
-  test(`every filter finds what it means, in pages of every size, on ${engine.name}`, {
+  test(`every filter finds its keys, in pages of every size, on ${engine.name}`, {
     skip: engine.skip,
   }, async () => {
     const db = await open()
@@ -200,7 +200,7 @@ for (const engine of await bothEngines()) {
     )
   })
 
-  test(`more keys than a page looks at: each index leads to the few that are asked for, on ${engine.name}`, {
+  test(`with more keys than a page scans each index leads to the few requested ones, on ${engine.name}`, {
     skip: engine.skip,
   }, async () => {
     const db = await open()
@@ -269,7 +269,7 @@ for (const engine of await bothEngines()) {
     assert.deepEqual(unbounded, [])
   })
 
-  test(`keys that come and go between pages move no other, on ${engine.name}`, {
+  test(`keys created and removed between pages do not shift others, on ${engine.name}`, {
     skip: engine.skip,
   }, async () => {
     const db = await open()
@@ -291,7 +291,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('the walk of a cursor is one of those that there are', () => {
+test('a cursor has only known orders', () => {
   for (const name of ['owner', 'used', 'rotated']) assert.equal(isWalk(name), true)
   for (const name of ['constructor', '__proto__', 'x', 1, undefined, null, {}])
     assert.equal(isWalk(name), false)

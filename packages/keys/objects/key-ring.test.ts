@@ -7,7 +7,7 @@ import { type Seal, UnknownDataKey } from '@warder/storage'
 import { createKeyRing } from './key-ring.ts'
 import type { ObjectId } from './object-id.ts'
 
-test('a key whose data key is not known can be looked at, and is used as soon as the data key is there', async () => {
+test('a key with an unknown data key can be listed, and used as soon as the data key is available', async () => {
   await using kms = await startKms()
   const { db, seal } = kms.environment
   const id = 'sealed-elsewhere' as ObjectId

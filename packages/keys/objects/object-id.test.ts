@@ -10,7 +10,7 @@ test('new ids are UUIDv7 and sort by time', () => {
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('ids of one moment sort in the order in which they were made, also when the clock stands or jumps', () => {
+test('ids of one moment sort in order of creation, also if the clock stands still or jumps', () => {
   const later = 1_800_000_000_000
   const ids = Array.from({ length: 10_000 }, (_, index) => newObjectId(later + (index % 3)))
   assert.deepEqual(ids, ids.toSorted())
@@ -19,7 +19,7 @@ test('ids of one moment sort in the order in which they were made, also when the
   assert.ok(newObjectId(later - 60_000) < (ids[0] ?? ''))
 })
 
-test('what cannot be an id is not one', () => {
+test('texts that cannot be ids are refused', () => {
   for (const text of ['', 'a\u0000b', 'a\nb', '\u009b', 'x'.repeat(257), '\ud800']) {
     assert.equal(asObjectId(text), undefined, JSON.stringify(text))
   }

@@ -33,7 +33,7 @@ const figure = new Set([
   'Destroyed compromise Destroyed_Compromised',
 ])
 
-test('any history follows the figure of the standard, and nothing is undone', () => {
+test('property: any sequence of events follows the state diagram of the standard, and no transition is reversed', () => {
   const event = fc.constantFrom<LifeCycleEvent>('activate', 'deactivate', 'compromise', 'destroy')
   fc.assert(
     fc.property(fc.array(fc.tuple(event, fc.nat(1000)), { maxLength: 12 }), (history) => {
@@ -58,7 +58,7 @@ test('any history follows the figure of the standard, and nothing is undone', ()
   )
 })
 
-test('dates that have passed act by themselves, both at once if both have', () => {
+test('past dates take effect without a request, both at once if both have passed', () => {
   const dated = { ...fresh, activationAt: 100, deactivationAt: 200 }
   assert.equal(stateAt(dated, 99), 'PreActive')
   assert.equal(stateAt(dated, 100), 'Active')
@@ -73,7 +73,7 @@ test('a passed date changes what an event may do', () => {
   assert.throws(() => transition(expired, 'destroy', 100), { kind: 'crypto_failure' })
 })
 
-test('only an active key protects; deactivated and compromised ones still read', () => {
+test('only an active key encrypts; deactivated and compromised ones still decrypt', () => {
   const protects: Record<State, readonly [boolean, boolean]> = {
     PreActive: [false, false],
     Active: [true, true],
