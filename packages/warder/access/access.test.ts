@@ -1,45 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { parseRights } from '@warder/keys'
 import { rights as rightsOfTheService } from '@warder/keys/testing'
-import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { newUser, startCommandFixture } from '../testing/in-process.ts'
+import { runWarder } from '../testing/installation.ts'
 import { access } from './command.ts'
 import { readRight, rightsLines } from './rights.ts'
 
-let warder: Installation
-let admin: string
-let bob: string
-let carol: string
-
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-  bob = await newUser(warder, 'bob')
-  carol = await newUser(warder, 'carol')
-})
-after(async () => {
-  await warder.stop()
-})
-
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, words, { token: admin, ...options })
-
-async function ok(words: string[], options: RunOptions = {}) {
-  const ran = await run(words, options)
-  assert.equal(ran.code, 0, ran.err)
-  return ran.out
-}
-
-async function json(words: string[], options: RunOptions = {}) {
-  return JSON.parse(await ok([...words, '--json'], options))
-}
-
-async function fails(words: string[], told: RegExp, options: RunOptions = {}, code = 1) {
-  const ran = await run(words, options)
-  assert.match(ran.err, told)
-  assert.deepEqual([ran.code, ran.out], [code, ''])
-}
+const { warder, run, output, json, fails } = await startCommandFixture()
+const bob = await newUser(warder, 'bob')
+const carol = await newUser(warder, 'carol')
 
 test('the help explains every right and group of the service, and no other', () => {
   const [singles = '', groups = ''] = rightsLines.split(/^Groups.*$/m)
@@ -69,42 +39,42 @@ test('rights are understood in the spellings that people use, and a wrong one is
 
 test('a granted right works with the next call, a revoked one no more; both are listed', async () => {
   const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
-  assert.equal(await ok(['access', 'list', kid]), `no other user has rights on key ${kid}`)
+  assert.equal(await output(['access', 'list', kid]), `no other user has rights on key ${kid}`)
   const encrypt = ['crypto', 'encrypt-data', '--key', kid]
   const input = Buffer.from('text')
   await fails(encrypt, /you have no right on it/, { token: bob, input })
   assert.equal(
-    await ok(['access', 'grant', kid, 'bob', 'Encrypt', 'Read']),
+    await output(['access', 'grant', kid, 'bob', 'Encrypt', 'Read']),
     `bob may now: encrypt, Read   on key ${kid}`,
   )
-  await ok(encrypt, { token: bob, input })
+  await output(encrypt, { token: bob, input })
   const granted = 'encrypt export get getattributes locate validate'
-  assert.match(await ok(['access', 'list', kid]), new RegExp(`^USER +MAY\nbob +${granted}$`))
-  assert.match(await ok(['access', 'of', 'bob']), new RegExp(`^${kid} +bob +${granted}$`, 'm'))
+  assert.match(await output(['access', 'list', kid]), new RegExp(`^USER +MAY\nbob +${granted}$`))
+  assert.match(await output(['access', 'of', 'bob']), new RegExp(`^${kid} +bob +${granted}$`, 'm'))
   assert.deepEqual(await json(['access', 'list', kid]), [{ user_id: 'bob', operations: granted.split(' ') }])
   assert.equal(
-    await ok(['access', 'revoke', kid, 'bob', 'encrypt']),
+    await output(['access', 'revoke', kid, 'bob', 'encrypt']),
     `bob may no longer: encrypt   on key ${kid}`,
   )
   await fails(encrypt, /grant the right/, { token: bob, input })
-  await ok(['access', 'revoke', kid, 'bob', 'Read'])
+  await output(['access', 'revoke', kid, 'bob', 'Read'])
   assert.deepEqual(await json(['access', 'list', kid]), [])
-  assert.equal(await ok(['access', 'of', 'bob']), 'bob has no rights on keys that you own')
+  assert.equal(await output(['access', 'of', 'bob']), 'bob has no rights on keys that you own')
 })
 
 test('what everybody may is shown as such, also for a user who is looked up', async () => {
   const { kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
-  await ok(['access', 'grant', kid_public, '*', 'signatureverify'])
-  assert.match(await ok(['access', 'list', kid_public]), /^\* \(all users\) +signatureverify$/m)
+  await output(['access', 'grant', kid_public, '*', 'signatureverify'])
+  assert.match(await output(['access', 'list', kid_public]), /^\* \(all users\) +signatureverify$/m)
   assert.match(
-    await ok(['access', 'of', 'carol']),
+    await output(['access', 'of', 'carol']),
     new RegExp(`^${kid_public} +\\* \\(all users\\) +signatureverify$`, 'm'),
   )
 })
 
 test('--pair means both halves, and a single key has none', async () => {
   const { kid, kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
-  await ok(['access', 'grant', kid_public, 'carol', 'sign', 'signatureverify', '--pair'])
+  await output(['access', 'grant', kid_public, 'carol', 'sign', 'signatureverify', '--pair'])
   for (const half of [kid, kid_public]) {
     assert.deepEqual(await json(['access', 'list', half]), [
       { user_id: 'carol', operations: ['sign', 'signatureverify'] },
@@ -117,8 +87,8 @@ test('--pair means both halves, and a single key has none', async () => {
 test('nobody grants what is not theirs to grant', async () => {
   const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
   await fails(['access', 'grant', kid, 'carol', 'encrypt'], /no right on it/, { token: bob })
-  await ok(['access', 'grant', kid, 'bob', 'encrypt', 'Authorize'])
-  await ok(['access', 'grant', kid, 'carol', 'encrypt'], { token: bob })
+  await output(['access', 'grant', kid, 'bob', 'encrypt', 'Authorize'])
+  await output(['access', 'grant', kid, 'carol', 'encrypt'], { token: bob })
   await fails(['access', 'grant', kid, 'carol', 'decrypt'], /forbidden/, { token: bob })
   await fails(['access', 'grant', kid, 'bob', 'decrypt'], /your own rights/, { token: bob })
   await fails(['access', 'grant', kid, 'admin', 'decrypt'], /your own rights/)
@@ -130,8 +100,8 @@ test('nobody grants what is not theirs to grant', async () => {
 })
 
 test('the lookup of a user stops where it is told to, and says so', async () => {
-  await ok(['keys', 'create', '--alg', 'HS256'], { token: carol })
-  await ok(['keys', 'create', '--alg', 'HS256'], { token: carol })
+  await output(['keys', 'create', '--alg', 'HS256'], { token: carol })
+  await output(['keys', 'create', '--alg', 'HS256'], { token: carol })
   const ran = await run(['access', 'of', 'bob', '--limit', '1'], { token: carol })
   assert.deepEqual(
     [ran.code, ran.err],
@@ -141,11 +111,14 @@ test('the lookup of a user stops where it is told to, and says so', async () => 
 
 test('one learns who one is to the service; create is for crypto officers to decide', async () => {
   assert.match(
-    await ok(['access', 'me'], { token: bob }),
+    await output(['access', 'me'], { token: bob }),
     /^user +bob\nmay create keys +yes\ncrypto officer +no$/,
   )
-  assert.match(await ok(['access', 'grant-create', 'carol']), /^carol may create keys, if crypto officers/)
-  assert.match(await ok(['access', 'revoke-create', 'carol']), /^carol may no longer create keys/)
+  assert.match(
+    await output(['access', 'grant-create', 'carol']),
+    /^carol may create keys, if crypto officers/,
+  )
+  assert.match(await output(['access', 'revoke-create', 'carol']), /^carol may no longer create keys/)
 })
 
 test('the help of the command explains the rights', () => {
@@ -165,14 +138,14 @@ test('a grant to a name that nobody has takes --anyway; a machine may be named w
   await fails(['access', 'grant', kid, 'eng/bob', 'encrypt'], /The user eng\/bob is not known/)
   await fails(['access', 'grant', kid, 'app:nothing', 'encrypt'], /The user app:nothing is not known/)
   assert.deepEqual(await users(), [])
-  await ok(['access', 'grant', kid, 'bbo', 'encrypt', '--anyway'])
+  await output(['access', 'grant', kid, 'bbo', 'encrypt', '--anyway'])
   // bob was registered and has never been here; carol is known everywhere; clouds name their own.
   for (const user of ['bob', 'carol', '*', 'aws:arn:aws:iam::111122223333:role/r'])
-    await ok(['access', 'grant', kid, user, 'encrypt'])
+    await output(['access', 'grant', kid, user, 'encrypt'])
   const role = ['admin', 'add-approle', 'builder', '--realm', '_', '--policy', 'builders']
   assert.equal((await runWarder([...role, '--home', warder.home])).code, 0)
   assert.equal(
-    await ok(['access', 'grant', kid, 'builder', 'encrypt']),
+    await output(['access', 'grant', kid, 'builder', 'encrypt']),
     `app:builder may now: encrypt   on key ${kid}`,
   )
   assert.deepEqual(await users(), [
@@ -184,12 +157,12 @@ test('a grant to a name that nobody has takes --anyway; a machine may be named w
     'carol',
   ])
   assert.equal(
-    await ok(['access', 'revoke', kid, 'builder', 'encrypt']),
+    await output(['access', 'revoke', kid, 'builder', 'encrypt']),
     `app:builder may no longer: encrypt   on key ${kid}`,
   )
   // A user of the same name is meant as soon as there is one.
   await newUser(warder, 'builder')
-  await ok(['access', 'grant', kid, 'builder', 'encrypt'])
+  await output(['access', 'grant', kid, 'builder', 'encrypt'])
   assert.deepEqual(
     (await users()).filter((user: string) => user.includes('builder')),
     ['builder'],
@@ -200,36 +173,36 @@ test('a group is put, shown, listed and deleted, and gives its members the right
   const { kid } = await json(['keys', 'create', '--alg', 'A256GCM', '--tag', 'prod'])
   await fails(['access', 'grant', kid, 'group:ops', 'encrypt'], /group:ops/)
   assert.match(
-    await ok(['access', 'group', 'put', 'ops', 'bob', 'app:web-*']),
+    await output(['access', 'group', 'put', 'ops', 'bob', 'app:web-*']),
     /^members {2}app:web-\* bob$/m,
   )
-  await ok(['access', 'group', 'put', 'group:ops', 'dave', '--add'])
+  await output(['access', 'group', 'put', 'group:ops', 'dave', '--add'])
   const { members, version } = await json(['access', 'group', 'put', 'ops', 'app:web-*', '--remove'])
   assert.deepEqual([members, version], [['bob', 'dave'], 3])
   assert.match(
-    await ok(['access', 'group', 'show', 'ops']),
+    await output(['access', 'group', 'show', 'ops']),
     /^group {4}group:ops\nmembers {2}bob dave\nowners {3}admin/,
   )
-  assert.match(await ok(['access', 'group', 'list']), /^group:ops +admin +20/m)
+  assert.match(await output(['access', 'group', 'list']), /^group:ops +admin +20/m)
   assert.equal(
-    await ok(['access', 'grant', '--tag', 'prod', 'group:ops', 'encrypt']),
+    await output(['access', 'grant', '--tag', 'prod', 'group:ops', 'encrypt']),
     'group:ops may now: encrypt   on your keys with the tag prod',
   )
   assert.equal(
-    await ok(['access', 'grant', kid, 'group:ops', 'sign']),
+    await output(['access', 'grant', kid, 'group:ops', 'sign']),
     `group:ops may now: sign   on key ${kid}`,
   )
   const encrypt = ['crypto', 'encrypt-data', '--key', kid]
-  await ok(encrypt, { token: bob, input: Buffer.from('text') })
+  await output(encrypt, { token: bob, input: Buffer.from('text') })
   assert.match(
-    await ok(['access', 'list', kid]),
+    await output(['access', 'list', kid]),
     /^USER +MAY +BY TAG\ngroup:ops +sign\ngroup:ops +encrypt +prod/,
   )
-  await ok(['access', 'revoke', '--tag', 'prod', 'group:ops', 'encrypt'])
+  await output(['access', 'revoke', '--tag', 'prod', 'group:ops', 'encrypt'])
   await fails(encrypt, /grant the right/, { token: bob, input: Buffer.from('text') })
   const remove = ['access', 'group', 'delete', 'ops']
   await fails(remove, /not confirmed|needs a terminal/)
-  await ok(remove, { answers: ['yes'] })
+  await output(remove, { answers: ['yes'] })
   await fails(['access', 'group', 'show', 'ops'], /Group not found/)
   for (const [words, told] of [
     [['group', 'put'], /name the group/],
@@ -252,9 +225,9 @@ test('an explanation names the grants and the step; its exit code tells whether 
     new RegExp(`^bob may not decrypt with key ${kid}\n {2}against: No grant of decrypt`),
   )
   assert.match(refused.out, /^to change it: The owner of the key \(admin\) grants decrypt to bob/m)
-  await ok(['access', 'grant', kid, 'bob', 'decrypt'])
+  await output(['access', 'grant', kid, 'bob', 'decrypt'])
   assert.match(
-    await ok(explain),
+    await output(explain),
     /may decrypt with key .*\n {2}for: decrypt is granted to bob\.\nto change it: /,
   )
   const own = ['access', 'explain', '--key', kid, '--use', 'decrypt']
@@ -266,9 +239,9 @@ test('an explanation names the grants and the step; its exit code tells whether 
 test('a report is printed as a table, as JSON and as CSV, to its last page', async () => {
   const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
   const members = Array.from({ length: 1100 }, (_, index) => `m${index}`)
-  await ok(['access', 'group', 'put', 'many', ...members])
-  await ok(['access', 'grant', kid, 'group:many', 'encrypt'])
-  await ok(['access', 'grant', kid, '=1+1', 'decrypt', '--anyway'])
+  await output(['access', 'group', 'put', 'many', ...members])
+  await output(['access', 'grant', kid, 'group:many', 'encrypt'])
+  await output(['access', 'grant', kid, '=1+1', 'decrypt', '--anyway'])
   const report = ['access', 'report', '--key', kid]
   const table = await run([...report, '--limit', '3'])
   assert.match(table.out, /^USER +KEY +OWNER +RIGHT +BY +GRANTED TO +TAG +LAST USED\nadmin +/)
@@ -290,8 +263,8 @@ test('a report is printed as a table, as JSON and as CSV, to its last page', asy
       granted_to: 'group:many',
     },
   ])
-  assert.equal(await ok([...report, '--way', 'tag']), 'no rights match')
-  assert.match(await ok(['access', 'report', '--leaver', 'm7']), /^memberships +1 +deleted +group:many$/m)
+  assert.equal(await output([...report, '--way', 'tag']), 'no rights match')
+  assert.match(await output(['access', 'report', '--leaver', 'm7']), /^memberships +1 +deleted +group:many$/m)
   await fails(['access', 'report', '--leaver', 'm7'], /crypto officers/, { token: carol })
   for (const [words, told] of [
     [['--way', 'x'], /--way must be owner, direct/],

@@ -14,52 +14,27 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { flattenedVerify, importJWK } from 'jose'
-import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { newUser, startCommandFixture } from '../testing/in-process.ts'
+import { cleanEnvironment, runWarder } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
 
 const mebibyte = 1024 * 1024
 const folder = mkdtempSync(join(tmpdir(), 'warder-crypto-'))
-let warder: Installation
-let admin: string
-let bob: string
-let aes: string
 
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-  bob = await newUser(warder, 'bob')
-  aes = await newKey('A256GCM')
-})
-after(async () => {
-  await warder.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, words, { token: admin, ...options })
-
-async function ok(words: string[], options: RunOptions = {}) {
-  const ran = await run(words, options)
-  assert.equal(ran.code, 0, ran.err)
-  return ran
-}
+const { warder, admin, run, ok, fails } = await startCommandFixture()
+const bob = await newUser(warder, 'bob')
+after(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Fails, says what `told` matches in one line, and shows nothing on standard output. */
-async function fails(words: string[], told: RegExp, options: RunOptions = {}, code = 1) {
-  const ran = await run(words, options)
-  assert.match(ran.err, told)
-  assert.deepEqual([ran.code, ran.out, ran.bytes.length], [code, '', 0])
-  assert.ok(!ran.err.includes('\n'), ran.err)
-}
 
 async function newPair(alg: string) {
   const { out } = await ok(['keys', 'create', '--alg', alg, '--json'])
   return JSON.parse(out) as { kid: string; kid_public: string }
 }
 const newKey = async (alg: string) => (await newPair(alg)).kid
+const aes = await newKey('A256GCM')
 
 let counter = 0
 function file(bytes: Uint8Array | string): string {

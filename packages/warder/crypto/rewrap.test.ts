@@ -16,35 +16,17 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { cleanEnvironment, type Installation, startInstallation } from '../testing/installation.ts'
+import { after, test } from 'node:test'
+import { newUser, type RunOptions, startCommandFixture } from '../testing/in-process.ts'
+import { cleanEnvironment } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
 import { until } from '../testing/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-rewrap-'))
-let warder: Installation
-let admin: string
-let bob: string
 
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-  bob = await newUser(warder, 'bob')
-})
-after(async () => {
-  await warder.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, words, { token: admin, ...options })
-
-async function ok(words: string[], options: RunOptions = {}) {
-  const ran = await run(words, options)
-  assert.equal(ran.code, 0, ran.err)
-  return ran
-}
+const { warder, admin, run, ok } = await startCommandFixture()
+const bob = await newUser(warder, 'bob')
+after(() => rmSync(folder, { recursive: true, force: true }))
 
 const newKey = async (alg: string): Promise<string> =>
   JSON.parse((await ok(['keys', 'create', '--alg', alg, '--json'])).out).kid

@@ -2,45 +2,17 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/installation.ts'
+import { after, test } from 'node:test'
+import { startCommandFixture } from '../testing/in-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-abe-'))
 const path = (name: string): string => join(folder, name)
-let warder: Installation
-let admin: string
-let master: string
-let publicKey: string
 
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-  writeFileSync(path('structure.json'), '{"Level::<":["low","high::+"],"Team":["blue","red"]}')
-  const made = await json(['keys', 'abe', 'create', path('structure.json'), '--tag', 'tests'])
-  ;({ kid: master, kid_public: publicKey } = made as { kid: string; kid_public: string })
-})
-after(async () => {
-  await warder.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, words, { token: admin, ...options })
-
-async function ok(words: string[], options: RunOptions = {}) {
-  const ran = await run(words, options)
-  assert.equal(ran.code, 0, ran.err)
-  return ran.out
-}
-
-const json = async (words: string[]) => JSON.parse(await ok([...words, '--json']))
-
-async function fails(words: string[], told: RegExp, code = 1) {
-  const ran = await run(words)
-  assert.match(ran.err, told)
-  assert.deepEqual([ran.code, ran.out], [code, ''])
-}
+const { ok, output, json, fails } = await startCommandFixture()
+writeFileSync(path('structure.json'), '{"Level::<":["low","high::+"],"Team":["blue","red"]}')
+const made = await json(['keys', 'abe', 'create', path('structure.json'), '--tag', 'tests'])
+const { kid: master, kid_public: publicKey } = made as { kid: string; kid_public: string }
+after(() => rmSync(folder, { recursive: true, force: true }))
 
 const user = async (policy: string): Promise<string> =>
   (await json(['keys', 'abe', 'user', master, '--policy', policy])).kid
@@ -50,13 +22,13 @@ test('the table shows what keys read, also what an attribute that was added leav
   await ok(['keys', 'abe', 'add', master, 'Team::green'])
   await ok(['keys', 'abe', 'add', master, 'Level::top', '--above', 'high', '--protection', 'post-quantum'])
   await ok(['keys', 'abe', 'disable', master, 'Team::red'])
-  const shown = await ok(['keys', 'abe', 'show', master])
+  const shown = await output(['keys', 'abe', 'show', master])
   assert.match(shown, /^Level +low < high \(hybridized\) < top \(postquantum\)$/m)
   assert.match(shown, /^Team +blue, red \(disabled\), green$/m)
   assert.match(shown, new RegExp(`^${all} .* \\* +x +x +- +x +x +-$`, 'm'))
-  const asked = await ok(['keys', 'abe', 'show', master, '--policy', 'Team::green'])
+  const asked = await output(['keys', 'abe', 'show', master, '--policy', 'Team::green'])
   assert.match(asked, new RegExp(`^${all} .* no$`, 'm'))
-  const described = await ok(['keys', 'show', all])
+  const described = await output(['keys', 'show', all])
   assert.match(described, /^is +attribute-based user key$/m)
   assert.match(described, new RegExp(`^master key +${master}$`, 'm'))
 })
@@ -73,7 +45,7 @@ test('a file for a policy is decrypted with a user key that is named, and with n
   assert.equal(readFileSync(path('copy'), 'utf8'), 'for the team blue')
   const encrypt = ['crypto', 'encrypt', path('plain'), '--key', publicKey, '--output', path('other')]
   await fails([...encrypt, '--policy', 'Team::'], /not an attribute/)
-  await fails([...encrypt, '--policy', 'Team::blue', '--alg', 'A256GCM'], /exclude each other/, 2)
+  await fails([...encrypt, '--policy', 'Team::blue', '--alg', 'A256GCM'], /exclude each other/, {}, 2)
   await fails(encrypt, /cannot encrypt/)
 })
 
@@ -94,7 +66,7 @@ test('what is typed wrongly is told before anything is done', async () => {
     [['disable', master], /name the attributes/],
     [['delete', master], /name the attributes/],
   ] as const)
-    await fails(['keys', 'abe', ...words], told, 2)
+    await fails(['keys', 'abe', ...words], told, {}, 2)
   writeFileSync(path('list.json'), '[]')
   await fails(['keys', 'abe', 'create', path('list.json')], /must be a JSON object/)
   await fails(['keys', 'abe', 'create', path('nothing.json')], /cannot be read/)

@@ -4,47 +4,17 @@ import { createHmac, createPublicKey, generateKeyPairSync, randomBytes } from 'n
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { algorithms } from '@warder/crypto'
-import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { newUser, runInProcess, startCommandFixture } from '../testing/in-process.ts'
+import { runWarder } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
-let warder: Installation
-let admin: string
-let bob: string
 
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-  bob = await newUser(warder, 'bob')
-})
-after(async () => {
-  await warder.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, words, { token: admin, ...options })
-
-async function ok(words: string[], options: RunOptions = {}) {
-  const ran = await run(words, options)
-  assert.equal(ran.code, 0, ran.err)
-  return ran
-}
-
-async function json(words: string[], options: RunOptions = {}) {
-  return JSON.parse((await ok([...words, '--json'], options)).out)
-}
-
-async function fails(words: string[], told: RegExp, options: RunOptions = {}, code = 1) {
-  const ran = await run(words, options)
-  assert.match(ran.err, told)
-  assert.deepEqual([ran.code, ran.out], [code, ''])
-  assert.ok(!ran.err.includes('\n'), ran.err)
-  return ran
-}
+const { warder, admin, run, ok, json, fails } = await startCommandFixture()
+const bob = await newUser(warder, 'bob')
+after(() => rmSync(folder, { recursive: true, force: true }))
 
 let counter = 0
 function file(text: string | Buffer): string {

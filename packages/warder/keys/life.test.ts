@@ -1,31 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/installation.ts'
+import { test } from 'node:test'
+import { startCommandFixture } from '../testing/in-process.ts'
 
-let warder: Installation
-let admin: string
-
-before(async () => {
-  warder = await startInstallation({ env: { KMS_PENDING_DESTRUCTION_DAYS_BY: 'tag:waits=7' } })
-  admin = await logInUser(warder, 'admin', warder.password)
-})
-after(() => warder.stop())
-
-const run = (words: readonly string[], options: RunOptions = {}) =>
-  runInProcess(warder, words, { token: admin, ...options })
-
-async function ok(...words: readonly string[]): Promise<string> {
-  const ran = await run(words)
-  assert.equal(ran.code, 0, ran.err)
-  return ran.out
-}
-
-async function fails(words: readonly string[], told: RegExp, code = 1): Promise<void> {
-  const ran = await run(words)
-  assert.match(ran.err, told)
-  assert.deepEqual([ran.code, ran.out, ran.err.includes('\n')], [code, '', false])
-}
+const fixture = await startCommandFixture([], { KMS_PENDING_DESTRUCTION_DAYS_BY: 'tag:waits=7' })
+const { run } = fixture
+const ok = (...words: readonly string[]) => fixture.output(words)
+const fails = (words: readonly string[], told: RegExp, code = 1) => fixture.fails(words, told, {}, code)
 
 const newKey = async (...words: readonly string[]): Promise<string> =>
   JSON.parse(await ok('keys', 'create', '--alg', 'A256GCM', '--json', ...words)).kid

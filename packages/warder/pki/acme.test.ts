@@ -1,20 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/installation.ts'
+import { test } from 'node:test'
+import { newUser, startCommandFixture } from '../testing/in-process.ts'
 
-let warder: Installation
-let admin: string
-let ca: string
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-  ca = JSON.parse((await run(['create', 'CN=Acme Root', '--json'])).out).id
-})
-after(() => warder.stop())
-
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, ['pki', ...words], { token: admin, ...options })
+const { warder, run } = await startCommandFixture(['pki'])
+const ca = JSON.parse((await run(['create', 'CN=Acme Root', '--json'])).out).id
 
 test('an authority is opened for ACME, gets credentials, and is closed', async () => {
   const open = await run(['acme', 'open', ca, '--days', '30', '--challenge', 'dns-01', '--json'])

@@ -3,39 +3,19 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
-import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/installation.ts'
+import { runInProcess, startCommandFixture } from '../testing/in-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-pki-'))
-let warder: Installation
-let admin: string
 
-before(async () => {
-  warder = await startInstallation()
-  admin = await logInUser(warder, 'admin', warder.password)
-})
-after(async () => {
-  await warder.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const fixture = await startCommandFixture(['pki'])
+const { warder, admin, run } = fixture
+const ok = (...words: string[]) => fixture.output(words)
+const json = (...words: string[]) => fixture.json(words)
+const fails = (told: RegExp, code: number, ...words: string[]) => fixture.fails(words, told, {}, code)
 
-const run = (words: string[], options: RunOptions = {}) =>
-  runInProcess(warder, ['pki', ...words], { token: admin, ...options })
-
-async function ok(...words: string[]): Promise<string> {
-  const ran = await run(words)
-  assert.equal(ran.code, 0, ran.err)
-  return ran.out
-}
-const json = async (...words: string[]) => JSON.parse(await ok(...words, '--json'))
-
-async function fails(told: RegExp, code: number, ...words: string[]): Promise<void> {
-  const ran = await run(words)
-  assert.match(ran.err, told)
-  assert.deepEqual([ran.code, ran.out], [code, ''])
-}
+after(() => rmSync(folder, { recursive: true, force: true }))
 
 test('an authority is warned of whose revocation list nobody would find', async () => {
   const root = await run(['create', 'CN=No address'])

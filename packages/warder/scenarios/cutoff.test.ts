@@ -2,20 +2,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeCertificate } from '../kmip/certificate.ts'
 import { logInUser, runInProcess } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { runWarder, startSharedInstallation } from '../testing/installation.ts'
 
-let warder: Installation
-let admin: string
-
-before(async () => {
-  warder = await startInstallation({ env: { KMS_WORKERS: '2', AUTH_WORKERS: '2' } })
-  admin = await warder.adminToken()
-})
-after(() => warder.stop())
+const warder = await startSharedInstallation({ KMS_WORKERS: '2', AUTH_WORKERS: '2' })
+let admin = await warder.adminToken()
 
 const password = 'correct horse battery staple'
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -11,7 +12,7 @@ import { keysParts } from '../keys/command.ts'
 import { notifyParts } from '../notify/command.ts'
 import { officersParts } from '../officers/command.ts'
 import { pkiParts } from '../pki/command.ts'
-import { type Installation, runWarder } from './installation.ts'
+import { type Installation, runWarder, startSharedInstallation } from './installation.ts'
 
 /** Outcome of a run of the command. */
 export interface Ran {
@@ -130,4 +131,55 @@ export async function newUser(warder: Installation, username: string): Promise<s
   ])
   if (added.code !== 0) throw new Error(added.err)
   return logInUser(warder, username, password)
+}
+
+/** Commands of `warder` against an installation that the tests of a file share. */
+export interface CommandFixture {
+  readonly warder: Installation
+  /** A session of the administrator, with which commands run by default. */
+  readonly admin: string
+  run(words: readonly string[], options?: RunOptions): Promise<Ran>
+  /** A command that has to succeed. */
+  ok(words: readonly string[], options?: RunOptions): Promise<Ran>
+  /** The text that such a command prints. */
+  output(words: readonly string[], options?: RunOptions): Promise<string>
+  /** The JSON that it prints with `--json`. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
+  json(words: readonly string[], options?: RunOptions): Promise<any>
+  /** A command that has to fail, with one line and without output. */
+  fails(words: readonly string[], error: RegExp, options?: RunOptions, code?: number): Promise<Ran>
+}
+
+/**
+ * Starts an installation for the tests of a file.
+ * @param command the first words of each command
+ * @param env the environment of `warder start`
+ */
+export async function startCommandFixture(
+  command: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CommandFixture> {
+  const warder = await startSharedInstallation(env)
+  const admin = await logInUser(warder, 'admin', warder.password)
+  const run: CommandFixture['run'] = (words, options = {}) =>
+    runInProcess(warder, [...command, ...words], { token: admin, ...options })
+  const ok: CommandFixture['ok'] = async (words, options) => {
+    const ran = await run(words, options)
+    assert.equal(ran.code, 0, ran.err)
+    return ran
+  }
+  return {
+    warder,
+    admin,
+    run,
+    ok,
+    output: async (words, options) => (await ok(words, options)).out,
+    json: async (words, options) => JSON.parse((await ok([...words, '--json'], options)).out),
+    async fails(words, error, options, code = 1) {
+      const ran = await run(words, options)
+      assert.match(ran.err, error)
+      assert.deepEqual([ran.code, ran.out, ran.bytes.length, ran.err.includes('\n')], [code, '', 0, false])
+      return ran
+    },
+  }
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import { type HttpsClient, httpsClient } from '@warder/command-line/https-client'
 import { command } from './program.ts'
 
@@ -152,6 +153,15 @@ export async function startInstallation(
     },
     pid: (service) => servicePid(child.pid ?? 0, service),
   }
+}
+
+/** Starts an installation for all tests of a file, and stops it when they are done. */
+export async function startSharedInstallation(
+  env: Readonly<Record<string, string>> = {},
+): Promise<Installation> {
+  const warder = await startInstallation({ env })
+  after(() => warder.stop())
+  return warder
 }
 
 async function logInAdmin(auth: HttpsClient, password: string): Promise<string> {

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { newUser } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { runWarder, startSharedInstallation } from '../testing/installation.ts'
 
-let warder: Installation
-before(async () => {
-  warder = await startInstallation({ env: { KMS_PENDING_DESTRUCTION_DAYS: '7' } })
-})
-after(() => warder.stop())
+const warder = await startSharedInstallation({ KMS_PENDING_DESTRUCTION_DAYS: '7' })
 
 test('warder try changes a password, passes where destruction waits, and leaves no user behind', async () => {
   const { code, out, err } = await runWarder(['try', '--home', warder.home])
