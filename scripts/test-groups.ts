@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 
 /** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
-  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|runOnPostgresql|startInstallation|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations|^(?:before|after)Each\(/m
+  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|startTestPostgres|startTestPair|runOnPostgresql|start(?:Shared)?Installation|startCommandFixture|takeHeapSnapshot|memoryUsage|countUnfinishedGenerations|^(?:before|after)Each\(/m
 const maxInGroup = 12
 /** Files that run on both databases take long: others of them run at the same time. */
 const onBothEngines = /bothEngines/
@@ -22,13 +22,13 @@ export interface TestFile {
 
 /** Calls that start whole installations or processes of a service: full disks, kills, two versions, walks. */
 const installationCalls =
-  /\b(?:startInstallation|startWalk|createSite|backedUp|oldInstallation|runWarder)\(|testing\/(?:program|small-disk)\.ts/
+  /\b(?:start(?:Shared)?Installation|startCommandFixture|startWalk|createSite|backedUp|oldInstallation|runWarder)\(|testing\/(?:program|small-disk)\.ts/
 /** Programs of other projects, clouds and packages run against installations. */
 const installationFolders = /^conformance[/\\](?:clients|clouds|package)[/\\]/
 const postgresCalls =
   /sql\/testing|testing\/(?:postgres|databases|pair|server)\.ts|startTestPostgres|startTestPair|runOnPostgresql|bothEngines/
-/** `start…` is the name of each function of tests that starts a service, a server or a thread. */
-const serviceCalls = /child_process|worker_threads|\bstart[A-Z]\w*\(/
+/** Functions of tests that start a service, a server, a thread or a process begin with `start`, but for OpenSSL and esbuild. */
+const serviceCalls = /child_process|worker_threads|\b(?:start[A-Z]\w*|opensslFolder|bundleOfCheckout)\(/
 
 /** `quick`: neither services, processes nor PostgreSQL. */
 export type Suite = 'installations' | 'services' | 'quick'
