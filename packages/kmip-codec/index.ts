@@ -1,6 +1,6 @@
 export { decodeJson, decodeMembers, parseRoot } from './json/decode.ts'
 export { asksForFetchForm, encodeJson, type JsonForm, jsonValue } from './json/encode.ts'
-export { writeRequest } from './messages/client.ts'
+export { readResponse, writeRequest } from './messages/client.ts'
 export {
   contentTypes,
   decodeNode,

@@ -12,6 +12,7 @@ type CreateProvider = (
 /** Sources that wrap the root key. Each is loaded when it is used: a start with a file needs none of them. */
 const providers: Partial<Record<RootKeySourceName, CreateProvider>> = {
   transit: async (...parts) => (await import('./transit.ts')).createTransitProvider(...parts),
+  kmip: async (...parts) => (await import('./kmip.ts')).createKmipProvider(...parts),
 }
 
 /** Reads the settings and files of a provider; contacts nothing. @throws StartupError */

@@ -8,7 +8,7 @@ import {
 } from '@warder/runtime/settings'
 
 /** Sources that hold the root key itself, and those that wrap it. */
-export const rootKeySources = [...localRootKeySources, 'transit'] as const
+export const rootKeySources = [...localRootKeySources, 'transit', 'kmip'] as const
 export type RootKeySourceName = (typeof rootKeySources)[number]
 
 const transitSettings = {
@@ -43,14 +43,36 @@ const transitSettings = {
   }),
 }
 
+const kmipSettings = {
+  'root_key_kmip.server': optionalText({
+    docs: 'HOST:PORT of a KMIP server (1.4 or later, over TLS) whose AES key wraps the root key, for `root_key_source` kmip.',
+    check: (address) =>
+      /^(?:\[[0-9a-fA-F:]{2,45}\]|[A-Za-z0-9.-]{1,253}):[1-9][0-9]{0,4}$/.test(address)
+        ? undefined
+        : 'must be HOST:PORT like kmip.example:5696',
+  }),
+  'root_key_kmip.key_id': optionalText({
+    docs: 'Unique Identifier of the AES key, which must permit Encrypt and Decrypt with AES-GCM.',
+    check: (id) => (/^[\x21-\x7e]{1,255}$/.test(id) ? undefined : 'must be a Unique Identifier'),
+  }),
+  'root_key_kmip.cert_file': optionalText({ docs: 'Client certificate (PEM) for the KMIP server.' }),
+  'root_key_kmip.key_file': optionalText({
+    docs: 'Private key (PEM) of root_key_kmip.cert_file, mode 0600.',
+  }),
+  'root_key_kmip.ca_file': optionalText({
+    docs: 'Authorities (PEM) of the KMIP server. Unset = the default ones.',
+  }),
+}
+
 /** Of both services. `root_key_source` replaces the row of the runtime, which knows no provider. */
 export const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: rootKeySources,
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder.',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server.',
   }),
   ...transitSettings,
+  ...kmipSettings,
 }
 
 export type RootKeyConfig = SettingValues<typeof rootKeySettings>

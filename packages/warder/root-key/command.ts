@@ -90,6 +90,7 @@ command again to finish.
   passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
   systemd       the new one is the credential root.key.new, the old one root.key (root_key_credential)
   transit       a new key for each service, wrapped by a key of Vault, OpenBao or another Warder (root_key_transit)
+  kmip          a new key for each service, wrapped by a key of a KMIP server (root_key_kmip)
 
 If approvals.operations of the kms contains root_key, rotate and move require an approved request: warder officers ask root-key.`,
   verbs: [showVerb, testVerb, moveVerb, rotateVerb],

@@ -233,3 +233,43 @@ test('a new installation begins with transit, and a start without its server, ke
   await ask(keys, 'kms', '/access/grant', { ...grant, operation_types: ['encrypt', 'decrypt'] })
   await refuse({ ROOT_KEY_TRANSIT_KEY: 'other@admin' }, /refused transit\/decrypt\/other%40admin with 400/)
 })
+
+test('a root key that a KMIP server wraps opens its databases, moves to transit, and its server, key and files are named', async () => {
+  const home = makeHome('kmip')
+  const { kmip } = JSON.parse(readFileSync(join(keys.home, 'endpoints.json'), 'utf8'))
+  const { kid } = await ask(keys, 'kms', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  const grant = { unique_identifier: kid, user_id: 'kmip-client', operation_types: ['encrypt', 'decrypt'] }
+  await ask(keys, 'kms', '/access/grant', grant)
+  const settings = {
+    ROOT_KEY_KMIP_SERVER: `${kmip.host}:${kmip.port}`,
+    ROOT_KEY_KMIP_KEY_ID: kid,
+    ROOT_KEY_KMIP_CERT_FILE: join(keys.home, 'tls', 'client.crt'),
+    ROOT_KEY_KMIP_KEY_FILE: join(keys.home, 'tls', 'client.key'),
+    ROOT_KEY_KMIP_CA_FILE: keys.caFile,
+  }
+  const env = { ...transit, ...forBoth({ ...settings, ROOT_KEY_SOURCE: 'kmip' }) }
+  const tested = await succeed(['root-key', 'test', '--home', home], env)
+  assert.match(tested, /^auth {2}kmip:\/\/\S+ \S+: a random value was wrapped and unwrapped$/m)
+  const { mac } = await runOnce(home, env)
+  const shown = await succeed(['root-key', 'show', '--home', home], env)
+  assert.match(shown, /^kms {3}kmip\n {6}where {4}kmip:\/\/[\s\S]*usable {3}yes$/m)
+  const refuse = async (more: Readonly<Record<string, string>>, message: RegExp): Promise<void> => {
+    const { out, err } = await runWarder(['check', '--home', home], { ...env, ...forBoth(more) })
+    assert.match(out + err, message)
+  }
+  await refuse({ ROOT_KEY_KMIP_KEY_ID: 'absent' }, /refused Decrypt with ItemNotFound/)
+  await refuse(
+    { ROOT_KEY_KMIP_SERVER: '127.0.0.1:9' },
+    /kmip:\/\/127\.0\.0\.1:9 \S+ cannot be used: .*ECONNREFUSED/,
+  )
+  await refuse({ ROOT_KEY_KMIP_SERVER: 'vault' }, /must be HOST:PORT like/)
+  const exposed = join(folder, 'exposed.key')
+  writeFileSync(exposed, readFileSync(settings.ROOT_KEY_KMIP_KEY_FILE))
+  chmodSync(exposed, 0o644)
+  await refuse({ ROOT_KEY_KMIP_KEY_FILE: exposed }, /root_key_kmip\.key_file: \S+ can be read by others/)
+  const other = await ask(keys, 'kms', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  await ask(keys, 'kms', '/access/grant', { ...grant, unique_identifier: other.kid })
+  await refuse({ ROOT_KEY_KMIP_KEY_ID: other.kid }, /refused Decrypt with \w+/)
+  await succeed(['root-key', 'move', '--to', 'transit', '--home', home], env)
+  assert.equal((await runOnce(home, { ...env, ...forBoth({ ROOT_KEY_SOURCE: 'transit' }) })).mac, mac)
+})

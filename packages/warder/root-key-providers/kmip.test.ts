@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createServer, type TLSSocket } from 'node:tls'
+import { StartupError, systemClock } from '@warder/base'
+import { ensureLocalAuthority } from '@warder/server'
+import { RootKeyUnavailable } from '@warder/storage'
+import { createKmipProvider } from './kmip.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-kmip-'))
+const at = (name: string): string => join(folder, name)
+await ensureLocalAuthority({
+  folder,
+  clock: systemClock,
+  certificates: [
+    { name: 'server', commonName: 'Server' },
+    { name: 'client', commonName: 'warder', purpose: 'client' },
+  ],
+})
+
+let reply: (socket: TLSSocket) => void = () => undefined
+const server = createServer(
+  {
+    cert: readFileSync(at('server.crt')),
+    key: readFileSync(at('server.key')),
+    ca: readFileSync(at('ca.crt')),
+    requestCert: true,
+    rejectUnauthorized: true,
+  },
+  (socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => reply(socket))
+  },
+)
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+after(() => {
+  server.close()
+  rmSync(folder, { recursive: true })
+})
+
+const settings = {
+  'root_key_kmip.server': `127.0.0.1:${(server.address() as AddressInfo).port}` as string | undefined,
+  'root_key_kmip.key_id': 'key',
+  'root_key_kmip.cert_file': at('client.crt'),
+  'root_key_kmip.key_file': at('client.key'),
+  'root_key_kmip.ca_file': at('ca.crt') as string | undefined,
+}
+const wrap = (more: Partial<typeof settings> = {}) =>
+  createKmipProvider({ ...settings, ...more }, (path) => path).wrap(Buffer.alloc(32), Buffer.from('context'))
+
+test('a server that closes the connection, is away or is not trusted may be tried again', async () => {
+  reply = (socket) => socket.end()
+  await assert.rejects(wrap(), RootKeyUnavailable)
+  await assert.rejects(wrap({ 'root_key_kmip.server': '127.0.0.1:9' }), RootKeyUnavailable)
+  await assert.rejects(wrap({ 'root_key_kmip.ca_file': undefined }), RootKeyUnavailable)
+})
+
+test('a response that is too large, or is no KMIP, is refused with the name of the server', async () => {
+  for (const bytes of [
+    'HTTP/1.1 400 Bad Request',
+    '\x42\x00\x7b\x01\x7f\x00\x00\x00',
+    '\x42\x00\x7b\x01\x00\x00\x00\x00',
+  ]) {
+    reply = (socket) => void socket.write(Buffer.from(bytes, 'latin1'))
+    await assert.rejects(wrap(), (error: unknown) => {
+      assert.ok(error instanceof StartupError, String(error))
+      assert.match(error.message, /^127\.0\.0\.1:\d+ sent no valid KMIP response: /)
+      return true
+    })
+  }
+})
+
+test('missing settings, and files that cannot be used, are refused before a connection', () => {
+  const create = (more: Partial<typeof settings>) => () =>
+    createKmipProvider({ ...settings, ...more }, (path) => path)
+  assert.throws(create({ 'root_key_kmip.server': undefined }), /requires root_key_kmip\.server/)
+  assert.throws(create({ 'root_key_kmip.cert_file': at('absent') }), /cannot be used: ENOENT/)
+  assert.throws(create({ 'root_key_kmip.ca_file': at('absent') }), /cannot be used: ENOENT/)
+  chmodSync(at('client.key'), 0o644)
+  assert.throws(create({}), /root_key_kmip\.key_file: \S+ can be read by others/)
+})
