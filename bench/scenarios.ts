@@ -118,7 +118,7 @@ export async function prepareScenarios(
     post('decrypt RSA-OAEP-256 (2048), the same token', '/v1/crypto/decrypt', wrapped[0] ?? {}, data, {
       primitive: 'RSA-OAEP-256 (2048) decrypt',
     }),
-    // Requests: each holds a hundred.
+    // Requests of a hundred items each.
     post('batch of 100 encrypts', '/v1/crypto/batch', batch, '"ciphertext"'),
     post('encrypt, one caller', '/v1/crypto/encrypt', encrypt, '"ciphertext"', { connections: 1 }),
     post('batch of 100 encrypts, one caller', '/v1/crypto/batch', batch, '"ciphertext"', { connections: 1 }),

@@ -43,7 +43,7 @@ export interface KeyAlgorithm {
   readonly optional?: true
 }
 
-/** By the names that the service takes. */
+/** By the names that the service accepts. */
 export const keyAlgorithms: ReadonlyMap<string, KeyAlgorithm> = new Map<string, KeyAlgorithm>([
 ${formatLines(rows)}])
 

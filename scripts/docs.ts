@@ -1,4 +1,4 @@
-// Writes the generated documents (`npm run docs`); with --check says which of them are not what they should be.
+// Writes the generated documents (`npm run docs`); with --check reports the outdated ones.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { authOperations } from '@warder/auth/testing'

@@ -31,7 +31,7 @@ for (const [path, entry] of Object.entries(lock.packages)) {
   if (entry.link === true || path === '') continue
   const installed = `${path}/package.json`
   const licence = entry.license ?? (existsSync(installed) ? read(installed).license : undefined)
-  // SPDX: of licences joined by OR the user takes one.
+  // SPDX: of licences joined by OR the user chooses one.
   const choices = licence?.replace(/^\(|\)$/g, '').split(' OR ') ?? []
   if (!choices.some((each) => permissive.has(each))) {
     problems.push(`${path}: licence ${licence ?? 'unknown'} is not on the list of permissive ones`)

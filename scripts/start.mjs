@@ -1,5 +1,6 @@
-// `npm start`: starts both services from a bundle of the sources as they are now, which takes two thirds of the memory and
-// half of the processor time of the sources themselves. WARDER_FROM_SOURCES=1: from the sources, for lines of stack traces.
+// `npm start`: starts both services from a bundle of the sources as they are now, which needs two thirds of the memory
+// and half of the processor time of the sources themselves. WARDER_FROM_SOURCES=1: from the sources, for lines of stack
+// traces.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -7,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 let program = join(root, 'packages', 'warder', 'bin', 'warder.mjs')
 if (process.env.WARDER_FROM_SOURCES !== '1') {
-  // In a process of its own, so that this one, which stays, does not hold what it takes.
+  // In a separate process, so that this process, which stays, does not keep its memory.
   const maker = join(root, 'scripts', 'bundle', 'checkout.ts')
   const { status, stdout } = spawnSync(process.execPath, [maker], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -40,7 +40,7 @@ process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.compile-cache')
 // So that a run that is interrupted ends what it started.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
 
-// They start what is bundled once for all of them: from the sources a start takes twice as long.
+// They start a bundle that is made once for all of them: a start from the sources takes twice as long.
 if (has('installations') && process.env.WARDER_FROM_SOURCES !== '1') {
   const { bundleOfCheckout } = await import('./bundle/checkout.ts')
   process.env.WARDER_TEST_PROGRAM = join(await bundleOfCheckout(), 'bin', 'warder.mjs')

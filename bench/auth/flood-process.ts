@@ -1,4 +1,4 @@
-// Shared by the processes that keep many requests going at once until they are told to stop.
+// Shared by the processes that send many requests concurrently until they are told to stop.
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 
@@ -18,7 +18,7 @@ export interface FloodTraffic {
   pauseMs(status: number, retryAfter: string | undefined): number
 }
 
-/** Clients do as Retry-After says, give or take a half, so that they do not all come back at the same moment. */
+/** Clients wait for Retry-After, plus or minus one half, so that they do not all return at the same time. */
 export const politePauseMs = (retryAfter: string | undefined): number =>
   Number(retryAfter ?? 1) * 1000 * (0.5 + Math.random())
 

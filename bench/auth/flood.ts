@@ -1,12 +1,12 @@
-// A process of its own that keeps so many logins going at once, each on a connection of its own, until it is told to
-// stop; then it says how they were answered.
+// A process that runs this number of concurrent logins, each on its own connection, until it is told to stop; then it
+// reports the answers.
 import { type FloodTarget, flood, politePauseMs, runUntilStopped, type Statuses } from './flood-process.ts'
 
 export interface FloodPlan extends FloodTarget {
   readonly authorization: string
 }
 
-/** How many logins got which status; with them, how many refusals did not say when to try again. */
+/** Number of logins by status, and number of refusals without Retry-After. */
 export interface FloodResult {
   readonly statuses: Statuses
   readonly withoutRetryAfter: number

@@ -134,7 +134,7 @@ async function logins(load: LoadClient, warder: Installation, { basic }: Credent
   }
   print(
     `login: ${median(byCpu).toFixed(2)} of bare argon2id by processor time, ${median(byTime).toFixed(2)} by time ` +
-      '(the load generator keeps a core busy)',
+      '(the load generator uses one core)',
   )
 }
 
@@ -215,7 +215,7 @@ try {
   for (const one of Object.values(client)) one.close()
   await logins(load, empty, credentials.empty)
   await duringFlood(seeded, echo, credentials.seeded)
-  // Last: from here on each process keeps to its core.
+  // Last: from here on each process stays on its core.
   await lookups(load, echo, [
     { name: 'empty', warder: empty, ...credentials.empty },
     { name: 'seeded', warder: seeded, ...credentials.seeded },

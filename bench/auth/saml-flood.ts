@@ -1,4 +1,4 @@
-// A process of its own that keeps so many hostile responses going at once until it is told to stop. It says when every
+// A process that sends this number of concurrent hostile responses until it is told to stop. It reports when every
 // connection is made, and in the end how they were answered.
 import { type FloodTarget, flood, politePauseMs, runUntilStopped } from './flood-process.ts'
 

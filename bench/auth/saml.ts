@@ -79,7 +79,7 @@ async function costOfPosts(
   return ((measureCost([warder.pid('auth')]).cpuSeconds - before) * 1000) / logins
 }
 
-/** Percentile of the time that /whoami takes, asked again and again for some seconds. */
+/** Percentile of the duration of /whoami, requested repeatedly for some seconds. */
 async function whoamiP99(auth: Client, cookie: string): Promise<number> {
   const times: number[] = []
   const until = performance.now() + seconds * 1000

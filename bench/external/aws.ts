@@ -41,7 +41,7 @@ export async function awsScenarios(
       name,
       server: 'kms',
       url: warder.kmsUrl + path,
-      // A signature holds for five minutes: each drive has its own.
+      // A signature is valid for five minutes, so each drive has its own.
       get headers() {
         // The load generator names the host so, and adds the content type itself.
         const all = signAwsRequest(

@@ -1,4 +1,4 @@
-// The KMIP socket alone, in a process of its own: tells its port, then its resident memory whenever it is asked.
+// The KMIP socket alone, in its own process: reports its port, and its resident memory on request.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { type Logger, type Metrics, systemClock } from '@warder/base'

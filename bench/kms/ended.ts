@@ -99,7 +99,9 @@ const blockHead = query<[key: string], { readonly version: number }>(
   'SELECT version FROM access_block_head WHERE name = ?',
 )
 
-/** Processor time of one look at the head of the list of blocked users, in microseconds: the least of some rounds. */
+/**
+ * Processor time of one check of the head of the list of blocked users, in microseconds: the minimum of some rounds.
+ */
 async function microsecondsOfLook(home: string): Promise<number> {
   const db = openSqlite({ path: join(home, 'kms.db') })
   const looks = 200_000

@@ -5,7 +5,7 @@ import { median } from '../median.ts'
 import { measureCost } from '../server/cost.ts'
 
 /**
- * Uses a started service for very many operations and looks at its memory: it must not grow once it is warm. Every
+ * Runs very many operations on a started service and measures its memory, which must not grow after warm-up. Every
  * round makes keys, uses them in batches, is refused, and destroys them again, so that caches and counters turn over.
  *
  * Run: `node bench/kms/memory.ts [--operations 10000000] [--connections 8]`; exit code 1 when memory grew.

@@ -2,7 +2,8 @@
 // `node bench/kms/pkcs11.ts [--seconds 1] [--rounds 7] [--sessions 1]`. Needs SoftHSM, gcc and the header of p11-kit.
 //
 // The program in C makes one call after the other. Through us as many requests are under way as the sessions take. The
-// second ratio is of processor time, ours of the process that has the library: the one that holds on a busy machine.
+// second ratio is of processor time, ours of the process that has the library: this ratio is reliable on a busy
+// machine, too.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -15,7 +15,7 @@ export interface Target {
 export interface DriveOptions {
   readonly seconds: number
   readonly warmupSeconds: number
-  /** Of scenarios that do not say it themselves. */
+  /** Default for scenarios without their own value. */
   readonly connections: number
   /** Requests a second; absent: as many as are answered. */
   readonly ratePerSecond?: number

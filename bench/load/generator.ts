@@ -90,7 +90,10 @@ export async function generateLoad(
   }
 }
 
-/** @returns what gives the moments of requests in turn, in milliseconds of `performance.now()`; without a rate: now */
+/**
+ * @returns a function that returns the time of the next request, in milliseconds of `performance.now()`; without a
+ *   rate: now
+ */
 function createPacer(ratePerSecond: number | undefined): () => number {
   if (ratePerSecond === undefined) return () => performance.now()
   let next = performance.now()

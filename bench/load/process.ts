@@ -1,5 +1,5 @@
-// The load generator's own process: takes one plan from its parent, tells when measuring starts and ends, sends the
-// result, waits for the next plan.
+// The process of the load generator: receives one plan from its parent, reports when measuring starts and ends, sends
+// the result, waits for the next plan.
 import { generateLoad, type LoadPlan } from './generator.ts'
 
 process.on('message', (plan: LoadPlan) => {

@@ -61,7 +61,7 @@ async function measureTime<T>(
 
 const recordBytes = 480
 const atOnce = 2000
-/** Written between two archivings, so that the disk need not hold all of it as it is. */
+/** Written between two archivings, so that the disk need not store all of it uncompressed. */
 const roundBytes = 512 * 2 ** 20
 
 /** Everything that this process has read from files so far (Linux). */

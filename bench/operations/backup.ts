@@ -110,7 +110,7 @@ async function measureBackup(): Promise<void> {
     if (status !== 200) throw new Error(text)
     times.push(performance.now() - asked)
   }
-  /** Asks at the same rate, however long an answer takes, until `work` is done. */
+  /** Sends requests at the same rate, regardless of the answers, until `work` is done. */
   const during = async (work: Promise<unknown>): Promise<number> => {
     const times: number[] = []
     const waiting = new Set<Promise<void>>()

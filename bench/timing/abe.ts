@@ -12,9 +12,10 @@ import { decapsulate, encapsulate } from '@warder/covercrypt/testing'
 import { median } from '../median.ts'
 
 /**
- * Times decapsulations that open by the first and by the last right of a user key beside those that open by none, and of
- * an encapsulation with a wrong tag: the time must not tell which right opened, nor whether one did. Prints the median of
- * each in processor time and how far it is from the first, with a second run of the same as the measure of noise.
+ * Times decapsulations that open by the first and by the last right of a user key beside those that open by none, and
+ * of an encapsulation with a wrong tag: the time must not disclose which right could decrypt, nor whether one could.
+ * Prints the median of each in processor time and how far it is from the first, with a second run of the same as the
+ * measure of noise.
  *
  * Run: `node bench/timing/abe.ts [rounds]`
  */

@@ -48,7 +48,7 @@ export class Bindings {
     this.started = started
   }
 
-  /** A copy to try a comparison with; `adopt` keeps what the trial found out. */
+  /** A copy for a trial comparison; `adopt` takes over the bindings of the trial. */
   trial(): Bindings {
     const copy = new Bindings(this.started)
     copy.adopt(this)
@@ -72,7 +72,7 @@ export class Bindings {
     this.#values.set(name, value)
   }
 
-  /** Texts that a request gives the object of a placeholder. */
+  /** Texts of a request for the object of a placeholder. */
   describe(name: string, texts: readonly string[]): void {
     this.#described.set(name, { value: this.#values.get(name), texts })
   }
@@ -110,12 +110,12 @@ export class Bindings {
     return this.#labels.get(printed) ?? printed
   }
 
-  /** Remembers the last value of each member: `$MAC_DATA` may stand for one that was printed as itself. */
+  /** Remembers the last value of each member: `$MAC_DATA` may refer to a value that was printed literally. */
   remember(tagName: string, value: string): void {
     this.#latest.set(toUpperSnakeCase(tagName), value)
   }
 
-  /** Did this server give the value? */
+  /** Whether this server returned the value. */
   knows(value: string): boolean {
     return [this.#values, this.#latest, this.#substitutes].some((map) => [...map.values()].includes(value))
   }

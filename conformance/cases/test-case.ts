@@ -13,7 +13,7 @@ export interface Step {
 export interface TestCase {
   /** The file's name without its ending: `SKLC-M-1-21`. */
   readonly name: string
-  /** As the first request says: `2.1`. */
+  /** Version of the first request: `2.1`. */
   readonly version: string
   /** Cases of one family may build on each other (`TL-M-2` reads what `TL-M-1` made): `TL-M`. */
   readonly family: string
@@ -62,10 +62,10 @@ function readSteps(messages: readonly XmlElement[]): readonly Step[] {
   for (let index = 0; index < messages.length; index += 2) {
     const [request, response] = [messages[index], messages[index + 1]]
     if (request?.name !== 'RequestMessage' || response?.name !== 'ResponseMessage')
-      throw new KmipDecodeError('wrong_member', 'Requests and responses do not take turns.')
+      throw new KmipDecodeError('wrong_member', 'Requests and responses do not alternate.')
     steps.push({ request, response })
   }
-  if (steps.length === 0) throw new KmipDecodeError('missing_member', 'The file holds no request.')
+  if (steps.length === 0) throw new KmipDecodeError('missing_member', 'The file contains no request.')
   return steps
 }
 

@@ -7,12 +7,15 @@ import { runProgram } from './run-program.ts'
 
 const folder = fileURLToPath(new URL('./cloudproof', import.meta.url))
 
-/** Steps that need formats of the Covercrypt before version 16: they are refused, with a sentence that says so. */
+/** Steps that need formats of the Covercrypt before version 16: they are refused with an error message. */
 export function isOldCovercrypt(step: string): boolean {
   return step.startsWith('Covercrypt before version 16: ')
 }
 
-/** Runs cloudproof_kms_js, as npm has it, against a server of its own. Its licence (AGPL) keeps it out of the product. */
+/**
+ * Runs cloudproof_kms_js, from npm, against a separate server. Because of its licence (AGPL) it is not part of the
+ * product.
+ */
 export async function runCloudproof(): Promise<ClientRun> {
   const packages = await installPackages(folder)
   if ('missing' in packages) return packages

@@ -26,7 +26,8 @@ export async function findHvac(): Promise<PythonPath | MissingClient> {
   const folder = join(cache, `hvac-${digest.slice(0, 16)}`)
   if (existsSync(folder) || (await install(folder))) return { env: { PYTHONPATH: folder } }
   return {
-    missing: 'hvac is not here: it takes Python 3, and pip with the package index; or set WARDER_HVAC',
+    missing:
+      'hvac is not installed: it requires Python 3, and pip with the package index; or set WARDER_HVAC',
   }
 }
 

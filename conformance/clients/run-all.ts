@@ -14,7 +14,7 @@ import { runTransitHvac } from './vault-transit.ts'
 const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
 const goVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', 'https-ttlv', 'https-xml', 'https-json']
 
-/** Runs every client, one after the other. What cannot be had says so and is left out. */
+/** Runs every client, one after the other. Clients that cannot be installed are reported and skipped. */
 export async function runAllClients(print: (line: string) => void): Promise<readonly ClientRun[]> {
   await using server = await startOwnServer()
   const runs: ClientRun[] = []

@@ -118,7 +118,7 @@ export function runCosign(): Promise<ClientRun> {
       await transitKey('release/rotate')
       await sign('second')
       await run(...verifying('first'))
-      // cosign keeps no version with a signature, and takes the first one unless this says another.
+      // cosign stores no version with a signature, and uses the first one unless this variable names another.
       set('VAULT_KEY_PREFIX', 'vault:v2:')
       await run(...verifying('second'))
       await fails(...verifying('first'))

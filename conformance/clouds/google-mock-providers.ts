@@ -39,7 +39,7 @@ export interface MockProviders {
   getIssuer(provider: MockProvider): string
   /** Creates a token that is valid for five minutes. */
   token(provider: MockProvider, claims: Claims): string
-  /** Sets the key that the other key service holds. */
+  /** Sets the key of the other key service. */
   holdKey(held: HeldKey): void
   close(): Promise<void>
 }

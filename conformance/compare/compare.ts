@@ -35,7 +35,7 @@ export interface Comparison {
 /** Clocks are read in whole seconds on both sides. */
 const clockToleranceMs = 2000
 
-/** Compares a node with what is printed; gives placeholders their values. An empty list: as it must be. */
+/** Compares a node with the printed one, and assigns values to placeholders. An empty list: they match. */
 export function compareNode(
   expected: Expected,
   actual: TtlvNode,
@@ -89,7 +89,7 @@ function compareScalar(
   return []
 }
 
-/** Times that no request states, which cases of 1.0 to 1.2 print from their original run, stand for the current time. */
+/** Times that no request contains, which cases of 1.0 to 1.2 print from their original run, mean the current time. */
 function shiftOfPrinted(node: TtlvNode, bindings: Bindings): number | undefined {
   return node.type === 'DateTime' && !bindings.asked(node.value) ? 0 : undefined
 }
@@ -163,7 +163,7 @@ function compareSet(
   const differences: Difference[] = []
   const left = new Set(found)
   const unmatched: Expected[] = []
-  // Members that say their value come first, so that a placeholder takes what is left.
+  // Members with literal values come first, so that a placeholder gets the remaining one.
   for (const expected of wanted.toSorted((one, other) => placeholdersIn(one) - placeholdersIn(other))) {
     const match = [...left].find((node) => matches(expected, node, comparison))
     if (match === undefined) unmatched.push(expected)

@@ -3,7 +3,7 @@ import { Tag, type TtlvNode } from '@warder/kmip-codec'
 /** A whole number below this one, pseudo-random. */
 export type Next = (below: number) => number
 
-/** A small generator of pseudo-random whole numbers (xorshift32): the same seed gives the same numbers. */
+/** A small generator of pseudo-random whole numbers (xorshift32): the same seed yields the same numbers. */
 export function numbersFrom(seed: number): Next {
   let state = seed | 1
   return (below) => {
@@ -19,8 +19,8 @@ const integers = [0, -1, 1, 7, 0x7fffffff, -0x80000000]
 const dates = [0, -1, 4_102_444_800, 8_640_000_000_000, -8_640_000_000_000]
 
 /**
- * A request that says something else or nothing sensible in one or two places of its payloads: members dropped, doubled,
- * of another type, with values at the ends of their range, or taken from `others`. It still is well-formed TTLV.
+ * A request that is damaged in one or two places of its payloads: members dropped, doubled, of another type, with
+ * values at the ends of their range, or taken from `others`. It still is well-formed TTLV.
  */
 export function damage(request: TtlvNode, others: readonly TtlvNode[], next: Next): TtlvNode {
   let changes = 1 + next(2)

@@ -6,7 +6,7 @@ import { Enumeration, Tag, type TtlvNode } from '@warder/kmip-codec'
  * comparison stays strict.
  */
 
-/** Position that the rules look at. */
+/** Position that the rules check. */
 export interface Where {
   /** As the item names it: `Encrypt`. */
   readonly operation: string
@@ -18,7 +18,7 @@ export interface Where {
   readonly printedInput: boolean
   /** The request names the attributes that it wants. */
   readonly selective: boolean
-  /** The request asks for a page of what it looks for (MaximumItems). */
+  /** The request limits the number of results (MaximumItems). */
   readonly paged: boolean
   /** The request carries a CorrelationValue: it goes on with a stream that is open. */
   readonly continues: boolean
@@ -46,7 +46,7 @@ const material: ReadonlySet<number> = new Set([
 ])
 const outputOperations: ReadonlySet<string> = new Set(['Encrypt', 'Sign', 'MAC', 'RNGRetrieve'])
 
-/** Bytes that the server may choose (§4.1.1 items 7, 8, 11); they then stand for the printed ones. */
+/** Bytes that the server may choose (§4.1.1 items 7, 8, 11); they then replace the printed ones. */
 export function choosesBytes(tag: number, where: Where): boolean {
   // A made-up ciphertext under a key that the server made decrypts to anything.
   if (where.operation === 'Decrypt') return tag === Tag.Data && where.generated && where.printedInput
@@ -73,7 +73,7 @@ export function choosesValue(tag: number, where: Where): boolean {
   }
 }
 
-/** Structures that must be there and say what the server says: how it makes random numbers, what it is. */
+/** Structures that must be present, with content of the server: its random number generator, its description. */
 export function choosesInside(tag: number): boolean {
   return tag === Tag.RandomNumberGenerator || tag === Tag.ServerInformation
 }
@@ -94,7 +94,7 @@ const makers: ReadonlySet<string> = new Set([
   'Register',
 ])
 
-/** Values that the server makes anew each time: a placeholder that is printed again stands for another value then. */
+/** Values that the server creates anew each time: a repeated placeholder then has another value. */
 export function isIssuedAnew(tag: number, where: Where): boolean {
   switch (tag) {
     case Tag.AsynchronousCorrelationValue:
@@ -110,7 +110,7 @@ export function isIssuedAnew(tag: number, where: Where): boolean {
   }
 }
 
-/** Which of the objects it finds a server counts first is its own business: the standard gives Locate no order. */
+/** The server chooses the order of the objects that it finds: the standard defines none for Locate. */
 export function choosesOrder(tag: number, where: Where): boolean {
   return tag === Tag.UniqueIdentifier && where.operation === 'Locate' && where.paged
 }

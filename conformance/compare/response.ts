@@ -65,7 +65,7 @@ export function compareResponse(exchange: Exchange): readonly StepDifference[] {
   return differences
 }
 
-/** Remembers the texts with which a request makes the object that a placeholder stands for. */
+/** Remembers the texts with which a request creates the object of a placeholder. */
 function describe(bindings: Bindings, request: XmlElement | undefined, expected: Expected): void {
   const payload = expected.children.find(({ node }) => node.tag === Tag.ResponsePayload)
   const made = payload?.children.find(({ node }) => node.tag === Tag.UniqueIdentifier)
@@ -151,7 +151,7 @@ function isRandom(
   return algorithm === 'EC' || algorithm === 'ECDSA' || padding === 'PSS'
 }
 
-/** Remembers what the item says of its object. */
+/** Remembers the statements of the item about its object. */
 function learn(
   { known, bindings }: Exchange,
   item: XmlElement | undefined,
@@ -168,7 +168,9 @@ function learn(
   if (actual !== undefined && isSuccess(actual)) rememberIn(actual, bindings)
 }
 
-/** CryptographicAlgorithm of a new object, wherever the request says it (2.x attribute, 1.x attribute, key block). */
+/**
+ * CryptographicAlgorithm of a new object, wherever the request contains it (2.x attribute, 1.x attribute, key block).
+ */
 function algorithmIn(element: XmlElement): string | undefined {
   const value = element.attributes.get('value')
   if (element.name === 'CryptographicAlgorithm') return value
@@ -184,7 +186,7 @@ function algorithmIn(element: XmlElement): string | undefined {
   return undefined
 }
 
-/** PaddingMethod of a new object, wherever the request says it. */
+/** PaddingMethod of a new object, wherever the request contains it. */
 function paddingIn(element: XmlElement): string | undefined {
   if (element.name === 'PaddingMethod') return element.attributes.get('value')
   for (const child of element.children) {

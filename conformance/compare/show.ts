@@ -11,7 +11,7 @@ export function show(node: TtlvNode): string {
   return text.length > maxShown ? `${text.slice(0, maxShown)}… (${text.length} characters)` : text
 }
 
-/** The text of a scalar as XML writes it: what a placeholder stands for. */
+/** The text of a scalar in XML: the value of a placeholder. */
 export function formatNode(node: TtlvNode): string {
   if (node.type === 'ByteString' || node.type === 'BigInteger') return Buffer.from(node.value).toString('hex')
   if (node.type === 'DateTime') return new Date(node.value * 1000).toISOString()

@@ -12,7 +12,7 @@ export interface GivenServer {
 }
 
 /**
- * A server that runs already. Every case is the same client there, so cases that look for objects may find those of
+ * A server that already runs. Every case is the same client there, so cases that search for objects may find those of
  * others: an empty server is best.
  */
 export function connectGivenServer({ socket, url, ca, cert, key }: GivenServer): TestServer {

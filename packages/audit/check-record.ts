@@ -15,7 +15,7 @@ export function checkRecord(
   return quick ?? checkLine(line, head, anywhere)
 }
 
-/** Whether a line is a record whose hash is that of its content. Where it stands in the chain is not known. */
+/** Whether a line is a record whose hash is that of its content. Its position in the chain is not checked. */
 export function isRecordWhole(line: string): boolean {
   return typeof checkLine(Buffer.from(line), undefined, true) !== 'string'
 }

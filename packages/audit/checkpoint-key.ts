@@ -18,7 +18,7 @@ const sealedName = 'checkpoint.key'
 /** The public half, beside the log and its archives. */
 export const checkpointFileName = 'checkpoint.pub'
 
-/** The key of a log, and the one whose place it takes. */
+/** The key of a log, and the key that it replaces. */
 export interface CheckpointKey {
   readonly signer: CheckpointSigner
   /** Set when the key is new: what the log records. */
@@ -27,7 +27,7 @@ export interface CheckpointKey {
 
 /**
  * The Ed25519 key that signs the checkpoints of a log: made when there is none, sealed by the root key. One that this
- * database cannot open (it was made anew, or restored from before the key) gives way to a new one, which signs the
+ * database cannot open (it was made anew, or restored from before the key) is replaced by a new one, which signs the
  * checkpoints of the old one again; the log records both.
  * @param stamp for the name that a key is put aside under
  */
@@ -64,7 +64,7 @@ function newKey(path: string, seal: Seal, stamp: string): CheckpointSigner {
   return createCheckpointSigner(privateKey)
 }
 
-/** The public key file beside the log; undefined = it is missing, or it holds no key. */
+/** The public key file beside the log; undefined = it is missing, or contains no key. */
 export function readPublicCheckpointKey(folder: string): KeyObject | undefined {
   const path = join(folder, checkpointFileName)
   try {

@@ -3,8 +3,8 @@ import { canonicalJson } from './details.ts'
 import type { ChainHead } from './record.ts'
 
 /**
- * Statement that the service signs about a closed file of its log: the contents of the file, and between which hashes of
- * the chain. With it the file can be checked by itself, moved away, and removed without the chain losing its hold.
+ * Statement that the service signs about a closed file of its log: the contents of the file, and between which hashes
+ * of the chain. With it the file can be checked by itself, moved away, and removed without breaking the chain.
  */
 export interface Checkpoint {
   readonly version: 1

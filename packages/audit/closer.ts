@@ -114,7 +114,7 @@ class Closing {
 
   readonly #again: () => void
 
-  /** @param again asks for another round */
+  /** @param again requests another round */
   constructor(options: CloserOptions, examiner: Examiner, again: () => void) {
     this.#options = options
     this.#examiner = examiner

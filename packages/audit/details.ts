@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { escapeHidden } from '@warder/base'
 
-/** Characters of JSON that the details of one record take at most. */
+/** Maximum characters of JSON for the details of one record. */
 const maxCharacters = 16_384
 /** JSON from requests has at most 64 levels. */
 const maxLevels = 80
@@ -118,7 +118,7 @@ interface SizedMember {
   readonly name: string
   readonly value: Plain
   readonly json: string
-  /** Characters that it takes beside the JSON of its value. */
+  /** Its characters in addition to the JSON of its value. */
   readonly overhead: number
 }
 

@@ -218,7 +218,7 @@ export function findLogKey(path: string, keys: LogKeys): LogKey | undefined {
   return key === undefined ? undefined : { id, key }
 }
 
-/** Whether `keys` holds the key of the file. */
+/** Whether `keys` contains the key of the file. */
 export function canRead(path: string, keys: LogKeys): boolean {
   if (!isEncryptedName(path)) return true
   const header = readHeader(path)

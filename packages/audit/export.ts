@@ -37,7 +37,7 @@ export async function* exportAudit(options: ExportOptions): AsyncGenerator<strin
   for (const path of paths) yield* exportFile(path, options)
 }
 
-/** Files of a log that hold records, in their order. */
+/** Files of a log with records, in their order. */
 export function listRecordFiles(folder: string): readonly string[] {
   return listSegments(folder).flatMap(({ path }) => path ?? [])
 }

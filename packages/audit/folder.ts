@@ -16,7 +16,7 @@ import { takeLock } from '@warder/base'
 
 const pattern = /^audit-(\d{16})\.jsonl(?:\.enc)?$/
 
-/** Log files in order; the name holds the `seq` of the first record. */
+/** Log files in order; the name contains the `seq` of the first record. */
 export function listLogFiles(
   folder: string,
 ): readonly { readonly path: string; readonly firstSeq: number }[] {

@@ -3,7 +3,7 @@ import { canRead, isEncryptedName, type LogKeys, noLogKeys } from './encrypted-b
 import { listLogFiles } from './folder.ts'
 import { readLines } from './lines.ts'
 
-/** Operation of the records that hold the database's number of commits (docs/adr/rollback-detection.md). */
+/** Operation of the records with the database's number of commits (docs/adr/rollback-detection.md). */
 export const commitsOperation = 'database.commits'
 
 /** Facts in a service's log about its database. */

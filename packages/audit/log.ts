@@ -167,7 +167,7 @@ async function recordRepair(
 function chooseFile({ folder, encrypted }: Opening, head: ChainHead): string {
   const last = listLogFiles(folder).at(-1)?.path
   if (last !== undefined && isEncryptedName(last) === encrypted) return last
-  // It is empty: the other file takes its name.
+  // It is empty, so the other file gets its name.
   if (last !== undefined && statSync(last).size === 0) rmSync(last)
   return formatLogFileName(folder, head.seq + 1, encrypted)
 }

@@ -7,7 +7,7 @@ export const preparedCommitMigrations: readonly Migration[] = [
     statements: [
       // A source is one worker of one run. Its commits below `settled_below` are resolved, except those in `still_open`.
       'CREATE TABLE audit_source (source TEXT NOT NULL PRIMARY KEY, settled_below BIGINT NOT NULL, still_open TEXT NOT NULL)',
-      // refused = 1: a start found no such commit; the row keeps it from happening later.
+      // refused = 1: a start found no such commit; the row prevents a later one.
       'CREATE TABLE audit_commit (source TEXT NOT NULL, number BIGINT NOT NULL, refused BIGINT NOT NULL, PRIMARY KEY (source, number))',
     ],
   },

@@ -130,9 +130,9 @@ function formatDuration(milliseconds: number): string {
 const maxMicros = 86_400_000_000
 
 /**
- * JSON.parse, but sure of the member names: V8 14.6 can take a name that is written with an escape for the name that an
+ * JSON.parse with correct member names: V8 14.6 can mistake a name that is written with an escape for the name that an
  * earlier text had after the same members (docs/adr/http-requests.md). Here each object of such a text begins with a
- * member that no object had before, which is taken out again. For texts that may hold any name; those of callers are
+ * member that no object had before, which is removed again. For texts that may contain any name; those of callers are
  * refused instead.
  * @throws SyntaxError
  */

@@ -62,8 +62,8 @@ const maxTornTailBytes = 64 * 1_048_576
 
 export interface VerifyOptions {
   /**
-   * Also parses every line and looks at how it is written; without it lines whose bytes hash right are taken as they
-   * are (a start has to be quick).
+   * Also parses every line and checks its format; without it lines with the right hash are accepted as they are (a
+   * start has to be quick).
    */
   readonly thorough?: boolean
   readonly expectHead?: ChainHead
@@ -76,11 +76,11 @@ export interface VerifyOptions {
 }
 
 /**
- * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were
- * changed, removed, inserted or moved, and missing files. Where a file was taken away, its signed checkpoint
- * holds the chain together. A single rotated file, or a folder of archived files, starts from the state in
- * its first record, whose number is in the file name. Lines cut off at the very end leave a chain that is
- * whole: compare the head with one that was kept elsewhere (`expectHead`).
+ * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
+ * removed, inserted or moved, and missing files. Where a file was taken away, its signed checkpoint connects the chain.
+ * A single rotated file, or a folder of archived files, starts from the state in its first record, whose number is in
+ * the file name. Lines cut off at the very end leave a chain that is whole: compare the head with one that was kept
+ * elsewhere (`expectHead`).
  */
 export async function verifyAudit(path: string, options: VerifyOptions = {}): Promise<VerifyResult> {
   return new Verification(path, options).run()
@@ -323,7 +323,7 @@ function openSegment(path: string): Segment {
   }
 }
 
-/** JSON holds no zero byte: a line that does was never written. */
+/** JSON contains no zero byte: a line with one was never written. */
 function readTailBehindHole(file: string, at: number, line: Buffer): TornTail | undefined {
   const bytes = statSync(file).size - at
   return line.includes(0) && bytes <= maxTornTailBytes

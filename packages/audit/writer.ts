@@ -118,7 +118,7 @@ export class AuditWriter {
 
   /** Resolves when everything added so far is on disk, or counted as lost. @throws when that cannot be ensured */
   async flush(): Promise<void> {
-    // All writes use the one pump: two writers would give two records the same number.
+    // All writes use the one pump: two writers would assign the same number to two records.
     if (this.#lost > 0) this.#pumping ??= this.#pump()
     while (this.#pumping !== undefined) await this.#pumping
     await this.#sync()

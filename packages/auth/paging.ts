@@ -18,7 +18,7 @@ export interface Page {
   readonly limit: number
 }
 
-/** More entries than any table holds, so that one statement serves pages and whole lists. */
+/** More entries than any table has, so that one statement serves pages and whole lists. */
 const everything = 2 ** 53 - 1
 
 export function readPage(query: { readonly limit?: string; readonly after?: string }): Page {

@@ -10,7 +10,7 @@ const first = query<[string, string, string, number], unknown>(
      ON CONFLICT (realm_id, username) DO NOTHING`,
 )
 const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
-/** A name that is still registered keeps its person. */
+/** A name that is still registered remains assigned to its person. */
 const unregistered = `NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = ? AND c.username = ?)
   AND NOT EXISTS (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ?)`
 type Name = [realm: string, username: string]

@@ -1,4 +1,4 @@
-/** Time is passed in, so that a test can hold it. */
+/** Time is passed in, so that a test can control it. */
 export interface Clock {
   /** Wall clock, milliseconds since 1970 (for dates that people and other machines read). */
   now(): number

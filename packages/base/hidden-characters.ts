@@ -1,6 +1,6 @@
 /**
- * Characters that a reader does not see, or that change how others look: format characters (bidirectional controls
- * among them), separators of lines and paragraphs, DEL and C1 controls.
+ * Characters that a reader does not see, or that change the appearance of others: format characters (bidirectional
+ * controls among them), separators of lines and paragraphs, DEL and C1 controls.
  */
 const hidden = /[\p{Cf}\p{Zl}\p{Zp}\u007f-\u009f]/gu
 

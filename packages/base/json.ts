@@ -24,9 +24,9 @@ const letterU = 0x75
  * values and names, no member twice in one object (RFC 7493 §2.3), no member named `__proto__`, no member name with a
  * backslash (docs/adr/http-requests.md), no lone surrogates (RFC 7493 §2.1), no U+0000.
  *
- * JSON.parse silently keeps the last of two equal members, so two parsers may read two different messages. One scan counts
- * the members in the text and one walk counts those in the value: the value has fewer exactly when a member appears
- * twice.
+ * JSON.parse silently uses the last of two equal members, so two parsers may read two different messages. One scan
+ * counts the members in the text and one walk counts those in the value: the value has fewer exactly when a member
+ * appears twice.
  *
  * Throws failure('bad_request'); no sentence repeats a value of the body.
  */

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 const hidden = '[secret]'
 
 /**
- * Bytes that must not be shown. Prints, inspects and serialises as `[secret]`; gives its bytes only inside `use`.
+ * Bytes that must not be shown. Prints, inspects and serialises as `[secret]`; exposes its bytes only inside `use`.
  * Wiping is best effort (the runtime may have copied them), and use after wiping is an error.
  */
 export class Secret {
@@ -55,7 +55,7 @@ export const factorJwkMembers = ['p', 'q', 'dp', 'dq', 'qi'] as const
 export const publicJwkMembers = ['x', 'y', 'n', 'e', 'pub'] as const
 
 /**
- * Every member that holds private or symmetric key material. `oth` is for RSA of more than two primes; earlier drafts of
- * AKP called `priv` `seed`.
+ * Every member with private or symmetric key material. `oth` is for RSA of more than two primes; earlier drafts of AKP
+ * called `priv` `seed`.
  */
 export const privateJwkMembers: readonly string[] = [...secretJwkMembers, ...factorJwkMembers, 'oth', 'seed']

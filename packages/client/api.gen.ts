@@ -412,7 +412,7 @@ export interface Operations {
       readonly reasons: readonly {
         /** owner, direct, wildcard, role, group, tag, officer, no_grant, role_unknown, reserved, block, state, or approval. */
         readonly kind: string
-        /** true: it gives the right; false: it stands against the use. */
+        /** true: it grants the right; false: it forbids the use. */
         readonly allows: boolean
         readonly text: string
         /** The grantee of a grant. */
@@ -1163,7 +1163,7 @@ export interface Operations {
     }
     readonly reply: {
       readonly kid: string
-      /** Disabled objects and objects with a pending destruction keep their state. */
+      /** The state of an object does not change when it is disabled or its destruction is pending. */
       readonly state: string
       /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
@@ -1205,7 +1205,7 @@ export interface Operations {
     }
     readonly reply: {
       readonly kid: string
-      /** Disabled objects and objects with a pending destruction keep their state. */
+      /** The state of an object does not change when it is disabled or its destruction is pending. */
       readonly state: string
       /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
@@ -1236,7 +1236,7 @@ export interface Operations {
     }
     readonly reply: {
       readonly kid: string
-      /** Disabled objects and objects with a pending destruction keep their state. */
+      /** The state of an object does not change when it is disabled or its destruction is pending. */
       readonly state: string
       /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string
@@ -1420,7 +1420,7 @@ export interface Operations {
     }
     readonly reply: {
       readonly kid: string
-      /** Disabled objects and objects with a pending destruction keep their state. */
+      /** The state of an object does not change when it is disabled or its destruction is pending. */
       readonly state: string
       /** Active from that time on. RFC 3339, UTC. */
       readonly activation_at?: string

@@ -35,7 +35,7 @@ export interface Operations {
       readonly totp_enabled: boolean
       /** Never returned: the secret is sealed. */
       readonly totp_secret: null
-      /** Never returned: it holds the secret. */
+      /** Never returned: it contains the secret. */
       readonly totp_auth_url: null
     }
   }
@@ -75,7 +75,7 @@ export interface Operations {
       readonly totp_enabled: boolean
       /** Never returned: the secret is sealed. */
       readonly totp_secret: null
-      /** Never returned: it holds the secret. */
+      /** Never returned: it contains the secret. */
       readonly totp_auth_url: null
     }
   }
@@ -111,7 +111,7 @@ export interface Operations {
       readonly totp_enabled: boolean
       /** Never returned: the secret is sealed. */
       readonly totp_secret: null
-      /** Never returned: it holds the secret. */
+      /** Never returned: it contains the secret. */
       readonly totp_auth_url: null
     }
   }
@@ -137,7 +137,7 @@ export interface Operations {
       readonly totp_enabled: boolean
       /** Never returned: the secret is sealed. */
       readonly totp_secret: null
-      /** Never returned: it holds the secret. */
+      /** Never returned: it contains the secret. */
       readonly totp_auth_url: null
     }[]
     readonly paged: true
@@ -164,7 +164,7 @@ export interface Operations {
       readonly totp_enabled: boolean
       /** Never returned: the secret is sealed. */
       readonly totp_secret: null
-      /** Never returned: it holds the secret. */
+      /** Never returned: it contains the secret. */
       readonly totp_auth_url: null
     }
   }
@@ -205,7 +205,7 @@ export interface Operations {
       readonly totp_enabled: boolean
       /** Never returned: the secret is sealed. */
       readonly totp_secret: null
-      /** Never returned: it holds the secret. */
+      /** Never returned: it contains the secret. */
       readonly totp_auth_url: null
     }
   }

@@ -24,7 +24,8 @@ export function createTransport(
       const release = await queue.acquire()
       const ending = new AbortController()
       running.add(ending)
-      // The deadline covers the whole exchange: otherwise a peer that drips bytes would hold the caller for ever.
+      // The deadline covers the whole exchange: otherwise a peer that sends bytes slowly could block the caller for
+      // ever.
       const timer = setTimeout(() => ending.abort(late(timeoutMs)), timeoutMs)
       try {
         return await exchange(ending.signal, ...request)

@@ -6,7 +6,7 @@ export interface Semaphore {
   rejectWaiting(error: Error): void
 }
 
-/** The queue has no bound: each entry holds only the request of its caller. @param limit calls at a time */
+/** The queue has no bound: each entry contains only the request of its caller. @param limit calls at a time */
 export function createSemaphore(limit: number): Semaphore {
   let free = limit
   let waiting: { readonly go: () => void; readonly fail: (error: Error) => void }[] = []

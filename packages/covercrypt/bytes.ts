@@ -1,7 +1,7 @@
 import { covercryptError } from './error.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** Ten groups of seven bits hold 64 bits; padded numbers are read up to this length. */
+/** Ten groups of seven bits encode 64 bits; padded numbers are read up to this length. */
 const maxLebBytes = 10
 
 /** Reads one object completely. Slices share the memory of the source. */

@@ -154,7 +154,7 @@ export function readEncapsulationKey(decapsulationKey: Uint8Array): Uint8Array {
   return decapsulationKey.subarray(encapsulationKeyStart, encapsulationKeyEnd)
 }
 
-/** Whether an expanded key holds the hash of its encapsulation key (FIPS 203, 7.3). */
+/** Whether an expanded key contains the hash of its encapsulation key (FIPS 203, 7.3). */
 export function isDecapsulationKey(bytes: Uint8Array): boolean {
   if (bytes.length !== decapsulationKeyBytes) return false
   const hash = bytes.subarray(encapsulationKeyEnd, encapsulationKeyEnd + 32)

@@ -38,7 +38,7 @@ export function encapsulateFor(key: KeyObject): { readonly secret: Buffer; reado
 }
 
 /**
- * The shared secret of an encapsulation (FIPS 203 §7.3). One that was not made for this key gives another secret, not
+ * The shared secret of an encapsulation (FIPS 203 §7.3). One that was not made for this key yields another secret, not
  * an error.
  * @throws decryption_failed for a wrong length
  */

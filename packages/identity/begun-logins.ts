@@ -7,7 +7,7 @@ export interface LoginCookie {
   readonly name: string
   /** Path to which the browser comes back; the cookie is sent only there. */
   readonly path: string
-  /** How long the login may take. */
+  /** Maximum duration of the login. */
   readonly seconds: number
 }
 
@@ -61,7 +61,7 @@ export class BegunLogins<State extends object> {
   }
 }
 
-/** `Set-Cookie` that takes the cookie of a login away. */
+/** `Set-Cookie` that removes the cookie of a login. */
 export function clearCookie(cookie: LoginCookie): string {
   return setCookie(cookie, '', 0)
 }

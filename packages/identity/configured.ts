@@ -119,7 +119,7 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
 }
 
 /**
- * Makes everything that the settings about callers configure, as a worker does, and keeps nothing of it.
+ * Makes everything that the settings about callers configure, as a worker does, and discards it.
  * @throws StartupError for a configuration that cannot work
  */
 export function checkIdentity(

@@ -46,7 +46,7 @@ export function readProvider(text: string, environment: Environment): JwtProvide
 
 /**
  * A key set by its address: https, or `file:` and a path.
- * @throws StartupError that names the setting, for another address, and for a file that holds no key set
+ * @throws StartupError that names the setting, for another address, and for a file without a key set
  */
 export function keySetAt(
   setting: string,

@@ -41,7 +41,7 @@ export interface RoleReader {
   fromCertificate(principal: Principal, certificate: X509Certificate): Principal
   /** Selects the claims to store with a session, for `fromStored`; undefined: the login has no roles. */
   select(name: string, origin: ClaimsOrigin, claims: Claims): StoredRoleClaims | undefined
-  /** Names follow the settings of now: a source that was removed or changed since the login gives no role. */
+  /** Names follow the settings of now: a source that was removed or changed since the login grants no role. */
   fromStored(principal: Principal, origin: ClaimsOrigin, stored: StoredRoleClaims | undefined): Principal
 }
 

@@ -67,7 +67,7 @@ interface Started {
 }
 
 /**
- * The authentication service gives the browser a code, and exchanges it for the session of the login only together with
+ * The authentication service sends the browser a code, and exchanges it for the session of the login only together with
  * the verifier, which is in the sealed cookie of the browser that began the login. The session token itself appears in
  * no URL and is not stored.
  */

@@ -40,7 +40,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     maxSockets: 8,
     maxTotalSockets: 64,
     timeout: 30_000,
-    // Said, because NODE_TLS_REJECT_UNAUTHORIZED would take it away.
+    // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED would disable it.
     rejectUnauthorized: true,
     ...loadTrustedAuthorities(options.caFile),
   })

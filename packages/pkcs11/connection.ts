@@ -91,7 +91,7 @@ export class TokenProcess {
     this.gone = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => {
         this.fail('library_failed', `the process of the library ended (${signal ?? `code ${code}`})`)
-        // Its last words may be on their way; a process of the library's own may keep the pipe open.
+        // Its last output may still arrive; a process that the library started may keep the pipe open.
         this.#child.once('close', resolve)
         setTimeout(resolve, lastWordsWithinMs).unref()
       })
@@ -244,7 +244,7 @@ function toAnswer(header: unknown, parts: readonly Buffer[], process: TokenProce
   return process.error(reply.code, reply.sentence)
 }
 
-/** The operation did not take place: the session or the login is gone, or the session is in an unknown state. */
+/** The operation was not executed: the session or the login is gone, or the session is in an unknown state. */
 const lostSession: readonly ReturnValue[] = [
   ...(['CKR_SESSION_HANDLE_INVALID', 'CKR_SESSION_CLOSED', 'CKR_USER_NOT_LOGGED_IN'] as const),
   ...(['CKR_DEVICE_REMOVED', 'CKR_TOKEN_NOT_PRESENT', 'CKR_TOKEN_NOT_RECOGNIZED'] as const),
@@ -278,7 +278,10 @@ const codes: Readonly<Partial<Record<TokenErrorCode, readonly ReturnValue[]>>> =
   ],
 }
 
-/** Some libraries say CKR_GENERAL_ERROR for a ciphertext that does not verify (SoftHSM 2.6), as for failures of their own. */
+/**
+ * Some libraries return CKR_GENERAL_ERROR for a ciphertext that does not verify (SoftHSM 2.6), as for their own
+ * failures.
+ */
 const rejecting: readonly string[] = ['C_Decrypt', 'C_UnwrapKey']
 
 const codeByValue = new Map<number, TokenErrorCode>(

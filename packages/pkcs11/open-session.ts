@@ -81,7 +81,7 @@ function findToken(library: Cryptoki, memory: NativeMemory, wanted: Requests['op
   return first
 }
 
-/** Slots with a token. The first call, for their number, is when a library looks for new ones (Base 2.40 §5.5). */
+/** Slots with a token. A library searches for new ones in the first call, for their number (Base 2.40 §5.5). */
 function listSlots(library: Cryptoki, memory: NativeMemory): readonly bigint[] {
   return readList(memory, maxSlots, (list, count) => library.invoke('C_GetSlotList', 1n, list, count))
 }

@@ -10,8 +10,8 @@ interface Durations {
 }
 
 /**
- * A Prometheus histogram of durations by operation, registered like any other metric. `prom-client`'s own looks its
- * labels up for each value; this histogram looks an operation up once and then only adds two numbers.
+ * A Prometheus histogram of durations by operation, registered like any other metric. The histogram of `prom-client`
+ * looks up its labels for each value; this one looks up an operation once and then only adds two numbers.
  */
 export function createDurations(
   name: string,
@@ -29,7 +29,7 @@ export function createDurations(
       return Promise.resolve({ name, help, type: 'histogram', aggregator: 'sum', values })
     },
   }
-  // The registry calls nothing but `get`; its type asks for one of its own classes.
+  // The registry calls nothing but `get`; its type requires one of its own classes.
   registry.registerMetric(metric as unknown as Metric)
   return {
     of(operation) {

@@ -7,10 +7,10 @@ import { formatSentence } from './error-shape.ts'
 import type { Context } from './row.ts'
 import { answer } from './text.ts'
 
-/** Items that one request may hold, as in `POST /v1/crypto/batch`. */
+/** Maximum number of items in a request, as in `POST /v1/crypto/batch`. */
 const maxBatchItems = 1000
 
-/** A request of one item, or of many under `batch_input`; `whole` holds members that apply to all of them. */
+/** A request of one item, or of many under `batch_input`; `whole` contains the members that apply to all of them. */
 export function batchable<Members extends TProperties, Whole extends TProperties = Record<never, never>>(
   members: Members,
   whole: Whole = {} as Whole,

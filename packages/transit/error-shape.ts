@@ -22,7 +22,7 @@ export const transitErrors: ErrorShape = {
   },
   reply(failed, request) {
     const { kind, status } = failed
-    // Clients take 404 of a key that is read for an answer, and 400 of one that is used for an error.
+    // Clients interpret 404 for a read of a key as an answer, and 400 for a use of a key as an error.
     if (kind === 'not_found' && failed.message === keyNotFoundSentence) {
       const reads = request.method === 'GET' || request.method === 'LIST'
       return reads
@@ -33,7 +33,7 @@ export const transitErrors: ErrorShape = {
   },
 }
 
-/** The sentence of one failure, also of an item of a batch, in the words that clients look for. */
+/** The sentence of one failure, also of an item of a batch, in the words that clients search for. */
 export function formatSentence({ kind, message }: Pick<PublicError, 'kind' | 'message'>): string {
   if (kind === 'unauthorized') return 'permission denied'
   if (kind === 'forbidden') return `1 error occurred:\n\t* permission denied\n\n`

@@ -45,7 +45,7 @@ import { answer } from './text.ts'
 const Flag = Type.Optional(Type.Boolean())
 const Period = Type.Optional(Type.Union([Type.Integer(), Type.String()]))
 
-/** Refuses options that would give material away, or derive it. @throws failure('bad_request') */
+/** Refuses options that would disclose material, or derive it. @throws failure('bad_request') */
 function requireServed(body: Readonly<Record<string, unknown>>): void {
   for (const name of ['exportable', 'allow_plaintext_backup'])
     if (body[name] === true)
@@ -335,7 +335,7 @@ const rotate = define({
   },
 })
 
-/** Paths of Vault that would give material away, or destroy some of it: refused in one sentence. */
+/** Paths of Vault that would disclose material, or destroy some of it: refused with one message. */
 const unsupportedOperations = (
   [
     [

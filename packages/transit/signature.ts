@@ -103,7 +103,7 @@ function choosePadding(key: Key, { signature_algorithm: name = 'pss' }: How): Cr
   return { paddingMethod: name === 'pss' ? 'PSS' : 'PKCS1V1_5' }
 }
 
-/** `auto` is as long as the hash when it signs, which every verifier takes, and any length when it verifies. */
+/** `auto` is the length of the hash for signing, which every verifier accepts, and any length for verification. */
 function chooseSalt(
   plan: SignaturePlan,
   { salt_length: salt = 'auto' }: How,

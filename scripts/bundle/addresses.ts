@@ -15,7 +15,7 @@ export interface Readdressed {
 /**
  * Replaces addresses relative to a module by those of a bundle.
  * @param file path of the module
- * @throws Error with what the bundle cannot keep: an address that is no literal, or of a module that is no entry point
+ * @throws Error for an address that is no literal, or of a module that is no entry point: a bundle cannot contain it
  */
 export function readdress(file: string, source: string): Readdressed {
   const assets: string[] = []

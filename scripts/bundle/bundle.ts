@@ -13,7 +13,8 @@ export const resolution: BuildOptions = {
   absWorkingDir: root,
   ...{ bundle: true, format: 'esm', platform: 'node', target: 'node26' },
   external: unbundled.flatMap((name) => [name, `${name}/*`]),
-  // What Node asks `exports` for, besides `node`, `import` or `require`, and `default`. It reads no `module` of a manifest.
+  // Conditions of Node in `exports`, besides `node`, `import` or `require`, and `default`. Node reads no `module` of a
+  // manifest.
   conditions: ['module-sync', 'node-addons'],
   mainFields: ['main'],
   // For CommonJS among the packages.

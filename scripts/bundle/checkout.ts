@@ -58,7 +58,7 @@ export async function bundleOfCheckout(): Promise<string> {
   }
   const { bundle } = await import('./bundle.ts')
   const making = join(folder, `making-${randomUUID()}`)
-  // Its error says whether this user may write there.
+  // Its error shows whether this user may write there.
   mkdirSync(making, { recursive: true })
   try {
     await bundle(making)

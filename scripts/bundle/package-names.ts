@@ -6,8 +6,8 @@ import type { Plugin } from 'esbuild'
 const ending = '.names.mjs'
 
 /**
- * Gives each `import()` of an npm package the export names that Node gives. esbuild makes a file of its own for what is
- * imported so, and a file has the names that stand in it: of CommonJS, whose names are found when it runs, only `default`.
+ * Adds the export names of Node to each `import()` of an npm package. esbuild creates a separate file for such an
+ * import, with the names that are in the text: for CommonJS, whose names are known only at run time, only `default`.
  */
 export const packageNames: Plugin = {
   name: 'package names',

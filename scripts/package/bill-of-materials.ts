@@ -4,9 +4,10 @@ import { foreignDependencies, type Manifest, readManifest } from './manifest.ts'
 import { bundled } from './warder.ts'
 
 /**
- * The bill of materials of what is installed on a platform: CycloneDX 1.6, JSON. The same packages give the same bytes.
- * @param packages what it takes from registries, by the lock file
- * @param time that it says
+ * The bill of materials of what is installed on a platform: CycloneDX 1.6, JSON. The same packages yield the same
+ * bytes.
+ * @param packages from registries, by the lock file
+ * @param time in the bill
  */
 export function billOfMaterials(packages: readonly Needed[], time: Date): object {
   const product = readManifest('packages/warder')

@@ -36,7 +36,7 @@ export function hasDpkgDeb(): boolean {
 
 /**
  * Makes a Debian package of a prefix: the units of systemd, a user and folders besides.
- * @param folder is made anew, and holds the tree of the package
+ * @param folder is made anew, and contains the tree of the package
  * @param file the package
  */
 export function packDeb(folder: string, file: string, { prefix, cpu, version, time }: DebSource): void {

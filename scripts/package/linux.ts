@@ -16,7 +16,7 @@ export const billName = 'warder.cdx.json'
  * and libstdc++ are, needs neither npm nor Node.
  * @param prefix is made anew
  * @param command the folder that `stageWarder` made
- * @param time that the bill of materials says
+ * @param time in the bill of materials
  */
 export function stageLinux(prefix: string, platform: Platform, command: string, time: Date): void {
   const work = `${prefix}.work`

@@ -46,7 +46,7 @@ export function installRuntime(folder: string, platform: Platform): void {
   mkdirSync(folder, { recursive: true })
   const nodes = [formatNodePackage(platform)]
   const expected = packagesWith(nodes, platform, isUnbundled)
-  // npm wants the whole lock, and takes from it what is made for the platform.
+  // npm requires the whole lock file, and installs the packages for the platform.
   const all = packagesWith(nodes, undefined, isUnbundled)
   const unpinned = expected.filter(({ integrity }) => !integrity?.startsWith('sha512-'))
   if (unpinned.length > 0) throw new Error(`the lock file has no hash of ${unpinned.map(({ path }) => path)}`)

@@ -13,7 +13,7 @@ export function sourceDate(env: NodeJS.ProcessEnv = process.env): Date {
   if (!/^\d{1,10}\s*$/.test(text ?? '') || seconds === 0)
     throw new Error(
       given === undefined
-        ? 'this is no git checkout: set SOURCE_DATE_EPOCH to the seconds since 1970 that the archives shall say'
+        ? 'this is no git checkout: set SOURCE_DATE_EPOCH to the time of the archives, in seconds since 1970'
         : `SOURCE_DATE_EPOCH has whole seconds since 1970, not '${given}'`,
     )
   return new Date(seconds * 1000)

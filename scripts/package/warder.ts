@@ -14,7 +14,7 @@ export const installedPages = [
   'docs',
 ]
 
-/** Packages of the workspace that the command stands on. */
+/** Packages of the workspace that the command needs. */
 export const bundled = [
   'base',
   'outbound',

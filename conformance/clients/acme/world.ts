@@ -28,7 +28,7 @@ export interface AcmeWorld extends AsyncDisposable {
   /** Files below `.well-known/acme-challenge` of it are what `web` answers. It goes with the world. */
   readonly folder: string
   credential(): Promise<AcmeCredential>
-  /** How a certificate that the authority issued stands: `valid`, `revoked` … */
+  /** Status of a certificate that the authority issued: `valid`, `revoked` … */
   stateOf(serial: string): Promise<string>
 }
 

@@ -10,7 +10,7 @@ import { query } from '@warder/storage'
 
 /** A service with an authority below a root, behind a proxy that speaks plain HTTP, and certificates in files. */
 export interface PkiWorld extends AsyncDisposable {
-  /** `http://127.0.0.1:…`, as the certificates say. */
+  /** `http://127.0.0.1:…`, as in the certificates. */
   readonly url: string
   /** Method and path of what was asked through the proxy. */
   readonly asked: readonly string[]

@@ -145,7 +145,7 @@ export async function hasTotp(
   return false
 }
 
-/** Ids of all admins for whom `hasTotp` holds. */
+/** Ids of all admins with `hasTotp`. */
 export async function adminsWithTotp(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(withTotp, [])).map(({ id }) => id))
 }

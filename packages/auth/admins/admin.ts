@@ -72,7 +72,7 @@ export const AdminReply = Type.Object({
   saml: nullableReply,
   totp_enabled: Type.Boolean(),
   totp_secret: Type.Null({ description: 'Never returned: the secret is sealed.' }),
-  totp_auth_url: Type.Null({ description: 'Never returned: it holds the secret.' }),
+  totp_auth_url: Type.Null({ description: 'Never returned: it contains the secret.' }),
 })
 
 export function readAdmin(id: string, input: AdminRequest): Omit<Admin, 'version'> {

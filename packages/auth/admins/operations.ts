@@ -33,7 +33,7 @@ import { requireCovered } from './powers.ts'
 type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'saml' | 'client_certificate'>
 
 /**
- * An identity that an Admin names. `username` is undefined for a certificate fingerprint: the certificate may hold
+ * An identity that an Admin names. `username` is undefined for a certificate fingerprint: the certificate may contain
  * any name.
  */
 interface NamedIdentity {
@@ -70,7 +70,7 @@ function announceIdentityChanges(
     ...[...gone].filter(([key]) => !added.has(key)),
     ...[...added].filter(([key]) => !gone.has(key)),
   ]
-  // Several members of an Admin often hold the same name.
+  // Several members of an Admin often contain the same name.
   const distinct = new Map(changed.map(([, door]) => [JSON.stringify([door.realm, door.username]), door]))
   return [...distinct.values()].flatMap(({ realm, username }) =>
     username === undefined

@@ -111,7 +111,7 @@ async function finish(
   return { nextStep: 'Authenticated', session, cookie }
 }
 
-/** Commits the session under the conditions of the proofs. @throws LoginRefused when one no longer holds */
+/** Commits the session under the conditions of the proofs. @throws LoginRefused when one is no longer met */
 async function commitProofs(
   context: OperationContext<LoginServices>,
   proofs: readonly Proof[],

@@ -89,7 +89,7 @@ export function refusal(fromPage: boolean): Failure {
   })
 }
 
-/** A condition that was proven before a commit and must still hold in it. `lost` is the refusal if it does not. */
+/** A condition that was proven before a commit and must still be met in it. `lost` is the refusal if it does not. */
 export interface Proof {
   readonly holds: Change
   lost(): LoginRefused
@@ -170,7 +170,7 @@ export interface MethodFacts {
    */
   readonly vouches?: boolean
   /**
-   * A guard for commits that add something to a user: it holds while the method may know the user; undefined when the
+   * A guard for commits that add something to a user: it is met while the method may know the user; undefined when the
    * method knows no such user.
    * @throws failure('bad_request') for a name that no user of the method can have
    */

@@ -40,7 +40,7 @@ export const NameList = Type.Union([
   Type.String({ maxLength: 64 * 1024, description: 'Comma-separated names.' }),
 ])
 
-/** @throws failure('bad_request') for more names than an array may hold, or longer ones */
+/** @throws failure('bad_request') for more names than an array may contain, or longer ones */
 export function readNameList(
   member: string,
   value: Static<typeof NameList> | readonly string[],

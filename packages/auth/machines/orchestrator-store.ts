@@ -1,7 +1,7 @@
 import { type Change, change, type Database, query } from '@warder/storage'
 import { noTokenLimits, type TokenLimits } from './limits.ts'
 
-/** Role for workloads that hold a service-account token of a container orchestrator. */
+/** Role for workloads with a service-account token of a container orchestrator. */
 export interface OrchestratorRole {
   readonly name: string
   readonly realm: string

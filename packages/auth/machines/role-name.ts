@@ -5,7 +5,7 @@ import { findMachineToken, type Powers, requirePowers, requireSession } from '..
 import { superRealm } from '../realms/realm.ts'
 import type { MachineServices } from './tokens.ts'
 
-/** Without slash: the name of a role is the entity of its tokens and must not look like `namespace/account`. */
+/** Without slash: the name of a role is the entity of its tokens and must not resemble `namespace/account`. */
 export const RoleName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' })
 export const RolePath = Type.Object({ name: RoleName })
 export const RoleQuery = Type.Object({

@@ -141,7 +141,7 @@ export interface EndingServices {
 }
 
 /**
- * Replaces the configuration `before` if the guards hold, and ends the sessions and logins that depend on it.
+ * Replaces the configuration `before` if the guards are met, and ends the sessions and logins that depend on it.
  * @returns how many sessions ended
  * @throws GuardFailed when the realm was deleted, or its `auth_params` differ from those of `before`
  */

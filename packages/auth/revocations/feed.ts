@@ -123,7 +123,7 @@ function toIdentity(id: string): bigint {
 
 /** Entries of one page. */
 const maxEntries = 20_000
-/** How often to look for entries of other nodes when an announcement of the database is lost. */
+/** Interval of the search for entries of other nodes, for lost announcements of the database. */
 const pollIntervalMs = 500
 /**
  * Maximum delay of a reply until the subscribers acknowledge a revocation; corresponds to `cache_lease_ms` elsewhere.
@@ -185,7 +185,7 @@ export function createRevocationFeed(parts: {
       const next = ms > 0 ? subscribers.waitForAppend(ms) : undefined
       const entries = await readFeedAfter(db, after, maxEntries)
       if (entries.length > 0 || next === undefined) return entries
-      // An announcement without an entry for this subscriber takes from the same time.
+      // An announcement without an entry for this subscriber is subject to the same time limit.
       await next
     }
   }

@@ -33,7 +33,7 @@ interface SessionRights {
   sees(owner: SessionOwner): boolean
   ends(owner: SessionOwner): boolean
   /**
-   * Whether the caller owns the session: its cookie gives every right of its owner, in both services
+   * Whether the caller owns the session: its cookie grants every right of its owner, in both services
    * (docs/adr/logins-and-sessions.md).
    */
   readsCookie(owner: SessionOwner): boolean

@@ -4,9 +4,9 @@ import { dirname } from 'node:path'
 import { describeWriteError, StartupError } from '../errors.ts'
 
 /**
- * A lock file that one process of the machine holds. It names its holder by process id and the time that process
- * started, so that the lock of a killed process is distinguished from a held one (a process id may be used again),
- * and its folder by device and inode: the lock in a copy of the folder is that of the original, and the copy is not locked.
+ * A lock file of one process of the machine. It names its holder by process id and the time that process started, so
+ * that the lock of a killed process is distinguished from a held one (a process id may be used again), and its folder
+ * by device and inode: the lock in a copy of the folder is that of the original, and the copy is not locked.
  * @param held the sentence when another process has it
  * @returns a function that releases it
  * @throws StartupError
@@ -31,7 +31,7 @@ export function takeLock(path: string, formatHeld: (pid: string) => string): () 
   throw new StartupError(`${path} is locked by another process that is starting`)
 }
 
-/** Whether a process holds the lock now; nothing is written. */
+/** Whether a process has the lock now; nothing is written. */
 export function isLockHeld(path: string): boolean {
   const text = read(path)
   if (text === '') return false

@@ -9,7 +9,7 @@ export interface KeyAlgorithm {
   readonly optional?: true
 }
 
-/** By the names that the service takes. */
+/** By the names that the service accepts. */
 export const keyAlgorithms: ReadonlyMap<string, KeyAlgorithm> = new Map<string, KeyAlgorithm>([
   ["RSA-OAEP",{"use":"key management","kty":"RSA"}],
   ["RSA-OAEP-256",{"use":"key management","kty":"RSA"}],

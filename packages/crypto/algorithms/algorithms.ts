@@ -40,7 +40,7 @@ export type SignatureAlgorithm = Common & {
   /** JOSE's name of the one curve, of ECDSA. */
   readonly curve?: string
 }
-/** RSA-OAEP, which the interface has for everything that takes a content key. */
+/** RSA-OAEP, which the interface has for every content key. */
 export type KeyManagementAlgorithm = Common & { readonly use: 'key management'; readonly oaepHash: OaepHash }
 /** The others, for encrypt and decrypt alone. */
 export type OtherKeyManagement = Common & { readonly use: 'other key management' } & KeyManagementWay

@@ -11,7 +11,7 @@ const kinds = {
   bad_parameters: 'unsupported_algorithm',
   /** A tag of a length that the mode does not have. */
   tag_length: 'unsupported_algorithm',
-  /** Data, lengths and counts that the algorithm does not take. */
+  /** Data, lengths and counts that the algorithm does not accept. */
   invalid_input: 'bad_request',
   iv_length: 'bad_request',
   missing_iv: 'bad_request',

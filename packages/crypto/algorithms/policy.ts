@@ -75,7 +75,7 @@ export const recommendedNames: Readonly<Record<PolicyList, readonly string[]>> =
 interface PolicyConfig {
   readonly fips: boolean
   readonly id: 'NONE' | 'DEFAULT' | 'CUSTOM'
-  /** For `CUSTOM`; a list that holds `*` restricts nothing. */
+  /** For `CUSTOM`; a list with `*` restricts nothing. */
   readonly lists: Readonly<Record<PolicyList, readonly string[]>>
   readonly opened?: readonly string[]
 }
@@ -176,7 +176,7 @@ export function requireOutsideFips(policy: AlgorithmPolicy, what: string): void 
   if (policy.fips) throw notSupported(`${what} is not available in FIPS mode.`)
 }
 
-/** Is there anything to ask the policy? Without lists there is not: the hot path makes no facts then. */
+/** Whether the policy restricts anything. Without lists it does not, and the hot path collects no facts. */
 export function permit(policy: AlgorithmPolicy, facts: () => PolicyFacts): void {
   if (policy.lists !== undefined) requirePermitted(policy, facts())
 }

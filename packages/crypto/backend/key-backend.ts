@@ -13,9 +13,9 @@ import type { ToSign } from '../signature/sign.ts'
 
 /**
  * Executes the operations of keys: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The only
- * implementation keeps keys in the memory of this process (`software.ts`). One for a security module or another key
- * management service would hold references and return promises (docs/adr/key-architecture.md). Encryption and MACs of a
- * key in this process take less time than a promise: they may answer at once.
+ * implementation stores keys in the memory of this process (`software.ts`). One for a security module or another key
+ * management service would store references and return promises (docs/adr/key-architecture.md). Encryption and MACs of
+ * a key in this process are faster than a promise: they may return synchronously.
  */
 export interface KeyBackend {
   /**
@@ -27,9 +27,9 @@ export interface KeyBackend {
 }
 
 /**
- * A key, used by reference: nothing here gives its secret part away. Plans were made and permitted before; whether the
- * key may be used was decided before. Every operation rejects with, or throws, a CryptoFailure or a Failure. One that
- * the backend cannot do throws CryptoFailure unsupported.
+ * A key, used by reference: no function here discloses its secret part. Plans were made and permitted before; whether
+ * the key may be used was decided before. Every operation rejects with, or throws, a CryptoFailure or a Failure. One
+ * that the backend cannot do throws CryptoFailure unsupported.
  */
 export interface BackendKey {
   /** Facts that planning needs about the key. */
@@ -62,7 +62,7 @@ export interface BackendKey {
   derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
   /** The raw shared secret of this private key and another's public key, as the derivation wants it. */
   agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
-  /** Ciphers that are fed part by part; undefined if a backend takes its data in one piece. */
+  /** Ciphers that are fed part by part; undefined if a backend requires its data in one piece. */
   readonly parts: CipherParts | undefined
   /** The key itself, if it is in this process: for work in another thread. */
   readonly local: KeyObject | undefined

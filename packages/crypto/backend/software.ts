@@ -34,7 +34,7 @@ export const softwareBackend: KeyBackend = {
   open: async (kind, material) => new SoftwareKey(loadKey(kind, material)),
 }
 
-/** A key of this process that no row holds: of a certificate, of one message. */
+/** A key of this process without a row: of a certificate, or of one message. */
 export function softwareKey(key: KeyObject): BackendKey {
   return new SoftwareKey(key)
 }
@@ -121,12 +121,12 @@ class SoftwareKey implements BackendKey {
   }
 }
 
-/** A key of the JOSE algorithms with what their tables ask about it, used by reference. */
+/** A key of the JOSE algorithms with the facts that their tables need, used by reference. */
 export interface DescribedKey extends MaterialDescriptor {
   readonly held: BackendKey
 }
 
-/** A key of this process that no row holds, described. */
+/** The description of a key of this process without a row. */
 export function toDescribedKey({ key, ...descriptor }: KeyMaterial): DescribedKey {
   return { ...descriptor, held: softwareKey(key) }
 }

@@ -28,7 +28,7 @@ export interface CipherPlan {
   /** Bytes of a block. */
   readonly block: number
   readonly padding: BlockPadding
-  /** Bytes of the IV that a client may give, smallest and largest; [0, 0] = there is none. */
+  /** Minimum and maximum length of an IV from a client, in bytes; [0, 0] = the mode has none. */
   readonly iv: readonly [number, number]
   /** Bytes of an IV that is made here. */
   readonly freshIv: number

@@ -45,7 +45,7 @@ export function decryptionIv(
 }
 
 function withoutIv(plan: CipherPlan, given: Uint8Array | undefined): ChosenIv {
-  if (given !== undefined && given.length !== 0) throw refuse('invalid_input', 'This mode takes no IV.')
+  if (given !== undefined && given.length !== 0) throw refuse('invalid_input', 'This mode has no IV.')
   if (plan.mode === 'KW') return { bytes: wrapIv, fresh: undefined }
   if (plan.mode === 'KWP') return { bytes: wrapPaddedIv, fresh: undefined }
   return noIv

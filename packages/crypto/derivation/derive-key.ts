@@ -68,7 +68,7 @@ const kdfNames: ReadonlySet<ParameterName> = new Set([
  * - AWSSignatureVersion4: DerivationData is `date/region/service/aws4_request`, as the scope of a signature is written.
  *
  * @returns `length` bytes
- * @throws invalid_input for what is missing or longer than the method gives, CryptoFailure unsupported
+ * @throws invalid_input for missing input or a length above that of the method, CryptoFailure unsupported
  */
 export async function deriveKey(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buffer> {
   const { method, secret, parameters, length } = derivation
@@ -203,7 +203,7 @@ function deriveByEncryption(derivation: Derivation, policy: AlgorithmPolicy): Bu
   // A mode with a tag would have to hide half of its output; the standard's methods are the plain ones.
   const plan = planCipher(algorithm, secret.length, { blockCipherMode: 'CBC', ...parameters }, policy)
   if (plan.tag > 0) throw notSupported(`BlockCipherMode ${plan.mode} is not supported for key derivation.`)
-  // The same input must give the same key: an IV or a padding of random bytes would not.
+  // The same input must yield the same key: an IV or a padding of random bytes would not.
   if (plan.padding === 'ISO10126')
     throw notSupported('PaddingMethod ISO10126 is not supported for key derivation.')
   const iv = initializationVector ?? (plan.iv[1] === 0 ? undefined : Buffer.alloc(plan.iv[1]))
@@ -272,8 +272,8 @@ function awsSigningKey(derivation: Derivation): Buffer {
 const types: ReadonlySet<string> = new Set(['ec', 'x25519', 'x448', 'dh'])
 
 /**
- * The raw shared secret of two keys of one kind: ECDH (SP 800-56A §5.7.1.2), X25519 and X448 (RFC 7748), DH. Points that
- * give no secret (RFC 7748 §6.1) are refused by OpenSSL.
+ * The raw shared secret of two keys of one kind: ECDH (SP 800-56A §5.7.1.2), X25519 and X448 (RFC 7748), DH. Points
+ * that yield no secret (RFC 7748 §6.1) are refused by OpenSSL.
  * @param other the public key, or a private one whose public half is used
  * @throws invalid_input for keys that do not go together, failed when there is no secret
  */

@@ -7,7 +7,7 @@ const bytes = 64
 
 /**
  * The HMAC key that belongs to a secret or private key: HKDF-SHA-512 (RFC 5869) of its secret material. The input key
- * begins with the purpose: salt and info alone would not keep the key apart, because callers of DeriveKey (KMIP 2.1
+ * begins with the purpose: salt and info alone would not separate the key, because callers of DeriveKey (KMIP 2.1
  * §6.1.14) choose both of them for HKDF with the bare material (docs/adr/transit.md).
  * @throws CryptoFailure wrong_key
  */

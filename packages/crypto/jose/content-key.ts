@@ -277,8 +277,8 @@ function wrongPoint(curve: string) {
 }
 
 /**
- * The key that an encapsulated secret gives (draft-ietf-jose-pqc-kem, "Key Derivation for JOSE"): KMAC256 of AlgorithmID
- * and SuppPubInfo (RFC 7518 §4.6.2) under the secret. The caller wipes it.
+ * The key derived from an encapsulated secret (draft-ietf-jose-pqc-kem, "Key Derivation for JOSE"): KMAC256 of
+ * AlgorithmID and SuppPubInfo (RFC 7518 §4.6.2) under the secret. The caller wipes it.
  * @param algorithm `enc` of direct agreement, else `alg`
  */
 export function kemKey(secret: Uint8Array, algorithm: string, bits: number): Buffer {

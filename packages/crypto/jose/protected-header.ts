@@ -29,8 +29,8 @@ export function readJweHeader(text: string): JweHeader {
 }
 
 /**
- * Cache of parsed headers: those of one key have the same text. They hold nothing secret, only valid ones are cached,
- * and their number and length are bounded.
+ * Cache of parsed headers: those of one key have the same text. They contain nothing secret, only valid ones are
+ * cached, and their number and length are bounded.
  */
 const jweHeaders = new BoundedMap<string, JweHeader>(4096)
 const maxRememberedLength = 512

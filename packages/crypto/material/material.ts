@@ -14,8 +14,8 @@ interface KeyDescription {
 }
 
 /**
- * Is this a key that the JOSE algorithms may use? KMIP keeps others too: of other algorithms, and shorter ones than
- * RFC 7518 (§3.2, §3.3, §4.3) allows.
+ * Whether the JOSE algorithms may use this key. KMIP also stores others: of other algorithms, and shorter ones than RFC
+ * 7518 (§3.2, §3.3, §4.3) allows.
  */
 export function isJoseKey<Key extends KeyDescription>(
   key: Key,
@@ -35,7 +35,7 @@ export function isJoseKey<Key extends KeyDescription>(
   }
 }
 
-/** Facts needed in addition to the bytes to load a key again; holds nothing secret. */
+/** Facts needed in addition to the bytes to load a key again; contains nothing secret. */
 export interface MaterialDescriptor {
   readonly kind: MaterialKind
   readonly algorithm: MaterialAlgorithm

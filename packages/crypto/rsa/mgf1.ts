@@ -7,8 +7,8 @@ export interface MaskHash {
 }
 
 /**
- * Buffer in which a mask is made; wiped after each. Kept, because node turns every small buffer that it hashes, and every digest
- * that it gives as a buffer, into a large object: with those, making a mask costs four times as much.
+ * Buffer in which a mask is made; wiped after each. Kept, because node turns every small buffer that it hashes, and
+ * every digest that it returns as a buffer, into a large object: with those, making a mask costs four times as much.
  */
 let input = Buffer.alloc(1024)
 let mask = Buffer.alloc(1024)

@@ -33,8 +33,8 @@ const oaepNames: ReadonlySet<ParameterName> = new Set([
 const pkcs1Names: ReadonlySet<ParameterName> = new Set(['cryptographicAlgorithm', 'paddingMethod'])
 
 /**
- * Chooses how to encrypt. Without a word it is OAEP with SHA-256; the mask generator takes the same hash (as the OASIS
- * test cases have it), the label is empty. PaddingMethod None is what PKCS#11 calls CKM_RSA_AES_KEY_WRAP.
+ * Chooses how to encrypt. The default is OAEP with SHA-256; the mask generator uses the same hash (as the OASIS test
+ * cases have it), the label is empty. PaddingMethod None is what PKCS#11 calls CKM_RSA_AES_KEY_WRAP.
  * @throws CryptoFailure unsupported
  */
 export function planRsa(bits: number, parameters: CryptographicParameters, policy: AlgorithmPolicy): RsaPlan {

@@ -26,8 +26,8 @@ export function oaepWrap(hash: OaepHash, key: KeyObject, cek: Uint8Array): Buffe
 }
 
 /**
- * Encrypts with any hash, hash of the mask and label. OpenSSL through Node takes the mask's hash from the
- * hash; if they differ, the encoding is made here.
+ * Encrypts with any hash, hash of the mask and label. OpenSSL through Node derives the mask's hash from the hash; if
+ * they differ, the encoding is made here.
  */
 export function oaepEncrypt(scheme: OaepScheme, key: KeyObject, message: Uint8Array): Buffer {
   const { hash, maskHash, label } = scheme

@@ -80,7 +80,7 @@ function timesBase(name: string, scalar: Uint8Array): Point {
   return decodePoint(ecdh.getPublicKey())
 }
 
-/** One public point plus another; undefined if the sum takes another formula: their x are the same. */
+/** One public point plus another; undefined if the sum needs another formula: their x are the same. */
 function sum({ p }: CurveNumbers, one: Point, other: Point): Point | undefined {
   if (one.x === other.x) return undefined
   const slope = modulo((other.y - one.y) * inverse(modulo(other.x - one.x, p), p), p)

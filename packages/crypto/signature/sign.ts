@@ -13,7 +13,7 @@ export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Arr
 /**
  * Signs with a private key. P-256 and Ed25519 in place, which costs less than a thread hand-over; the others on the
  * thread pool. ECDSA and DSA signatures are DER, unless the plan has them raw.
- * @param inPlace whether at once; for callers that keep it
+ * @param inPlace whether to sign synchronously; for callers that cache it
  * @throws CryptoFailure unsupported for a digest if only data can be signed
  */
 export async function signWith(
@@ -23,7 +23,7 @@ export async function signWith(
   inPlace = signsInPlace(key),
 ): Promise<Buffer> {
   if ('digest' in what) return signDigest(key, plan, what.digest)
-  // OpenSSL through Node takes the mask's hash from the hash.
+  // OpenSSL through Node derives the mask's hash from the hash.
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
     return signDigest(key, plan, digest(plan.hash, what.data))
   const input = keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? plan.hash.bytes) : undefined)
@@ -38,7 +38,7 @@ export function verifyWith(
   signature: Uint8Array,
 ): boolean {
   const open = key.type === 'private' ? getPublicHalf(key) : key
-  // RFC 8017 §8.1.2 and §8.2.2, step 1: OpenSSL also takes a signature without its leading zero bytes.
+  // RFC 8017 §8.1.2 and §8.2.2, step 1: OpenSSL also accepts a signature without its leading zero bytes.
   if (isRsa(plan) && signature.length !== Math.ceil(modulusBits(open) / 8)) return false
   try {
     if ('digest' in what) return verifyDigest(open, plan, what.digest, signature)
@@ -107,7 +107,10 @@ function isRsa({ scheme }: SignaturePlan): boolean {
   return scheme === 'pkcs1' || scheme === 'pss'
 }
 
-/** Does the key sign faster than a thread is handed the work? To ask a key costs as much as other steps of a request. */
+/**
+ * Whether the key signs faster than the work is passed to a thread. The query of a key costs as much as other steps of
+ * a request.
+ */
 export function signsInPlace(key: KeyShape): boolean {
   return key.asymmetricKeyType === 'ed25519' || key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
 }

@@ -90,7 +90,7 @@ export function planSignature(
   )
   requireFips(key, type, policy, use)
   if (scheme === 'pure') {
-    // RFC 8032 §5.1 and FIPS 204 §5.4 define the variants that take a digest (Ed25519ph, HashML-DSA) as different
+    // RFC 8032 §5.1 and FIPS 204 §5.4 define the variants that sign a digest (Ed25519ph, HashML-DSA) as different
     // algorithms, which KMIP cannot name. A signature over the digest as data could not be verified against the data.
     if (digestBytes !== undefined)
       throw notSupported(

@@ -47,8 +47,8 @@ export function primeFor(secretBytes: number, asked: Uint8Array | undefined): bi
 }
 
 /**
- * Shamir's sharing with the secret as a whole number in GF(prime) (KMIP 2.1 §13). BigInt does not keep time secret: if
- * that matters, use the methods over GF(2^8) and GF(2^16).
+ * Shamir's sharing with the secret as a whole number in GF(prime) (KMIP 2.1 §13). BigInt operations do not run in
+ * constant time: if that matters, use the methods over GF(2^8) and GF(2^16).
  */
 export function splitInPrimeField(
   secret: Uint8Array,

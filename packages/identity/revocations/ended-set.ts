@@ -35,7 +35,7 @@ const seedWords = 4
 /** Words of the header that belong to the user of the set. */
 export const userWords = { from: 8, words: 8 } as const
 
-/** The last time that a word holds: the year 2106. */
+/** The latest time that fits into a word: in the year 2106. */
 const forever = 2 ** 32 - 1
 
 const slotsAtOnce = 65_536

@@ -111,7 +111,7 @@ function run(job: AbeJob): AbeResults[AbeJob['type']] {
   }
 }
 
-/** The job holds copies of keys and plaintexts of this thread's own. */
+/** The job has its own copies of keys and plaintexts of this thread. */
 function wipe(job: AbeJob): void {
   for (const value of Object.values(job).flat()) if (value instanceof Uint8Array) value.fill(0)
 }

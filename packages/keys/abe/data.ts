@@ -16,13 +16,13 @@ import {
 } from '@warder/covercrypt'
 import type { AbeJob, Framing, Sealed } from './jobs.ts'
 
-/** At the beginning of data that hold several whole requests. */
+/** Prefix of data with several whole requests. */
 const severalPrefix = 0x87
 const prefixBytes = 2
 /** Whole requests in one; each has an encapsulation of its own. */
 const maxRequests = 256
 
-/** Policy and plaintext as the thread takes them. */
+/** Policy and plaintext as passed to the thread. */
 export function sealRequest(policy: string, plaintext: Uint8Array): Uint8Array {
   return encodeSealRequest({ policy, plaintext })
 }
@@ -33,7 +33,10 @@ export function readFraming(data: Uint8Array, algorithm: string | undefined): Fr
   return algorithm === 'CoverCryptBulk' ? 'bulk' : 'single'
 }
 
-/** Items that the data hold; undefined: they are not framed as items. @throws CovercryptError malformed, too_large */
+/**
+ * Number of items in the data; undefined: the data are not framed as items. @throws CovercryptError malformed,
+ * too_large
+ */
 export function countItems(type: 'seal' | 'open', framing: Framing, data: Uint8Array): number | undefined {
   if (framing === 'single') return undefined
   if (framing === 'several') return requestsIn(data).length

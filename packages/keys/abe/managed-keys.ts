@@ -68,7 +68,7 @@ export interface NewUserKey {
   /** The caller wipes it. */
   readonly material: Uint8Array
   readonly form: AbeForm
-  /** How many rights it holds. */
+  /** Number of its rights. */
   readonly rights: number
 }
 

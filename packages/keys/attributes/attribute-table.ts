@@ -1,8 +1,8 @@
 import { type AttributeRow, type AttributeTypes, attributes, type ItemType } from '@warder/kmip-codec'
 
 /**
- * An attribute, or a member of one, as its row keeps it: the JSON form of KMIP Profiles 2.1 §5.5.
- * Enumerations are names (`0x…` if a value has none), bytes are hexadecimal, dates are RFC 3339 in UTC.
+ * An attribute, or a member of one, in its stored form: the JSON form of KMIP Profiles 2.1 §5.5. Enumerations are names
+ * (`0x…` if a value has none), bytes are hexadecimal, dates are RFC 3339 in UTC.
  */
 export interface StoredValue {
   /** Name of the attribute or of the member; `0x…` if the tag has none. */

@@ -56,7 +56,10 @@ export function publicKeyKind(spki: Uint8Array): PublicKeyKind | undefined {
   return { ...kmipKeyKind(key), bits: key.bits }
 }
 
-/** The attributes that the server gives an X.509 certificate (KMIP 2.1 §4.7, §4.8, §4.61 to §4.63), in the order of the standard. */
+/**
+ * The attributes that the server sets for an X.509 certificate (KMIP 2.1 §4.7, §4.8, §4.61 to §4.63), in the order of
+ * the standard.
+ */
 export function certificateAttributes(fields: CertificateFields, der: Uint8Array): readonly StoredValue[] {
   const signatureAlgorithm = signatureAlgorithms.get(fields.signatureAlgorithm)
   return [

@@ -17,7 +17,7 @@ const noValues: readonly StoredValue[] = Object.freeze([])
 
 /**
  * Attributes of an object that have no member of their own in `ManagedObject` (`attribute-table.ts`), in the order in
- * which they were set. Immutable. The text of the row is parsed at the first look.
+ * which they were set. Immutable. The text of the row is parsed on first access.
  */
 export class ObjectAttributes {
   static readonly none = new ObjectAttributes(noValues, noGaps, '')
@@ -67,7 +67,7 @@ export class ObjectAttributes {
     return stored === undefined ? undefined : decode(name, stored)
   }
 
-  /** These attributes with new values of single-valued ones; undefined takes an attribute away. */
+  /** These attributes with new values of single-valued ones; undefined removes an attribute. */
   with(changes: Partial<{ [Name in AttributeName]: AttributeValues[Name] | undefined }>): ObjectAttributes {
     const kept = this.values.filter(({ tag }) => !(tag in changes))
     const set = Object.entries(changes).flatMap(([name, value]) =>

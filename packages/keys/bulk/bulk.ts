@@ -43,7 +43,7 @@ export const sealLarge: ContentSealer<Promise<RawReply>> = async (held, plan, co
   return jsonReply(await bulkThread.run({ type: 'seal', key, plan, plaintext, ...rest }, plaintext))
 }
 
-/** Opens on the thread; the reply names the key and holds the plaintext. */
+/** Decrypts on the thread; the reply names the key and contains the plaintext. */
 export const openLarge =
   (kid: string): ContentOpener<Promise<RawReply>> =>
   async (held, plan, sealed, additional) => {

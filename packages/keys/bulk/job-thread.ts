@@ -21,7 +21,7 @@ type FromThread =
 export interface ThreadBounds {
   /** Data of all jobs that wait for the thread or are on it. A single job may have more. */
   readonly maxBytes: number
-  /** An idle thread ends, and gives its memory back. */
+  /** An idle thread ends, which releases its memory. */
   readonly idleMs: number
   readonly thread: URL
   /** Collects the garbage of this event loop. */
@@ -71,7 +71,7 @@ export class JobThread<
   }
 
   /**
-   * @param bytes of data that the job holds
+   * @param bytes of data in the job
    * @param transferred buffers that the sender cannot use any more; all others are copied
    * @throws failure('overloaded') when the queue is full
    */
@@ -149,8 +149,8 @@ export class JobThread<
 
 /**
  * Memory left by large replies (TLS buffers, as far as was seen) is freed by the garbage collector, which hardly counts
- * it: an idle event loop would keep it for hours. `warder start` gives the services `--expose-gc`; without it that memory
- * stays until the next collection.
+ * it: an idle event loop would not release it for hours. `warder start` starts the services with `--expose-gc`; without
+ * it that memory stays until the next collection.
  */
 function collectGarbage(): void {
   void globalThis.gc?.({ type: 'major', execution: 'async' })

@@ -96,7 +96,7 @@ function memberValues(object: IndexedObject): readonly StoredValue[] {
 export const abeVendor = 'cosmian'
 export const abePolicyAttribute = 'cover_crypt_access_policy'
 
-/** The vendor attribute that holds the policy of a user key. */
+/** The vendor attribute with the policy of a user key. */
 function policyValue(policy: string): StoredValue {
   return {
     tag: 'Attribute',
@@ -120,7 +120,7 @@ function rowsFor(object: IndexedObject, stored: StoredValue): readonly ValueRow[
   const rule = ruleNamed(tag)
   if (rule === undefined) return []
   if (tag === 'Attribute') return vendorRows(stored)
-  // By its hexadecimal digits, as clients look for a part of them.
+  // By its hexadecimal digits, because clients search for a part of them.
   if (tag === 'ShortUniqueIdentifier') return [{ name: tag, value: String(value).toLowerCase() }]
   if (!rule.indexed && tag !== 'ArchiveDate' && !isUncommon(object, stored)) return []
   if (!Array.isArray(value)) return [{ name: tag, value: indexValue(stored) }]

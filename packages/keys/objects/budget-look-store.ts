@@ -30,7 +30,7 @@ export function noticeFrom(limit: number): number {
   return Math.ceil(limit * 0.9)
 }
 
-/** Messages from which nothing but a rotation keeps the key from stopping soon. */
+/** Number of messages from which only a rotation keeps the key usable. */
 const endingFrom = noticeFrom(maxInvocations)
 
 /** No version encrypts so many. */

@@ -80,8 +80,8 @@ export function encrypts(algorithm: string | undefined, boundAlg: string | undef
 const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'wrapKey'])
 
 /**
- * Usage mask of new material. A private key keeps the uses of its public half too, since that half can always be
- * derived from it (an imported key has no other).
+ * Usage mask of new material. A private key also has the uses of its public half, since that half can always be derived
+ * from it (an imported key has no other).
  */
 export function toUsageMask(material: KeyMaterial, boundAlg: string | undefined): number {
   const uses = listUses(material.algorithm, boundAlg)

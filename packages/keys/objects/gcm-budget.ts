@@ -83,7 +83,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
   }
 
   const takeLater = async (id: string, block: Block): Promise<void> => {
-    // Those that wait together may outnumber a small block: the last ones ask again.
+    // The waiting requests may outnumber a small block: the last ones request another.
     while (block.left === 0) {
       if (block.spent) throw spentBudget()
       await (block.pending ?? reserve(id, block))

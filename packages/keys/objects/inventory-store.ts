@@ -172,7 +172,7 @@ export async function inventoryPage(
 }
 
 const perStatement = 100
-/** For `IN (…)` of statements that `inSome` asks. */
+/** For `IN (…)` of statements of `inSome`. */
 export const marks = Array.from({ length: perStatement }, () => '?').join(', ')
 const byIds = query<string[], ObjectRow>(`SELECT ${objectColumns} FROM managed_object WHERE id IN (${marks})`)
 const tagsByIds = query<string[], { readonly object_id: string; readonly tag: string }>(

@@ -40,7 +40,7 @@ interface WalkRule {
 /** When a key was used last, or made: days since 1970 in UTC. */
 const usedDay = 'COALESCE(first.last_used_day, first.created_at / 86400000)'
 
-/** The orders in which a list is walked, each along an index; a list keeps to the one of its first page. */
+/** The orders in which a list is walked, each along an index; all pages of a list use the order of its first page. */
 const walks = {
   owner: { row: 'first', where: 'first.owner = ?' },
   all: { row: 'first' },

@@ -2,7 +2,7 @@ import type { ObjectAttributes } from '../attributes/object-attributes.ts'
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle, Withholding } from './state-machine.ts'
 
-/** KMIP 2.1 §11.34, those that Warder keeps; Template is of KMIP 1.x alone. */
+/** Object types of KMIP 2.1 §11.34 that Warder stores; Template is only in KMIP 1.x. */
 export const objectTypes = [
   'SymmetricKey',
   'PrivateKey',
@@ -139,7 +139,7 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Wit
   readonly rotateAt: number | undefined
   /** On generation 0: seconds from its creation to the beginning of the first interval. */
   readonly rotateOffset: number | undefined
-  /** On generation 0: AES-GCM messages of a version after which the next one takes its place. */
+  /** On generation 0: AES-GCM messages of a version after which the next one replaces it. */
   readonly rotateAfter: number | undefined
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
   readonly version: number

@@ -75,7 +75,7 @@ export function newObjectId(now: number): ObjectId {
 const serviceForm = /^[\s\S]{8}-[\s\S]{4}-7[\s\S]{3}-[\s\S]{4}-[\s\S]{12}$/u
 
 /**
- * Has an identifier the form of those that `newObjectId` gives, a UUIDv7? Clients cannot choose one
+ * Whether an identifier has the form of those that `newObjectId` creates, a UUIDv7. Clients cannot choose one
  * (docs/adr/identifiers-and-aliases.md).
  */
 export function hasServiceForm(id: string): boolean {
@@ -96,14 +96,14 @@ export function isIdMadeBetween(id: string, from: number, now: number): boolean 
   return at > from && at <= now + maxAgeMs
 }
 
-/** Unix milliseconds in a UUIDv7; NaN for what only looks like one. */
+/** Unix milliseconds in a UUIDv7; NaN for other identifiers of that form. */
 function readTimestamp(id: string): number {
   return Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`)
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Has an identifier the form that the service itself gives? */
+/** Whether an identifier has the form of those that the service itself creates. */
 export function isUuid(id: string): boolean {
   return uuid.test(id)
 }

@@ -12,7 +12,7 @@ interface Column<Value> {
   read(stored: SqlValue): Value
 }
 
-/** A column that holds the member unchanged; NULL means undefined. */
+/** A column with the unchanged member; NULL means undefined. */
 function plain<Value>(name: string, fixed = false): Column<Value> {
   return {
     name,

@@ -20,12 +20,12 @@ export function waiting({ days, by, manner, now, ranMs }: WantedDestruction): Pa
   const wait = days * dayMs
   return {
     destructionAt: now + wait,
-    // The count may be a look behind when it is read: two looks more, so that it is never too early.
+    // The count may be one interval old when it is read, so two intervals are added: it must never be too early.
     destruction: { askedAt: now, by, manner, afterRunMs: ranMs + wait + 2 * lookEveryMs, announced: 0 },
   }
 }
 
-/** State that takes a waiting destruction back. */
+/** State that cancels a pending destruction. */
 export const restored: Partial<Withholding> = Object.freeze({
   destructionAt: undefined,
   destruction: undefined,

@@ -47,8 +47,8 @@ const sweep = query<[before: number], unknown>(
 const maxChosen = 100_000
 
 /**
- * Removed identifiers in the form of the service that are remembered, the newest: their owners can restore
- * the objects. Clients cannot choose this form, and Import takes none that may be forgotten.
+ * Removed identifiers in the form of the service that are remembered, the newest: their owners can restore the objects.
+ * Clients cannot choose this form, and Import accepts none that may be forgotten.
  */
 const maxOwnForm = 100_000
 

@@ -55,7 +55,7 @@ export async function linkReplacement(
     RotateLatest: true,
   }
   objects.update(by, {
-    // The replacement keeps the algorithm that the key is bound to (over REST, or an HMAC key with its hash).
+    // The replacement is bound to the same algorithm as the key (over REST, or an HMAC key with its hash).
     boundAlg: replaced.boundAlg ?? by.boundAlg,
     links: withLink(by.links, 'ReplacedObjectLink', replaced.id),
     attributes: by.attributes.with(isVersion ? none : rotation),

@@ -31,7 +31,7 @@ export function hasOwnSchedule(object: ManagedObject): boolean {
   return type === 'SymmetricKey' || (type === 'PrivateKey' && !findLinkTarget(object, 'CertificateLink'))
 }
 
-/** An interval of less than the shortest one that the service keeps counts as that. */
+/** A shorter interval than the minimum of the service counts as the minimum. */
 export function scheduleIn({ attributes }: WithAttributes): AttributeSchedule {
   const { automatic, everySeconds } = renewalSettings({ attributes })
   if (!automatic || everySeconds === undefined) return { rotateEvery: undefined, rotateOffset: undefined }

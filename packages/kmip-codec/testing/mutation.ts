@@ -1,4 +1,4 @@
-/** A small generator of pseudo-random whole numbers (xorshift32): the same seed gives the same numbers. */
+/** A small generator of pseudo-random whole numbers (xorshift32): the same seed yields the same numbers. */
 export function createRandom(seed: number): (below: number) => number {
   let state = seed | 1
   return (below) => {

@@ -74,7 +74,7 @@ export function abeAttributes(object: Pick<ManagedObject, 'form' | 'type'>): rea
   return [format, digest, ...(abe.policy === undefined ? [] : [policyNode(abe.policy)])]
 }
 
-/** The vendor attribute that holds the policy of a user key. */
+/** The vendor attribute with the policy of a user key. */
 function policyNode(policy: string): StructureNode {
   return structure(Tag.Attribute, [
     textString(Tag.VendorIdentification, abeVendor),

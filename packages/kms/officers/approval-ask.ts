@@ -75,7 +75,7 @@ const AskRequest = Type.Object({
 })
 type Ask = Static<typeof AskRequest>
 
-/** `POST /access/approvals`: asks the officers for one operation on one key, or on the installation. */
+/** `POST /access/approvals`: requests the approval of one operation on one key, or on the installation. */
 export const ask = define({
   name: 'access.approvals.ask',
   reach: ['change settings'],

@@ -74,7 +74,10 @@ export const status = define({
   },
 })
 
-/** `GET /access/crypto_officer/ceremony`: the latest ceremony, for officers: whose shares it takes, and the caller's own. */
+/**
+ * `GET /access/crypto_officer/ceremony`: the latest ceremony, for officers: the officers whose shares it needs, and the
+ * caller's own share.
+ */
 export const latest = define({
   name: 'access.officers.ceremony',
   reach: ['reveal attributes'],

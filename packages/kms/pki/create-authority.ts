@@ -108,7 +108,7 @@ export const createAuthority = define({
   route: post('/v1/pki/authorities'),
   summary: 'Create or import a certificate authority',
   description:
-    'With `issuer` the certificate is signed by that authority, which takes the right certify on it. With `certificate` and `kid` an authority is imported; a request for an outside authority is made by POST /v1/pki/requests.',
+    'With `issuer` the certificate is signed by that authority, which requires the right certify on it. With `certificate` and `kid` an authority is imported; a request for an outside authority is made by POST /v1/pki/requests.',
   tag: 'PKI',
   access: createAccess<PkiServices>(),
   request: AuthorityRequest,

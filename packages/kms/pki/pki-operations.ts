@@ -11,7 +11,7 @@ import { createRequest } from './request.ts'
 import { releaseCertificate, revokeCertificate } from './revocation.ts'
 import type { PkiServices } from './services.ts'
 
-/** Bodies hold certificates and names. */
+/** Bodies contain certificates and names. */
 const bodyLimit = 512 * 1024
 
 /** Certificate authorities over HTTP: the operations for their owners, and the public resources. */

@@ -11,7 +11,7 @@ import {
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 
-/** Items that one batch may hold. */
+/** Maximum number of items in a batch. */
 const maxBatchItems = 1000
 
 interface Verb {

@@ -35,7 +35,7 @@ import { Tags, userTags } from './key-tags.ts'
 import { define, type RestServices } from './services.ts'
 
 const maxMemberLength = 16_384
-/** A mask that takes no use away. */
+/** A mask that removes no use. */
 const unlimited = -1
 const Member = Type.Optional(Type.String({ maxLength: maxMemberLength, description: 'base64url' }))
 

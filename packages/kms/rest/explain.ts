@@ -42,7 +42,7 @@ const Reason = Type.Object({
     description:
       'owner, direct, wildcard, role, group, tag, officer, no_grant, role_unknown, reserved, block, state, or approval.',
   }),
-  allows: Type.Boolean({ description: 'true: it gives the right; false: it stands against the use.' }),
+  allows: Type.Boolean({ description: 'true: it grants the right; false: it forbids the use.' }),
   text: Type.String(),
   user_id: Type.Optional(Type.String({ description: 'The grantee of a grant.' })),
   tag: Type.Optional(Type.String()),
@@ -153,7 +153,7 @@ async function findVisiblePath(
   return maySee ? findGroupPath(db, grantee, user) : []
 }
 
-/** Reasons for and against the right itself, by the decision that every operation takes. */
+/** Reasons for and against the right itself, by the decision function of every operation. */
 async function explainRight(context: Context, key: Key, subject: Caller, right: Right): Promise<Reason[]> {
   const { db, roles } = context.services
   const { object } = key

@@ -16,7 +16,7 @@ type Services = Pick<RestServices, 'db' | 'roles' | 'defaultUsername' | 'directo
 
 const machinePrefix = 'app:'
 
-/** `machine`: no user has the name, but the machine `app:NAME` exists. `not told`: no service can look the name up. */
+/** `machine`: no user has the name, but the machine `app:NAME` exists. `not told`: no service can look up the name. */
 type Standing = 'known' | 'machine' | 'unknown' | 'undetermined'
 
 /** Finds out if a user or machine has the name. @throws failure('overloaded') if the authentication service is down */
@@ -45,7 +45,7 @@ async function isKnownHere({ db, roles, defaultUsername }: Services, name: strin
 
 /**
  * Resolves the grantee if the caller requires a known name: a machine may be named without `app:` if no user has the
- * name. Without a service that can look it up, the name is taken as it is.
+ * name. Without a service that can look it up, the name is used unchecked.
  * @throws failure('bad_request') when no user or machine has the name; failure('overloaded') when the look-up fails
  */
 export async function requireGrantee(services: Services, name: string): Promise<string> {

@@ -199,7 +199,7 @@ async function withKnownUser(
 }
 
 /**
- * Only officers decide who else may create, look after external key stores, and read the audit log; without officers
+ * Only officers decide who else may create keys, manage external key stores, and read the audit log; without officers
  * that is settled, and there is nothing to change.
  */
 async function planGeneralChanges(

@@ -47,8 +47,8 @@ function keyInPath(right: Right) {
 }
 
 /**
- * Changes tags together with the object's version, so that a deleted key keeps no tags and all nodes see the change.
- * Each attempt checks the right again: it may have been revoked, or the id may now belong to a key of another user.
+ * Changes tags together with the object's version, so that a deleted key has no tags and all nodes see the change. Each
+ * attempt checks the right again: it may have been revoked, or the id may now belong to a key of another user.
  * @param named tags that the caller knows already: others are returned only to callers who may read them
  */
 async function changeTags(

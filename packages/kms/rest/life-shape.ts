@@ -22,7 +22,7 @@ export const lifeMembers = {
 export const LifeReply = Type.Object({
   kid: Type.String(),
   state: Type.String({
-    description: 'Disabled objects and objects with a pending destruction keep their state.',
+    description: 'The state of an object does not change when it is disabled or its destruction is pending.',
   }),
   ...lifeMembers,
 })

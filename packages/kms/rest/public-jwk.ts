@@ -13,7 +13,7 @@ const byCurve: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-/** The members of a public JWK (RFC 7518 §6); what else an export may hold is left out. */
+/** The members of a public JWK (RFC 7518 §6); other members of an export are omitted. */
 const publicMembers = ['kty', 'crv', ...publicJwkMembers]
 
 /**

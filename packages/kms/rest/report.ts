@@ -103,7 +103,7 @@ function formatCsvRow(row: ReportRow): string {
   return `${csvColumns.map((name) => formatCsvCell(values[name])).join(',')}\r\n`
 }
 
-/** The rows that a caller asks for, of those that the caller may see. */
+/** The requested rows, of those that the caller may see. */
 interface Asked {
   readonly parts: readonly ReportPart[]
   readonly keeps: (row: ReportRow) => boolean

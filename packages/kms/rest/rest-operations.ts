@@ -84,7 +84,7 @@ const sign = define({
 /** Max bytes of bodies without caller data: a key with all of its members is much smaller than the service's limit. */
 const bodyLimit = 256 * 1024
 
-/** The operation for bodies that hold no data of callers. */
+/** The operation for bodies without data of callers. */
 export function withoutData<Services>(
   ...operations: readonly Operation<Services>[]
 ): readonly Operation<Services>[] {

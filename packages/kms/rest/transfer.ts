@@ -53,7 +53,7 @@ async function requireNoApprovals({ db, roles }: RestServices, owner: string): P
 }
 
 /**
- * A grant of material that takes approvals is not passed on by one officer either.
+ * A grant of material that requires approvals is not passed on by one officer either.
  * @throws failure('conflict')
  */
 async function requireFreeGrants({ db, roles }: RestServices, user: string): Promise<void> {

@@ -41,7 +41,7 @@ export interface VersionEventSpec {
   readonly body: Static<typeof EventRequest>
 }
 
-/** An event of a version of a key, and the rights on its key that it takes. */
+/** An event of a version of a key, and the rights on the key that it requires. */
 export interface VersionEvent {
   readonly right: Right
   readonly more: readonly Right[]
@@ -116,7 +116,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   },
 }
 
-/** A destruction that waits already keeps its date. */
+/** A destruction that is already pending keeps its date. */
 async function stageDestruction(
   half: ManagedObject,
   { context, objects, now }: VersionEventSpec,

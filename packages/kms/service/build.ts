@@ -170,7 +170,9 @@ function createHealth(
   return [...parts, feed]
 }
 
-/** An operation of the REST API under a path of Vault: at run time its context holds the services of all front ends. */
+/**
+ * An operation of the REST API under a path of Vault: at run time its context contains the services of all front ends.
+ */
 function forTransit(operation: Operation<KmsServices>): Operation<TransitServices> {
   return operation as Operation<TransitServices>
 }

@@ -2,7 +2,7 @@ import { convertAttributeBags, convertNamesAndLinks } from '@warder/kmip-server'
 import type { Migration } from '@warder/storage'
 
 /**
- * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
+ * Tables of the key management service. Times are Unix milliseconds. `managed_object` contains keys of REST and KMIP
  * alike; `material` is sealed for its row. Searches use `object_name`, `object_link` and `object_attribute`, which are
  * written from the row's attributes in the same commit. Rows that belong to an object carry its id and are deleted with
  * it in one commit (`keys/object-store.ts`). `gcm_budget` is a table of its own, so that counting does not change an

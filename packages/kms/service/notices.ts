@@ -7,7 +7,7 @@ import {
 } from '@warder/runtime'
 import type { KmsConfig } from './settings.ts'
 
-/** What the kms announces. `byDefault`: events that the webhook gets unless `notices` says otherwise. */
+/** Events that the kms announces. `byDefault`: those that the webhook gets unless `notices` selects others. */
 const events: NoticeEvents = {
   'approval.asked': {
     kind: 'approval.asked',

@@ -33,7 +33,7 @@ import {
 } from './rotate-one.ts'
 import { isWritten, tellSoon } from './rotation-notices.ts'
 
-/** Rotations of one look: a clock that jumps makes many keys due at once. */
+/** Maximum rotations per scan: a clock that jumps makes many keys due at once. */
 const maxAtOnce = 100
 /** Max pages of keys that one run resets after a change of the settings. */
 const maxResetPages = 20
@@ -47,7 +47,7 @@ export async function rotateWhatIsDue(environment: RotationEnvironment): Promise
   const { config, db, clock } = environment
   const now = clock.now()
   await forgetUnstuck(environment, now)
-  // Those that stay due must not keep others from their turn.
+  // Keys that remain due must not block others.
   const due = await dueRotations(db, now, maxAtOnce + getStuckKeys(environment).size)
   for (const key of due) {
     const before = await findRotationPlan(db, key.id)

@@ -182,7 +182,7 @@ function refuseUnsignedNotices(config: KmsConfig): void {
     )
 }
 
-/** @throws StartupError for a ceremony that fewer than three users could hold, or whose quorum cannot be reached */
+/** @throws StartupError for a ceremony with fewer than three possible users, or a quorum that cannot be reached */
 function refuseCeremonyOfFew(config: KmsConfig): void {
   const { users, requireCeremony, quorum } = officerSettings(config)
   const listed = new Set(users).size
@@ -202,7 +202,7 @@ function refuseCeremonyOfFew(config: KmsConfig): void {
 
 const overduePerRun = 1000
 
-/** Writes down the states that dates have brought about; they hold before that, see `stateAt`. */
+/** Stores the states that result from dates; `stateAt` applies them before that. */
 async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): Promise<void> {
   const now = clock.now()
   for (const object of await overdueObjects(db, now, overduePerRun)) {

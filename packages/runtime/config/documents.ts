@@ -3,7 +3,7 @@ import { type ForeignSettings, toForeignEnvName } from './foreign-settings.ts'
 import { toEnvName, toFlag } from './load.ts'
 import { describeExpected, type Setting, type SettingsTable } from './setting.ts'
 
-/** An annotated configuration file with every default as a comment: loading it gives the defaults. */
+/** An annotated configuration file with every default as a comment: loading it yields the defaults. */
 export function formatDefaultToml(service: string, table: SettingsTable): string {
   const lines = [
     `# Settings of Warder's ${service} service. Each is shown with its default; remove the # to change it.`,

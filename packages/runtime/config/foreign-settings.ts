@@ -22,7 +22,7 @@ export interface ForeignAlias extends ForeignRow {
 export interface ForeignRefusal extends ForeignRow {
   /** Why it cannot be used, and what to do instead. */
   readonly refused: string
-  /** Values that ask for nothing, besides those that are empty, false or 0. */
+  /** Values without effect, besides those that are empty, false or 0. */
   readonly harmless?: readonly unknown[]
 }
 

@@ -4,8 +4,8 @@ import { inHome } from '@warder/base'
 import { createOutbound, type Outbound, OutboundError } from '@warder/outbound'
 import type { RuntimeConfig } from './launch.ts'
 
-// Nodes of one database ask each other for their audit logs. A request proves by the key of the database that it comes
-// from a node; it is bound to the node that is asked, to its body, and to a minute.
+// Nodes of one database request audit records from each other. A request proves by the key of the database that it
+// comes from a node; it is bound to the node that is asked, to its body, and to a minute.
 
 /** Header of such a request: time, nonce and proof. */
 export const nodeProofHeader = 'x-warder-audit-node'
@@ -114,7 +114,7 @@ export function createNodeClient(config: Pick<RuntimeConfig, 'outbound_ca_file'>
   }
 }
 
-/** @throws Error for an answer that no node gives */
+/** @throws Error for an invalid answer */
 function readAnswer(type: NodeRequest['type'], body: Uint8Array): NodeAnswers[NodeRequest['type']] {
   const answer = parse(body)
   if (type === 'verify') {

@@ -151,7 +151,7 @@ export function auditOperations<Services extends AuditReaderServices>(
       ...filterParameters,
       format: Type.Optional(
         Type.Union([Type.Literal('jsonl'), Type.Literal('csv'), Type.Literal('cef')], {
-          description: 'Default jsonl: the records as they stand in the log.',
+          description: 'Default jsonl: the records as they are in the log.',
         }),
       ),
       partial: Type.Optional(

@@ -43,7 +43,7 @@ export interface AuditNode {
 }
 
 export interface AuditAnswer {
-  /** Newest first: JSON as it stands in the logs, since a parser may take its members for others. */
+  /** Newest first: JSON as it is in the logs, because a parser may mistake its members for others. */
   readonly lines: readonly string[]
   readonly nodes: readonly AuditNode[]
   /** Cursor of the next page. */
@@ -59,9 +59,9 @@ export interface AuditSearch {
   /** @throws failure('bad_request') for a cursor that is none */
   search(query: AuditQuery): Promise<AuditAnswer>
   verify(): Promise<readonly VerifiedNode[]>
-  /** What another node asks for; its `isAsked` was true. */
+  /** The request of another node, after `isAsked` returned true. */
   answer(request: NodeRequest): Promise<NodeAnswers[NodeRequest['type']]>
-  /** Whether another node asks. */
+  /** Whether another node sends a request. */
   isAsked(header: string, body: Uint8Array): Promise<boolean>
   close(): Promise<void>
 }

@@ -8,7 +8,7 @@ export interface QueueOwner {
   readonly tenant: string
 }
 
-/** Runs at most `concurrency` pieces of work at a time. Clients take turns, and so do the tenants of one client. */
+/** Runs at most `concurrency` pieces of work at a time. Clients alternate, and so do the tenants of one client. */
 export interface FairQueue {
   /** @throws failure('overloaded') at once when the queue is full, or later when an owner with fewer slots displaces it */
   run<R>(owner: QueueOwner, work: () => Promise<R>): Promise<R>
@@ -24,10 +24,10 @@ interface Waiting {
 const createQueueFull = (): Error => failure('overloaded', 'the queue is full', { retryAfterSeconds: 2 })
 
 /**
- * A full queue accepts work of a client that holds fewer slots than another client: the newest work of the client with the
- * most slots is displaced; between clients with equally many slots, tenants are compared in the same way. So neither a
- * client nor many clients of one tenant can lock all other callers out. Owners are remembered only while they wait:
- * `maxLength` at most.
+ * A full queue accepts work of a client that uses fewer slots than another client: the newest work of the client with
+ * the most slots is displaced; between clients with equally many slots, tenants are compared in the same way. So
+ * neither a client nor many clients of one tenant can lock all other callers out. Owners are remembered only while they
+ * wait: `maxLength` at most.
  * @param longest number of slots in the queue
  */
 export function createFairQueue(concurrency: number, maxLength: number): FairQueue {
@@ -105,7 +105,7 @@ class QueueSlots {
     const largest = findLargest(sizes)
     if (largest !== undefined && largest.size > own + 1)
       return this.#removeNewest(largest.name, this.#findLargestTenant(largest.name))
-    // Only clients that would still hold as many slots as this client, or this client itself.
+    // Only clients that would still use as many slots as this client, or this client itself.
     const others = sizes.filter(({ name, size }) => name === client || size > own)
     const lists = others.flatMap(({ name }) =>
       [...(this.#clients.get(name) ?? [])].map(([key, { length }]) => ({

@@ -7,7 +7,7 @@ import type { PeriodicWork, ServiceEnvironment } from './service.ts'
 export interface PeriodicJob {
   readonly name: string
   readonly everySeconds: number
-  /** Whether there is work: a job without work takes no lease, which would be a write. Default: always. */
+  /** Whether there is work: a job without work acquires no lease, which would be a write. Default: always. */
   due?(): Promise<boolean>
   run(): Promise<void>
 }

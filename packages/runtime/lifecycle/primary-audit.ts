@@ -223,7 +223,9 @@ export function startForwarding(
   opened.defer(() => forwarding.stop())
 }
 
-/** Runs before the last records, which count this commit. An unreachable database keeps the state of the start. */
+/**
+ * Runs before the last records, which count this commit. For an unreachable database the state of the start remains.
+ */
 export async function rememberAtStop(
   { launch, node }: Start,
   { db, location }: Storage,

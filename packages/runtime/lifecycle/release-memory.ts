@@ -10,11 +10,11 @@ const worthBytes = 8 * 1024 * 1024
 
 /** Figures about a thread's heap. */
 export interface Heap {
-  /** Bytes that the heap takes from the system, used or not. */
+  /** Bytes that the heap has from the system, used or not. */
   size(): number
   /** Share of the time since the last call in which the event loop was busy, 0 to 1. */
   busy(): number
-  /** Collects garbage, and gives free pages back to the system. */
+  /** Collects garbage, and returns free pages to the system. */
   collect(): void
 }
 
@@ -36,9 +36,9 @@ export class IdleHeap {
 }
 
 /**
- * Returns memory to the system when this thread is idle: after its start, and when its heap has grown later. An
- * idle event loop allocates nothing, so that V8 would keep that memory for hours. Needs `--expose-gc`, which `warder start`
- * gives the services; without it nothing is done.
+ * Returns memory to the system when this thread is idle: after its start, and when its heap has grown later. An idle
+ * event loop allocates nothing, so that V8 would not release that memory for hours. Needs `--expose-gc`, with which
+ * `warder start` starts the services; without it nothing is done.
  *
  * @returns ends it
  */

@@ -19,7 +19,7 @@ import type { NoticeDefinition } from '../notices/notices.ts'
 import type { ServiceLaunch } from './launch.ts'
 import type { TlsMaterial } from './messages.ts'
 
-/** Everything the runtime gives a service, in the primary and again in each worker. */
+/** Everything that the runtime provides to a service, in the primary and again in each worker. */
 export interface ServiceEnvironment<Config> {
   readonly config: Config
   /** `WARDER_HOME`, absolute. */

@@ -22,7 +22,9 @@ export function usesLocalAuthority(config: RuntimeConfig, home: string): boolean
   return own === undefined || (clients !== undefined && inHome(home, clients) === join(home, 'tls', 'ca.crt'))
 }
 
-/** Whether the service can listen beside HTTPS: that takes TLS and an authority for the certificates of its clients. */
+/**
+ * Whether the service can listen beside HTTPS: this requires TLS and an authority for the certificates of its clients.
+ */
 export function canRequireCertificates(config: RuntimeConfig): boolean {
   return !config.plaintext_http && config.clients_ca_cert_file !== undefined
 }

@@ -15,7 +15,7 @@ const maxValueLength = 500
 const maxLines = 100
 const maxMailLines = 1000
 
-/** The text on one line: without control characters, and without those that change how others look. */
+/** The text on one line: without control characters, and without those that change the appearance of others. */
 export function printable(text: string, maxLength: number): string {
   const line = text
     .toWellFormed()

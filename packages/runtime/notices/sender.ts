@@ -25,9 +25,9 @@ export const giveUpMs = 86_400_000
 export const quietMs = 600_000
 /** At most one mail in this time, which contains every notice that waits. */
 export const mailEveryMs = 60_000
-/** A claimed notice is left alone for longer than an attempt takes: after a kill it is sent then. */
+/** A claimed notice is reserved for longer than an attempt takes; after a kill it is sent when that time is over. */
 const claimMs = 45_000
-/** One run takes no further notices after this time. */
+/** One run claims no further notices after this time. */
 const runMs = 30_000
 const together = 4
 

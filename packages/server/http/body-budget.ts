@@ -34,7 +34,7 @@ export class BodyBudget {
     return this.#limiter.held
   }
 
-  /** Clients that hold something. */
+  /** Clients with reserved bytes. */
   get clients(): number {
     return this.#limiter.owners
   }

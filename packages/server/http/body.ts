@@ -41,7 +41,7 @@ export function readBody(
   }
   const reader = new BodyReader(message, limit, declared, reservation, admit, done)
   if (declared !== undefined && declared > smallBodyBytes && !reader.requestAdmission()) return
-  // RFC 9110 §15.2: a client of HTTP/1.0 would take an interim reply for the final one.
+  // RFC 9110 §15.2: a client of HTTP/1.0 would mistake an interim reply for the final one.
   if ((message.headers.expect ?? '') !== '' && message.httpVersion !== '1.0') response.writeContinue()
   message.readBodyInto(reader)
 }

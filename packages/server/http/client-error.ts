@@ -9,9 +9,9 @@ import { prepareFailure, responseHeaders } from './reply.ts'
 const lingerMs = 1000
 
 /**
- * Replies to a request that the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While
- * a request of this connection waits for its reply, the refusal is kept for `sendRefusal`: the client would take it for that
- * reply. The parser also refuses all that follows, which changes nothing.
+ * Replies to a request that the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection.
+ * While a request of this connection waits for its reply, the refusal is kept for `sendRefusal`: the client would
+ * mistake it for that reply. The parser also refuses all that follows, which changes nothing.
  */
 export function refuseClientError(
   error: NodeJS.ErrnoException,

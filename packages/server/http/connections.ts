@@ -5,7 +5,7 @@ import type { IssuedUnder } from '../tls/peer.ts'
 import { normalAddress } from './client-address.ts'
 import type { PreparedReply } from './reply.ts'
 
-/** State that the sweep keeps of a connection. */
+/** State of a connection for the sweep. */
 export interface SweptConnection {
   /** Requests that have begun and have no reply yet. */
   readonly open: number
@@ -21,11 +21,11 @@ const maxIntervalMs = 5_000
 const sweepsInTimeout = 10
 
 /**
- * Ends kept connections on which nothing has moved for `keptMs` since their last reply. One look at all of them now
- * and then, instead of timers that every read and write of every connection starts again. A reply that waits to be
- * taken gives its connection node's timer, of `stalledMs` without a byte: its `timeout` event is the owner's to follow.
- * Handshakes and requests that are under way have limits of their own.
- * @returns ends the sweeping
+ * Ends kept-alive connections that have been idle for `keptMs` since their last reply. A scan of all connections at an
+ * interval replaces timers that every read and write of every connection would restart. While a reply waits to be read,
+ * its connection has node's timer: after `stalledMs` without a byte it emits `timeout`, which its owner handles.
+ * Handshakes and running requests have their own limits.
+ * @returns a function that stops the sweep
  */
 export function startIdleSweep(
   connections: { all(): Iterable<readonly [Socket, SweptConnection]> },
@@ -58,7 +58,7 @@ export interface Refusal {
   readonly requestId: string
 }
 
-/** Properties of one connection, read once so that requests need not ask the operating system again. */
+/** Properties of one connection, read once so that requests need not query the operating system again. */
 export interface Connection extends SweptConnection {
   readonly peerAddress: string
   /** null = not read yet. */

@@ -162,7 +162,7 @@ const ours = new Set([
   'connection',
 ])
 
-/** A flat list of names and values, as `writeHead` takes it. */
+/** A flat list of names and values, the format of `writeHead`. */
 export function responseHeaders(
   reply: PreparedReply,
   requestId: string,

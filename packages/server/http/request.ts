@@ -140,7 +140,7 @@ export class HttpRequest implements IncomingRequest {
     const certificate = tls && getVerifiedPeerCertificate(tls)
     if (certificate !== undefined && this.#revocation !== undefined)
       connection.chain = listPresentedChain(certificate)
-    // A copy: the certificate of the socket keeps the whole session alive.
+    // A copy, because the certificate of the socket keeps the whole session in memory.
     connection.certificate = certificate && new X509Certificate(certificate.raw)
   }
 
@@ -221,7 +221,7 @@ function checkOlderVersion({ httpVersion, headers }: IncomingMessage): void {
     throw failure('bad_request', 'HTTP/1.0 has no Transfer-Encoding.')
 }
 
-/** Headers of which node silently keeps the first, and of which another parser may use the last. */
+/** Headers of which node silently uses the first, and another parser may use the last. */
 const singleHeaders: ReadonlyMap<number, string> = new Map(
   ['Host', 'Content-Type', 'Authorization'].map((name) => [name.length, name]),
 )

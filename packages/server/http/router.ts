@@ -155,7 +155,7 @@ function decodeTail(name: string, raw: string): string {
   return segments.join('/')
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression searches for control characters
 const control = /[\u0000-\u001f\u007f]/
 
 /** RFC 3986 §2.1, UTF-8, once. */

@@ -115,7 +115,7 @@ function writeReply<Services>(
   else response.end(body)
 }
 
-/** Sends parts as fast as the client takes them. A client that is gone ends the stream. */
+/** Sends parts as fast as the client receives them. A client that is gone ends the stream. */
 function sendStream<Services>(exchange: Exchange<Services>, stream: AsyncIterable<string>): void {
   readThroughStream(exchange.connection, exchange.message.socket)
   pipeline(Readable.from(stream), exchange.response, (error) => {
@@ -158,11 +158,11 @@ function linger(
 }
 
 /**
- * To be called when a reply stays in this process, until its caller takes it or until it is its turn. Node then stops
- * reading at the next request, so that a client that sends without reading cannot fill the memory; but its parser, which
- * reads past the socket's stream, refuses what TLS still hands over from what it has deciphered (`HPE_PAUSED`), and an
- * honest caller loses the connection. A listener on the stream makes node read through it from now on, and
- * the stream keeps such bytes. See docs/adr/node-performance.md.
+ * To be called when a reply stays in this process, until its caller receives it or until it is its turn. Node then
+ * stops reading at the next request, so that a client that sends without reading cannot fill the memory; but its
+ * parser, which reads past the socket's stream, refuses what TLS still hands over from what it has deciphered
+ * (`HPE_PAUSED`), and an honest caller loses the connection. A listener on the stream makes node read through it from
+ * now on, and the stream buffers such bytes. See docs/adr/node-performance.md.
  */
 function readThroughStream(connection: Connection, socket: Socket): void {
   if (connection.throughStream) return

@@ -46,9 +46,9 @@ export function tokenBucketMemory(slots: number): SharedArrayBuffer {
 }
 
 /**
- * Token buckets in the form of GCRA (ITU-T I.371): a slot holds one number, the time at which its bucket will be full
- * again, and one compare-and-exchange takes a token. Usable from many threads at once; time that goes backwards gives
- * no tokens.
+ * Token buckets in the form of GCRA (ITU-T I.371): a slot contains one number, the time at which its bucket will be
+ * full again, and one compare-and-exchange consumes a token. Usable from many threads at once; time that goes backwards
+ * gives no tokens.
  */
 export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   const { ratePerSecond, burst, slots, clock } = options

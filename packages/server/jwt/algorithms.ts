@@ -7,11 +7,11 @@ export interface VerificationKey {
   readonly algorithms: readonly string[]
 }
 
-/** Keys of one issuer. `find` refreshes a remote set on an unknown kid (throttled) and keeps old keys on failure. */
+/** Keys of one issuer. `find` refreshes a remote set on an unknown kid (throttled) and uses old keys on failure. */
 export interface KeySet {
   find(kid: string | undefined): Promise<readonly VerificationKey[]>
   /**
-   * For a token without a key id that matches no known key: asks again, throttled as for an unknown kid.
+   * For a token without a key id that matches no known key: fetches the set again, throttled as for an unknown kid.
    * undefined when there is nothing newer.
    */
   renewed?(): Promise<readonly VerificationKey[] | undefined>

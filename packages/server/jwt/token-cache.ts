@@ -55,7 +55,8 @@ export function createTokenCache<V>(options: {
 
   function remember(connection: object, compact: string, key: string): void {
     const cut = compact.lastIndexOf('.') + 1
-    // Copies: a slice of a string keeps the whole head of its request, a slice of the buffer pool the whole pool.
+    // Copies, because a slice of a string keeps the whole head of its request in memory, and a slice of the buffer pool
+    // the whole pool.
     const signed = Buffer.from(compact.slice(0, cut), 'latin1').toString('latin1')
     const signature = Buffer.alloc(compact.length - cut, compact.slice(cut), 'latin1')
     shown.set(connection, { signed, signature, key })

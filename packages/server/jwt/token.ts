@@ -61,7 +61,7 @@ export function decodeBase64Url(text: string): Buffer {
   return Buffer.from(text, 'base64url')
 }
 
-/** A segment of a compact token that holds JSON. */
+/** A segment of a compact token with JSON. */
 export function encodeJsonSegment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
@@ -96,7 +96,7 @@ export class PeekedToken {
     this.subject = text(claims.sub)
   }
 
-  /** For `verifyToken`, which then need not take the token apart again. */
+  /** For `verifyToken`, which then need not parse the token again. */
   static getDecoded(token: PeekedToken): Decoded {
     return token.#decoded
   }

@@ -15,9 +15,9 @@ interface Structure {
 }
 
 /**
- * Removes from a parsed JSON value the null members that are optional in the schema: many serialisers write
- * an unset member so. A member whose schema accepts null keeps it, since null has a meaning of its own there; one that
- * is required keeps it, too, and is refused by the check.
+ * Removes from a parsed JSON value the null members that are optional in the schema: many serialisers write an unset
+ * member so. A null is kept if the schema of its member accepts it, since it has its own meaning there; and in required
+ * members, which the check then refuses.
  */
 export function removeNullMembers(schema: TSchema, value: unknown): void {
   removeFrom(schema as Structure, value)

@@ -22,9 +22,9 @@ interface DocumentOptions {
 
 /** What callers authenticate with. */
 export interface DocumentedCredentials {
-  /** By name; those that no operation takes are left out of the document. */
+  /** By name; those that no operation uses are omitted from the document. */
   readonly schemes: Readonly<Record<string, SecurityScheme>>
-  /** Names of those that the service's authenticator takes. An operation with one of its own names them itself. */
+  /** Names of those that the service's authenticator accepts. An operation with one of its own names them itself. */
   readonly service: readonly string[]
 }
 
@@ -252,7 +252,7 @@ function readMembers(schema: unknown): JsonObject {
   return isObject(value) && isObject(value.properties) ? value.properties : {}
 }
 
-/** A schema without the marks that TypeBox keeps for itself. */
+/** A schema without the internal marks of TypeBox. */
 function plain(schema: unknown): Json {
   const text = JSON.stringify(schema, (name, value: unknown) => (name.startsWith('~') ? undefined : value))
   return JSON.parse(text) as Json
@@ -262,7 +262,7 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `compat`: text such as `yes`, which readers of YAML 1.1 take for a boolean, is quoted. */
+/** `compat`: text such as `yes`, which readers of YAML 1.1 read as a boolean, is quoted. */
 const options = { aliasDuplicateObjects: false, compat: 'yaml-1.1', lineWidth: 0 } as const
 
 /**

@@ -4,7 +4,7 @@ import type { Commit } from '@warder/storage'
 import type { Static, TSchema } from 'typebox'
 import type { Effect } from './reach.ts'
 
-/** LIST is that of Vault's clients: a GET that asks for the names below a path. */
+/** LIST is that of Vault's clients: a GET for the names below a path. */
 export type HttpMethod = 'GET' | 'LIST' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
 
 /** The caller. `name` is the name that rights, ownership and the audit log use. */
@@ -99,7 +99,10 @@ export interface AuditFields {
 export interface Access<Services> {
   readonly name: string // shown in openapi.yaml and in the authorization matrix, e.g. 'key right: encrypt'
   readonly public?: true
-  /** Security schemes of openapi.yaml whose callers it may let in; undefined = all that the service's authenticator takes. */
+  /**
+   * Security schemes of openapi.yaml whose callers it may admit; undefined = all that the service's authenticator
+   * accepts.
+   */
   readonly credentials?: readonly string[]
   /** Throws failure('forbidden' | 'unauthorized' | 'not_found') to deny. `input` has passed validation. */
   check?(input: OperationInput, context: OperationContext<Services>): MaybePromise<void>
@@ -166,7 +169,7 @@ export interface ForeignMembers {
 
 export interface RouteDeclaration {
   readonly methods: readonly HttpMethod[]
-  /** e.g. `/v1/crypto/keys/{kid}`; a last segment `{name*}` takes the whole tail, `{name**}` as it was sent. */
+  /** e.g. `/v1/crypto/keys/{kid}`; a last segment `{name*}` matches the whole tail, `{name**}` as it was sent. */
   readonly path: string
 }
 
@@ -178,9 +181,9 @@ export interface Operation<Services = never> {
   readonly description?: string
   readonly tag: string
   readonly access: Access<Services>
-  /** What it can do to objects with all the rights that it asks for; empty: nothing. */
+  /** Its possible effects on objects with all the rights that it checks; empty: none. */
   readonly reach: readonly Effect[]
-  /** Rights on objects that `act` asks for besides that of `access`, at least for some requests. */
+  /** Rights on objects that `act` checks besides that of `access`, at least for some requests. */
   readonly asks?: readonly string[]
   readonly pathParameters?: TSchema
   readonly queryParameters?: TSchema
@@ -207,7 +210,9 @@ export interface Operation<Services = never> {
   readonly status?: number
   readonly reply?: TSchema
   readonly replyContentType?: string
-  /** Other successes than `status`, which the handler gives as raw replies in JSON, for openapi.yaml and the client. */
+  /**
+   * Other successes than `status`, which the handler returns as raw replies in JSON, for openapi.yaml and the client.
+   */
   readonly otherReplies?: Readonly<Record<number, { readonly description: string; readonly reply: TSchema }>>
   /** Statuses besides success that it can answer, for openapi.yaml; common ones (400, 401, 429, 500 …) are added. */
   readonly errors?: Readonly<Record<number, string>>
@@ -223,7 +228,10 @@ export interface Operation<Services = never> {
    * An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
    */
   authenticate?(context: AuthenticationContext<Services>): MaybePromise<Principal | undefined>
-  /** Security schemes of openapi.yaml that `authenticate` or, of a public operation, `act` takes; default: those of `access`. */
+  /**
+   * Security schemes of openapi.yaml that `authenticate` or, of a public operation, `act` accepts; default: those of
+   * `access`.
+   */
   readonly security?: readonly string[]
   /**
    * 'any-origin': permissive CORS without credentials. 'foreign-forms': forms of pages of any origin are taken, and no

@@ -160,7 +160,7 @@ const maxWaitMs = 60_000
 const retryMs = 20
 
 /**
- * Takes a lock file, waiting for the process that holds it. A stale lock is removed.
+ * Acquires a lock file, and waits for the process that has it. A stale lock is removed.
  * @returns a function that releases the lock
  * @throws StartupError when it is not released within a minute
  */

@@ -17,7 +17,7 @@ import {
 export interface RevokedCertificates {
   /** First 64 bits of the digest of each revoked certificate (`digestCertificate`), ascending. */
   readonly revoked: SharedArrayBuffer
-  /** Client authorities by the digest of their name: until when their CRL holds, in Unix milliseconds. */
+  /** Client authorities by the digest of their name: expiry of their CRL, in Unix milliseconds. */
   readonly authorities: readonly { readonly name: string; readonly until: number }[]
   /** true: a certificate of an authority without a CRL in force is refused. */
   readonly strict: boolean
@@ -47,7 +47,7 @@ function digestAuthority(name: Uint8Array): string {
 }
 
 /**
- * Builds the table. Of several CRLs of one authority all entries count, and the one that holds longest.
+ * Builds the table. Of several CRLs of one authority all entries count, and the latest expiry.
  * @param always DER of the names of authorities that need no CRL
  */
 function buildRevokedCertificates(
@@ -113,7 +113,7 @@ export interface ClientRevocation {
 /**
  * The certificate and the chain that the client sent. A resumed session has the first alone: its others were
  * judged by the same CRLs, because a session does not resume under other ones.
- * @param certificate as the socket gives it, whose chain has verified
+ * @param certificate from the socket, with a verified chain
  */
 export function listPresentedChain(certificate: X509Certificate): PresentedChain {
   const chain: PresentedCertificate[] = []

@@ -181,7 +181,7 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
 
 /**
  * Looks at what `ensureLocalAuthority` would find, and changes nothing.
- * @returns whether it would keep everything as it is
+ * @returns whether it would change nothing
  * @throws StartupError as it would, for files that it cannot use
  */
 export function isLocalAuthorityComplete(options: LocalAuthorityOptions): boolean {
@@ -201,7 +201,7 @@ interface Leaf {
   readonly optional: boolean
 }
 
-/** A look without the lock. An unreadable file may be incomplete: it is read again under the lock. */
+/** A check without the lock. An unreadable file may be incomplete: it is read again under the lock. */
 function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly Leaf[]): boolean {
   try {
     const authority = readStoredAuthority(folder, clock)

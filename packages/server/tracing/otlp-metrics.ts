@@ -14,7 +14,7 @@ export interface OtlpOptions extends Omit<OtlpSource, 'thread'> {
   readonly endpoint: string
   readonly outbound: Outbound
   readonly everySeconds: number
-  /** Snapshots of all threads, as `ThreadMetrics.snapshot` gives them. */
+  /** Snapshots of all threads, from `ThreadMetrics.snapshot`. */
   collect(): Promise<readonly unknown[]>
   readonly now: () => number
   readonly log: Logger

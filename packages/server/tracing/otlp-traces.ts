@@ -116,7 +116,7 @@ interface Tracing {
   stop(): Promise<void>
 }
 
-/** @returns undefined if the settings ask for no traces: nothing is recorded then, and nothing is in the way */
+/** @returns undefined if the settings do not enable traces: nothing is recorded then, without any overhead */
 export function startTracing(
   options: Omit<TraceExportOptions, 'endpoint' | 'tracer' | 'everyMs'> & {
     readonly endpoint: string | undefined

@@ -83,7 +83,7 @@ export interface PostgresHost {
   readonly port: number | undefined
 }
 
-/** Which of the hosts is connected to: any that answers, one that takes writes, or one that is no standby. */
+/** Which of the hosts is connected to: any that answers, one that accepts writes, or one that is no standby. */
 type SessionTarget = 'any' | 'read-write' | 'primary'
 
 /** The parts of `database_url`, read as libpq reads them (PostgreSQL 18 §32.1.1.2). */
@@ -134,7 +134,7 @@ export function isPostgresUrl(url: string): boolean {
 
 /**
  * @param url `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=verify-full&…`
- * @throws StartupError that states the error without quoting the address, which may hold a password
+ * @throws StartupError that states the error without quoting the address, which may contain a password
  */
 export function parsePostgresUrl(url: string): PostgresAddress {
   const parts = form.exec(url)?.groups

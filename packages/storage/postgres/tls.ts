@@ -49,7 +49,7 @@ function readKey(path: string): string {
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** As PEM, each of them readable: the TLS library takes a file without any for an empty list. */
+/** As PEM, each of them readable: the TLS library reads a file without any as an empty list. */
 function readCertificates(path: string, parameter: string): string[] {
   const where = `database_url: ${parameter}`
   let text: string

@@ -116,7 +116,7 @@ function writeUnlessThere(path: string): void {
   }
 }
 
-/** The last step of a rotation: the new key takes the name of the old one. */
+/** The last step of a rotation: the new key gets the name of the old one. */
 export function promoteNext(path: string): void {
   renameSync(nextPath(path), path)
   syncFolder(path)
@@ -157,7 +157,7 @@ function syncFolder(path: string): void {
 const argon2id = promisify(argon2)
 
 /**
- * The key-encryption key of one service. HKDF-SHA256 (RFC 5869) keeps the services' keys apart; a passphrase goes
+ * The key-encryption key of one service. HKDF-SHA256 (RFC 5869) separates the keys of the services; a passphrase goes
  * through argon2id (RFC 9106: 64 MiB, 3 passes, 4 lanes) with the database's salt first.
  */
 export async function deriveServiceKey(root: RootKey, salt: Uint8Array, service: string): Promise<Secret> {

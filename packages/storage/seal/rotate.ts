@@ -44,13 +44,13 @@ export interface MoveOptions<Target extends SealedDatabase = SealedDatabase> ext
 
 /**
  * Changes the root key of a file without touching a row of data: writes `root.key.next`, wraps each database's data
- * keys under it (one commit a database), then gives it the old one's name. Stopped at any moment, every database
+ * keys under it (one commit a database), then renames it to the old one's name. Stopped at any moment, every database
  * opens with one of the two files, and running it again finishes the work.
  * @throws StartupError when the file is not there, or others can read it; nothing is written then
  */
 export async function rotateRootKeyFile(path: string, options: RotateOptions): Promise<void> {
   await withLock(path, async () => {
-    // First, so that a rotation without it leaves no new key that a later one would take for its own.
+    // First, so that a rotation without it leaves no new key that a later rotation would use as its own.
     const old = [requireRootKeyFile(path)]
     const databases = options.databases.map((database) => ({ database, old, source: undefined }))
     await replaceFile(path, databases, options.onStep)

@@ -10,7 +10,7 @@ export interface RowCacheOptions<V> {
   load(key: string): Promise<Loaded<V> | undefined>
   /** Entries at most; the least recently used goes first. */
   readonly capacity: number
-  /** PostgreSQL: how long an entry may be trusted without asking again (0 = ask each time). */
+  /** PostgreSQL: how long an entry may be trusted without a query (0 = query each time). */
   readonly leaseMs: number
   readonly clock: Clock
   /** Called when an entry leaves the cache, e.g. to wipe its value. */
@@ -46,7 +46,7 @@ class VersionedRows<V> implements RowCache<V> {
   readonly #options: RowCacheOptions<V>
   readonly #db: Database
   readonly #clock: Clock
-  /** Each use asks the database. */
+  /** Each use queries the database. */
   readonly #strict: boolean
   readonly #entries: BoundedMap<string, Entry<V>>
   readonly #loading = new Map<string, Promise<V | undefined>>()

@@ -77,7 +77,7 @@ export function openSqliteSnapshot(path: string): DatabaseSnapshot {
   }
 }
 
-/** Tables of a backup, without those that a database keeps for itself. */
+/** Tables of a backup, without internal tables of the database. */
 export function sortTableNames(names: readonly string[]): readonly string[] {
   return names.filter((name) => !leftOut.has(name)).sort()
 }
@@ -90,7 +90,7 @@ export function formatColumns(columns: readonly string[]): string {
   return columns.map(quoteName).join(', ')
 }
 
-/** Parameters of one statement; SQLite takes 32,766 of them. */
+/** Parameters of one statement; SQLite accepts 32,766 of them. */
 const maxParameters = 2000
 
 /** Takes the rows that migrations put into a table of a new database. */
@@ -148,7 +148,7 @@ const finishedAt = query<[], { readonly restored_at: number }>(`SELECT restored_
  * Says that a restore begins. The remains of an interrupted copy are removed.
  * @param interruptedAt of the interrupted restore: a database that it has finished is one that no service has
  *   used
- * @throws StartupError when the database holds something
+ * @throws StartupError when the database is not empty
  */
 export async function beginRestore(db: Database, interruptedAt?: number): Promise<void> {
   const names = await listTables(db)

@@ -26,7 +26,7 @@ export function createTransactions(pool: pg.Pool, { retry, isOutdated }: Postgre
     counted ||= (await client.query(tableExists, [countTable])).rows.length > 0
     return counted
   }
-  /** A connection to the host that takes writes: those to a primary of before are thrown away. */
+  /** A connection to the host that accepts writes; connections to a former primary are discarded. */
   const getClient = async (): Promise<pg.PoolClient> => {
     try {
       for (;;) {

@@ -60,7 +60,7 @@ export function classify(error: unknown): Error {
   } = (error ?? {}) as { code?: string; message?: string; detail?: string }
   if (code === '23505') return new UniqueViolation(detail ?? message)
   if (code === '40001' || code === '40P01') return new Retryable(message)
-  // After a failover, the server of before: another connection may find the one that takes writes.
+  // After a failover, a former primary: another connection may find the host that accepts writes.
   if (code === readOnly) return new StorageUnavailable(message, { cause: error })
   // Class 53 insufficient resources, 57 operator intervention, 58 system error, 08 connection; no code = the socket.
   const unavailable =

@@ -20,8 +20,9 @@ const rounds = 2
 const attempts = 3
 
 /**
- * Refuses a pooler that gives each transaction another connection of the server (PgBouncer with `pool_mode = transaction`,
- * and similar poolers). It would seem to work, but session locks would not be held, and notifications of changes not received.
+ * Refuses a pooler that assigns another connection of the server to each transaction (PgBouncer with `pool_mode =
+ * transaction`, and similar poolers). It would seem to work, but session locks would not be held, and notifications of
+ * changes not received.
  * @throws StartupError
  */
 export async function requireOwnSessions(one: StatementClient, other: StatementClient): Promise<void> {
@@ -32,7 +33,7 @@ export async function requireOwnSessions(one: StatementClient, other: StatementC
   )
 }
 
-/** One after the other: a pooler then takes the same connection for both, or others for each in turn. */
+/** One after the other: a pooler then uses the same connection for both, or alternates between connections. */
 async function haveOwnSessions(one: StatementClient, other: StatementClient): Promise<boolean> {
   const seen = [new Set<unknown>(), new Set<unknown>()]
   for (let round = 0; round < rounds; round += 1)
@@ -49,7 +50,7 @@ async function readProcessId(asked: StatementClient): Promise<unknown> {
 export interface PostgresOptions {
   /** `postgresql://user:password@host:port,host:port/database?sslmode=verify-full&sslrootcert=…` */
   readonly url: string
-  /** Absolute path of a file that holds the password; it is read at each connection. */
+  /** Absolute path of a file with the password; it is read at each connection. */
   readonly passwordFile?: string | undefined
   /** Base folder of relative paths in the address; default: the working directory. */
   readonly folder?: string | undefined
@@ -84,7 +85,7 @@ export interface PostgresLimits {
 const defaultLimits = { statement: 15_000, lock: 0, connect: 10_000, host: undefined, feedCheck: 10_000 }
 /** Shorter for several hosts, since a silent one delays the others. */
 const oneOfSeveralMs = 3_000
-/** How long the server may take to report that it ended a statement. */
+/** Time limit for the server to report that it ended a statement. */
 const answerAfterMs = 2_000
 /** The system detects an idle connection without a peer some ten seconds after this time. */
 const keepAliveAfterMs = 10_000
@@ -137,7 +138,7 @@ function completeLimits(limits: Partial<PostgresLimits> = {}): PostgresLimits {
   return { ...defaultLimits, answer, ...limits }
 }
 
-/** @param sockets holds each open one */
+/** @param sockets contains each open one */
 function toClientConfig(limits: PostgresLimits, sockets: Set<Socket>): pg.ClientConfig {
   return {
     statement_timeout: limits.statement,

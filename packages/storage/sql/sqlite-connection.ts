@@ -40,7 +40,7 @@ export function openConnection(path: string, readOnly: boolean): DatabaseSync {
 
 interface Prepared {
   readonly statement: StatementSync
-  /** It has rows to give. */
+  /** The statement returns rows. */
   readonly returns: boolean
 }
 

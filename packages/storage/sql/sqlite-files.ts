@@ -2,10 +2,11 @@ import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { describeWriteError, StartupError } from '@warder/base'
 
 /**
- * Creates the file of a new database with mode 0600; SQLite gives the -wal and -shm files the mode of the database.
+ * Creates the file of a new database with mode 0600; SQLite creates the -wal and -shm files with the mode of the
+ * database.
  *
  * POSIX drops every lock of a process on a file when the process closes any descriptor of that file. Another program
- * would then take itself for the last user of the database and remove its write-ahead log. So no code of this process
+ * would then consider itself the last user of the database and remove its write-ahead log. So no code of this process
  * opens a file of a database beside SQLite: `O_EXCL` opens nothing if the file exists.
  * @throws StartupError when it cannot be created
  */
@@ -36,7 +37,7 @@ export function getDatabaseBytes(path: string): number {
 
 /** Compares the files of an open database with those that the connection was opened on. */
 export interface DatabaseFiles {
-  /** The sentence for the operator, once a look found a file removed or replaced; undefined = none was. */
+  /** The message for the operator, once a check found a file removed or replaced; undefined = none was. */
   problem(): string | undefined
   /** Looks at all of them: some microseconds, also after each group of commits. */
   check(): void

@@ -31,7 +31,7 @@ export function toAnswer(id: number, outcome: UnitOutcome): CommitAnswer {
   return [id, undefined, [error.name, reason, error instanceof GuardFailed ? error.index : 0]]
 }
 
-/** Errors lose their class between threads; this gives it back. */
+/** Errors lose their class between threads; this restores it. */
 export function fromAnswer([, results, error]: CommitAnswer): UnitOutcome {
   if (error === undefined) return { results: results ?? [] }
   const [name, reason, index] = error
@@ -43,7 +43,7 @@ export function fromAnswer([, results, error]: CommitAnswer): UnitOutcome {
 
 /** The primary's writer thread: the only connection of this process that writes the file. */
 export interface SqliteWriter {
-  /** A port for one serving thread (transferable), to give to `openSqlite`. */
+  /** A port for one serving thread (transferable), for `openSqlite`. */
   port(): MessagePort
   /** Called when the thread ends by itself; nothing can be written any more. */
   onFailure(listener: (error: Error) => void): void

@@ -108,11 +108,10 @@ function acknowledge(): void {
 }
 
 /**
- * The event loop asks the operating system which connections have something to read, handles those, and asks
- * again. A request that is handled before it asks again had begun before it asked last, so a version read
- * since then is not older than the request. Commits of this thread end that memory when they are
- * acknowledged, which can be before it asks again: reads after `await commit()` see them, over any
- * connection.
+ * The event loop polls the operating system for readable connections, handles those, and polls again. A request that is
+ * handled before the next poll had begun before the last one, so a version read since then is not older than the
+ * request. Commits of this thread end that memory when they are acknowledged, which can be before the next poll: reads
+ * after `await commit()` see them, over any connection.
  */
 function createVersionReader(db: ReturnType<typeof openConnection>): VersionReader {
   const pragma = db.prepare('PRAGMA data_version')

@@ -16,7 +16,7 @@ export interface AdminContext {
 /** A verb of `warder admin`. */
 export interface AdminVerb extends Verb {
   /**
-   * Checks the arguments before the login, so that a usage error asks for no password.
+   * Checks the arguments before the login, so that a usage error causes no password prompt.
    * @throws UsageError
    */
   parse(values: Values, names: readonly string[]): (context: AdminContext) => Promise<void>

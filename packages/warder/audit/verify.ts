@@ -119,7 +119,7 @@ function describeDefect(
   return `MISSING ${path}: contains no record, but a service writes one at each start`
 }
 
-/** A log without its first files looks like an archive, but the log of a home must be complete. */
+/** A log without its first files resembles an archive, but the log of a home must be complete. */
 function describeTruncation(path: string, { first = 1, head }: VerifyResult, known = 0): string | undefined {
   if (first !== 1)
     return `MISSING ${path}: begins with record ${first}: the files before it and their checkpoints are missing`

@@ -20,7 +20,7 @@ export interface BackupWork {
   readonly home: string
   /** The file, or `-` for standard output. */
   readonly path: string
-  /** Local file that holds the complete backup before it is sent or copied. */
+  /** Local file with the complete backup before it is sent or copied. */
   readonly spool: string | undefined
   /** For standard output: offset in the spool from which to send. */
   readonly from: number

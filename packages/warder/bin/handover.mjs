@@ -1,4 +1,4 @@
-// The launcher: under a Node that is too old it runs Warder on the pinned one and stands for it until that ends. Plain
+// The launcher: under a Node that is too old it runs Warder on the pinned one and represents it until that ends. Plain
 // JavaScript, for Node 20.
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
-// node_modules where this one is too old, then to ../main.ts.
+// Plain JavaScript, so that it runs on an old Node and can report the required version. It hands over to the pinned
+// Node of node_modules where this one is too old, then to ../main.ts.
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -30,10 +30,10 @@ if (newEnough) {
       })
     }
   }
-  // It tells this process alone; its children were not handed over.
+  // It is for this process only; its children were not handed over.
   delete process.env.WARDER_NODE_HANDOVER
-  // A checkout keeps what was stripped of types and compiled, beside its packages. The few files of an installed Warder load
-  // as quickly without (docs/adr/packaging.md), and no folder holds code that somebody else might have written.
+  // A checkout caches the code without types, compiled, beside its packages. The few files of an installed Warder load
+  // as quickly without (docs/adr/packaging.md), and no folder contains code that another user might have written.
   if (existsSync(join(here, '..', 'main.ts'))) {
     process.env.NODE_COMPILE_CACHE ??= join(here, '..', '..', '..', 'node_modules', '.compile-cache')
     const { enableCompileCache } = await import('node:module')

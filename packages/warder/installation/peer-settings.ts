@@ -15,7 +15,7 @@ const logLevels: Readonly<Record<string, string>> = {
   error: 'error',
 }
 
-/** `info,module=debug`: the level that holds for everything. */
+/** `info,module=debug`: the level that applies to everything. */
 function levelIn(theirs: unknown): unknown {
   const general = String(theirs)
     .split(',')

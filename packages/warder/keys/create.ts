@@ -116,7 +116,7 @@ only the private key is stored; it also verifies.`,
     const passphrase = createPassphraseReader(file, passphraseFile)
     const buildRequest = (content: string): KeyRequest =>
       buildImportRequest(name, content, { ...options, passphrase })
-    // Read before the login, so that an invalid file asks for no password.
+    // Read before the login, so that an invalid file causes no password prompt.
     const content = file === '-' ? undefined : readKeyFile(file)
     const read = content === undefined ? undefined : buildRequest(content)
     return async (context) => {

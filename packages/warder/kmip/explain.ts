@@ -14,7 +14,7 @@ import {
 interface Level {
   readonly end: number
   readonly indent: number
-  /** The AttributeName beside an AttributeValue (1.x), which gives enumerations their meaning. */
+  /** The AttributeName beside an AttributeValue (1.x), which determines the meaning of enumerations. */
   attributeName: string | undefined
 }
 

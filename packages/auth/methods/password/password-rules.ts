@@ -32,7 +32,9 @@ const shortest = 8
 /** Maximum length before hashing, far above any password that a user types or a password manager generates. */
 export const maxPasswordLength = 1024
 
-/** Normalizes a password before it is hashed: NFC, so that every keyboard gives the same text (SP 800-63B §3.1.1.2). */
+/**
+ * Normalizes a password before it is hashed: NFC, so that every keyboard yields the same text (SP 800-63B §3.1.1.2).
+ */
 export function normalPassword(password: string): string {
   return password.normalize('NFC')
 }

@@ -90,7 +90,7 @@ async function validateLogin(
   const result = await services.samlVerification.validate(
     { client: bucketKey(request.clientAddress), tenant: realm },
     {
-      // A copy, because the thread takes ownership of it.
+      // A copy, because it is transferred to the thread.
       field: new Uint8Array(field ?? []),
       expected: {
         idpEntityId: settings.idp_entity_id,

@@ -111,7 +111,7 @@ function decryptAssertion(encrypted: XmlElement, expected: Expected): XmlDocumen
     .filter(([prefix]) => prefix !== 'warder')
     .map(([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escapeXml(uri)}"`)
   const name = 'EncryptedAssertion'
-  // Uses a prefix of its own, so that all outer prefixes keep their meaning inside.
+  // Uses a prefix of its own, so that all outer prefixes have the same meaning inside.
   return readXml(
     `<warder:${name} xmlns:warder="${namespaces.assertion}"${declared.join('')}>${plain}</warder:${name}>`,
   )

@@ -20,7 +20,7 @@ import { refusal } from '../refusal.ts'
 import { isTagName, readTags, readVendorName } from './vendor-name.ts'
 
 const { Software, OnSystem } = Enumeration.ProtectionStorageMask
-/** Storage of this server: software that keeps sealed keys in its own database. */
+/** Storage of this server: software that stores sealed keys in its own database. */
 const available = Software | OnSystem
 
 /**

@@ -77,14 +77,14 @@ export function checkConstraints(given: StructureNode): StructureNode {
 function requireScope(rule: StructureNode): void {
   for (const node of readTypes(rule) ?? []) {
     if (node.tag !== Tag.ObjectType || node.type !== 'Enumeration')
-      throw refusal('InvalidField', 'ObjectTypes holds object types.')
+      throw refusal('InvalidField', 'ObjectTypes must contain object types.')
     if (valueName('ObjectType', node.value) === undefined)
       throw refusal('InvalidObjectType', 'A rule names an object type that is not known here.')
   }
   for (const list of findMembers(rule, Tag.ObjectGroups))
     for (const node of requireType(list, 'Structure').value)
       if (node.tag !== Tag.ObjectGroup || node.type !== 'TextString')
-        throw refusal('InvalidField', 'ObjectGroups holds object groups.')
+        throw refusal('InvalidField', 'ObjectGroups must contain object groups.')
 }
 
 /** The object types of a rule: one or a list (KMIP 2.1 §7.22); undefined: the rule names none. */

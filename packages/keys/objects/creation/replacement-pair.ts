@@ -110,7 +110,7 @@ function newHalf(made: MadeKey, { key, ...half }: Half, before: ManagedObject | 
   return { object: { ...object, ...newSchedule(object) }, material, tags: [] }
 }
 
-/** KMIP 2.1 §6.1.46: the half is Active from now on, and the other dates keep their distance from that. */
+/** KMIP 2.1 §6.1.46: the half is Active from now on, and the other dates move by the same interval. */
 function moveDates(before: ManagedObject, now: number) {
   const shift = before.activationAt === undefined ? 0 : now - before.activationAt
   const move = (at: number | undefined) =>

@@ -19,7 +19,7 @@ export class BodyMessage extends IncomingMessage {
   #consumed = false
 
   static {
-    // Node reads it when the reply is sent, and keeps a message whose stream has not ended.
+    // Node reads it when the reply is sent, and does not release a message whose stream has not ended.
     const readInherited = (message: BodyMessage): boolean =>
       Reflect.get(IncomingMessage.prototype, 'readableEnded', message)
     Object.defineProperty(BodyMessage.prototype, 'readableEnded', {

@@ -20,7 +20,7 @@ interface NodeParser {
   remove(): void
   /** A copy of the bytes of the read that was parsed last. */
   getCurrentBuffer(): Buffer
-  /** At `kOnExecute`: called after each read that the parser takes from the socket itself. */
+  /** At `kOnExecute`: called after each read by the parser from the socket itself. */
   [callback: number]: unknown
 }
 
@@ -29,7 +29,7 @@ interface NodeParserClass {
   readonly kOnExecute: number
 }
 
-/** The parser of a connection; undefined if this release of node keeps it elsewhere, or has taken it off. */
+/** The parser of a connection; undefined if this release of node stores it elsewhere, or has detached it. */
 function getParser(socket: Socket): NodeParser | undefined {
   const { parser } = socket as { parser?: Partial<NodeParser> | null }
   const complete =
@@ -57,7 +57,7 @@ function setAfterExecute(parser: NodeParser, callback: AfterExecute): void {
 /**
  * Makes the parser ready for a request, with nothing of the last one in it, as node does for a new connection. It stays
  * that of its socket, with the replies that wait, and has the limits of its server: strict, of this size and time.
- * @returns false: this release of node keeps its connections elsewhere; nothing was done
+ * @returns false: this release of node stores its connections elsewhere; nothing was done
  */
 function restartParser(parser: NodeParser, server: Server, socket: Socket): boolean {
   const list = getConnectionsList(server)
@@ -77,7 +77,7 @@ function restartParser(parser: NodeParser, server: Server, socket: Socket): bool
 /** `HTTPParser.kLenientNone`. */
 const strict = 0
 
-/** The connections whose requests node looks at for those that are too slow. */
+/** The connections that node checks for slow requests. */
 function getConnectionsList(server: Server): object | undefined {
   const symbol = Object.getOwnPropertySymbols(server).find(
     ({ description }) => description === 'http.server.connections',
@@ -128,10 +128,10 @@ const nothing = Buffer.alloc(0)
 const readings = new WeakMap<Socket, Reading>()
 
 /**
- * Clients of Vault ask for lists with the verb LIST, which node's parser (llhttp) refuses at its third byte.
- * Then the parser is initialized again and reads the same bytes with LINK in the place of LIST. So limits,
- * timeouts and the order of replies are the same as for other verbs, and other requests have no additional
- * cost. See docs/adr/node-performance.md.
+ * Clients of Vault request lists with the verb LIST, which node's parser (llhttp) refuses at its third byte. Then the
+ * parser is initialized again and reads the same bytes with LINK in the place of LIST. So limits, timeouts and the
+ * order of replies are the same as for other verbs, and other requests have no additional cost. See
+ * docs/adr/node-performance.md.
  *
  * A LIST is known by its bytes alone. Two kinds are refused: a LIST directly after a body that ends with `UN`
  * (it could be the verb UNLIST), and a LIST of which the first or second byte came at the end of a read that
@@ -253,7 +253,7 @@ function remember(reading: Reading, bytes: Buffer): void {
   reading.before = copyBytes(known.subarray(-rememberedBytes))
 }
 
-/** In memory of its own: a piece of a shared pool would keep the whole pool for as long as the connection lives. */
+/** A separate buffer: a slice of a shared pool would keep the whole pool in memory for the life of the connection. */
 function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)
