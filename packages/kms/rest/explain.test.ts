@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { query } from '@warder/storage'
-import { type Started, startKms } from '../testing/start.ts'
+import { type Started, startSharedKms } from '../testing/start.ts'
 
 const noKey = '00000000-0000-0000-0000-000000000000'
-let kms: Started
-let strict: Started
-before(async () => {
-  kms = await startKms()
-  strict = await startKms({
-    config: { 'roles.crypto_officer_users': ['olga', 'otto', 'ole'], 'approvals.operations': ['export'] },
-  })
-  const body = { user_id: 'alice', operation_types: ['create'] }
-  assert.equal((await strict.user('olga').post('/access/grant', body)).status, 200)
+const kms = await startSharedKms()
+const strict = await startSharedKms({
+  config: { 'roles.crypto_officer_users': ['olga', 'otto', 'ole'], 'approvals.operations': ['export'] },
 })
-after(async () => {
-  await kms[Symbol.asyncDispose]()
-  await strict[Symbol.asyncDispose]()
-})
+const body = { user_id: 'alice', operation_types: ['create'] }
+assert.equal((await strict.user('olga').post('/access/grant', body)).status, 200)
 
 async function makeKey(on: Started, more: object = {}): Promise<string> {
   const made = await on.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', ...more })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { endName } from '@warder/keys'
-import { type Started, startKms } from '../testing/start.ts'
+import { startKms, startSharedKms } from '../testing/start.ts'
 
 interface Row {
   readonly user_id: string
@@ -14,30 +14,23 @@ interface Row {
   readonly last_used?: string
 }
 
-let kms: Started
-let own: string
-let tagged: string
-let hidden: string
-before(async () => {
-  kms = await startKms()
-  own = await makeKey('alice')
-  tagged = await makeKey('alice', { tags: ['prod', 'eu'] })
-  hidden = await makeKey('carol', { tags: ['prod'] })
-  await putGroup('ops', ['bob', 'app:web-*', 'group:night'])
-  await putGroup('staff', ['gina', 'hal'], 'carol')
-  await grant('alice', { unique_identifier: own, user_id: 'bob', operation_types: ['encrypt', 'decrypt'] })
-  await grant('alice', { unique_identifier: own, user_id: 'group:ops', operation_types: ['encrypt'] })
-  await grant('alice', { unique_identifier: own, user_id: 'group:staff', operation_types: ['sign'] })
-  await grant('alice', { unique_identifier: own, user_id: 'role:corp/dev', operation_types: ['get'] })
-  await grant('alice', { unique_identifier: tagged, user_id: '*', operation_types: ['encrypt'] })
-  await grant('alice', { tag: 'prod', user_id: 'group:ops', operation_types: ['decrypt'] })
-  await grant('alice', { tag: 'prod', user_id: 'dan', operation_types: ['decrypt', 'mac'] })
-  await grant('carol', { unique_identifier: hidden, user_id: 'dan', operation_types: ['encrypt'] })
-  const used = { kid: own, alg: 'dir', enc: 'A256GCM', data: 'eA' }
-  assert.equal((await kms.user('bob').post('/v1/crypto/encrypt', used)).status, 200)
-  await kms.services.uses.flush()
-})
-after(() => kms[Symbol.asyncDispose]())
+const kms = await startSharedKms()
+const own = await makeKey('alice')
+const tagged = await makeKey('alice', { tags: ['prod', 'eu'] })
+const hidden = await makeKey('carol', { tags: ['prod'] })
+await putGroup('ops', ['bob', 'app:web-*', 'group:night'])
+await putGroup('staff', ['gina', 'hal'], 'carol')
+await grant('alice', { unique_identifier: own, user_id: 'bob', operation_types: ['encrypt', 'decrypt'] })
+await grant('alice', { unique_identifier: own, user_id: 'group:ops', operation_types: ['encrypt'] })
+await grant('alice', { unique_identifier: own, user_id: 'group:staff', operation_types: ['sign'] })
+await grant('alice', { unique_identifier: own, user_id: 'role:corp/dev', operation_types: ['get'] })
+await grant('alice', { unique_identifier: tagged, user_id: '*', operation_types: ['encrypt'] })
+await grant('alice', { tag: 'prod', user_id: 'group:ops', operation_types: ['decrypt'] })
+await grant('alice', { tag: 'prod', user_id: 'dan', operation_types: ['decrypt', 'mac'] })
+await grant('carol', { unique_identifier: hidden, user_id: 'dan', operation_types: ['encrypt'] })
+const used = { kid: own, alg: 'dir', enc: 'A256GCM', data: 'eA' }
+assert.equal((await kms.user('bob').post('/v1/crypto/encrypt', used)).status, 200)
+await kms.services.uses.flush()
 
 async function makeKey(owner: string, more: object = {}): Promise<string> {
   const made = await kms.user(owner).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', ...more })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { type AuditEvent, openAuditLog } from '@warder/audit'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { runInProcess } from '../testing/in-process.ts'
 
 const hostile = [
@@ -26,34 +26,29 @@ const hostile = [
 ]
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
-let kms: Started
-before(async () => {
-  kms = await startKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
-  await write(
-    'n1',
-    Array.from({ length: 40 }, (_, index) => ({
-      principal: index % 2 === 0 ? 'alice' : 'bob',
-      operation: index % 5 === 0 ? 'crypto.sign' : 'crypto.encrypt',
-      object: `key-${index % 7}`,
-      client_ip: `192.0.2.${index % 3}`,
-      request_id: `request-${index}`,
-      ...(index % 10 === 3 && { outcome: 'failure' as const, status: 403, reason: 'forbidden' }),
-      details: { note: index === 20 ? 'Needle in a haystack' : 'hay' },
-    })),
-  )
-  for (const [index, text] of hostile.entries())
-    await write(text, [
-      {
-        ...{ principal: text, operation: `hostile.${text}`, object: text, client_ip: text, request_id: text },
-        ...{ auth_method: text, realm: text, algorithm: text, reason: text, outcome: 'failure', status: 400 },
-        details: { [text]: text, list: [text], index },
-      },
-    ])
-})
-after(() => kms[Symbol.asyncDispose]())
-
 const firstTime = Date.parse('2026-01-01T00:00:00Z')
 let written = 0
+const kms = await startSharedKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
+await write(
+  'n1',
+  Array.from({ length: 40 }, (_, index) => ({
+    principal: index % 2 === 0 ? 'alice' : 'bob',
+    operation: index % 5 === 0 ? 'crypto.sign' : 'crypto.encrypt',
+    object: `key-${index % 7}`,
+    client_ip: `192.0.2.${index % 3}`,
+    request_id: `request-${index}`,
+    ...(index % 10 === 3 && { outcome: 'failure' as const, status: 403, reason: 'forbidden' }),
+    details: { note: index === 20 ? 'Needle in a haystack' : 'hay' },
+  })),
+)
+for (const [index, text] of hostile.entries())
+  await write(text, [
+    {
+      ...{ principal: text, operation: `hostile.${text}`, object: text, client_ip: text, request_id: text },
+      ...{ auth_method: text, realm: text, algorithm: text, reason: text, outcome: 'failure', status: 400 },
+      details: { [text]: text, list: [text], index },
+    },
+  ])
 
 async function write(node: string, events: readonly Partial<AuditEvent>[]): Promise<void> {
   const log = await openAuditLog({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -14,7 +14,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import {
   activeSince,
   aesKey,
@@ -30,14 +30,7 @@ import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid } from '../../testing/nodes.ts'
 import { revocation } from '../../testing/requests.ts'
 
-let kms: Started
-let other: Started
-before(async () => {
-  ;[kms, other] = await Promise.all([startKms(), startKms()])
-})
-after(async () => {
-  await Promise.all([kms, other].map((each) => each[Symbol.asyncDispose]()))
-})
+const [kms, other] = await Promise.all([startSharedKms(), startSharedKms()])
 
 const symmetric = objectType('SymmetricKey')
 const replacing = boolean(Tag.ReplaceExisting, true)

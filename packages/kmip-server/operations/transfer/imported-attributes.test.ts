@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   dateTime,
@@ -11,22 +11,16 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { type Started, startKms } from '@warder/kms/testing'
+import { startSharedKms } from '@warder/kms/testing'
 import { activeSince, aesKey, mask } from '../../testing/keys.ts'
-import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
+import { kmipClient } from '../../testing/kmip-client.ts'
 import { attributes, objectType, uid, vendorAttribute } from '../../testing/nodes.ts'
 import { createAesKey, getAttributes, usageLimits } from '../../testing/requests.ts'
 
-// KMIP 2.1 §6.1.25: what the attributes say of who sets them and when is not enforced on Import.
+// KMIP 2.1 §6.1.25: Import does not enforce who sets an attribute, and when.
 
-let kms: Started
-let other: Started
-let alice: KmipClient
-before(async () => {
-  ;[kms, other] = await Promise.all([startKms(), startKms()])
-  alice = kmipClient(kms.user('alice'))
-})
-after(() => Promise.all([kms, other].map((each) => each[Symbol.asyncDispose]())))
+const [kms, other] = await Promise.all([startSharedKms(), startSharedKms()])
+const alice = kmipClient(kms.user('alice'))
 
 const symmetric = objectType('SymmetricKey')
 
