@@ -8,7 +8,7 @@ const folder = join(
   'covercrypt',
 )
 
-/** A reason to skip, where the files are absent. */
+/** The reason to skip if the files are absent. */
 export const skipVectors: string | false = existsSync(join(folder, 'lifecycle.json'))
   ? false
   : 'the vectors of Covercrypt are not here (WARDER_VECTORS)'

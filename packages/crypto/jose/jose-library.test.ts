@@ -173,7 +173,7 @@ for (const cipher of ciphers) {
     }
     for (const one of wrong) await assert.rejects(open(one), { kind: 'decryption_failed' })
     const joined = { ...withoutAad, protected: `${jwe.protected}.YWFk` as FlattenedJwe['protected'] }
-    // The same additional data by RFC 7516: the header's dot is what the strict header reader refuses.
+    // The same additional data by RFC 7516: the strict header reader refuses the header's dot.
     assert.equal((await open(joined)).toString(), 'some plaintext')
   })
 }

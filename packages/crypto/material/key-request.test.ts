@@ -10,7 +10,7 @@ const secrets = { A128GCM: 128, A192GCM: 192, A256GCM: 256, HS256: 256, HS384: 3
 const rsaNames = ['RSA-OAEP', 'RSA-OAEP-256', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 const curves = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const
 
-/** Every request that is right, with what it means, and whether FIPS permits it. */
+/** Every valid request, with its meaning, and whether FIPS mode permits it. */
 const table: readonly (readonly [KeyRequest, object, fips: boolean])[] = [
   ...Object.entries(secrets).map(
     ([alg, bits]) =>

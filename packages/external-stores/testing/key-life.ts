@@ -14,7 +14,7 @@ type Moment =
   | 'deactivated'
   | 'destroyed'
 
-/** Takes a key through what its owner may do with it. @returns what `ask` gave after each step */
+/** Takes a key through the steps that its owner may take. @returns the result of `ask` after each step */
 export async function throughLife<T>(
   kms: Started,
   owner: string,
@@ -35,7 +35,7 @@ export async function throughLife<T>(
   await after('POST', `${path}/tags`, 200, waits)
   const awaiting = await after('DELETE', path, 202)
   const restored = await after('POST', `${path}/restore`, 200, {})
-  // Nobody may take this tag away: it stands for a setting that was changed.
+  // No user may remove this tag: it records a changed setting.
   await kms.environment.db.commit(removeTagChanges(kid, waits.tags))
   await deactivate(kms, owner, kid)
   const deactivated = await ask()

@@ -93,7 +93,7 @@ test('PostgreSQL: nodes with a cache lease learn of an alias that is moved, dele
   await soon(first)
 })
 
-/** The database, counting what is read from it. */
+/** The database, with a count of its reads. */
 function counting(db: Database): { readonly db: Database; reads: number } {
   const counted = {
     reads: 0,

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Started, startKms } from '@warder/kms/testing'
 import { endName, formerOwnerName } from './names.ts'
 
-/** Somebody with this name and subject id. */
+/** A principal with this name and subject id. */
 function person(kms: Started, name: string, subjectId?: string) {
   const claims = { sub: name, ...(subjectId !== undefined && { as_sid: subjectId }) }
   return kms.with({ authorization: `Bearer ${kms.token(claims)}` })
@@ -43,7 +43,7 @@ test('a new user with the name of a deleted one has neither their keys nor their
     assert.equal(await encrypts(bob, own), 200, 'what was granted to others stays')
     const late = kms.with({ authorization: `Bearer ${kms.token({ sub: 'alice', as_sid: first, jti: 'x' })}` })
     assert.equal((await late.get('/me')).status, 401, 'a token of the one who is gone')
-    // An end that is told late, or again, takes nothing from the one who has the name now.
+    // A revocation that arrives late, or again, does not affect the current user of the name.
     const new_ = await makeKey(again)
     assert.equal(await endName(partsOf(kms), 'alice', first), undefined)
     assert.equal(await encrypts(again, new_), 200)

@@ -12,7 +12,7 @@ test('concurrent requests of one owner cannot exceed the limit of objects, and d
   await using kms = await startKms({ clock, config: { max_objects_per_owner: limit } })
   const alice = kms.user('alice')
   const owned = async (who = alice): Promise<number> => (await who.get('/access/owned')).json.length
-  // A crowd, several times: each wave sees what the one before left.
+  // Several waves of concurrent requests: each sees the result of the previous one.
   for (let wave = 0; wave < 7; wave++) {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) => alice.post('/v1/crypto/keys', index % 3 === 0 ? pair : key)),

@@ -178,7 +178,7 @@ for (const crash of ['crash', 'crash by exit']) {
       thread: new URL('./fixtures/crashing-thread.ts', import.meta.url),
     })
     assert.equal((await readJob(thread, 'data')).large?.byteLength, 120_000)
-    // The second one waits behind the crash, and what both hold is given back.
+    // The second job waits behind the crash, and the reservations of both are released.
     const lost = [readJob(thread, crash), readJob(thread, 'data'), readJob(thread, 'data')]
     assert.throws(() => readJob(thread, 'data'), { kind: 'overloaded' })
     for (const { status } of await Promise.allSettled(lost)) assert.equal(status, 'rejected')

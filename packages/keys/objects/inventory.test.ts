@@ -279,7 +279,7 @@ for (const engine of await bothEngines()) {
     await store(db, samples)
     const remove = query<[string]>('DELETE FROM managed_object WHERE id = ?')
     const found = await walked(db, { owner: 'alice' }, 5, async (page) => {
-      // One that was shown goes, one comes before what was shown, and one behind it.
+      // A listed key is removed, a key appears before the listed ones, and one behind them.
       await db.commit([
         change(remove, [`key-${String(page * 10).padStart(4, '0')}`]),
         change(insertObject, toParameters(sampleOf(page * 10 + 1, {}), undefined)),

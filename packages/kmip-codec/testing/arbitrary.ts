@@ -12,7 +12,7 @@ const uint32 = fc.oneof(fc.integer({ min: 0, max: 0x40 }), fc.integer({ min: 0, 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
 const bytes = fc.uint8Array({ maxLength: 40 })
 
-/** @param text what TextStrings hold: XML cannot carry all of Unicode */
+/** @param text the values of TextStrings: XML cannot carry all of Unicode */
 function leaf(text: fc.Arbitrary<string>): fc.Arbitrary<TtlvNode> {
   return fc.oneof(
     fc.record({

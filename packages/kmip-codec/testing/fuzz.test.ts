@@ -13,7 +13,7 @@ import { readVectors } from './vectors.ts'
 const runs = Number(process.env.WARDER_FUZZ_RUNS ?? 4000)
 const seed = Number(process.env.WARDER_FUZZ_SEED ?? 20260101)
 
-/** Messages of the test cases where they are here, and generated trees. */
+/** Messages of the test cases if they are available, and generated trees. */
 const corpus: readonly TtlvNode[] = [
   ...readVectors()
     .filter((_file, index) => index % 10 === 0)

@@ -59,7 +59,7 @@ for (const version of ['2.1', '2.0'] as const) {
     assert.deepEqual([got.operation, new Payload(got.payload).id], ['Get', id])
     assert.equal((await polled(alice, items[2])).status, 'Success')
     assert.equal((await findObject(kms.environment.db, id as ObjectId))?.state, 'Active')
-    // It can be fetched again, by nobody else, and not for ever.
+    // Only its owner can fetch it again, until it expires.
     assert.equal((await polled(alice, items[0])).status, 'Success')
     const mallory = kmipClient(kms.user('mallory'), { version })
     await mallory.fails('Poll', [value(items[0])], 'InvalidAsynchronousCorrelationValue')

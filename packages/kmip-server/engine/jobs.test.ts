@@ -78,7 +78,7 @@ test('the bytes of jobs are bounded per owner and in total until the jobs are do
   assert.equal(add('two', 'bob', 40), true)
   assert.equal(add('three', 'carol', 1), false)
   await turn()
-  // It is begun, and still keeps what it has.
+  // It has begun, and still holds its reservation.
   assert.equal(add('three', 'carol', 1), false)
   const done = jobs.hurry('one')
   end('one')

@@ -311,7 +311,7 @@ const criteria: fc.Arbitrary<Criteria> = fc
     return readCriteria(locateRequest.decode(payload))
   })
 
-/** Nothing here has material: what opens and seals it is not needed. */
+/** No object here has material, so the seal is not needed. */
 const unused = {} as Pick<UnitOfWorkServices, 'seal' | 'keys' | 'policy' | 'clock'>
 
 function unit(db: Database): UnitOfWork {

@@ -50,14 +50,14 @@ test('1: a key with an identifier from the client needs no more database stateme
     'SELECT version FROM access_block_head WHERE name = ?',
     'SELECT version FROM managed_object WHERE id = ?',
   ]
-  // PostgreSQL does not tell whether anybody has committed, and tests let no lease pass for an answer.
+  // PostgreSQL does not report whether another connection has committed, and tests use no cache lease.
   const withoutCommit = db.dialect === 'sqlite' ? [] : versions
   for (const { id } of [ours, chosen]) {
     // The first use loads the key and reserves IVs, which is a commit.
     await asked(id)
     await asked(id)
     assert.deepEqual(await asked(id), withoutCommit)
-    // After anybody's commit two versions are read again, each by its primary key: the blocked users' and the key's.
+    // After any commit two versions are read again, each by its primary key: the suspended users' and the key's.
     await bob.do('Create', created())
     assert.deepEqual(await asked(id), versions)
     assert.deepEqual(await asked(id), withoutCommit)

@@ -28,7 +28,7 @@ import { data, readBytes, startKmipFixture } from '../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../testing/nodes.ts'
 import { createAesKey, listIds, usageLimits } from '../testing/requests.ts'
 
-// Somebody with an account of their own who wants what is others'.
+// An authenticated user who attacks other users' objects.
 
 const { kms, alice, bob, registerKey, createPair } = await startKmipFixture()
 
@@ -81,7 +81,7 @@ test('Locate finds and counts no objects of other users by any attribute, and a 
   await found()
   await grant(kms.user('alice'), id, 'bob', 'encrypt', 'get')
   await found()
-  // Naming them in attributes of one's own leads nowhere either.
+  // Naming them in attributes of the caller's own objects does not help.
   const linkTo = structure(Tag.Link, [
     enumeration(Tag.LinkType, Enumeration.LinkType.ParentLink),
     textString(Tag.LinkedObjectIdentifier, id),
@@ -210,7 +210,7 @@ test('concurrent uses of a limited key, by every operation, succeed only as ofte
     }),
   )
   const succeeded = raced.filter(({ status }) => status === 'Success').length
-  // Whoever was overtaken too often is told to try again: never more, sometimes fewer at once.
+  // A request that was overtaken too often has to be repeated: never more, and sometimes fewer, succeed at once.
   assert.ok(succeeded <= 5, `${succeeded} uses`)
   for (let round = succeeded; round < 5; round++) await bob.do('Encrypt', [uid(id), text])
   await bob.fails('Encrypt', [uid(id), text], 'PermissionDenied')

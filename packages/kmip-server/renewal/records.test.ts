@@ -82,7 +82,7 @@ async function world(options: Partial<StartOptions> = {}) {
       assert.ok(object, kms.log.join('\n'))
       return object
     },
-    /** The records of renewals, without what differs from run to run. */
+    /** The records of renewals, without members that differ from run to run. */
     records: () => kms.audit.filter(({ auth_method }) => auth_method === 'renewal').map(withoutTimes),
     lines: () => kms.log.filter((line) => /renewed|KMIP operation/.test(line)),
   }
@@ -297,7 +297,7 @@ test("the owner's rules for new certificates apply to renewals", async () => {
   assert.ok(
     kms.log.some((line) => line.includes('ConstraintViolation Comment is not within the constraints.')),
   )
-  // What it had is no more and no less than what its replacement has: a default adds nothing.
+  // Its replacement has exactly the same attributes: a default adds none.
   await alice().do('SetDefaults', rule(Tag.DefaultsInformation, Tag.ObjectDefaults, 'needed'))
   await renew()
   assert.equal(records()[0]?.reason, 'ConstraintViolation')

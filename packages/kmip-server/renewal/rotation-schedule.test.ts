@@ -47,7 +47,7 @@ test('RotateInterval is the rotation schedule of a key: the service rotates the 
   for (let turn = 0; turn < 2; turn += 1) await look()
   const { version, rotates_at } = await rotation(id)
   assert.deepEqual([version, rotates_at], [2, new Date(now + 2 * hour).toISOString()])
-  // The newest version says it, too, and what is said of it is said of the key.
+  // The newest version has the same schedule, and a change of it is a change of the key.
   const { version_kid } = (await rest().get(`/v1/crypto/keys/${id}`)).json
   assert.equal((await readAttributes(version_kid))(Tag.RotateInterval), 7200)
   await set(version_kid, boolean(Tag.RotateAutomatic, false))

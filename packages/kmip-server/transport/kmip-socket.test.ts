@@ -142,7 +142,7 @@ async function serve(
   return { socket, port, callers, records, [Symbol.asyncDispose]: () => socket.drain(50) }
 }
 
-/** A client that collects what comes. */
+/** A client that collects received bytes. */
 class Client {
   readonly tls: TLSSocket
   readonly ready: Promise<unknown>
@@ -418,7 +418,7 @@ test('a client that does not read its responses does not make the server buffer 
   client.tls.pause()
   const asked = 20_000
   client.tls.write(Buffer.concat(Array.from({ length: asked }, (_, id) => request(id, 1000))))
-  // Nothing moves any more: the idle limit ends the connection, and what waited on it is never done.
+  // The connection is idle: its limit ends it, and the waiting requests are not executed.
   await client.closed
   assert.ok(served.callers.length < asked / 2, `${served.callers.length} of ${asked} answered`)
 })

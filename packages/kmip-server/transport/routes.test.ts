@@ -59,7 +59,7 @@ test('a bare operation gets a bare response, and a failed one an HTTP status and
     error: 'not_found',
     description: 'DENIED',
   })
-  // Somebody else's key reads exactly like one that is not there.
+  // Another user's key gets exactly the error of a missing one.
   const foreign = await kms.user('mallory').post('/kmip/2_1', get(id))
   assert.deepEqual([foreign.status, foreign.json], [unknown.status, unknown.json])
 })
@@ -91,7 +91,7 @@ test('a bare operation of KMIP 1.4 fails with a reason and a message that 1.4 ha
   assert.deepEqual(await failing('/kmip/2_1', nothing), [404, 'ObjectNotFound', 'DENIED'])
   const absent = [404, 'ItemNotFound', 'There is no such object for this caller.']
   assert.deepEqual(await failing('/kmip/1_4', nothing), absent)
-  // Whether somebody else has it is not told.
+  // The error does not reveal whether another user has it.
   const other = await kms.user('mallory').post('/kmip/1_4', bareOn('Get', id))
   assert.deepEqual([other.status, other.json.result_reason, other.json.description], absent)
   for (const [request, status, reason, legacyReason, message] of [

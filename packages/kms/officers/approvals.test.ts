@@ -15,7 +15,7 @@ const config = {
 }
 type Node = Pick<Started, 'user'>
 
-/** A key of alice's, who may create because an officer said so. */
+/** A key of alice, to whom an officer granted create. */
 async function aliceKey(kms: Node, wish: object = { kty: 'oct', alg: 'A256GCM' }): Promise<string> {
   await kms.user('ann').post('/access/grant', { user_id: 'alice', operation_types: ['create'] })
   const made = await kms.user('alice').post('/v1/crypto/keys', wish)

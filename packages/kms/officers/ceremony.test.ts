@@ -217,7 +217,7 @@ test('shares that do not belong to one ceremony are refused: too few, repeated, 
   ] as const)
     assert.equal((await activate(kms, 'ann', ids)).status, expected, why)
   assert.equal(await isOfficer(kms, 'ann'), false)
-  // Whoever is not listed learns nothing, with whatever shares.
+  // A user who is not listed learns nothing, with any shares.
   const stranger = await activate(kms, 'eve', first)
   assert.equal(stranger.status, 403)
   assert.doesNotMatch(stranger.text, /officer|share/)
@@ -402,7 +402,7 @@ test('m officers colluding with a revoked or suspended one reach no quorum, when
   assert.equal(block.status, 200, block.text)
   assert.equal((await vote('cid', blocked)).json.state, 'open')
   assert.equal((await vote('ann', blocked)).status, 403)
-  // Nor do shares that were granted before make an officer of anybody.
+  // Shares that were granted before do not activate an officer either.
   const third = await begin(kms, 'ben')
   for (const [index, owner] of officers.entries())
     if (owner !== 'ben' && owner !== 'ann')

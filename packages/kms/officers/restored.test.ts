@@ -85,7 +85,7 @@ for (const engine of await bothEngines()) {
         (await near.user('mallory').post('/access/approvals', { operation: 'restore_backup' })).status,
         403,
       )
-      // Nobody puts other officers in their place meanwhile, though the policy has no `settings`.
+      // The officers cannot be replaced meanwhile, although the policy has no `settings`.
       await assert.rejects(
         start({ config: { 'roles.crypto_officer_users': ['mallory', 'm2', 'm3'] } }),
         /differ from those of the restored backup, which requires the approval of 3 of these crypto officers: ann/,

@@ -91,7 +91,7 @@ test('DeriveKey that encrypts a key with a known one requires the same approval 
   assert.deepEqual(Buffer.concat([decipher.update(got), decipher.final()]), secret, 'which is why')
   await alice.fails('DeriveKey', encryptedWith(wrapper, kid), 'PermissionDenied')
 
-  // Nor for somebody who may derive and not get, nor from what is not extractable.
+  // Nor for a user who may derive and not get, nor from a key that is not extractable.
   await letCreate(kms, 'bob')
   const free = await registered(kms, randomBytes(32))
   const right = (unique_identifier: string, operation_types: readonly string[]) =>

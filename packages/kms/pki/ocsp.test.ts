@@ -300,7 +300,7 @@ test('OpenSSL verifies the response to its POST request', { skip: missingOpenssl
     const made = folder.run('ocsp', hash, ...files, '-reqout', 'request.der')
     folder.write('response.der', (await post(kms, made.file('request.der'))).bytes)
     const answered = ['-respin', 'response.der', '-CAfile', 'root.pem']
-    // It compares the nonce, and without one it says what is told.
+    // It compares the nonce, and without one it prints the status.
     const compared = folder.run('ocsp', '-reqin', 'request.der', ...answered, '-verify_other', 'issuing.pem')
     assert.doesNotMatch(compared.text, /Nonce Verify error|Response Verify Failure/)
     const checked = folder.run('ocsp', hash, '-no_nonce', ...files, ...answered)

@@ -17,7 +17,7 @@ import { makeAuthorities, outsider, toDer } from './testing/pki-scene.ts'
 
 const users = ['alice', 'bob', 'carol'] as const
 const granted = ['certify', 'rekey', 'revoke', 'getattributes'] as const
-/** What each authority of alice issues; undefined: everything. */
+/** The profiles that each authority of alice issues; undefined: all. */
 const limits = [['server'], ['client', 'spiffe'], ['code_signing', 'authority'], undefined] as const
 const listPurposes: Readonly<Record<string, readonly string[]>> = {
   server: [keyPurposes.serverAuth],

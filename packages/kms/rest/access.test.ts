@@ -253,7 +253,7 @@ test('every path except the documented public ones requires a credential', async
     '/ocsp/',
     '/ocsp/{request}',
   ])
-  // Signed messages of accounts; what is not signed is 400 in the words of RFC 8555: see api/acme.
+  // Signed messages of accounts; unsigned ones get 400 with the errors of RFC 8555: see api/acme.
   const isAcme = (path: string) => path.startsWith('/acme/')
   const anonymous = kms.with({})
   const { paths } = (await anonymous.get('/openapi.json')).json
@@ -349,7 +349,7 @@ test("an officer cannot gain the use of another user's key, neither by a grant t
   assert.deepEqual((await carl.get(`/access/list/${kid}`)).json, [])
   assert.equal((await encrypt(olga)).status, 403)
 
-  // An officer may give everybody what an officer may do, and users the use; the owner's gifts are theirs to pass on.
+  // An officer may grant the rights of officers to all users, and the use of a key to users; owners grant what they like.
   assert.equal((await grant(kid, '*', ['getattributes', 'Destroy'], olga)).status, 200)
   assert.equal((await grant(kid, 'emma', ['UseKey'], olga)).status, 200)
   assert.equal((await encrypt(emma)).status, 200)
@@ -428,7 +428,7 @@ test('a grant to an unknown name succeeds with a warning, with `known` it is ref
     (await owner.get(`/access/list/${kid}`)).json.map(({ user_id }: { user_id: string }) => user_id)
   for (const user of await list()) assert.equal((await give(user, {}, owner, 'revoke')).status, 200)
   asked.length = 0
-  // Nothing is looked up for who may not grant.
+  // For callers who may not grant, no name is looked up.
   assert.equal((await give('nobody', strict, known.user('mallory'))).status, 404)
   assert.deepEqual(asked, [])
   assert.match((await give('nobody', strict)).json.description, /The user nobody is not known/)
@@ -438,7 +438,7 @@ test('a grant to an unknown name succeeds with a warning, with `known` it is ref
   assert.deepEqual(await told('dora', strict), [200, 'dora', true], 'the user, though a machine has the name')
   assert.deepEqual(await told('ci', strict, owner, 'revoke'), [200, 'app:ci', undefined])
   assert.deepEqual(await list(), ['dora'])
-  // Auth is away: what cannot be found out is not said, and not taken for granted.
+  // Auth is unavailable: an unknown result is neither reported nor assumed.
   away = true
   assert.deepEqual(await told('erik'), [200, 'erik', undefined])
   assert.equal((await give('fred', strict)).status, 503)

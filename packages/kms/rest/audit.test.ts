@@ -360,7 +360,7 @@ for (const engine of await bothEngines())
       assert.equal(partial.headers['x-audit-missing-nodes'], 'gone, mute')
       assert.equal(partial.text.trimEnd().split('\n').length, 60)
 
-      // What only a node may ask, and only this one, with this body, now.
+      // Only a node can send this request: this node, with this body, at this time.
       const key = await readNodeKey(one, near.environment.seal)
       assert.ok(key !== undefined)
       const body = { type: 'search', limit: 1 }

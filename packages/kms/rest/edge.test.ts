@@ -8,7 +8,7 @@ import { type Started, startKms } from '../testing/start.ts'
 const data = Buffer.from('attack at dawn').toString('base64url')
 const outcome = ({ status, json }: Answer) => [status, json?.error]
 
-/** Each request of a crowd is a connection of its own. What decides is the same on both engines. */
+/** Each concurrent request has its own connection. The rule under test is the same on both engines. */
 const crowd = isTestedOnPostgresql ? 99 : 501
 
 test('concurrent requests with valid and forged tokens each get the response of their own caller (2026-005, 2026-006)', async () => {

@@ -270,6 +270,6 @@ test('unwrap: each row of its table', async () => {
     )
     assert.equal((await alice.get(`/v1/crypto/keys/${made.json.kid}`)).json.state, 'Active')
   }
-  // Only what succeeded made a key.
+  // Only successful requests created a key.
   assert.equal((await alice.get('/access/owned')).json.length, before + 2)
 })

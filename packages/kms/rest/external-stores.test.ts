@@ -24,7 +24,7 @@ test('without officers only the default user manages external key stores', async
   assert.equal((await admin.post(`${path}/oracle/stop`, {})).status, 404)
   const stopped = (await admin.post(`${path}/aws/stop`, {})).json
   assert.equal(stopped.stopped.by, 'admin')
-  // Whoever stops it again leaves the first stop as it is.
+  // A second stop does not change the first one.
   assert.deepEqual((await admin.post(`${path}/aws/stop`, {})).json.stopped, stopped.stopped)
   assert.equal((await admin.post(`${path}/aws/start`, {})).json.stopped, null)
   const recorded = kms.audit.filter(

@@ -57,7 +57,7 @@ test('a key created or imported with ext false is exported to no user, over REST
   const sealed = await alice.post('/v1/crypto/encrypt', { kid: aes.kid, alg: 'dir', enc: 'A256GCM', data })
   assert.equal((await alice.post('/v1/crypto/decrypt', sealed.json)).json.data, data)
   assert.equal((await alice.post('/v1/crypto/mac', { kid: hmac.kid, alg: 'HS256', data })).status, 200)
-  // Of a pair the private half is kept; the public one is for everybody.
+  // The private key of a pair is not exported; the public one is public.
   assert.equal((await alice.post('/v1/crypto/sign', { kid: pair.kid, alg: 'ES256', data })).status, 200)
   assert.equal((await kmip.do('Get', [uid(pair.kid_public)])).id, pair.kid_public)
   assert.equal(await extOf(pair.kid_public), undefined)
@@ -84,7 +84,7 @@ test('KMIP locates such keys, and returns NeverExtractable', async () => {
     return [Tag.Sensitive, Tag.AlwaysSensitive, Tag.Extractable, Tag.NeverExtractable].map(value)
   }
   assert.deepEqual(await flags(), [true, true, false, true])
-  // The owner can lift it, but not that it was lifted; without the right nobody can.
+  // The owner can lift it, but cannot hide that it was lifted; users without the right cannot lift it.
   const lift = (tag: number, value: boolean) => [uid(kid), structure(Tag.NewAttribute, [boolean(tag, value)])]
   await grant(alice, kid, 'bob', 'Read', 'UseKey')
   await kmipClient(kms.user('bob')).fails('SetAttribute', lift(Tag.Extractable, true), 'PermissionDenied')

@@ -179,7 +179,7 @@ test('hostile filters and cursors are refused with an error, and reveal no keys 
     const answer = await mine.get(`${path}?${query}`)
     assert.deepEqual([answer.status, answer.json.error], [400, 'bad_request'], `${query} ${answer.text}`)
   }
-  // A cursor of every walk, with the right mark, leads to nobody else's keys.
+  // A cursor of every order, with the right mark, leads to no other user's keys.
   const { next } = await list(mine, { limit: '1', tag: 'none' }).then(async (page) =>
     page.next === null ? await list(kms.user('olga'), { limit: '1' }) : page,
   )

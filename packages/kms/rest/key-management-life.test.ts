@@ -6,7 +6,7 @@ import { maxInvocations } from '@warder/keys'
 import { reserveBlock } from '@warder/keys/testing'
 import { startSharedKms } from '../testing/start.ts'
 
-// Keys that wrap, agree and encapsulate, over rotations and to the end of what they may do.
+// Keys that wrap, agree and encapsulate, across rotations and up to their limits.
 
 const kms = await startSharedKms({ config: { jose_optional_algorithms: [...optionalAlgorithms] } })
 const alice = kms.user('alice')

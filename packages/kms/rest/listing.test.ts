@@ -36,7 +36,7 @@ test('obtained: pages of any size have every object once, with the rights of the
     await grant(alice, kid, 'somebody else', ['mac'])
     const operations = [...new Set([...mine, ...all])].sort()
     if (operations.length > 0) expected.push({ object_id: kid, owner_id: 'alice', operations })
-    // Of bob's own keys that everybody may use, none is shown to him.
+    // Bob's own keys with a grant to all users are not in his list.
     const own = await make(bob)
     await grant(bob, own.kid, '*', ['encrypt'])
   }

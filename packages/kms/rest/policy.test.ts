@@ -11,12 +11,12 @@ const outcome = ({ status, json }: Answer) => [status, json?.error]
 const unsupported = [422, 'unsupported_algorithm']
 
 type Jwk = Readonly<Record<string, string>>
-/** Brought along: making one for each policy takes too long. That one is not made where it is refused costs nothing. */
+/** Given: creating a pair for each policy takes too long. */
 const [rsa2048, rsa3072] = [2048, 3072].map((modulusLength) =>
   generateKeyPairSync('rsa', { modulusLength }).privateKey.export({ format: 'jwk' }),
 ) as [Jwk, Jwk]
 
-/** Key requests, each with a sentence of what it is. */
+/** Key requests, each with a description. */
 const requests: Readonly<Record<string, object>> = {
   'AES 128': { kty: 'oct', alg: 'A128GCM' },
   'AES 256': { kty: 'oct', alg: 'A256GCM' },

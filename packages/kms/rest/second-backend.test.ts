@@ -31,7 +31,7 @@ import { makeAuthorities } from '../pki/testing/pki-scene.ts'
 
 const asked: string[] = []
 
-/** A place that answers later, takes data in one piece, and keeps its keys: what a security module does. */
+/** A backend that answers later, accepts data only in one piece, and does not export keys, like a security module. */
 class DistantKey implements BackendKey {
   readonly #key: BackendKey
   readonly local = undefined

@@ -23,7 +23,7 @@ function spellings(secret: Buffer): readonly Buffer[] {
     [...secret].join(', '),
     BigInt(`0x${secret.toString('hex')}`).toString(),
   ]
-  // base64 of it at another place of a longer value: only what does not depend on its neighbours.
+  // base64 of it within a longer value: only the characters that do not depend on neighbouring bytes.
   for (const shift of [1, 2]) texts.push(secret.subarray(shift).toString('base64').slice(0, 30))
   return [secret, ...texts.map((text) => Buffer.from(text))]
 }
@@ -178,7 +178,7 @@ test('key bytes are never in clear in database, WAL, log, audit, metrics, errors
         assert.equal(bytes.indexOf(spelling), -1, `a key is in the ${place}`)
     }
   }
-  // The search finds what is there.
+  // The search finds existing bytes.
   assert.notEqual(places['audit log']?.indexOf(aes.kid), -1)
   assert.notEqual(places['database and WAL']?.indexOf(aes.kid), -1)
 })

@@ -31,7 +31,7 @@ it('U+0000 and unpaired surrogates get 400 in every text of a request', async ()
       const { method, path, body, place, operation } = hostile
       const answer = await alice.call(method, path, body === undefined ? {} : { text: body })
       requests++
-      // A public path whose text is base64: what is no request has an answer of its own.
+      // A public path whose text is base64: OCSP has its own error for a malformed request.
       if (operation === 'pki.ocsp.get') continue
       const strict = /^(?:crypto|key|access)\./.test(operation) && !/^access\.officers/.test(operation)
       const allowed = strict ? [400] : [400, 401, 403, 404, 405, 409, 415, 422, 429]
@@ -45,7 +45,7 @@ it('U+0000 and unpaired surrogates get 400 in every text of a request', async ()
         const answer = await alice.get(`${path}?${name}=${text}`)
         assert.ok(answer.status < 500, `${path} ${name}: ${answer.text}`)
       }
-  // KMIP has rules of its own for texts; what a database cannot keep fails its item.
+  // KMIP has its own rules for texts; an item fails if the database cannot store its text.
   for (const text of ['a\0', '\0']) {
     const name = { tag: 'NameValue', type: 'TextString', value: text }
     const attributes = [

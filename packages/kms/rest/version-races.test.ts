@@ -60,7 +60,7 @@ for (const engine of await bothEngines()) {
       assert.equal(await count(listRows, one, one), 0)
       before(() => rotate(other))
       const gone = await remove(other)
-      // Whoever ended a key that had no versions yet is told that it has some; nobody leaves a part of one.
+      // A caller who destroyed a key without versions gets a conflict if it has some; no part of a key is left.
       assert.ok(gone.status === 204 || gone.status === 409, gone.text)
       assert.equal(await count(listRows, other, other), gone.status === 204 ? 0 : 2)
     }

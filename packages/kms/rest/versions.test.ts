@@ -310,7 +310,7 @@ test('one version is destroyed without the others', async () => {
     (await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })).status,
     422,
   )
-  // A key that others may know is what rotation is for.
+  // Rotation serves keys that others may know.
   assert.equal((await rotate(alice, kid)).version, 3)
   assert.equal((await open(alice, await seal(alice, kid))).json.data, data)
   assert.equal((await at(9, 'revoke')).status, 404)

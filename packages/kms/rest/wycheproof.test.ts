@@ -53,7 +53,7 @@ const misprinted: ReadonlySet<number> = new Set([367, 370, 372, 373])
 
 for (const [index, { key, tests }] of vectors.jws.entries()) {
   const { kid, kty, use, key_ops: ops } = key
-  // A key request has no `use`: what a key is for is told by `alg`.
+  // A key request has no `use`: `alg` determines the use of the key.
   if (use === 'enc' || String(ops).includes('encrypt')) continue
   const alg = key.alg === 'ES521' ? 'ES512' : String(key.alg ?? 'ES256')
   test(`JWS ${index}: ${tests.length} signatures of ${kty} ${alg}, of which only the right ones are valid`, async () => {
@@ -106,7 +106,7 @@ for (const { alg, key, tests } of vectors.oaep) {
       const enc = encs[size] ?? 'A256GCM'
       const header = Buffer.from(JSON.stringify({ alg, enc, kid })).toString('base64url')
       const answer = await alice.post('/v1/crypto/keys/unwrap', { protected: header, encrypted_key: b64(ct) })
-      // A label is not what JOSE has; a right key of another size than `enc` says is told apart here.
+      // JOSE has no labels; unwrap reports a valid key of another size than `enc` requires.
       const opens = result === 'valid' && label === ''
       const expected = !opens ? 'decryption_failed' : encs[size] === undefined ? 'crypto_failure' : undefined
       // An empty ciphertext is malformed before it is wrong.

@@ -23,7 +23,7 @@ async function look({ environment }: Pick<Started, 'environment'>): Promise<void
 
 const setUsed = query<[number, string], unknown>('UPDATE gcm_budget SET reserved = ? WHERE object_id = ?')
 
-/** What can be done to keys of alice's; `node` may be any of several. */
+/** Operations on keys of alice; `node` may be any of several. */
 function hands(node: Started) {
   const alice = () => node.user('alice')
   const address = (kid: string) => `/v1/crypto/keys/${kid}`
@@ -118,7 +118,7 @@ for (const engine of await bothEngines()) {
     } = about(free)
     assert.deepEqual([messages, stops, users, no], [ending, maxInvocations, ['alice'], undefined])
     assert.match(String(advice), /keys rotate KEY.*after_messages/)
-    // Another version, another notice. What has no rule is not rotated.
+    // Another version gets another notice. A key without a rule is not rotated.
     for (const kid of [own, ruled, disabled]) await use(kid, limit)
     await use(free, maxInvocations)
     for (let turn = 0; turn < 2; turn += 1) await both()

@@ -37,7 +37,7 @@ test('a key is rotated when due, once per interval, with a line in the log', asy
   assert.equal(await version(), 2)
   const record = kms.audit.findLast(({ operation }) => operation === 'crypto.keys.rotation')
   assert.deepEqual([record?.object, record?.outcome, record?.principal], [kid, 'success', 'warder'])
-  // Somebody rotates before: the interval begins anew.
+  // A user rotates the key before: the interval starts again.
   time.now += 12 * hour
   await alice().post(`/v1/crypto/keys/${kid}/rotate`, {})
   time.now += 13 * hour
@@ -135,7 +135,7 @@ test('a key that is due by use and cannot be rotated is logged once, counted, an
   await lookAgain()
   assert.deepEqual([await version(), gauges.get('keys_not_rotated')?.()], [2, 0])
   assert.equal(failures().length, 1)
-  // What somebody rotates by hand is not counted any more either.
+  // A key that a user rotates is no longer counted either.
   const second = (await alice().get(`/v1/crypto/keys/${kid}/versions`)).json.versions[0].kid
   await kms.environment.db.commit([change(used, [2 ** 31, second], 1)])
   await alice().post(`/v1/crypto/keys/${kid}/disable`, {})

@@ -35,7 +35,7 @@ test('a key whose creation was recorded before a crash and not committed is not 
 
   let service = await site.start(options)
   const { json } = await service.user('alice').post('/v1/crypto/keys', key)
-  // Another writer of the file: what is announced now is not committed before the service is killed.
+  // Another writer locks the file: a prepared change is not committed before the service is killed.
   const other = new DatabaseSync(join(site.folder, 'kms.db'))
   other.exec('BEGIN IMMEDIATE')
   const lost = service

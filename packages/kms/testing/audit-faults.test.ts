@@ -27,7 +27,7 @@ interface Record {
   readonly details?: { readonly count?: number }
 }
 
-/** Why a service cannot run as somebody else here, for whom file modes count. */
+/** The reason why a service cannot run as a user for whom file modes apply. */
 function cannotBecomeAnother(): string | false {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can become another user'
   const tried = spawnSync(process.execPath, ['--check', fileURLToPath(import.meta.url)], {

@@ -36,7 +36,7 @@ export interface CallerOptions {
   readonly key?: string
 }
 
-/** Somebody who calls the service over HTTPS; `agents` collects what has to be closed. */
+/** A caller of the service over HTTPS; `agents` collects agents to close. */
 export function caller(options: CallerOptions, agents: Agent[]): Caller {
   const { port, ca, cert, key } = options
   const identity = cert === undefined || key === undefined ? {} : { cert, key }

@@ -130,7 +130,7 @@ for (const engine of await bothEngines()) {
     for (const { user, jwe } of told.sealed)
       assert.equal((await service.user(user).post('/v1/crypto/decrypt', jwe)).json.data, data)
     for (const { kid, kid_public } of told.unsure.values()) {
-      // Whoever got no answer asks again: it is done now, or was done before.
+      // A caller without a response repeats the request: it succeeds now, or did before.
       for (const index of [0, 1, 2, 3]) {
         const { status } = await service.user(`user ${index}`).del(`/v1/crypto/keys/${kid}`)
         assert.ok(status === 204 || status === 404 || status === 403, String(status))

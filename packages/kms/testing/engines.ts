@@ -13,13 +13,13 @@ export interface Engine {
   readonly name: 'SQLite' | 'PostgreSQL'
   /** Why it cannot be tested here. */
   readonly skip: string | false
-  /** A new, empty database. @returns what `database_url` says for it */
+  /** A new, empty database. @returns its `database_url` */
   url(): Promise<string>
   /** A connection, closed when the tests of the file are done. */
   open(url: string): Promise<Database>
 }
 
-/** Both engines, for a test file that runs on each; what they made is gone when its tests are done. */
+/** Both engines, for a test file that runs on each; their databases are removed when its tests are done. */
 export async function bothEngines(): Promise<readonly Engine[]> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-engines-'))
   const server = await startTestPostgres()
@@ -56,7 +56,7 @@ export async function bothEngines(): Promise<readonly Engine[]> {
   ]
 }
 
-/** Two services on one database, each with a connection of its own, as two nodes have them. */
+/** Two services on one database, each with its own connection, like two nodes. */
 export interface TwoNodes extends AsyncDisposable {
   readonly one: Database
   readonly other: Database
@@ -66,7 +66,7 @@ export interface TwoNodes extends AsyncDisposable {
   onFar(user: string): Caller
 }
 
-/** A change on the near node counts on the far one at once: neither trusts what it read before. */
+/** A change on the near node takes effect on the far one at once, because both have no cache lease. */
 export async function startTwoNodes(
   engine: Engine,
   more: StartOptions['config'] = {},

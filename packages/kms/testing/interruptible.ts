@@ -7,7 +7,7 @@ export interface Interruptible {
   beforeCommit(work: () => Promise<unknown>): void
 }
 
-/** What comes between the reads and the commit of a request is done there: an interleaving is met in every run. */
+/** Runs a change between the reads and the commit of a request, so that every run has the interleaving. */
 export function interruptible(own: Database): Interruptible {
   let pending: (() => Promise<unknown>) | undefined
   const commit: Database['commit'] = async (changes) => {

@@ -19,7 +19,7 @@ const events: readonly LifeCycleEvent[] = ['activate', 'deactivate', 'compromise
 const changesAtOnce = 1000
 const attempts = 10
 
-/** A change that was committed, with what it was made from; the version says in which order. */
+/** A committed change with its previous state; the version gives the order. */
 interface Step {
   readonly event: LifeCycleEvent | 'remove'
   readonly from: number

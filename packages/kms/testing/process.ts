@@ -17,7 +17,7 @@ const startWithinMs = 60_000
 export interface Site extends Disposable {
   readonly folder: string
   token(user: string): string
-  /** Starts the service in a process of its own, as `warder kms` does. */
+  /** Starts the service in its own process, as `warder kms` does. */
   start(options: ProcessOptions): Promise<ServiceProcess>
 }
 
@@ -144,7 +144,7 @@ function ready(child: ChildProcess, output: () => string): Promise<string> {
       child.kill('SIGKILL')
       failed()
     }, startWithinMs)
-    // Not `exit`: what it said last is what the error has to show.
+    // Not `exit`: the error has to show its last output.
     child.once('close', () => {
       clearTimeout(timer)
       failed()

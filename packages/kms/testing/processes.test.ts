@@ -7,7 +7,7 @@ import { grant } from './client.ts'
 import { bothEngines } from './engines.ts'
 import { createSite, type ServiceProcess } from './process.ts'
 
-// Services in processes of their own, as operators start them, on one database.
+// Services in separate processes, as operators start them, on one database.
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 /** The default of `cache_lease_ms`: how long a destroyed key may still work on another node. */
@@ -92,7 +92,7 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
     await refusedFrom(aliceFar, gone.kid, 404, strict, performance.now())
 
     if (!strict) {
-      // Also when nobody tells the other node: its change feed is cut.
+      // Also if the other node gets no notification: its change feed is cut.
       const { kid } = await make(alice)
       await warm(kid)
       await db.all(listeners, [])

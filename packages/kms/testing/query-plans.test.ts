@@ -49,7 +49,7 @@ function watched(db: Database, seen: Seen): Database {
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 
-/** Every operation of REST once, as an owner, as who was granted a right, and as nobody. */
+/** Every REST operation once, as the owner, as a grantee, and without credentials. */
 async function useEverything(db: Database): Promise<void> {
   await using kms = await startKms({ db, config: { 'roles.crypto_officer_users': ['olga'] } })
   const olga = kms.user('olga')
@@ -205,7 +205,7 @@ test('SQLite: no statement of any operation scans a table', async () => {
       [...params],
     )
     for (const { detail } of plan) {
-      // A sub-select that stands in a list of its own is bounded by its LIMIT, or by that of what it reads.
+      // A sub-select in its own list is bounded by its LIMIT, or by that of its source.
       const scan = /^SCAN (\w+)/.exec(detail)?.[1]
       const bounded =
         scan === undefined ||
@@ -222,7 +222,7 @@ test('PostgreSQL: every statement of every operation can use an index', {
 }, async () => {
   assert.ok('database' in server)
   const url = await server.database()
-  // Small tables are read whole whatever indexes there are: unless that is switched off, which leaves what is possible.
+  // PostgreSQL scans small tables despite indexes, unless that is switched off, which shows the possible plans.
   const db = await openPostgres({ url: `${url}?options=${encodeURIComponent('-c enable_seqscan=off')}` })
   opened.push(db)
   const seen: Seen = new Map()

@@ -71,7 +71,7 @@ export interface StartOptions {
   >
 }
 
-/** The service over HTTPS on a free port, in a home of its own, with everything it said and wrote. */
+/** The service over HTTPS on a free port, in a temporary home, with its log and its audit records. */
 export interface Started extends AsyncDisposable {
   readonly home: string
   readonly port: number
@@ -268,7 +268,7 @@ function sendingAtOnce(db: Database, getEnvironment: () => ServiceEnvironment<Km
   }
 }
 
-/** Every setting at its default, then what the test says. */
+/** Every setting at its default, with the changes of the test. */
 function readConfig(changes: Partial<KmsConfig>): KmsConfig {
   const table = { ...foundationSettings(kmsDefaults), ...kmsSettings }
   const defaults = Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, setting.default]))
@@ -301,7 +301,7 @@ function memoryTrail(mode: 'continue' | 'reject'): {
   }
 }
 
-/** A log that keeps everything it is told, also what a real one would leave out. */
+/** A log that keeps every line, including those that a real one omits. */
 function memoryLog(lines: string[]): Logger {
   const write = (fields: Readonly<Record<string, unknown>>, message: string): void => {
     lines.push(`${message} ${JSON.stringify(fields)}`)

@@ -9,7 +9,7 @@ let moment = Date.now()
 /**
  * Stores a private or symmetric JWK under an id of one's choice, Active, as imports over KMIP do. A key that has the id
  * already goes.
- * @param alg what the key is made for; it is bound to it when `bound`
+ * @param alg the algorithm of the key, which is bound to it if `bound`
  */
 export async function storeKeyAs(
   kms: Started,

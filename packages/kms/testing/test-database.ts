@@ -25,7 +25,7 @@ async function startPostgres(): Promise<TestPostgres> {
   return started
 }
 
-/** @param components what the service will migrate: on PostgreSQL that is done once for many tests */
+/** @param components the migrations of the service: on PostgreSQL they run once for many tests */
 export async function openTestDatabase(home: string, components: Components): Promise<TestDatabase> {
   if (!isTestedOnPostgresql) {
     const db = openSqlite({ path: join(home, 'kms.db') })

@@ -92,7 +92,7 @@ for (const engine of await bothEngines()) {
       assert.equal(await open(caller, old), 422)
     }
 
-    // Both nodes rotate and make user keys at once: nothing is lost, and all of them read what is sealed afterwards.
+    // Both nodes rotate and create user keys at once: none is lost, and all of them decrypt later ciphertexts.
     const [first, second] = await Promise.all([
       made(near, { master: pair.kid, policy: 'Team::Red' }),
       made(far, { master: pair.kid, policy: 'Team::Red' }),

@@ -1,6 +1,6 @@
 import type { StartOptions } from './start.ts'
 
-/** What a receiver of notices was told. */
+/** A notice that a receiver got. */
 export interface Notice {
   readonly event: string
   readonly key: string

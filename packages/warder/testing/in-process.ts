@@ -21,7 +21,7 @@ export interface Ran {
   readonly out: string
   readonly bytes: Buffer
   readonly err: string
-  /** Questions that somebody at the terminal was asked. */
+  /** Questions to the user at the terminal. */
   readonly asked: readonly string[]
 }
 
@@ -33,7 +33,7 @@ export interface RunOptions {
   /** Environment of the command, in place of the token. */
   readonly env?: Readonly<Record<string, string>>
   readonly input?: Uint8Array
-  /** Somebody is at the terminal and answers so, in turn. */
+  /** Answers of the user at the terminal, in turn. */
   readonly answers?: readonly string[]
   /** Ctrl-C after this many steps of progress. */
   readonly interruptAfter?: number
@@ -50,7 +50,7 @@ const parts = {
   pki: pkiParts,
 }
 
-/** Runs `warder WORDS…` in this process, over HTTPS, with somebody or nobody at the terminal. */
+/** Runs `warder WORDS…` in this process, over HTTPS, with or without a user at the terminal. */
 export async function runInProcess(
   warder: Pick<Installation, 'home'>,
   words: readonly string[],

@@ -6,7 +6,7 @@ import { after } from 'node:test'
 import { type HttpsClient, httpsClient } from '@warder/command-line/https-client'
 import { command } from './program.ts'
 
-/** A whole Warder, started in a home of its own as a user starts it: for scenarios and for the benchmark. */
+/** A complete installation in a temporary home, started as a user starts it: for scenarios and for the benchmark. */
 export interface Installation {
   readonly home: string
   readonly authUrl: string

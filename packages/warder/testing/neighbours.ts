@@ -5,7 +5,7 @@ import { until } from './until.ts'
 
 export const plaintext = Buffer.from('attack at dawn').toString('base64url')
 
-/** Somebody with a session, at a node that need not be the one that began it. */
+/** A user with a session, at any node. */
 export interface NodeUser {
   ask(
     path: string,
@@ -51,7 +51,7 @@ export function openNodeUser(node: Installation, token: string): NodeUser {
 const changeOnceSeen = (node: NodeUser, path: string): Promise<void> =>
   until(`${path} succeeds`, async () => (await node.ask(path, {})).status === 200)
 
-/** What one node does is there for the other: keys, versions, schedules, and rights that are given and taken. */
+/** Changes of one node are visible to the other: keys, versions, schedules, grants and revocations. */
 export async function workTogether(one: NodeUser, other: NodeUser, otherUser: NodeUser): Promise<void> {
   const kid = await one.create()
   const first = await one.encrypt(kid)
@@ -59,7 +59,7 @@ export async function workTogether(one: NodeUser, other: NodeUser, otherUser: No
   assert.equal(await one.decrypt(await other.encrypt(kid)), plaintext)
   const rotation = `/v1/crypto/keys/${kid}/rotation`
   await one.do(rotation, { rotate_every: 7200 }, 'PUT')
-  // Another node may believe what it read for as long as `cache_lease_ms`.
+  // Another node may use cached values for as long as `cache_lease_ms`.
   await until('the schedule is there', async () => (await other.do(rotation)).rotate_every === 7200)
   await one.do(`/v1/crypto/keys/${kid}/rotate`, {})
   assert.equal(await other.decrypt(await one.encrypt(kid)), plaintext, 'sealed by the second version')

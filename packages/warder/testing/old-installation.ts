@@ -55,7 +55,7 @@ export const components: Readonly<Record<string, readonly Migration[]>> = {
   seal: sealMigrations,
 }
 
-/** Fills an empty database with what that version had in it. */
+/** Fills an empty database with the contents of that version. */
 export async function fillOld(db: Database, { schema, tables }: OldDatabase): Promise<void> {
   for (const [component, number] of Object.entries(schema))
     await migrate(db, component, (components[component] ?? []).slice(0, number))

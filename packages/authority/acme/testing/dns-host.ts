@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 
-/** A DNS server of a test: every name leads to 127.0.0.1, and TXT records are what the test says. */
+/** A DNS server for tests: every name resolves to 127.0.0.1, and tests set the TXT records. */
 export interface DnsHost extends AsyncDisposable {
   readonly port: number
   /** By name, in lower case. */

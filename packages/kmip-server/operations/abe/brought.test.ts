@@ -36,7 +36,7 @@ const publicLink = (id: string) =>
     textString(Tag.LinkedObjectIdentifier, id),
   ])
 
-/** Import under an identifier, in the place of what is there if that is said. */
+/** Import under an identifier, which replaces an existing object if `replace` is set. */
 const placed = (id: string, replace: boolean, payload: readonly TtlvNode[]): readonly TtlvNode[] => [
   uid(id),
   ...payload.slice(1, 2),
@@ -44,10 +44,10 @@ const placed = (id: string, replace: boolean, payload: readonly TtlvNode[]): rea
   ...payload.slice(2),
 ]
 
-/** Register takes what Import takes, without an identifier. */
+/** The payload of Register is that of Import without an identifier. */
 const registered = (payload: readonly TtlvNode[]): readonly TtlvNode[] => payload.slice(1)
 
-/** A pair and two user keys of somebody, as bytes. */
+/** A pair and two user keys, as bytes. */
 async function exported() {
   const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Red'] })
   const users = [await alice.user(master, 'Team::Blue'), await alice.user(master, 'Team::Blue')]
@@ -155,7 +155,7 @@ test('user keys inherit the tags of their master key, and are found by these and
   assert.deepEqual(await locate(alice, tagged('_uk', 'nurses')), [user])
   assert.deepEqual(await locate(alice, tagged('_uk', 'north')), [])
   assert.equal((await locate(alice, tagged('_sk', 'north')))[0], master)
-  // Several have the tag; nobody has it; somebody else has it.
+  // Several keys have the tag; no key has it; a key of another user has it.
   await alice.kmip.fails('Create', alice.wish('["ward"]', 'Team::Blue'), 'InvalidField')
   await alice.kmip.fails('Locate', [attributes(parent('["ward"]'))], 'InvalidField')
   await alice.kmip.fails('Create', alice.wish('["nowhere"]', 'Team::Blue'), 'ObjectNotFound')

@@ -36,7 +36,7 @@ const strict = [
   dateTime(Tag.DeactivationDate, later(20)),
   nameNode('backup'),
 ] as const
-/** Attributes that loosen the key, or change what it is found and guarded by. */
+/** Attributes that weaken the key, or change how it is found and protected. */
 const others: readonly TtlvNode[] = [
   boolean(Tag.Extractable, true),
   boolean(Tag.Sensitive, false),
@@ -68,7 +68,7 @@ test('with only the right rekey the next version has the same attributes; other 
   }
   await bob.fails('ReKey', [uid(id), interval(Tag.Offset, 86400 * 3650)], 'PermissionDenied')
   assert.equal((await stored(id))?.newestId, undefined, 'nothing was made')
-  // What the key has may be said, and what is of the replacement alone.
+  // A request may repeat the key's attributes, and set attributes of the replacement.
   const same = [
     boolean(Tag.Extractable, false),
     mask('Encrypt', 'Decrypt'),

@@ -209,7 +209,7 @@ test('invalid and weak requests and requests of other types are refused by name'
   await alice.fails('Certify', ask(Buffer.from('nothing')), 'InvalidCSR')
   const crmf = enumeration(Tag.CertificateRequestType, Enumeration.CertificateRequestType.CRMF)
   assert.match(await alice.fails('Certify', ask(p256Request, crmf), 'FeatureNotSupported'), /CRMF/)
-  // Nobody but the holder of the key can sign for it, and it is not here.
+  // Only the holder of the key can sign for it, and the key is not stored here.
   await alice.fails('Certify', [byteString(Tag.CertificateRequestValue, p256Request)], 'InvalidField')
   await alice.fails('Certify', [attributes(subject('CN', 'nobody'))], 'MissingData')
   await alice.fails('Certify', [attributes(...newKey('ECDSA', 256))], 'InvalidField')

@@ -153,7 +153,7 @@ test('an authority whose key was reported as compromised with another certificat
   const root = await user.post('/v1/pki/authorities', { subject: 'CN=next', kid: authority.privateKey })
   assert.equal(root.status, 400, root.text)
   assert.match(root.json.description, /reported as compromised/)
-  // What was issued is still revoked and listed.
+  // Issued certificates can still be revoked and listed.
   const code = Enumeration.RevocationReasonCode.CACompromise
   await alice.do('Revoke', [
     uid(id),

@@ -195,7 +195,7 @@ test('an authority keeps its limits when its certificate is renewed or issued ag
   const shown = (await kms.user('alice').get(`/v1/pki/authorities/${renewed.id}`)).json
   assert.deepEqual([shown.profiles, shown.max_days], [['server'], 30])
 
-  // Who may certify with the key is held to the limits of the authority as well: no second one has none.
+  // A user who may certify with the key is also bound by the authority's limits, and cannot create a second authority without them.
   await grant(kms.user('alice'), kid, 'bob', 'certify')
   const open = String(linked(await getAttributes(alice, kid), 'PublicKeyLink'))
   await grant(kms.user('alice'), open, 'bob', 'certify')

@@ -204,7 +204,7 @@ test('KMIP 2.1 §6.1.45: without an offset the new certificate has the dates of 
     [begin, end],
     [begin, end],
   ])
-  // The attribute is what is copied: the certificate says the same as it.
+  // The attribute is copied, and the certificate agrees with it.
   const sooner = dateTime(Tag.DeactivationDate, end - 3600)
   await alice.do('SetAttribute', [uid(copied.id), structure(Tag.NewAttribute, [sooner])])
   const changed = await alice.do('ReCertify', [uid(copied.id)])

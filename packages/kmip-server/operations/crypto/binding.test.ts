@@ -80,7 +80,7 @@ function rename(node: TtlvNode, from: string, to: string): TtlvNode {
   return node.type === 'TextString' && node.value === from ? { ...node, value: to } : node
 }
 
-/** Sends what a twin wrapped as a block that names `key`, and has it unwrapped. */
+/** Registers an object that a twin wrapped with a block that names `key`, and unwraps it. */
 async function unwrap(
   key: string,
   twin: string,
@@ -108,7 +108,7 @@ interface Encryption {
   readonly name: string
   readonly chosen: TtlvNode
   readonly by: readonly string[]
-  /** Algorithms whose keys unwrap what was wrapped so. */
+  /** Algorithms whose keys unwrap an object that was wrapped this way. */
   readonly unwrappedBy: readonly string[]
 }
 
@@ -161,7 +161,7 @@ function encryptionInParts({ name, chosen, by }: Encryption): Use {
   }
 }
 
-/** Signing and verifying of data and of what is wrapped. */
+/** Signing and verifying of data and of wrapped objects. */
 function signatures(name: string, chosen: TtlvNode, by: readonly string[]): readonly Use[] {
   const [make, check, made, given] = [
     'Sign',

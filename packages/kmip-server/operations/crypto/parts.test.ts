@@ -283,7 +283,7 @@ async function streamsOpen(): Promise<number> {
   return openStreams(kms.services.db, 'alice', now)
 }
 
-/** The reason why a message of 1.x with just these members fails: the client would leave out what came later. */
+/** The reason why a message of 1.x with just these members fails: clients of older versions omit later members. */
 async function answered(
   minor: number,
   operation: OperationName,

@@ -18,7 +18,7 @@ import { activeSince, aesKey, mask, wrappingSpecification } from '../../testing/
 import { data, hex, iv, type modes, parameters, startKmipFixture, use } from '../../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
 
-// Rights on a key give what they say. Alice owns a key whose bytes this test knows; bob has some rights on it. Whatever
+// A right permits only its operations. Alice owns a key whose bytes this test knows; bob has some rights on it. Whatever
 // bob sends, the answers hold nothing that only another right gives: see `forbiddenTo`.
 
 const { kms, alice, bob, registerKey } = await startKmipFixture()
@@ -69,7 +69,7 @@ const inputs = [zeros.subarray(0, 16), counterBlock(1), counterBlock(2), counter
 )
 const messages = [...inputs, hex('00000001'), Buffer.from('pay 100'), Buffer.from('pay 100\0\0\0\x01')]
 
-/** Blocks of 16 bytes that no answer to a principal with these rights may hold, by itself or combined with what was sent. */
+/** Blocks of 16 bytes that no response to a principal with these rights may contain, alone or combined with the request. */
 function forbiddenTo(rights: ReadonlySet<RightName>): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const forbid = (what: string, bytes: Bytes) => {
@@ -108,7 +108,7 @@ function finds(forbidden: ReadonlyMap<string, string>, sent: readonly Bytes[], g
   return undefined
 }
 
-/** A thing to try: what was sent, and what came back in all answers. */
+/** An attempt: its requests, and the bytes of all responses. */
 interface Tried {
   readonly sent: readonly Bytes[]
   readonly got: readonly Buffer[]
@@ -423,7 +423,7 @@ test('a holder of `encrypt` cannot unwrap an object that is exported only wrappe
   assert.ok(sealed && nonce)
   const opening = [uid(wrapper), inMode('GCM'), data(sealed.subarray(0, -16)), iv(nonce)]
   await bob.fails('Encrypt', opening, 'PermissionDenied')
-  // The owner of the wrapping key opens it, which is what wrapping for that key means.
+  // The owner of the wrapping key unwraps it, which is the purpose of wrapping for that key.
   await alice.do('Encrypt', opening)
 })
 

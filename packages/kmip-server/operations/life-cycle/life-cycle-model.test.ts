@@ -17,8 +17,8 @@ import { type KmipClient, kmipClient } from '../../testing/kmip-client.ts'
 import { aesAttributes, objectType, uid } from '../../testing/nodes.ts'
 import { revocation } from '../../testing/requests.ts'
 
-// KMIP 2.1 §4.57 as a table of its own, against the live server: whatever is asked for in whatever order, the server
-// does what the table says, gives its reasons, and changes nothing else.
+// KMIP 2.1 §4.57 as an independent table, against the live server: for any requests in any order the server
+// follows the table, returns its reasons, and changes nothing else.
 
 let now = Date.now()
 const kms = await startSharedKms({
@@ -45,7 +45,7 @@ function readState({ stored, activation, deactivation }: Model): State {
   return state
 }
 
-/** One thing that a client may ask for: what it sends, why it is refused in a state, and what it leads to. */
+/** A request of a client: its payload, the reason for a refusal in a state, and its effect on the model. */
 interface Step {
   readonly operation: OperationName
   readonly payload: () => readonly TtlvNode[]

@@ -253,7 +253,7 @@ test('FIPS mode creates only symmetric keys and pairs of approved algorithms', a
     await fay.fails('Create', refused, 'InvalidField')
 })
 
-// The requests of the deployed product's clients, which say of both halves what the private one is.
+// Requests of the deployed product's clients, which describe both keys of a pair like the private one.
 for (const [algorithm, curve, bits, asked, formats] of [
   ['RSA', undefined, 2048, 'TransparentRSAPrivateKey', ['TransparentRSAPrivateKey', 'PKCS_1']],
   ['ECDH', 'P_256', undefined, 'ECPrivateKey', ['ECPrivateKey', 'TransparentECPublicKey']],

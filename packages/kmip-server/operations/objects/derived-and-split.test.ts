@@ -228,7 +228,7 @@ test('a key is split by every method, and joined from any sufficient set of part
     ['PolynomialSharingGF216', 3],
     ['PolynomialSharingPrimeField', 3],
   ] as const) {
-    // ObjectType is that of the new objects; what is split may be said there instead.
+    // ObjectType is the type of the new objects; clients may send the type of the split object instead.
     const asked = name === 'XOR' ? symmetric : objectType('SplitKey')
     const made = await parts([asked, uid(key), ...splitting(name, 4, threshold), partAttributes()])
     assert.equal(made.length, 4)

@@ -73,7 +73,7 @@ for (const version of legacy) {
         'a',
       )
 
-      // The last template counts, what the request says itself counts more; what may be there often adds up.
+      // The last template takes precedence, the request's own attributes over it; multi-valued attributes are combined.
       const both = await old.do('Create', [objectType('SymmetricKey'), from(['disks', 'short'])])
       const mixed = await getAttributes(kmipClient(kms.user(user)), both.id)
       assert.deepEqual(listValues(mixed, Tag.CryptographicLength), [128])

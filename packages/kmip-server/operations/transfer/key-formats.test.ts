@@ -191,7 +191,7 @@ for (const row of rows) {
       }
       const node = objectIn((await alice.do('Get', request)).nodes, type)
       assert.equal(formatOf(node), Enumeration.KeyFormatType[merged[format] ?? format], format)
-      // A file takes a password that is kept; its way in has tests of its own. What is Opaque is kept unread.
+      // A file requires a stored password; other tests import files. Opaque objects are stored unread.
       if (isFile || format === 'Opaque') continue
       const given = attributes(mask('Sign'), ...(format === 'Raw' ? curveOf(row) : []))
       const again = await alice.do('Register', [objectType(type), given, node])

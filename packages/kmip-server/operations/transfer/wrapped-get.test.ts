@@ -197,7 +197,7 @@ test('a key is wrapped for the holder of an RSA key, whatever its length', async
     ])
   await alice.fails('Get', [uid(data.id), information(open.id, 'OAEP')], 'InvalidField')
   const { nodes } = await alice.do('Get', [uid(data.id), information(open.id, 'None')])
-  // It comes back for the public key; whoever imports it names the private one.
+  // It is wrapped with the public key; the importer names the private one.
   const renamed = (node: TtlvNode): TtlvNode => {
     if (node.type === 'Structure') return structure(node.tag, node.value.map(renamed))
     return node.value === open.id ? uid(secret.id) : node

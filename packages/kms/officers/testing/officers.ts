@@ -20,7 +20,7 @@ export async function letCreate(kms: Node, ...users: readonly string[]): Promise
     await done(kms.user('ann').post('/access/grant', { user_id, operation_types: ['create'] }))
 }
 
-/** A new AES key of somebody, with these tags. */
+/** A new AES key of a user, with these tags. */
 export async function keyOf(kms: Node, user: string, ...tags: readonly string[]): Promise<string> {
   const { kid } = await done(kms.user(user).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' }))
   if (tags.length > 0) await done(kms.user(user).post(`/v1/crypto/keys/${kid}/tags`, { tags }))

@@ -47,7 +47,7 @@ export async function makeAuthorities(caller: Caller, issuing: object = {}): Pro
   return { root, issuing: below, issue: (json) => caller.post(`${path}/${below.id}/certificates`, json) }
 }
 
-/** Signs what is due, as the primary does every two seconds. */
+/** Signs due CRLs and OCSP responses, as the primary does every two seconds. */
 export async function runSigning(kms: Started): Promise<void> {
   const job = kmsService.periodic.find(({ name }) => name === 'kms revocation lists and responders')
   if (job?.due === undefined) throw new Error('there is no such job')

@@ -25,7 +25,7 @@ const timeoutMs = 500_000
 /**
  * Runs test files, which by themselves run on SQLite, on PostgreSQL. Each of their tests is declared here with its
  * result, under its title followed by "on PostgreSQL". All files share one process, which loads the services once.
- * @param folder what the paths begin from
+ * @param folder to which the paths are relative
  * @param files without `.test.ts`
  */
 export async function runOnPostgresql(folder: string, files: readonly string[]): Promise<void> {

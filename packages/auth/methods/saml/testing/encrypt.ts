@@ -12,7 +12,7 @@ export interface EncryptOptions {
   /** Default RSA-OAEP with SHA-1 and MGF1 with SHA-1, as most identity providers do. */
   readonly transport?: string
   readonly oaepHash?: 'sha1' | 'sha256'
-  /** Default: what fits `oaepHash`. */
+  /** Default: the digest of `oaepHash`. */
   readonly method?: string
   readonly padding?: number
   readonly damage?: (bytes: Buffer) => Buffer
