@@ -67,6 +67,11 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
   WarderCommitsWait: { series: `warder_database_waiting_commits{${kms}}`, bad: '1001x30', good: '3x30' },
   WarderQueueFull: { series: `warder_queue_jobs{${kms}, queue="passwords"}`, bad: '51x30', good: '3x30' },
+  WarderRootKeyUnusable: {
+    series: `warder_root_key_usable{${kms}, source="transit"}`,
+    bad: '0x30',
+    good: '1x30',
+  },
   WarderWorkersRestart: { series: `warder_worker_restarts_total{${kms}}`, bad: '0 0 1 2 4x20', good: '0x30' },
   WarderNoBackup: {
     series: `warder_last_backup_timestamp_seconds{${kms}}`,

@@ -2006,6 +2006,11 @@ export interface Operations {
           readonly status: 'UP' | 'DOWN'
           readonly message?: string
         }
+        readonly root_key?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
       }
     }
   }

@@ -18,6 +18,8 @@ export type { RunningService } from './lifecycle/primary.ts'
 export {
   type ConfiguredRootKeySource,
   createProvider,
+  describeRootKeySource,
+  findRootKeyProblem,
   openRootKeys,
   requireRootKeySource,
   rootKeySource,

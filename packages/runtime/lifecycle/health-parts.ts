@@ -8,6 +8,19 @@ export function readableDatabase(db: Database): HealthPart {
   return { key: 'database', name: db.dialect, message: databaseDown, probe: () => db.ping() }
 }
 
+/** The source that wraps the root key. The service works without it, until it is restarted. */
+export function rootKeySourcePart(source: string, state: SharedArrayBuffer): HealthPart {
+  return {
+    key: 'root_key',
+    name: source,
+    required: false,
+    message: 'The source of the root key cannot be used: a restart would fail.',
+    async probe() {
+      if (Atomics.load(new Int32Array(state), 0) === 0) throw new Error('see the warning of the main thread')
+    },
+  }
+}
+
 /** The parts that `/health` checks in a started service. Another part is another element. */
 export function createHealthParts(db: Database, audit: AuditTrail, clock: Clock): readonly HealthPart[] {
   const database: HealthPart = {

@@ -14,6 +14,8 @@ export interface WorkerStart {
   readonly sharePort: boolean
   readonly baseUrl: string
   readonly rootKeys: readonly PlainRootKey[]
+  /** Of `watchRootKey`. */
+  readonly rootKeyState: SharedArrayBuffer
   readonly tls: TlsMaterial | undefined
   readonly clientAuthorities: ClientAuthorities | undefined
   readonly revoked: RevokedCertificates | undefined

@@ -25,7 +25,7 @@ import type { TlsMaterial } from './messages.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import { formatUrl, type Start } from './primary-start.ts'
 import type { Rollback } from './rollback.ts'
-import { openRootKeys } from './root-keys.ts'
+import { createRootKeyState, openRootKeys } from './root-keys.ts'
 import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
 
 interface WaitingListener {
@@ -154,6 +154,8 @@ export interface Storage {
   readonly writer: SqliteWriter | undefined
   readonly db: Database
   readonly rootKeys: readonly RootKey[]
+  /** Whether the root key can be opened again, as `watchRootKey` finds it. */
+  readonly rootKeyState: SharedArrayBuffer
   readonly seal: Seal
   readonly auditFolder: string
   /** The difference between the database and the audit log that the operator accepted. */
@@ -211,7 +213,8 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const seal = await openSeal({ db, rootKeys, service: name, clock })
   for (const component of ['notices', name, 'audit']) await migrations.run(component)
   await migrations.close()
-  return { location, writer, db, rootKeys, seal, auditFolder, rollback, standIn }
+  const rootKeyState = createRootKeyState()
+  return { location, writer, db, rootKeys, rootKeyState, seal, auditFolder, rollback, standIn }
 }
 
 /** Warns when the pools of this process can open more connections than PostgreSQL permits. */

@@ -73,6 +73,7 @@ export async function startWorkers(
           sharePort,
           baseUrl: endpoints.url,
           rootKeys: storage.rootKeys.map(toPlain),
+          rootKeyState: storage.rootKeyState,
           tls: tls.https,
           clientAuthorities: tls.clientAuthorities,
           revoked: tls.revoked,

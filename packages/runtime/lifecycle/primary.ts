@@ -15,6 +15,7 @@ import { beginStart, type Start } from './primary-start.ts'
 import { openStorage, type Storage } from './primary-storage.ts'
 import { claimEndpoints, startWorkers } from './primary-workers.ts'
 import { releaseMemoryWhenIdle } from './release-memory.ts'
+import { describeRootKeySource, watchRootKey } from './root-keys.ts'
 import type { ServiceEnvironment, SocketEndpoint } from './service.ts'
 import { probeOthers, validateSettings } from './validate-settings.ts'
 import { WorkerStartFailed } from './worker.ts'
@@ -81,6 +82,8 @@ export async function prepareService(start: Start): Promise<PreparedService> {
   const environment = await createEnvironment(start, storage, audit)
   if (audit !== undefined) startForwarding(start, storage, audit, environment)
   operatorMetrics(metrics, home, audit)
+  const state = new Int32Array(storage.rootKeyState)
+  opened.defer(watchRootKey({ launch, service: definition.name, db: storage.db, log, metrics, state }))
   definition.measure?.(environment)
   opened.defer(watchClock({ clock, log, metrics, record: (event) => audit?.trail.record(event) }))
   const { db, seal } = storage
@@ -119,7 +122,8 @@ async function startService(start: Start): Promise<RunningService> {
 
   recordRun(start, audit, 'start')
   const { kind: database } = storage.location
-  log.info({ url, socket, workers: pool.size(), database, metrics_port: listener?.port }, 'serving')
+  const root_key = await describeRootKeySource(launch)
+  log.info({ url, socket, workers: pool.size(), database, root_key, metrics_port: listener?.port }, 'serving')
   return {
     url,
     metricsPort: listener?.port,

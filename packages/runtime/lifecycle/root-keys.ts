@@ -1,10 +1,12 @@
-import { inHome, type Logger, StartupError, systemClock } from '@warder/base'
+import { inHome, type Logger, type Metrics, StartupError, systemClock } from '@warder/base'
 import {
+  createWrongRootKeyError,
   type Database,
   describeMove,
   isUnsealed,
   loadRootKeys,
   openProvidedRootKey,
+  openSealToRead,
   type RootKey,
   type RootKeyProvider,
   type RootKeySource,
@@ -88,4 +90,95 @@ export async function openRootKeys(
     const moved = error instanceof StartupError ? await describeMove(db, service) : undefined
     throw moved === undefined ? error : new StartupError(moved, { cause: error })
   }
+}
+
+/** The source of the settings, for the log and operators; never a secret. @throws StartupError */
+export async function describeRootKeySource(launch: RootKeyLaunch): Promise<string> {
+  const source = rootKeySource(launch)
+  switch (source.kind) {
+    case 'provider':
+      return (await createProvider(source.name, launch)).description
+    case 'file':
+      return source.path
+    case 'systemd':
+      return `credential ${source.credential}`
+    default:
+      return source.variable
+  }
+}
+
+/** @returns why a start could not open a sealed database now; undefined: it could @throws StorageUnavailable */
+export async function findRootKeyProblem(
+  launch: RootKeyLaunch,
+  { service, db, from }: Pick<OpenRootKeys, 'service' | 'db' | 'from'>,
+): Promise<string | undefined> {
+  try {
+    const rootKeys = await openRootKeys(launch, { service, db, from, attempts: 2 })
+    if ((await openSealToRead({ db, service, rootKeys })) !== undefined) return undefined
+    return (await createWrongRootKeyError({ db, service, rootKeys })).message
+  } catch (error) {
+    if (error instanceof StartupError) return error.message
+    throw error
+  }
+}
+
+const checkEveryMs = 600_000
+
+interface RootKeyWatch {
+  readonly launch: RootKeyLaunch
+  readonly service: string
+  readonly db: Database
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** 1 = usable; shared with the workers. */
+  readonly state: Int32Array
+  /** Default: ten minutes. */
+  readonly everyMs?: number
+}
+
+/** Memory of `RootKeyWatch.state`, for a source that was just used. */
+export function createRootKeyState(): SharedArrayBuffer {
+  const memory = new SharedArrayBuffer(4)
+  Atomics.store(new Int32Array(memory), 0, 1)
+  return memory
+}
+
+/**
+ * Checks while the service runs whether a restart could still open the database: a lost file, a deleted key or an expired
+ * credential is reported while the root key is in memory. A passphrase cannot change, and is not derived again.
+ * @returns a function that stops the watch
+ */
+export function watchRootKey({ everyMs = checkEveryMs, ...watch }: RootKeyWatch): () => void {
+  const { launch, service, db, log, metrics, state } = watch
+  const source = launch.config.root_key_source
+  metrics.collected('root_key_usable', {
+    type: 'gauge',
+    help: '1 = a restart could open the database with the root key of this source.',
+    label: 'source',
+    read: async () => ({ [source]: Atomics.load(state, 0) }),
+  })
+  if (source === 'passphrase') return () => undefined
+  const check = async (): Promise<void> => {
+    const problem = await findRootKeyProblem(launch, { service, db })
+    const was = Atomics.exchange(state, 0, problem === undefined ? 1 : 0)
+    if (problem !== undefined)
+      log.warn(
+        { source, detail: problem },
+        'the root key cannot be opened any more: the service continues, but do not restart it before this is repaired',
+      )
+    else if (was === 0) log.info({ source }, 'the root key can be opened again')
+  }
+  let underWay = false
+  const timer = setInterval(() => {
+    if (underWay) return
+    underWay = true
+    // An unavailable database is reported elsewhere.
+    check()
+      .catch((error: unknown) => log.debug({ error }, 'the root key could not be checked'))
+      .finally(() => {
+        underWay = false
+      })
+  }, everyMs)
+  timer.unref()
+  return () => clearInterval(timer)
 }

@@ -15,10 +15,11 @@ import {
   traceDatabase,
 } from '@warder/server'
 import { type Database, openSeal, type RootKey } from '@warder/storage'
+import { localRootKeySources } from '../config/foundation-settings.ts'
 import { createLogger } from '../logger.ts'
 import { createMetrics } from '../metrics.ts'
 import { connect } from './database.ts'
-import { createHealthParts } from './health-parts.ts'
+import { createHealthParts, rootKeySourcePart } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
@@ -113,6 +114,8 @@ async function openEnvironment(service: string): Promise<Opened> {
   const commits = config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined
   const audit: AuditTrail & { close?(): void } =
     start.audit === undefined ? noAudit : createAuditClient(start.audit, config.audit_failure_mode, commits)
+  const isLocal = localRootKeySources.some((source) => source === config.root_key_source)
+  const rootKeyParts = isLocal ? [] : [rootKeySourcePart(config.root_key_source, start.rootKeyState)]
   const environment: ServiceEnvironment<unknown> = {
     config,
     home: launch.home,
@@ -126,7 +129,7 @@ async function openEnvironment(service: string): Promise<Opened> {
     tracer: tracing?.tracer,
     clock,
     node: start.node,
-    health: createHealthParts(db, audit, clock),
+    health: [...createHealthParts(db, audit, clock), ...rootKeyParts],
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     rateMemory: start.rateMemory,
   }

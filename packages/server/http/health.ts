@@ -14,14 +14,15 @@ const Health = Type.Object({
     audit: Type.Optional(Part),
     auth_feed: Type.Optional(Part),
     restore: Type.Optional(Part),
+    root_key: Type.Optional(Part),
   }),
 })
 
 /** A part of the service that `/health` checks. */
 export interface HealthPart {
   /** Its member of `dependencies`. */
-  readonly key: 'database' | 'audit' | 'auth_feed' | 'restore'
-  /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`. */
+  readonly key: 'database' | 'audit' | 'auth_feed' | 'restore' | 'root_key'
+  /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`, `transit`. */
   readonly name: string
   /** Sentence for callers when the part does not work. */
   readonly message: string

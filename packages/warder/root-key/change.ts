@@ -77,7 +77,7 @@ async function findPresentSource({ db, launch }: ServiceDatabase): Promise<strin
   return row?.source ?? launch.config.root_key_source
 }
 
-export async function readPresentKeys(database: ServiceDatabase): Promise<readonly RootKey[]> {
+async function readPresentKeys(database: ServiceDatabase): Promise<readonly RootKey[]> {
   const { db, service, launch } = database
   return openRootKeys(launch, { db, service, from: await findPresentSource(database), attempts: 2 })
 }

@@ -1,4 +1,3 @@
-import { StartupError } from '@warder/base'
 import {
   homeVerb,
   printable,
@@ -8,18 +7,16 @@ import {
   verbCommand,
 } from '@warder/command-line'
 import { serviceNames } from '@warder/command-line/endpoints'
-import { createProvider, rootKeySource, type ServiceLaunch } from '@warder/runtime/launch'
-import { isUnsealed, listRootKeySources, loadRootKeys, openSealToRead, testProvider } from '@warder/storage'
-import { type RootKeySourceName, rootKeySources } from '../root-key-providers/settings.ts'
 import {
-  configureService,
-  move,
-  readPresentKeys,
-  requireHome,
-  rotate,
-  type ServiceDatabase,
-  withDatabases,
-} from './change.ts'
+  createProvider,
+  describeRootKeySource,
+  findRootKeyProblem,
+  rootKeySource,
+  type ServiceLaunch,
+} from '@warder/runtime/launch'
+import { isUnsealed, listRootKeySources, loadRootKeys, testProvider } from '@warder/storage'
+import { type RootKeySourceName, rootKeySources } from '../root-key-providers/settings.ts'
+import { configureService, move, requireHome, rotate, type ServiceDatabase, withDatabases } from './change.ts'
 
 const showVerb = homeVerb({
   name: 'show',
@@ -114,10 +111,12 @@ async function showSources(databases: readonly ServiceDatabase[], terminal: Term
     const configured = launch.config.root_key_source
     const rows = await listRootKeySources(db)
     const [row] = rows
-    const problem = await findProblem(database)
+    const problem = (await isUnsealed(db))
+      ? 'the service was never started'
+      : await findRootKeyProblem(launch, { db, service, from: row?.source })
     usable &&= problem === undefined
     terminal.out(`${service.padEnd(6)}${row?.source ?? configured}`)
-    terminal.out(`      where    ${printable(await describeSource(launch, row))}`)
+    terminal.out(`      where    ${printable(row?.description ?? (await describeRootKeySource(launch)))}`)
     if (row !== undefined) terminal.out(`      since    ${new Date(row.created_at).toISOString()}`)
     if (row !== undefined && row.source !== configured)
       terminal.out(
@@ -126,31 +125,6 @@ async function showSources(databases: readonly ServiceDatabase[], terminal: Term
     terminal.out(`      usable   ${problem === undefined ? 'yes' : `no: ${problem}`}`)
   }
   return usable ? 0 : 1
-}
-
-async function describeSource(
-  launch: ServiceLaunch,
-  row: { readonly description: string } | undefined,
-): Promise<string> {
-  if (row !== undefined) return row.description
-  const source = rootKeySource(launch)
-  if (source.kind === 'provider') return (await createProvider(source.name, launch)).description
-  if (source.kind === 'file') return source.path
-  return source.kind === 'systemd' ? `credential ${source.credential}` : source.variable
-}
-
-/** @returns why the root key of a database cannot be used now; undefined: it can */
-async function findProblem(database: ServiceDatabase): Promise<string | undefined> {
-  const { db, service } = database
-  if (await isUnsealed(db)) return 'the service was never started'
-  try {
-    const rootKeys = await readPresentKeys(database)
-    if ((await openSealToRead({ db, service, rootKeys })) !== undefined) return undefined
-    return `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database`
-  } catch (error) {
-    if (error instanceof StartupError) return error.message
-    throw error
-  }
 }
 
 async function testSource(

@@ -14,30 +14,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { findBackupSources } from '../backup/backup-sources.ts'
+import { readCommands, runCommands } from '../testing/guide.ts'
 import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-sources-'))
+const [setUp = '', ...moveAndShow] = readCommands('docs/how-to/root-key.md')
+
 /** Another Warder, whose transit key wraps root keys. */
 let keys: Installation
 let transit: Readonly<Record<string, string>>
 before(async () => {
   const env = { KMS_TRANSIT_ENABLED: 'true', KMS_VAULT_API_ENABLED: 'true' }
   keys = await startInstallation({ env })
-  await ask(keys, 'kms', '/v1/transit/keys/warder', { type: 'aes256-gcm96' })
-  const grant = { unique_identifier: 'alias/transit/warder', user_id: 'app:root' }
-  await ask(keys, 'kms', '/access/grant', { ...grant, operation_types: ['encrypt', 'decrypt'] })
-  await ask(keys, 'auth', '/auth/approle/role/root', { token_ttl: 3600 })
-  const { data: role } = await ask(keys, 'auth', '/auth/approle/role/root/role-id')
-  const { data: secret } = await ask(keys, 'auth', '/auth/approle/role/root/secret-id', {})
-  const secretIdFile = join(folder, 'secret-id')
-  writeFileSync(secretIdFile, secret?.secret_id ?? '', { mode: 0o600 })
+  const made = await runCommands([`${setUp}\necho "ROLE=$ROLE"`], folder, { WARDER_HOME: keys.home })
+  assert.equal(made.status, 0, made.text)
+  const roleId = /^ROLE=(\S+)$/m.exec(made.text)?.[1] ?? ''
   transit = forBoth({
     ROOT_KEY_TRANSIT_URL: keys.kmsUrl,
     ROOT_KEY_TRANSIT_KEY: 'warder@admin',
     ROOT_KEY_TRANSIT_CA_FILE: keys.caFile,
-    ROOT_KEY_TRANSIT_ROLE_ID: role?.role_id ?? '',
-    ROOT_KEY_TRANSIT_SECRET_ID_FILE: secretIdFile,
+    ROOT_KEY_TRANSIT_ROLE_ID: roleId,
+    ROOT_KEY_TRANSIT_SECRET_ID_FILE: join(folder, 'secret-id'),
   })
 })
 after(async () => {
@@ -55,7 +53,7 @@ function forBoth(settings: Readonly<Record<string, string>>): Record<string, str
 interface Reply {
   readonly kid: string
   readonly mac: string
-  readonly data?: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, unknown>>
 }
 
 async function ask(
@@ -96,8 +94,9 @@ async function runOnce(home: string, env: Readonly<Record<string, string>>) {
     alg: 'HS256',
     data: 'eA',
   })
+  const { dependencies } = await ask(warder, 'kms', '/health')
   await warder.stop()
-  return { mac, output: warder.output() }
+  return { mac, output: warder.output(), health: dependencies?.root_key }
 }
 
 /** Runs a command and kills it after a step. */
@@ -217,7 +216,9 @@ test('a new installation begins with transit, and a start without its server, ke
     /requires root_key_transit\.token_file, or root_key_transit\.role_id/,
   )
   await refuse({ ROOT_KEY_TRANSIT_URL: 'http://vault.example' }, /must be an address like https/)
-  const { mac } = await runOnce(home, env)
+  const { mac, output, health } = await runOnce(home, env)
+  assert.match(output, /"root_key":"https:\/\/\S+ transit\/warder@admin"/)
+  assert.deepEqual(health, { name: 'transit', status: 'UP' })
   assert.equal((await runOnce(home, env)).mac, mac)
   assert.ok(!existsSync(join(home, 'root.key')))
   await refuse(
@@ -270,6 +271,10 @@ test('a root key that a KMIP server wraps opens its databases, moves to transit,
   const other = await ask(keys, 'kms', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
   await ask(keys, 'kms', '/access/grant', { ...grant, unique_identifier: other.kid })
   await refuse({ ROOT_KEY_KMIP_KEY_ID: other.kid }, /refused Decrypt with \w+/)
-  await succeed(['root-key', 'move', '--to', 'transit', '--home', home], env)
+  const commands = moveAndShow.map((block) => block.replaceAll('/var/lib/warder', home))
+  assert.equal(commands.length, 2)
+  const moved = await runCommands(commands, folder, env)
+  assert.equal(moved.status, 0, moved.text)
+  assert.match(moved.text, /set root_key_source = "transit"[\s\S]*^kms {3}transit$[\s\S]*usable {3}yes$/m)
   assert.equal((await runOnce(home, { ...env, ...forBoth({ ROOT_KEY_SOURCE: 'transit' }) })).mac, mac)
 })
