@@ -13,6 +13,7 @@ export { commitsOperation, type KnownCommits, readKnownCommits } from './known-c
 export {
   type AuditNodeRow,
   findRememberedHead,
+  forgetNode,
   listAuditNodes,
   readNodeKey,
   rememberHead,

@@ -44,6 +44,7 @@ const upsertNode = query<[log: string, node: string, address: string, now: numbe
 const allNodes = query<[limit: number], AuditNodeRow>(
   `SELECT n.log, n.node, n.address, h.seq, h.hash FROM ${nodeTable} n LEFT JOIN ${table} h ON h.log = n.log ORDER BY n.node, n.log LIMIT ?`,
 )
+const deleteNode = query<[log: string]>(`DELETE FROM ${nodeTable} WHERE log = ?`)
 const insertKey = query<[id: number, sealed: Uint8Array]>(
   'INSERT INTO audit_node_key (id, sealed) VALUES (?, ?) ON CONFLICT (id) DO NOTHING',
 )
@@ -65,7 +66,12 @@ export function rememberNode(
   ]
 }
 
-/** The nodes that were ever started with this database. */
+/** Its log is not searched any more. What the database knows of the end of that log stays: the node may start again. */
+export function forgetNode(log: string): Change {
+  return change(deleteNode, [log])
+}
+
+/** The nodes that were started with this database and not forgotten since. */
 export async function listAuditNodes(db: Database): Promise<readonly AuditNodeRow[]> {
   return (await hasTable(db, nodeTable)) ? db.all(allNodes, [maxAuditNodes]) : []
 }

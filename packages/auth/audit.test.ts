@@ -215,18 +215,22 @@ describe('the search of the audit log', () => {
   })
 
   it('asks the other nodes of the installation, and names those that do not answer', async () => {
-    await using near = await startAuth({ adminPassword: 'correct horse' })
+    // Outside of the homes, as a database that nodes share.
+    const config = { database_url: 'sqlite:/elsewhere/auth.db' } as object
+    await using near = await startAuth({ adminPassword: 'correct horse', config })
     await migrate(near.db, 'audit', preparedCommitMigrations)
     const ca = join(near.home, 'ca.pem')
     writeFileSync(ca, near.authority.certificatePem)
     Object.assign(near.environment.config, { outbound_ca_file: ca })
     const { asSuper } = scene(near)
-    const remember = (node: string, address: string) =>
-      near.db.commit(rememberNode({ log: `${node}:home`, node, address }, Date.now(), near.environment.seal))
+    const remember = (node: string, home: string, address: string) =>
+      near.db.commit(
+        rememberNode({ log: `${node}:${home}`, node, address }, Date.now(), near.environment.seal),
+      )
     {
       await using far = await near.beside('far')
-      await remember('test', '')
-      await remember('far', `https://localhost:${far.port}`)
+      await remember('test', near.home, '')
+      await remember('far', far.home, `https://localhost:${far.port}`)
       await writeLog(near, logins('near', 0))
       await writeLog(far, logins('far', 1000))
       const { json } = await asSuper('GET', '/v1/audit/records?principal=ann')
@@ -250,5 +254,7 @@ describe('the search of the audit log', () => {
     const { json } = await asSuper('GET', '/v1/audit/records?principal=ann')
     assert.deepEqual([json.records.length, json.nodes[0].answered], [20, false])
     assert.equal((await asSuper('GET', '/v1/audit/export')).status, 502)
+    assert.equal((await asSuper('DELETE', '/v1/audit/nodes/far')).status, 204)
+    assert.equal((await asSuper('GET', '/v1/audit/export')).status, 200)
   })
 })

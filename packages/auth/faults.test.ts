@@ -112,6 +112,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
         json: { type: 'verify' },
         headers: { 'x-warder-audit-node': 'x' },
       }),
+    'audit.nodes.forget': () => asSuper('DELETE', '/v1/audit/nodes/retired'),
     'realms.create': () => asSuper('POST', '/admins/realms', { id: 'new', ...plain }),
     'realms.list': () => asSuper('GET', '/admins/realms'),
     'realms.get': () => asSuper('GET', '/admins/realms/r'),

@@ -209,7 +209,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...orchestratorOperations,
   ...tokenOperations,
   // The log has records of all realms.
-  ...auditOperations<AuthServices>(superAdmin),
+  ...auditOperations<AuthServices>(superAdmin, superAdmin),
 ]
 
 /** Every endpoint of the service. The runtime provides health and documentation. */

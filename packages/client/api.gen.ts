@@ -788,6 +788,13 @@ export interface Operations {
     }
     readonly reply: Readonly<Record<string, unknown>>
   }
+  /** Forget a node that was retired, which is named as missing otherwise */
+  readonly 'audit.nodes.forget': {
+    readonly path: {
+      readonly node: string
+    }
+    readonly reply: undefined
+  }
   /** Search the audit log, newest records first, in pages */
   readonly 'audit.records': {
     readonly query?: {
@@ -2669,6 +2676,7 @@ export const routes = {
   'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
   'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
   'audit.node': { method: 'POST', path: '/v1/audit/node' },
+  'audit.nodes.forget': { method: 'DELETE', path: '/v1/audit/nodes/{node}' },
   'audit.records': { method: 'GET', path: '/v1/audit/records' },
   'audit.verify': { method: 'GET', path: '/v1/audit/verify' },
   'crypto.aliases.create': { method: 'POST', path: '/v1/crypto/aliases' },

@@ -478,6 +478,17 @@ export interface Operations {
     }
     readonly reply: Readonly<Record<string, unknown>>
   }
+  /** Forget a node that was retired, which is named as missing otherwise */
+  readonly 'audit.nodes.forget': {
+    readonly path: {
+      readonly node: string
+    }
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
   /** Search the audit log, newest records first, in pages */
   readonly 'audit.records': {
     readonly query?: {
@@ -1718,6 +1729,7 @@ export const routes = {
   'approle.secret_id_accessor.destroy': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/destroy' },
   'approle.secret_id_accessor.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/lookup' },
   'audit.node': { method: 'POST', path: '/v1/audit/node' },
+  'audit.nodes.forget': { method: 'DELETE', path: '/v1/audit/nodes/{node}' },
   'audit.records': { method: 'GET', path: '/v1/audit/records' },
   'audit.verify': { method: 'GET', path: '/v1/audit/verify' },
   certify: { method: 'POST', path: '/certify' },

@@ -1,6 +1,7 @@
 import { failure } from '@warder/base'
 import {
   getChainId,
+  governor,
   grantsOn,
   hasAuditRight,
   hasCreateRight,
@@ -188,6 +189,6 @@ const auditAccess: Access<RestServices> = {
   },
 }
 
-export const auditReading = auditOperations(auditAccess)
+export const auditReading = auditOperations<RestServices>(auditAccess, governor)
 
 export const accessQueries: readonly Operation<RestServices>[] = [owned, obtained, list, create, privileged]

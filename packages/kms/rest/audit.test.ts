@@ -167,10 +167,10 @@ test('a malformed filter or cursor is refused by name', async () => {
     ['after=%00', 'U+0000'],
     [`principal=bob&after=${cursor}`, 'after'],
     [`after=${cursor}`, 'after'],
-    [`principal=alice&after=${forge([1, digest, ['test', -1]])}`, 'after'],
-    [`principal=alice&after=${forge([1, digest, ['test', 1.5]])}`, 'after'],
-    [`principal=alice&after=${forge([1, digest, ['test', '5']])}`, 'after'],
-    [`principal=alice&after=${forge([2, digest, ['test', 5]])}`, 'after'],
+    [`principal=alice&after=${forge([1, digest, ['', -1]])}`, 'after'],
+    [`principal=alice&after=${forge([1, digest, ['', 1.5]])}`, 'after'],
+    [`principal=alice&after=${forge([1, digest, ['', '5']])}`, 'after'],
+    [`principal=alice&after=${forge([2, digest, ['', 5]])}`, 'after'],
     [`principal=alice&after=${forge({ length: 3 })}`, 'after'],
     [`principal=alice&after=${forge([1, digest, { 0: 'test', 1: 5, length: 2 }])}`, 'after'],
   ]) {
@@ -179,9 +179,9 @@ test('a malformed filter or cursor is refused by name', async () => {
     assert.ok(json.description.includes(word), json.description)
   }
   // A number beyond the log begins at its end, and one before it has nothing.
-  const far = await admin.get(`${path}?principal=alice&after=${forge([1, digest, ['test', 2 ** 50]])}`)
+  const far = await admin.get(`${path}?principal=alice&after=${forge([1, digest, ['', 2 ** 50]])}`)
   assert.equal(far.json.records.length, 10)
-  const none = await admin.get(`${path}?principal=alice&after=${forge([1, digest, ['test', 1]])}`)
+  const none = await admin.get(`${path}?principal=alice&after=${forge([1, digest, ['', 1]])}`)
   assert.deepEqual([none.json.records, none.headers['x-next-after']], [[], undefined])
 })
 
@@ -282,15 +282,16 @@ for (const engine of await bothEngines())
     const rootKey = randomBytes(32)
     const [one, other] = [await engine.open(url), await engine.open(url)]
     await migrate(one, 'audit', preparedCommitMigrations)
-    const config = { outbound_ca_file: 'tls/ca.crt' }
+    const config = { outbound_ca_file: 'tls/ca.crt', database_url: url }
     await using near = await startKms({ db: one, rootKey, node: 'near', config })
     const far = await startKms({ db: other, rootKey, node: 'far', config })
     let isUp = true
     try {
-      const remember = (node: string, address: string) =>
-        one.commit(rememberNode({ log: `${node}:home`, node, address }, Date.now(), near.environment.seal))
-      await remember('near', `https://localhost:${near.port}`)
-      await remember('far', `https://localhost:${far.port}/`)
+      const logs = { near: `near:${near.home}`, far: `far:${far.home}` }
+      const remember = (node: string, address: string, log = `${node}:home`) =>
+        one.commit(rememberNode({ log, node, address }, Date.now(), near.environment.seal))
+      await remember('near', `https://localhost:${near.port}`, logs.near)
+      await remember('far', `https://localhost:${far.port}/`, logs.far)
       const times = (offset: number) =>
         Array.from({ length: 30 }, (_, index) => ({
           time: Date.parse('2026-01-01T00:00:00Z') + index * 2000 + offset,
@@ -337,7 +338,7 @@ for (const engine of await bothEngines())
         ['node', 'audit_node', 'success'],
       )
       // A log that ends before what the database recorded.
-      await one.commit([rememberHead('far:home', { seq: 1000, hash: 'ff' })])
+      await one.commit([rememberHead(logs.far, { seq: 1000, hash: 'ff' })])
       const [short] = (await admin.get(path)).json.nodes
       assert.match(short.problems.join(), /ends with record 31, which is not what the database recorded/)
       await remember('mute', '')
@@ -370,22 +371,61 @@ for (const engine of await bothEngines())
             .with(header === undefined ? {} : { 'x-warder-audit-node': header })
             .post('/v1/audit/node', json)
         ).status
-      const prove = (node: string, at = Date.now(), by = key) => {
+      const prove = (log: string, at = Date.now(), by = key) => {
         const [time, nonce] = [String(at), randomBytes(16).toString('base64url')]
         const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex')
         const proof = createHmac('sha256', by)
-          .update(JSON.stringify(['warder audit node 1', node, time, nonce, digest]))
+          .update(JSON.stringify(['warder audit node 1', log, time, nonce, digest]))
           .digest('base64url')
         return `${time}.${nonce}.${proof}`
       }
-      assert.equal(await ask(prove('near')), 200)
-      assert.equal(await ask(prove('far')), 401)
-      assert.equal(await ask(prove('near', Date.now() - 120_000)), 401)
-      assert.equal(await ask(prove('near', Date.now(), createSecretKey(randomBytes(32)))), 401)
-      assert.equal(await ask(prove('near'), { ...body, limit: 2 }), 401)
+      assert.equal(await ask(prove(logs.near)), 200)
+      assert.equal(await ask(prove(logs.far)), 401)
+      assert.equal(await ask(prove(logs.near, Date.now() - 120_000)), 401)
+      assert.equal(await ask(prove(logs.near, Date.now(), createSecretKey(randomBytes(32)))), 401)
+      assert.equal(await ask(prove(logs.near), { ...body, limit: 2 }), 401)
       assert.equal(await ask(undefined), 401)
       assert.equal(await ask('...'), 401)
       assert.equal((await near.user('admin').post('/v1/audit/node', body)).status, 401)
+
+      // A node that answers stays, and a node is not another one of its name.
+      const forget = async (node: string, by = admin) => (await by.del(`/v1/audit/nodes/${node}`)).status
+      for (const node of ['near', 'far']) assert.equal(await forget(node), 409)
+      assert.deepEqual([await forget('unknown'), await forget('gone', near.user('bob'))], [404, 403])
+      await remember('near', `https://localhost:${near.port}`, 'near:/another/home')
+      await remember('far', `https://localhost:${near.port}`, 'far:/another/home')
+      const doubled = (await admin.get(`${path}?operation=crypto.sign&limit=100`)).json
+      assert.equal(doubled.records.length, 60)
+      assert.deepEqual(
+        doubled.nodes
+          .filter(({ node }: AuditNode) => node === 'near' || node === 'far')
+          .map(({ node, answered, problems }: AuditNode) => [
+            node,
+            answered,
+            /2 nodes have the name/.test(problems.join()),
+          ])
+          .sort(),
+        [
+          ['far', false, true],
+          ['far', true, true],
+          ['near', false, true],
+          ['near', true, true],
+        ],
+      )
+      for (const node of ['near', 'far', 'mute', 'gone']) assert.equal(await forget(node), 204, node)
+      const { nodes } = (await admin.get(`${path}?limit=1`)).json
+      assert.deepEqual(
+        nodes.map(({ node, answered }: AuditNode) => [node, answered]),
+        [
+          ['far', true],
+          ['near', true],
+        ],
+      )
+      const forgotten = near.audit.filter(({ operation }) => operation === 'audit.nodes.forget')
+      assert.deepEqual(
+        forgotten.slice(-1).map(({ principal, object, status }) => [principal, object, status]),
+        [['admin', 'gone', 204]],
+      )
 
       isUp = false
       await far[Symbol.asyncDispose]()

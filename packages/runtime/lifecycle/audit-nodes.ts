@@ -5,7 +5,7 @@ import { createOutbound, type Outbound, OutboundError } from '@warder/outbound'
 import type { RuntimeConfig } from './launch.ts'
 
 // Nodes of one database request audit records from each other. A request proves by the key of the database that it
-// comes from a node; it is bound to the node that is asked, to its body, and to a minute.
+// comes from a node; it is bound to the log that is searched, to its body, and to a minute.
 
 /** Header of such a request: time, nonce and proof. */
 export const nodeProofHeader = 'x-warder-audit-node'
@@ -39,31 +39,34 @@ const domain = 'warder audit node 1'
 /** Clocks of nodes may differ by this much. */
 const proofMs = 60_000
 
-function computeProof(key: KeyObject, node: string, time: string, nonce: string, body: Uint8Array): Buffer {
+function computeProof(key: KeyObject, log: string, time: string, nonce: string, body: Uint8Array): Buffer {
   const digest = createHash('sha256').update(body).digest('hex')
   return createHmac('sha256', key)
-    .update(JSON.stringify([domain, node, time, nonce, digest]))
+    .update(JSON.stringify([domain, log, time, nonce, digest]))
     .digest()
 }
 
 /** The header of a request to a node. */
-function proveNode(key: KeyObject, node: string, body: Uint8Array, now: number): string {
+function proveNode(key: KeyObject, log: string, body: Uint8Array, now: number): string {
   const time = String(now)
   const nonce = randomBytes(16).toString('base64url')
-  return `${time}.${nonce}.${computeProof(key, node, time, nonce, body).toString('base64url')}`
+  return `${time}.${nonce}.${computeProof(key, log, time, nonce, body).toString('base64url')}`
 }
 
-/** Whether a request to this node was made by another node of the database, within the last minute. */
+/**
+ * Whether a request was made by another node of the database, within the last minute, to the node with this log. Names do
+ * not tell nodes apart: two homes can have the same.
+ */
 export function isNodeProof(
   key: KeyObject,
-  node: string,
+  log: string,
   header: string,
   body: Uint8Array,
   now: number,
 ): boolean {
   const [, time = '', nonce = '', proof = ''] = /^(\d{1,16})\.([\w-]{22})\.([\w-]{43})$/.exec(header) ?? []
   if (proof === '' || Math.abs(now - Number(time)) > proofMs) return false
-  return timingSafeEqual(Buffer.from(proof, 'base64url'), computeProof(key, node, time, nonce, body))
+  return timingSafeEqual(Buffer.from(proof, 'base64url'), computeProof(key, log, time, nonce, body))
 }
 
 /** Pages of other nodes have at most 1000 records of some KiB. */
@@ -74,7 +77,7 @@ const verifyTimeoutMs = 600_000
 /** Asks other nodes. @throws a sentence as an Error when one does not answer */
 export interface NodeClient {
   ask<Request extends NodeRequest>(
-    node: { readonly node: string; readonly address: string },
+    node: { readonly log: string; readonly address: string },
     request: Request,
     key: KeyObject,
     now: number,
@@ -93,7 +96,7 @@ export function createNodeClient(config: Pick<RuntimeConfig, 'outbound_ca_file'>
   const clients = { search: create(searchTimeoutMs), verify: create(verifyTimeoutMs) }
   return {
     async ask<Request extends NodeRequest>(
-      { node, address }: { readonly node: string; readonly address: string },
+      { log, address }: { readonly log: string; readonly address: string },
       request: Request,
       key: KeyObject,
       now: number,
@@ -102,12 +105,14 @@ export function createNodeClient(config: Pick<RuntimeConfig, 'outbound_ca_file'>
       const body = Buffer.from(JSON.stringify(request))
       const headers = {
         'content-type': 'application/json',
-        [nodeProofHeader]: proveNode(key, node, body, now),
+        [nodeProofHeader]: proveNode(key, log, body, now),
       }
       const url = `${address.replace(/\/$/, '')}${nodePath}`
       const answer = await clients[request.type].post(url, body, { headers }).catch((error: unknown) => {
         throw new Error(error instanceof OutboundError ? error.message : 'the connection failed')
       })
+      if (answer.status === 401)
+        throw new Error('another node answers at its address, or the clocks differ by more than a minute')
       if (answer.status !== 200) throw new Error(`it answered with status ${answer.status}`)
       return readAnswer(request.type, answer.body) as unknown as NodeAnswers[Request['type']]
     },

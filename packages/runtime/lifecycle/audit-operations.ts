@@ -7,10 +7,10 @@ import {
   type SearchFilter,
 } from '@warder/audit'
 import { failure } from '@warder/base'
-import { type Access, defineOperation, get, type Operation, post, rawReply } from '@warder/server'
+import { type Access, defineOperation, del, get, type Operation, post, rawReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { nodePath, nodeProofHeader } from './audit-nodes.ts'
-import type { AuditAnswer, AuditSearch, VerifiedNode } from './audit-search.ts'
+import type { AuditAnswer, AuditNode, AuditSearch, VerifiedNode } from './audit-search.ts'
 
 /** Services that the operations on the audit log need. */
 export interface AuditReaderServices {
@@ -100,10 +100,12 @@ function readLimit(text: string | undefined): number {
 
 /**
  * Operations on the audit log of a service.
- * @param access of those who may read it
+ * @param access of callers who may read it
+ * @param administration of callers who may forget its nodes
  */
 export function auditOperations<Services extends AuditReaderServices>(
   access: Access<Services>,
+  administration: Access<Services>,
 ): readonly Operation<Services>[] {
   const define = defineOperation<Services>()
   const recorded: Access<Services> = {
@@ -132,7 +134,7 @@ export function auditOperations<Services extends AuditReaderServices>(
       const asked = { filter: readFilter(filters), limit: readLimit(limit), after }
       const { lines, nodes, next } = await services.auditSearch.search(asked)
       return rawReply({
-        raw: `{"records":[${lines.join(',')}],"nodes":${JSON.stringify(nodes)}}`,
+        raw: `{"records":[${lines.join(',')}],"nodes":${JSON.stringify(nodes.map(formatNode))}}`,
         contentType: 'application/json',
         ...(next !== undefined && { headers: { 'X-Next-After': encodeURIComponent(next) } }),
       })
@@ -170,11 +172,12 @@ export function auditOperations<Services extends AuditReaderServices>(
       const { format = 'jsonl', partial, ...filters } = query
       const pages = new ExportPages(services.auditSearch, readFilter(filters))
       const first = await pages.next()
-      const missing = first.nodes.filter(({ answered }) => !answered).map(({ node }) => node)
+      const absent = first.nodes.filter(({ answered }) => !answered)
+      const missing = absent.map(({ node }) => node)
       if (missing.length > 0 && partial !== 'true')
         throw failure('bad_gateway', `These nodes do not answer: ${missing.join(', ')}.`)
       return rawReply({
-        stream: streamExport(pages, first, format, new Set(missing)),
+        stream: streamExport(pages, first, format, new Set(absent.map(({ log }) => log))),
         contentType: recordFormats[format],
         ...(missing.length > 0 && {
           headers: { 'X-Audit-Missing-Nodes': missing.map(encodeURIComponent).join(', ') },
@@ -224,7 +227,28 @@ export function auditOperations<Services extends AuditReaderServices>(
       return services.auditSearch.answer(asked)
     },
   })
-  return [records, exported, verify, node]
+  const forget = define({
+    name: 'audit.nodes.forget',
+    route: del('/v1/audit/nodes/{node}'),
+    summary: 'Forget a node that was retired, which is named as missing otherwise',
+    description:
+      'Nodes that answer stay. A node that starts again is known again. Its records are not searched until then.',
+    tag: 'Audit',
+    reach: ['change settings'],
+    access: administration,
+    pathParameters: Type.Object({ node: Type.String({ maxLength: 1024 }) }),
+    status: 204,
+    errors: { 404: 'No node of this name is known.', 409: 'The node answers.' },
+    async act({ path }, { services, audit }) {
+      audit({ object: path.node })
+      await services.auditSearch.forget(path.node)
+    },
+  })
+  return [records, exported, verify, node, forget]
+}
+
+function formatNode({ log: _, ...shown }: AuditNode): Static<typeof NodeReply> {
+  return { ...shown, problems: [...shown.problems] }
 }
 
 const maxNodeBytes = 32 * 1024
@@ -300,7 +324,7 @@ class ExportPages {
   }
 }
 
-/** @param missing nodes that did not answer at the beginning */
+/** @param missing logs of nodes that did not answer at the beginning */
 async function* streamExport(
   pages: ExportPages,
   first: AuditAnswer,
@@ -309,7 +333,7 @@ async function* streamExport(
 ): AsyncGenerator<string> {
   yield formatHead(format)
   for (let page = first; ; page = await pages.next()) {
-    const gone = page.nodes.find(({ node, answered }) => !answered && !missing.has(node))
+    const gone = page.nodes.find(({ log, answered }) => !answered && !missing.has(log))
     if (gone !== undefined) throw new Error(`the node ${gone.node} does not answer any more`)
     const text = page.lines.map((line) => formatRecordAs(format, line)).join('')
     if (text !== '') yield text

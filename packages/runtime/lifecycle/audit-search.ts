@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import {
   type AuditNodeRow,
   AuditThread,
+  forgetNode,
   listAuditNodes,
   openIndexKey,
   openLogKeys,
@@ -20,7 +21,9 @@ import {
   type NodePage,
   type NodeRequest,
 } from './audit-nodes.ts'
+import { toDatabaseLocation } from './database.ts'
 import type { RuntimeConfig } from './launch.ts'
+import { logName } from './lost-audit.ts'
 import type { ServiceEnvironment } from './service.ts'
 
 /** What a page of a search is asked for. */
@@ -32,6 +35,8 @@ export interface AuditQuery {
 }
 
 export interface AuditNode {
+  /** Name of its log in the database. Two nodes can have the same name, but not the same log. */
+  readonly log: string
   readonly node: string
   readonly answered: boolean
   /** Why it did not answer. */
@@ -50,7 +55,7 @@ export interface AuditAnswer {
   readonly next: string | undefined
 }
 
-export interface VerifiedNode extends Omit<AuditNode, 'head' | 'problems'> {
+export interface VerifiedNode extends Omit<AuditNode, 'log' | 'head' | 'problems'> {
   readonly result?: VerifyResult
 }
 
@@ -59,6 +64,11 @@ export interface AuditSearch {
   /** @throws failure('bad_request') for a cursor that is none */
   search(query: AuditQuery): Promise<AuditAnswer>
   verify(): Promise<readonly VerifiedNode[]>
+  /**
+   * Forgets a node that was retired, so that it is not named as missing any more. A node that answers stays.
+   * @throws failure('not_found'), failure('conflict')
+   */
+  forget(node: string): Promise<void>
   /** The request of another node, after `isAsked` returned true. */
   answer(request: NodeRequest): Promise<NodeAnswers[NodeRequest['type']]>
   /** Whether another node sends a request. */
@@ -69,7 +79,8 @@ export interface AuditSearch {
 /** A page of a node ends after this time with what was found. */
 const budgetMs = 150
 
-export type AuditSearchConfig = Pick<RuntimeConfig, 'audit_enabled' | 'outbound_ca_file'>
+export type AuditSearchConfig = Parameters<typeof toDatabaseLocation>[0] &
+  Pick<RuntimeConfig, 'audit_enabled' | 'outbound_ca_file'>
 type Environment = Pick<
   ServiceEnvironment<AuditSearchConfig>,
   'config' | 'home' | 'seal' | 'node' | 'db' | 'clock'
@@ -80,9 +91,15 @@ export function createAuditSearch(environment: Environment, service: string): Au
   return new NodesSearch(environment, service)
 }
 
+interface Row extends AuditNodeRow {
+  readonly isHere: boolean
+}
+
 class NodesSearch implements AuditSearch {
   readonly #environment: Environment
   readonly #folder: string
+  /** Name of this log in the database. */
+  readonly #log: string
   readonly #thread = new AuditThread()
   #nodeKey: KeyObject | undefined
   #client: ReturnType<typeof createNodeClient> | undefined
@@ -90,7 +107,9 @@ class NodesSearch implements AuditSearch {
 
   constructor(environment: Environment, service: string) {
     this.#environment = environment
-    this.#folder = join(environment.home, 'audit', service)
+    const { config, home, node } = environment
+    this.#folder = join(home, 'audit', service)
+    this.#log = logName(toDatabaseLocation(config, home, service), node, home)
   }
 
   async search({ filter, limit, after }: AuditQuery): Promise<AuditAnswer> {
@@ -101,17 +120,17 @@ class NodesSearch implements AuditSearch {
     const rows = await this.#listNodes()
     await Promise.all(
       rows.map(async (row) => {
-        const name = toCursorName(row)
-        const before = positions.get(name)
+        const { log, node } = row
+        const before = positions.get(log)
         // This log was searched to its beginning.
         if (before === 0) return
         try {
           const page = await this.#ask(row, { type: 'search', filter, limit, before })
-          pages.push({ ...page, name })
+          pages.push({ ...page, name: log })
           nodes.push(describeNode(row, page))
         } catch (error) {
           if (row.isHere) throw error
-          nodes.push({ node: row.node, answered: false, reason: describeError(error), problems: [] })
+          nodes.push({ log, node, answered: false, reason: describeError(error), problems: [] })
         }
       }),
     )
@@ -119,7 +138,7 @@ class NodesSearch implements AuditSearch {
     const isOver = pages.every(({ name }) => merged.positions.get(name) === 0)
     return {
       lines: merged.lines,
-      nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)),
+      nodes: nameEqualNodes(nodes).toSorted((a, b) => (a.node < b.node ? -1 : 1)),
       next: isOver ? undefined : writeCursor(merged.positions, digest),
     }
   }
@@ -139,14 +158,32 @@ class NodesSearch implements AuditSearch {
     )
   }
 
+  async forget(node: string): Promise<void> {
+    const rows = (await this.#listNodes()).filter((row) => row.node === node)
+    if (rows.length === 0) throw failure('not_found', 'No node of this name is known.')
+    const answers = await Promise.all(rows.map((row) => this.#isAnswering(row)))
+    const retired = rows.filter((_, index) => answers[index] === false)
+    if (retired.length === 0)
+      throw failure('conflict', 'The node answers: its log is searched. Stop it before it is forgotten.')
+    await this.#environment.db.commit(retired.map(({ log }) => forgetNode(log)))
+  }
+
+  async #isAnswering(row: Row): Promise<boolean> {
+    if (row.isHere) return true
+    return this.#ask(row, { type: 'search', filter: {}, limit: 1 }).then(
+      () => true,
+      () => false,
+    )
+  }
+
   async answer(request: NodeRequest): Promise<NodeAnswers[NodeRequest['type']]> {
     return request.type === 'search' ? this.#searchHere(request) : this.#verifyHere()
   }
 
   async isAsked(header: string, body: Uint8Array): Promise<boolean> {
-    const { node, clock } = this.#environment
     const key = await this.#readKey()
-    return key !== undefined && isNodeProof(key, node, header, body, clock.now())
+    const now = this.#environment.clock.now()
+    return key !== undefined && isNodeProof(key, this.#log, header, body, now)
   }
 
   close(): Promise<void> {
@@ -158,10 +195,7 @@ class NodesSearch implements AuditSearch {
       throw failure('not_found', 'The audit log is disabled by the settings of this server.')
   }
 
-  async #ask<Request extends NodeRequest>(
-    row: AuditNodeRow & { readonly isHere: boolean },
-    request: Request,
-  ): Promise<NodeAnswers[Request['type']]> {
+  async #ask<Request extends NodeRequest>(row: Row, request: Request): Promise<NodeAnswers[Request['type']]> {
     if (row.isHere) return this.answer(request) as Promise<NodeAnswers[Request['type']]>
     const { config, home, clock } = this.#environment
     this.#client ??= createNodeClient(config, home)
@@ -176,13 +210,13 @@ class NodesSearch implements AuditSearch {
     return this.#nodeKey
   }
 
-  /** This node, and all others that were started with its database. Nodes are told apart by their names. */
-  async #listNodes(): Promise<readonly (AuditNodeRow & { readonly isHere: boolean })[]> {
+  /** This node, and all others that were started with its database. Nodes are told apart by their logs. */
+  async #listNodes(): Promise<readonly Row[]> {
     this.#requireLog()
     const { db, node } = this.#environment
-    const others = (await listAuditNodes(db)).map((row) => ({ ...row, isHere: row.node === node }))
+    const others = (await listAuditNodes(db)).map((row) => ({ ...row, isHere: row.log === this.#log }))
     if (others.some(({ isHere }) => isHere)) return others
-    return [{ log: '', node, address: '', seq: null, hash: null, isHere: true }, ...others]
+    return [{ log: this.#log, node, address: '', seq: null, hash: null, isHere: true }, ...others]
   }
 
   async #searchHere(request: Extract<NodeRequest, { type: 'search' }>): Promise<NodePage> {
@@ -216,9 +250,14 @@ class NodesSearch implements AuditSearch {
   }
 }
 
-/** Nodes with one name, from several homes, have logs of their own. */
-function toCursorName({ log, node }: AuditNodeRow): string {
-  return log === '' ? node : log
+/** Nodes of one name, in several homes: their records cannot be told apart. */
+function nameEqualNodes(nodes: readonly AuditNode[]): readonly AuditNode[] {
+  const logs = Map.groupBy(nodes, ({ node }) => node)
+  return nodes.map((one) => {
+    const count = logs.get(one.node)?.length ?? 1
+    const problem = `${count} nodes have the name ${one.node}: give each one its own (node_name), or forget the one that was retired`
+    return count === 1 ? one : { ...one, problems: [...one.problems, problem] }
+  })
 }
 
 function describeError(error: unknown): string {
@@ -226,10 +265,11 @@ function describeError(error: unknown): string {
 }
 
 /** With a sentence when the log ends before a record that the database knows. */
-function describeNode({ node, seq, hash }: AuditNodeRow, { head, problems }: NodePage): AuditNode {
+function describeNode({ log, node, seq, hash }: AuditNodeRow, { head, problems }: NodePage): AuditNode {
   const isShort = head !== undefined && seq !== null && head.seq < seq
   const isOther = head !== undefined && head.seq === seq && head.hash !== hash
   return {
+    log,
     node,
     answered: true,
     ...(head !== undefined && { head }),

@@ -10,7 +10,7 @@ import { toFileRefused } from '@warder/command-line/files'
 import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
 import { readRememberedSeq } from '@warder/runtime/launch'
 import { configure } from '../installation/configuration.ts'
-import { find } from './find.ts'
+import { find, forgetNode } from './find.ts'
 import { findLogs } from './logs.ts'
 import { archive, prune } from './old-files.ts'
 import { exportRecords, tail } from './records.ts'
@@ -69,11 +69,11 @@ by their checkpoints only.`,
 export const auditParts: KmsCommandParts = {
   name: 'audit',
   summary: 'Search, verify, read, export, archive and prune the audit log',
-  about: `find asks the running service, which searches the logs of all its nodes. The other verbs read the files of a home; without
-a path: the logs of both of its services.`,
-  verbs: [find],
+  about: `find and forget-node ask the running service about the logs of all its nodes. The other verbs read the files of a home;
+without a path: the logs of both of its services.`,
+  verbs: [find, forgetNode],
   homeVerbs: [verify, exportRecords, tail, archive, prune],
-  example: [find, verify, exportRecords, tail, archive, prune]
+  example: [find, forgetNode, verify, exportRecords, tail, archive, prune]
     .flatMap(({ examples }) => examples.map((line) => `  ${line}`))
     .join('\n'),
 }

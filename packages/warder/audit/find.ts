@@ -1,7 +1,14 @@
 import { formatCsvRow, formatHead } from '@warder/audit'
 import { StartupError } from '@warder/base'
 import { ClientError, type Input, type KmsClient, type Reply } from '@warder/client'
-import { formatTable, printable, quoteOption, requireNoNames, UsageError } from '@warder/command-line'
+import {
+  formatTable,
+  printable,
+  quoteOption,
+  requireNoNames,
+  requireOneName,
+  UsageError,
+} from '@warder/command-line'
 import { formatClientError, type KmsContext, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { filters, parseTime, readOutcome, times } from './records.ts'
 
@@ -120,6 +127,17 @@ function formatMore({ service, query, limit, csv }: FindOptions, after: string):
   return `there are more: warder audit find${words.join('')}`
 }
 
+const serviceOption = {
+  service: { type: 'text', value: 'auth|kms', help: 'the service whose logs are meant (default kms)' },
+} as const
+
+/** @throws UsageError */
+function readService(service = 'kms'): Service {
+  if (service !== 'kms' && service !== 'auth')
+    throw new UsageError(`--service must be auth or kms, not '${service}'`)
+  return service
+}
+
 export const find = kmsVerb({
   name: 'find',
   words: '',
@@ -137,7 +155,7 @@ prints whole records. Exit code 1: records are missing, with the reasons on stan
     'warder audit find --address 192.0.2.7 --since 24h --limit 10000 --csv > records.csv',
   ],
   options: {
-    service: { type: 'text', value: 'auth|kms', help: 'the service whose logs are searched (default kms)' },
+    ...serviceOption,
     ...times,
     ...filters,
     address: { type: 'text', value: 'IP', help: 'address of the client' },
@@ -158,13 +176,12 @@ prints whole records. Exit code 1: records are missing, with the reasons on stan
     json: { type: 'flag' },
   },
   parse(
-    { service = 'kms', since, until, key, request, outcome, limit = defaultLimit, csv, json, ...same },
+    { service: named, since, until, key, request, outcome, limit = defaultLimit, csv, json, ...same },
     names,
   ) {
     requireNoNames(names)
+    const service = readService(named)
     if (limit < 1 || limit > maxRecords) throw new UsageError(`--limit must be 1 to ${maxRecords}`)
-    if (service !== 'kms' && service !== 'auth')
-      throw new UsageError(`--service must be auth or kms, not '${service}'`)
     if (csv && json) throw new UsageError('--csv and --json exclude each other')
     for (const [name, value] of Object.entries({ key, request, ...same }))
       if (value === '') throw new UsageError(`--${name} is empty`)
@@ -189,3 +206,27 @@ async function resolveObject(kms: KmsClient, text: string): Promise<string> {
   const kid = readKid(text)
   return (await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))).kid
 }
+
+export const forgetNode = kmsVerb({
+  name: 'forget-node',
+  words: 'NODE',
+  summary: 'Forget a node that was retired, which find names as missing otherwise',
+  about: `Requires a crypto officer, or without officers the default user; at the authentication service a super administrator.
+A node that answers is not forgotten. The log itself stays in the home of the node: keep it, and verify it there. A
+node that starts again is known again.`,
+  examples: ['warder audit forget-node kms-3'],
+  options: serviceOption,
+  parse({ service: named }, names) {
+    const service = readService(named)
+    const node = requireOneName(names, 'node')
+    if (/^\.{1,2}$/.test(node)) throw new UsageError(`'${node}' is not the name of a node`)
+    return async ({ kms, openAuth, show, confirm }) => {
+      await confirm(`Forget the node ${printable(node)}? Its records are not searched any more.`)
+      const input = { path: { node } }
+      if (service === 'kms') await kms.call('audit.nodes.forget', input)
+      else await openAuth().call('audit.nodes.forget', input)
+      show({ forgotten: node }, [`${printable(node)} is forgotten`])
+      return 0
+    }
+  },
+})

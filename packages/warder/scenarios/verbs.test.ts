@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test'
 import { sharedKey, TestIdp } from '@warder/auth/testing'
 import { issueCertificate } from '@warder/server'
 import { loadAll } from '../commands.ts'
-import { logInUser } from '../testing/in-process.ts'
+import { addRetiredNode, logInUser } from '../testing/in-process.ts'
 import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
 import { command } from '../testing/program.ts'
 
@@ -343,6 +343,7 @@ test('verbs of officers', async (context) => {
     await run('admin add-user', [name, '--realm', '_', '--new-password-file', path, '--keep-password'])
   }
   assert.equal(await warder.stop(), 0)
+  await addRetiredNode(join(home, 'kms.db'))
   const [cert, key] = ['kms.crt', 'kms.key'].map((name) => readFileSync(join(home, 'tls', name)))
   const webhook = createServer({ cert, key }, (_request, response) => response.writeHead(204).end())
   context.after(() => {
@@ -376,6 +377,7 @@ test('verbs of officers', async (context) => {
   await run('officers refuse', [refused, '--yes'], ann)
   await run('officers requests', [], ann)
   await run('officers approve', [await ask(), '--yes'], ann)
+  await run('audit forget-node', ['retired', '--yes'], ann)
   await run('notify test', [], ann)
   await run('officers disable', [], ann)
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Command, Prompter, UserTerminal } from '@warder/command-line'
 import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
+import { change, openSqlite, query } from '@warder/storage'
 import { accessParts } from '../access/command.ts'
 import { auditParts } from '../audit/command.ts'
 import { cryptoParts } from '../crypto/command.ts'
@@ -182,4 +183,14 @@ export async function startCommandFixture(
       return ran
     },
   }
+}
+
+/** Adds a node that was retired to the database of a service that is stopped. */
+export async function addRetiredNode(path: string): Promise<void> {
+  const db = openSqlite({ path })
+  const insert = query<[log: string, node: string]>(
+    "INSERT INTO audit_node (log, node, address, started_at) VALUES (?, ?, '', 0)",
+  )
+  await db.commit([change(insert, ['retired:/srv/warder', 'retired'])])
+  await db.close()
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { httpHost } from '@warder/authority/testing'
 import { dataKey, issue, startIssuers } from '@warder/external-stores/testing'
+import { addRetiredNode } from '../../testing/in-process.ts'
 import { walkOpenId, walkSaml } from './testing/browsers.ts'
 import { walkAcme, walkPki } from './testing/certificates.ts'
 import {
@@ -62,6 +63,7 @@ test('every operation that the services describe succeeds at least once, in what
   writeFileSync(authority, azure.certificatePem)
   issuers.trustAs(walk.home)
   const old = opened.use(await startOldKeyService(walk.home, dataKey))
+  for (const service of ['auth', 'kms']) await addRetiredNode(join(walk.home, `${service}.db`))
   const provider = opened.use(await startOpenIdProvider(walk.home))
   const env = {
     ...cloudSettings(cloudKeys, issuers, authority, old.url),

@@ -41,6 +41,7 @@ export async function walkRealms(
   await admin.get(users)
   await admin.get('/admins/userpass')
   for (const path of ['records', 'export', 'verify']) await admin.get(`/v1/audit/${path}`)
+  await admin.del('/v1/audit/nodes/retired')
   await wire('auth').post('/v1/audit/node', { type: 'verify' })
   await admin.get(`${users}/ann`)
   await admin.put(`${users}/ann`, { roles: ['clerk'] })
