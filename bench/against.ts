@@ -4,6 +4,9 @@
 // DIR is a checkout of another commit, prepared with `node scripts/prepare.mjs`. Each starts its own Warder with its own
 // benchmark; the requests are those of the scenarios that both have. Two ratios are printed, of requests for each second of
 // processor time (of all threads of the server) and of requests for each second; above 1: this checkout is better.
+//
+// `node bench/against.ts --without-index` drives this checkout against itself without an index of the audit log: what the
+// index costs.
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -22,10 +25,13 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     warmup: { type: 'string', default: '4' },
     only: { type: 'string', multiple: true, default: [''] },
+    'without-index': { type: 'boolean', default: false },
   },
 })
 const [other] = positionals
-if (other === undefined) throw new Error('say which checkout: node bench/against.ts DIR')
+const withoutIndex = values['without-index']
+if ((other === undefined) !== withoutIndex)
+  throw new Error('say which checkout: node bench/against.ts DIR, or --without-index')
 const options: DriveOptions = { seconds: Number(values.seconds), warmupSeconds: 0.3, connections: 32 }
 
 interface Side {
@@ -64,9 +70,10 @@ function formatRatios(ratios: readonly number[]): string {
   return `${median(ratios).toFixed(3)} (${format(Math.min(...ratios))} to ${format(Math.max(...ratios))})`
 }
 
-const theirs: { startSubjects: typeof startSubjects } = await import(
-  pathToFileURL(resolve(other, 'bench/subjects.ts')).href
-)
+const theirs: { startSubjects: typeof startSubjects } =
+  other === undefined
+    ? { startSubjects: () => startSubjects({ auditIndex: false }) }
+    : await import(pathToFileURL(resolve(other, 'bench/subjects.ts')).href)
 const cores = availableParallelism()
 const here = await startSubjects()
 try {

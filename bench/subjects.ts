@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { startClouds } from './external/scenarios.ts'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
@@ -22,8 +23,11 @@ export interface Subjects {
   stop(): Promise<void>
 }
 
-/** Starts the load generator, the bare echoes and a whole Warder with one worker for each service. */
-export async function startSubjects(): Promise<Subjects> {
+/**
+ * Starts the load generator, the bare echoes and a whole Warder with one worker for each service.
+ * @param auditIndex false: the kms cannot write an index of its audit log
+ */
+export async function startSubjects({ auditIndex = true } = {}): Promise<Subjects> {
   const stops: (() => unknown)[] = []
   const stop = async (): Promise<void> => {
     for (const each of stops.reverse()) await each()
@@ -33,6 +37,9 @@ export async function startSubjects(): Promise<Subjects> {
     stops.push(() => load.close())
     const home = temporaryHome()
     stops.push(() => rmSync(home, { recursive: true, force: true }))
+    // A folder in its place. The service tries again each minute.
+    if (!auditIndex)
+      mkdirSync(join(home, 'audit', 'kms', 'index.db', 'none'), { recursive: true, mode: 0o700 })
     const clouds = await startClouds(home)
     stops.push(() => clouds.close())
     const warder = await startInstallation({

@@ -10,15 +10,15 @@ import { loadRootKeys, migrate, openSeal, openSqlite, sealMigrations } from '@wa
 /**
  * Measures the index of the audit log: how long it takes to make, how large it is, and how long a page of a search takes.
  *
- * Run: `node bench/operations/audit-search.ts [--records 10000000] [--room DIR]`. With `--room` the log stays there.
+ * Run: `node bench/operations/audit-search.ts [--records 10000000] [--keep DIR]`. With `--keep` the log stays there, for the next run.
  */
 const { values } = parseArgs({
-  options: { records: { type: 'string', default: '10000000' }, room: { type: 'string' } },
+  options: { records: { type: 'string', default: '10000000' }, keep: { type: 'string' } },
 })
 const wanted = Number(values.records)
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 const room =
-  values.room === undefined ? mkdtempSync(join(tmpdir(), 'warder-bench-search-')) : resolve(values.room)
+  values.keep === undefined ? mkdtempSync(join(tmpdir(), 'warder-bench-search-')) : resolve(values.keep)
 mkdirSync(room, { recursive: true })
 const folder = join(room, 'kms')
 
@@ -127,5 +127,5 @@ try {
   await search()
 } finally {
   await db.close()
-  if (values.room === undefined) rmSync(room, { recursive: true, force: true })
+  if (values.keep === undefined) rmSync(room, { recursive: true, force: true })
 }

@@ -549,6 +549,8 @@ export interface Operations {
           readonly seq: number
           readonly hash: string
         }
+        /** Its records since this time were searched. Absent: unknown, or all of them. */
+        readonly searched_to?: string
         readonly problems: readonly string[]
       }[]
     }

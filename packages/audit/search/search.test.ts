@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import {
   copyFileSync,
   mkdtempSync,
@@ -8,6 +10,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  watch,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -381,6 +384,184 @@ test('a changed record is left out and named, and the others are found', async (
     await extendIndex(log)
   }
 })
+
+test('a search text is no pattern', async () => {
+  const folder = path()
+  const log = await openAuditLog(options(folder))
+  const texts = [
+    ...[
+      'a.c',
+      'abc',
+      'a%c',
+      'a_c',
+      'a*c',
+      '[a-c]',
+      'a?c',
+      '(a+)+$',
+      'a\\c',
+      'A.C',
+      'a"c',
+      "a'c",
+      'a\u0000c',
+      'a\nc',
+    ],
+    ...[`${'a'.repeat(60)}!`, '\u212aelvin', 'K\u0130', '\u03a3\u03a3', '\u202eabc', 'x'.repeat(5000)],
+  ]
+  for (const [index, text] of texts.entries())
+    log.trail.record(
+      makeEvent(index + 1, { details: { note: text }, principal: text, operation: text, object: text }),
+    )
+  await log.trail.flush()
+  await log.whenIdle()
+  await log.close()
+  const indexed = await openIndexed(folder)
+  const lines = readAllLines(folder)
+  const began = performance.now()
+  for (const text of [
+    ...texts.slice(0, -1),
+    '.*',
+    '%',
+    '_',
+    '*',
+    '',
+    'kelvin',
+    'i',
+    '\u03c3',
+    '\\u',
+    'U0000',
+  ]) {
+    const has = (value: unknown): boolean => String(value).toLowerCase().includes(text.toLowerCase())
+    const expected = lines.filter((line) => {
+      const { details = {} } = JSON.parse(line)
+      return Object.entries(details).some(([name, value]) => has(name) || has(value))
+    })
+    const { records } = await searchAll(indexed, { text })
+    assert.deepEqual(
+      records.map(({ line }) => line),
+      expected.toReversed(),
+      JSON.stringify(text),
+    )
+  }
+  for (const text of texts.slice(0, -1))
+    for (const filter of [{ principal: text }, { object: text }, { operation: text }]) {
+      const { records } = await searchAll(indexed, filter)
+      // The one pattern: a star at the end of an operation.
+      assert.equal(records.length, 1, JSON.stringify(filter))
+    }
+  assert.equal((await searchAll(indexed, { operation: '*c' })).records.length, 0)
+  assert.equal((await searchAll(indexed, { operation: 'a.*' })).records.length, 1)
+  // A pattern with backtracking would take years.
+  assert.ok(performance.now() - began < 60_000)
+})
+
+test('files that are archived, pruned or removed between the pages of a search end no search', async () => {
+  const log = await fillLog(15_000, { rotateBytes: 600_000 })
+  const lines = readAllLines(log.folder)
+  const segments = listSegments(log.folder)
+  assert.ok(segments.length > 4, String(segments.length))
+  const unlocked = {
+    keys: log.keys,
+    encryptWith: undefined,
+    signer: await readCheckpointSigner(log.folder, seal),
+  }
+  const [oldest, second, third] = segments
+  const seen: FoundRecord[] = []
+  const problems = new Set<string>()
+  let before: number | undefined
+  let pages = 0
+  do {
+    const search = searchLog({ ...log, filter: { operation: 'kmip.*' }, limit: 200, budgetMs: 0, before })
+    if (pages === 1)
+      for await (const _ of archiveOld({
+        ...log,
+        before: Date.now() + 1,
+        by: 'olga',
+        now: Date.now(),
+        unlocked,
+      }));
+    // Without a signature, as another program does it.
+    if (pages === 2) for (const { folder } of [log]) removeSegment(folder, oldest?.firstSeq ?? 0)
+    if (pages === 3) removeSegment(log.folder, third?.firstSeq ?? 0)
+    const page = await search
+    seen.push(...page.records)
+    for (const problem of page.problems) problems.add(problem)
+    before = page.next
+    pages += 1
+  } while (before !== undefined)
+  const isGone = (seq: number): boolean =>
+    seq < (second?.firstSeq ?? 0) || (seq >= (third?.firstSeq ?? 0) && seq < (segments[3]?.firstSeq ?? 0))
+  const expected = filterLines(lines, { operation: 'kmip.*' }).filter((line) => !isGone(JSON.parse(line).seq))
+  assert.deepEqual(
+    seen.map(({ line }) => line),
+    expected,
+  )
+  assert.match([...problems].join(), /was removed: its records are not searched/)
+  await extendIndex(log)
+  const again = await searchAll(log, { operation: 'kmip.*' })
+  assert.deepEqual(
+    again.records.map(({ line }) => line),
+    expected,
+  )
+})
+
+/** Removes a file of the log in whichever form it is. */
+function removeSegment(folder: string, firstSeq: number): void {
+  const name = `audit-${String(firstSeq).padStart(16, '0')}.jsonl`
+  const found = readdirSync(folder).filter((file) => file.startsWith(name) && !/checkpoint|\.tsr/.test(file))
+  assert.ok(found.length > 0, name)
+  for (const file of found) rmSync(join(folder, file))
+}
+
+test('an index whose process is killed at any change is completed by the next start, without records twice', async () => {
+  const log = await fillLog(16_000, { rotateBytes: 600_000 })
+  const lines = readAllLines(log.folder)
+  const file = join(log.folder, indexFileName)
+  const whole = await countParts(log)
+  const code = `
+    import { createSecretKey } from 'node:crypto'
+    import { extendIndex } from '${new URL('./indexer.ts', import.meta.url).href}'
+    const indexKey = createSecretKey(Buffer.from(process.argv[2], 'hex'))
+    await extendIndex({ folder: process.argv[1], keys: new Map(), indexKey })`
+  let killed = 0
+  for (const changes of [1, 2, 4, 7, 11, 16]) {
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true })
+    const words = ['--input-type=module', '--eval', code, log.folder, log.indexKey.export().toString('hex')]
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'pipe'] })
+    let errors = ''
+    child.stderr.on('data', (text) => {
+      errors += text
+    })
+    let seen = 0
+    const watcher = watch(log.folder, (_, name) => {
+      if (name?.startsWith(indexFileName) === true) seen += 1
+      if (seen === changes) child.kill('SIGKILL')
+    })
+    await once(child, 'close')
+    watcher.close()
+    assert.ok(child.signalCode === 'SIGKILL' || child.exitCode === 0, errors)
+    if (child.signalCode === 'SIGKILL') killed += 1
+    await requireEqual(log, lines, filters.slice(0, 6))
+    await extendIndex(log)
+    assert.deepEqual(await requireEqual(log, lines, filters.slice(0, 6)), [])
+    assert.deepEqual(await countParts(log), whole)
+  }
+  assert.ok(killed > 2)
+})
+
+/** Ranges of the parts: none twice, and none missing. */
+async function countParts({ folder }: Indexed): Promise<readonly unknown[]> {
+  const index = openSqlite({ path: join(folder, indexFileName) })
+  const ranges = await index.all(
+    query<[], { first_seq: number; last_seq: number }>(
+      'SELECT first_seq, last_seq FROM part ORDER BY first_seq',
+    ),
+    [],
+  )
+  const contents = await index.all(query<[], object>('SELECT content FROM part_content ORDER BY content'), [])
+  await index.close()
+  assert.equal(contents.length, ranges.length * 4)
+  return ranges
+}
 
 test('the index stays within a twentieth of the log', async () => {
   const log = await fillLog(20_000)

@@ -9,7 +9,15 @@ import { formatSegmentName, listSegmentNumbers, readSegment, type Segment } from
 import { type IndexStore, openIndex } from './index-store.ts'
 import { type IndexedLog, type KnownParts, readKnownParts } from './indexer.ts'
 import { type Block, findBlocks, openBlocks, type PartRange } from './part.ts'
-import { matchesSearch, parseLine, readPosition, type SearchFilter, type Terms, toTerms } from './terms.ts'
+import {
+  isMatchingLine,
+  matchesSearch,
+  parseLine,
+  readPosition,
+  type SearchFilter,
+  type Terms,
+  toTerms,
+} from './terms.ts'
 
 export interface SearchRequest extends IndexedLog {
   readonly filter: SearchFilter
@@ -31,6 +39,8 @@ export interface SearchPage {
   readonly records: readonly FoundRecord[]
   /** `before` of the next page; undefined = the beginning of the log was reached. */
   readonly next: number | undefined
+  /** The records since this time (Unix milliseconds) were searched, where it is known; undefined = all. */
+  readonly reached: number | undefined
   /** The last record of the log; known where the search began there. */
   readonly head: ChainHead | undefined
   /** Sentences about records that were left out, and about an index that was not used. */
@@ -64,6 +74,8 @@ class Search {
   #position: number
   /** What was found before the file that is searched. */
   #before = { count: 0, position: 0 }
+  /** The time of the oldest block that was searched, Unix milliseconds. */
+  #reached: number | undefined
   /** Each page passes a part of the log, however little time it has. */
   #hasProgress = false
 
@@ -86,6 +98,7 @@ class Search {
     return {
       records: this.#records,
       next: isDone ? undefined : this.#position,
+      reached: isDone ? undefined : this.#reached,
       head: this.#head,
       problems: [...this.#problems],
     }
@@ -140,6 +153,7 @@ class Search {
       if (part.first >= this.#position) continue
       if (this.#isOver()) return
       if (!(await this.#searchPart(part, path))) return this.#searchWithoutIndex(segment, path, isNewest)
+      if (this.#position <= part.first) this.#reached = part.minTime
       this.#hasProgress = true
     }
   }
@@ -191,7 +205,8 @@ class Search {
     const { filter, keys, limit } = this.#request
     const room = limit - this.#records.length
     const after = known.head?.seq ?? 0
-    let found: FoundRecord[] = []
+    const isAny = isEverything(filter)
+    let found: { readonly seq: number; readonly bytes: Buffer }[] = []
     let head = known.head
     for await (const { bytes, whole, damage } of readLines(path, { from: known.next, keys })) {
       if (damage !== undefined && damage !== 'torn')
@@ -212,15 +227,14 @@ class Search {
       }
       head = checked
       if (checked.seq >= this.#position) continue
-      const line = escapeHidden(bytes.toString('utf8'))
-      const record = mayMatch(text, filter) ? parseLine(line) : undefined
-      if (record === undefined || !matchesSearch(record, filter)) continue
-      found.push({ seq: checked.seq, line })
+      if (!isAny && !(mayMatch(text, filter) && isMatchingLine(bytes.toString('utf8'), filter))) continue
+      found.push({ seq: checked.seq, bytes })
       if (found.length >= 2 * room + 1000) found = found.slice(-room - 1)
     }
     if (isNewest && this.#request.before === undefined) this.#head = head
     const newest = found.slice(-room).reverse()
-    this.#records.push(...newest)
+    for (const { seq, bytes } of newest)
+      this.#records.push({ seq, line: escapeHidden(bytes.toString('utf8')) })
     if (newest.length < found.length || newest.length === room)
       this.#position = newest.at(-1)?.seq ?? this.#position
     return true
@@ -278,7 +292,9 @@ class Search {
         if (!wanted.has(block)) continue
         const bytes = Buffer.allocUnsafe((blocks[index + 1]?.at ?? end) - block.at)
         if (readSync(file, bytes, 0, bytes.length, block.at) < bytes.length) return false
-        if (!this.#takeBlock(block, splitLines(bytes))) return false
+        if (!mayMatch(bytes.toString('latin1'), this.#request.filter)) this.#position = block.first
+        else if (!this.#takeBlock(block, splitLines(bytes))) return false
+        this.#reached = block.minTime
         if (this.#isOver()) return true
       }
       this.#position = part.first
@@ -343,11 +359,21 @@ class Search {
   }
 }
 
-/** A quick test that no matching line fails: texts that JSON writes as they are occur in the line. */
-function mayMatch(line: string, { principal, object, requestId, address, outcome }: SearchFilter): boolean {
+/**
+ * A quick test that no matching line fails: texts that JSON writes as they are occur in the line.
+ * @param lines one or more of them, UTF-8 as Latin-1
+ */
+function mayMatch(lines: string, filter: SearchFilter): boolean {
+  const { principal, object, requestId, address, outcome, text } = filter
   for (const value of [requestId, object, principal, address, outcome])
-    if (value !== undefined && plain.test(value) && !line.includes(value)) return false
-  return true
+    if (value !== undefined && plain.test(value) && !lines.includes(value)) return false
+  if (text === undefined || !plain.test(text) || lines.toLowerCase().includes(text.toLowerCase())) return true
+  // Some other letters have lower case in ASCII.
+  return /[\x80-\xff]/.test(lines)
+}
+
+function isEverything(filter: SearchFilter): boolean {
+  return Object.values(filter).every((value) => value === undefined)
 }
 
 const plain = /^[ !#-[\]-~]*$/

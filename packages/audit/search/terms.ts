@@ -30,6 +30,12 @@ export function parseLine(line: string): ParsedRecord | undefined {
   return record as ParsedRecord
 }
 
+/** Whether a line is a record that matches. */
+export function isMatchingLine(line: string, filter: SearchFilter): boolean {
+  const record = parseLine(line)
+  return record !== undefined && matchesSearch(record, filter)
+}
+
 export function matchesSearch(record: ParsedRecord, filter: SearchFilter): boolean {
   const { since, until, operation, text } = filter
   if (filter.principal !== undefined && record.principal !== filter.principal) return false

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { Agent, createServer, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -15,7 +20,7 @@ import {
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
 import { createAuditSearch } from '@warder/runtime'
-import { migrate } from '@warder/storage'
+import { migrate, openSqlite } from '@warder/storage'
 import { bothEngines } from '../testing/engines.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
@@ -440,6 +445,167 @@ for (const engine of await bothEngines())
       if (isUp) await far[Symbol.asyncDispose]()
     }
   })
+
+test('a node that lies is named, and changes neither the records of others nor the form of an answer', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-liar-'))
+  const db = openSqlite({ path: join(folder, 'shared.db') })
+  await migrate(db, 'audit', preparedCommitMigrations)
+  const config = { outbound_ca_file: 'tls/ca.crt', database_url: `sqlite:${join(folder, 'shared.db')}` }
+  await using kms = await startKms({ db, node: 'near', config })
+  const [cert, key] = ['kms.crt', 'kms.key'].map((name) => readFileSync(join(kms.home, 'tls', name)))
+  let body = ''
+  const liar = createServer({ cert, key }, (_request, response) => response.end(body))
+  await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = liar.address() as AddressInfo
+    for (const [node, home, address] of [
+      ['liar', '/elsewhere', `https://localhost:${port}`],
+      ['near', kms.home, ''],
+    ] as const)
+      await db.commit(
+        rememberNode({ log: `${node}:${home}`, node, address }, Date.now(), kms.environment.seal),
+      )
+    await writeLog(
+      kms,
+      Array.from({ length: 3 }, (_, index) => ({ operation: 'crypto.sign', request_id: `near-${index}` })),
+    )
+    const admin = kms.user('admin')
+    const own = (await admin.get(`${path}?operation=crypto.sign`)).json.records
+    assert.equal(own.length, 3)
+    const make = (seq: number, members: object = {}): string => {
+      const record = { ...own[0], node: 'liar', seq, request_id: `liar-${seq}`, ...members }
+      const { hash: _, ...rest } = record
+      const canonical = JSON.stringify(
+        Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))),
+      )
+      const hash = createHash('sha256').update(record.prev).update(canonical).digest('hex')
+      return JSON.stringify({ ...record, hash })
+    }
+    const page = (members: object) => JSON.stringify({ lines: [], problems: [], ...members })
+    const changed = JSON.stringify({ ...own[0], principal: 'mallory' })
+    const search = async () => (await admin.get(`${path}?operation=crypto.sign&limit=10`)).json
+    for (const [what, answer, said] of [
+      ['no JSON', 'no JSON', /malformed/],
+      ['another value', '[]', /malformed/],
+      ['no lines', '{"problems":[]}', /malformed/],
+      ['more lines than asked for', page({ lines: Array(11).fill(make(1)) }), /malformed/],
+      ['a record twice', page({ lines: [make(5), make(5)] }), /malformed/],
+      ['another order', page({ lines: [make(4), make(5)] }), /malformed/],
+      ['a page without end', page({ next: Number.MAX_SAFE_INTEGER }), /malformed/],
+      ['a page before the first', page({ next: 0 }), /malformed/],
+      ['a position that skips back', page({ lines: [make(5)], next: 9 }), /malformed/],
+      ['a head that is none', page({ head: { seq: 1, hash: '<script>' } }), /malformed/],
+      ['a time that is none', page({ reached: 1e15 }), /malformed/],
+      ['a changed record', page({ lines: [changed] }), /left out/],
+      ['a record of another operation', page({ lines: [make(5, { operation: 'kmip.Get' })] }), /left out/],
+      ['a record in two lines', page({ lines: [make(5).replace(',"', ',\n"')] }), /left out/],
+    ] as const) {
+      body = answer
+      const { records, nodes } = await search()
+      assert.deepEqual(records, own, what)
+      const [{ answered, reason = '', problems }] = nodes
+      assert.match(`${reason}${problems.join()}`, said, what)
+      assert.equal(answered, !/malformed/.test(reason), what)
+      body = page({ lines: [] })
+    }
+    for (const answer of [
+      '{}',
+      '{"ok":true,"records":1}',
+      '{"ok":true,"records":1,"files":1,"removed":0,"unexplained":[],"unread":[],"head":{}}',
+    ]) {
+      body = answer
+      const { status, json } = await admin.get('/v1/audit/verify')
+      assert.deepEqual([status, json.ok, json.nodes[0].answered, json.nodes[1].ok], [200, false, false, true])
+    }
+    body = page({ problems: Array(1000).fill('p'.repeat(100_000)) })
+    assert.ok(JSON.stringify(await search()).length < 50_000)
+    // What cannot be seen in an answer: records that are left out, and a chain that is invented.
+    body = page({ lines: [make(7)], head: { seq: 7, hash: 'a'.repeat(64) } })
+    assert.equal((await search()).records.length, 4)
+    await db.commit([rememberHead('liar:/elsewhere', { seq: 9, hash: 'b'.repeat(64) })])
+    assert.match((await search()).nodes[0].problems.join(), /not what the database recorded/)
+  } finally {
+    liar.closeAllConnections()
+    liar.close()
+    await db.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('an export whose node goes away in between has no end', { timeout: 120_000 }, async () => {
+  const agent = new Agent({ keepAlive: false })
+  const folder = mkdtempSync(join(tmpdir(), 'warder-cut-'))
+  const file = join(folder, 'shared.db')
+  const [one, other] = [openSqlite({ path: file }), openSqlite({ path: file })]
+  await migrate(one, 'audit', preparedCommitMigrations)
+  const rootKey = randomBytes(32)
+  const config = { outbound_ca_file: 'tls/ca.crt', database_url: `sqlite:${file}` }
+  try {
+    await using near = await startKms({ db: one, rootKey, node: 'near', config })
+    const far = await startKms({ db: other, rootKey, node: 'far', config })
+    let isUp = true
+    const stopFar = async () => {
+      if (isUp) await far[Symbol.asyncDispose]()
+      isUp = false
+    }
+    try {
+      for (const [kms, node] of [
+        [near, 'near'],
+        [far, 'far'],
+      ] as const) {
+        const address = `https://localhost:${kms.port}`
+        await one.commit(
+          rememberNode({ log: `${node}:${kms.home}`, node, address }, Date.now(), near.environment.seal),
+        )
+        await writeLog(
+          kms,
+          Array.from({ length: 15_000 }, (_, index) => ({
+            ...{ operation: 'crypto.sign', time: 1.7e12 + index, details: { padding: 'p'.repeat(500) } },
+          })),
+        )
+      }
+      const authorization = `Bearer ${near.token({ sub: 'admin' })}`
+      for (const format of ['jsonl', 'csv', 'cef']) {
+        const sent = request(
+          `https://localhost:${near.port}/v1/audit/export?operation=crypto.sign&format=${format}`,
+          {
+            ca: near.ca,
+            agent,
+            headers: { authorization },
+          },
+        )
+        sent.end()
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        if (!isUp) {
+          // From its beginning it is refused.
+          assert.equal(response.statusCode, 502)
+          response.destroy()
+          continue
+        }
+        assert.equal(response.statusCode, 200)
+        response.pause()
+        await stopFar()
+        let bytes = 0
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+        })
+        response.resume()
+        const [error] = (await once(response, 'error')) as [NodeJS.ErrnoException]
+        assert.deepEqual([error.code, response.complete], ['ECONNRESET', false])
+        assert.ok(bytes > 0)
+      }
+      const entry = near.audit.findLast(({ operation }) => operation === 'audit.export')
+      assert.equal(entry?.status, 502)
+    } finally {
+      await stopFar()
+    }
+  } finally {
+    agent.destroy()
+    await one.close()
+    await other.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
 
 interface AuditNode {
   readonly node: string

@@ -1,5 +1,11 @@
 import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
-import { isRecordWhole, type SearchFilter, type VerifyResult } from '@warder/audit'
+import {
+  isMatchingLine,
+  isRecordWhole,
+  readPosition,
+  type SearchFilter,
+  type VerifyResult,
+} from '@warder/audit'
 import { inHome } from '@warder/base'
 import { createOutbound, type Outbound, OutboundError } from '@warder/outbound'
 import type { RuntimeConfig } from './launch.ts'
@@ -26,6 +32,7 @@ export interface NodePage {
   /** Newest first. */
   readonly lines: readonly string[]
   readonly next?: number | undefined
+  readonly reached?: number | undefined
   readonly head?: { readonly seq: number; readonly hash: string } | undefined
   readonly problems: readonly string[]
 }
@@ -114,31 +121,81 @@ export function createNodeClient(config: Pick<RuntimeConfig, 'outbound_ca_file'>
       if (answer.status === 401)
         throw new Error('another node answers at its address, or the clocks differ by more than a minute')
       if (answer.status !== 200) throw new Error(`it answered with status ${answer.status}`)
-      return readAnswer(request.type, answer.body) as unknown as NodeAnswers[Request['type']]
+      return readAnswer(request, answer.body) as unknown as NodeAnswers[Request['type']]
     },
   }
 }
 
 /** @throws Error for an invalid answer */
-function readAnswer(type: NodeRequest['type'], body: Uint8Array): NodeAnswers[NodeRequest['type']] {
+function readAnswer(request: NodeRequest, body: Uint8Array): NodeAnswers[NodeRequest['type']] {
   const answer = parse(body)
-  if (type === 'verify') {
-    if (typeof answer.ok !== 'boolean' || !Number.isSafeInteger(answer.records)) throw malformed()
-    return answer as unknown as VerifyResult
+  return request.type === 'search' ? readPage(answer, request) : readVerifyResult(answer)
+}
+
+/** The year 9999, the last one that RFC 3339 writes. */
+const maxTime = 253_402_300_799_999
+const maxProblems = 20
+const maxProblemLength = 500
+
+/** A page that continues the search, however a node lies. Records that it could not have found are left out and named. */
+function readPage(
+  { lines, next, reached, head, problems }: Partial<NodePage>,
+  { filter, limit, before = Number.MAX_SAFE_INTEGER }: Extract<NodeRequest, { type: 'search' }>,
+): NodePage {
+  if (!isTexts(lines) || !isTexts(problems) || lines.length > limit) throw malformed()
+  let seq = before
+  for (const line of lines) {
+    const position = readPosition(line)
+    if (position === undefined || position.seq >= seq) throw malformed()
+    seq = position.seq
   }
-  const { lines, next, head, problems } = answer as Partial<NodePage>
-  const isPage = isTexts(lines) && isTexts(problems) && (next === undefined || Number.isSafeInteger(next))
-  if (!isPage || !(head === undefined || Number.isSafeInteger(head.seq))) throw malformed()
-  const whole = lines.filter(isRecordWhole)
+  const isContinued = isCount(next) && next >= 1 && (lines.length === 0 ? next < before : next <= seq)
+  if (!(next === undefined || isContinued)) throw malformed()
+  if (!(head === undefined || isPosition(head))) throw malformed()
+  if (!(reached === undefined || (isCount(reached) && reached <= maxTime))) throw malformed()
+  // A line has no control character, such as a newline, in it.
+  const matching = lines.filter(
+    (line) => !/\p{Cc}/u.test(line) && isRecordWhole(line) && isMatchingLine(line, filter),
+  )
+  const left = 'it answered with records that were changed or do not match, which were left out'
   return {
-    lines: whole,
+    lines: matching,
     next,
-    head: head && { seq: head.seq, hash: String(head.hash) },
-    problems:
-      whole.length === lines.length
-        ? problems
-        : [...problems, 'it answered with records whose hashes are wrong, which were left out'],
+    reached,
+    head: head && { seq: head.seq, hash: head.hash },
+    problems: [
+      ...problems.slice(0, maxProblems).map((problem) => problem.slice(0, maxProblemLength)),
+      ...(matching.length === lines.length ? [] : [left]),
+    ],
   }
+}
+
+function readVerifyResult(answer: Readonly<Record<string, unknown>>): VerifyResult {
+  const { ok, records, files, removed, unexplained, unread, head, first, firstBroken, torn } = answer
+  const isWhole =
+    typeof ok === 'boolean' &&
+    [records, files, removed].every(isCount) &&
+    [unexplained, unread].every(isTexts) &&
+    (head === undefined || isPosition(head)) &&
+    (first === undefined || isCount(first)) &&
+    (firstBroken === undefined || isBroken(firstBroken)) &&
+    (torn === undefined || typeof torn === 'object')
+  if (!isWhole) throw malformed()
+  return answer as unknown as VerifyResult
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function isPosition(value: unknown): value is { readonly seq: number; readonly hash: string } {
+  const { seq, hash } = (value ?? {}) as { readonly seq?: unknown; readonly hash?: unknown }
+  return isCount(seq) && typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
+}
+
+function isBroken(value: unknown): boolean {
+  const { file, line, reason } = (value ?? {}) as Readonly<Record<string, unknown>>
+  return typeof file === 'string' && isCount(line) && typeof reason === 'string'
 }
 
 function parse(body: Uint8Array): Readonly<Record<string, unknown>> {

@@ -44,6 +44,12 @@ const NodeReply = Type.Object({
   answered: Type.Boolean(),
   reason: Type.Optional(Type.String({ description: 'Why it did not answer.' })),
   head: Type.Optional(Position),
+  searched_to: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Its records since this time were searched. Absent: unknown, or all of them.',
+    }),
+  ),
   problems: Type.Array(Type.String({ description: 'About records that were not searched or left out.' })),
 })
 const RecordReply = Type.Object(

@@ -43,6 +43,8 @@ export interface AuditNode {
   readonly reason?: string
   /** Its last record; known on the first page. */
   readonly head?: { readonly seq: number; readonly hash: string }
+  /** Its records since this time (RFC 3339) were searched; undefined = all. */
+  readonly searched_to?: string
   /** Sentences about records that were not searched or left out. */
   readonly problems: readonly string[]
 }
@@ -116,7 +118,7 @@ class NodesSearch implements AuditSearch {
     const digest = digestFilter(filter)
     const positions = after === undefined ? new Map<string, number>() : readCursor(after, digest)
     const nodes: AuditNode[] = []
-    const pages: (NodePage & { readonly name: string })[] = []
+    const pages: (NodePage & { readonly name: string; readonly row: Row })[] = []
     const rows = await this.#listNodes()
     await Promise.all(
       rows.map(async (row) => {
@@ -126,8 +128,7 @@ class NodesSearch implements AuditSearch {
         if (before === 0) return
         try {
           const page = await this.#ask(row, { type: 'search', filter, limit, before })
-          pages.push({ ...page, name: log })
-          nodes.push(describeNode(row, page))
+          pages.push({ ...page, name: log, row })
         } catch (error) {
           if (row.isHere) throw error
           nodes.push({ log, node, answered: false, reason: describeError(error), problems: [] })
@@ -135,6 +136,10 @@ class NodesSearch implements AuditSearch {
       }),
     )
     const merged = mergePages(pages, limit, positions)
+    for (const { name, row, ...page } of pages) {
+      const isCut = merged.positions.get(name) !== (page.next ?? 0)
+      nodes.push(describeNode(row, isCut ? { ...page, reached: undefined } : page))
+    }
     const isOver = pages.every(({ name }) => merged.positions.get(name) === 0)
     return {
       lines: merged.lines,
@@ -233,8 +238,8 @@ class NodesSearch implements AuditSearch {
       type: 'search',
       request: { ...log, filter, limit, before, budgetMs },
     })
-    const { records, next, head, problems } = page
-    return { lines: records.map(({ line }) => line), next, head, problems }
+    const { records, ...rest } = page
+    return { lines: records.map(({ line }) => line), ...rest }
   }
 
   async #verifyHere(): Promise<VerifyResult> {
@@ -265,13 +270,17 @@ function describeError(error: unknown): string {
 }
 
 /** With a sentence when the log ends before a record that the database knows. */
-function describeNode({ log, node, seq, hash }: AuditNodeRow, { head, problems }: NodePage): AuditNode {
+function describeNode(
+  { log, node, seq, hash }: AuditNodeRow,
+  { head, reached, problems }: NodePage,
+): AuditNode {
   const isShort = head !== undefined && seq !== null && head.seq < seq
   const isOther = head !== undefined && head.seq === seq && head.hash !== hash
   return {
     log,
     node,
     answered: true,
+    ...(reached !== undefined && { searched_to: new Date(reached).toISOString() }),
     ...(head !== undefined && { head }),
     problems:
       isShort || isOther

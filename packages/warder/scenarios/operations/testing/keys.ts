@@ -61,8 +61,8 @@ export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
   await alice.post(`${keys}/${waits}/restore`)
   assert.equal((await alice.del(`${keys}/${hmac}`)).status, 204)
   await walkAccess(alice, kid, await user('bob'), admin.kms)
-  for (const path of ['records', 'export', 'verify']) await admin.kms.get(`/v1/audit/${path}`)
   await admin.kms.del('/v1/audit/nodes/retired')
+  for (const path of ['records', 'export', 'verify']) await admin.kms.get(`/v1/audit/${path}`)
   await wire('kms').post('/v1/audit/node', { type: 'verify' })
   await admin.kms.post('/v1/notices/test', {})
 }
