@@ -203,6 +203,8 @@ export {
   type ReportCursor,
   type ReportPart,
   type ReportRow,
+  type ReportScope,
+  type ReportSubject,
   readReport,
   reportWays,
 } from './access/report-store.ts'

@@ -34,6 +34,8 @@ export function formatCsvRow(record: ParsedRecord): string {
   return `${columns.map((name) => formatCsvCell(record[name])).join(',')}\r\n`
 }
 
+const plainCell = /^[A-Za-z0-9][\w.:/-]*$/
+
 /**
  * A cell of CSV (RFC 4180), always in quotes. Spreadsheets run a cell as a formula if it begins with `=`, `+`, `-`, `@`, a
  * tab or a carriage return. A `'` in front of such a value makes it text. Control characters are escaped as in JSON.
@@ -42,6 +44,8 @@ export function formatCsvCell(value: unknown): string {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(value)
   const text = typeof value === 'string' ? value : JSON.stringify(value)
+  // Fast path: most cells are names and ids.
+  if (plainCell.test(text)) return `"${text}"`
   const visible = escapeHidden(text).replace(/\p{Cc}/gu, escapeUnits)
   const safe = /^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]/.test(text) ? `'${visible}` : visible
   return `"${safe.replaceAll('"', '""')}"`

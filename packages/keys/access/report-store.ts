@@ -60,7 +60,7 @@ interface Row {
 }
 
 /** Objects of the report: those of one owner, one object, or all. Later versions of a key have no grants of their own. */
-export interface Scope {
+export interface ReportScope {
   readonly owner?: string
   readonly object?: string
 }
@@ -69,7 +69,7 @@ const keysAtOnce = 1000
 const isKey = '(o.chain_id IS NULL OR o.chain_id = o.id)'
 
 /** @returns a condition on `managed_object o`, without the range of ids */
-function limitTo({ owner, object }: Scope): { readonly text: string; readonly params: Params } {
+function limitTo({ owner, object }: ReportScope): { readonly text: string; readonly params: Params } {
   if (object !== undefined && owner !== undefined)
     return { text: 'o.id = ? AND o.owner = ? AND', params: [object, owner] }
   if (object !== undefined) return { text: 'o.id = ? AND', params: [object] }
@@ -77,7 +77,7 @@ function limitTo({ owner, object }: Scope): { readonly text: string; readonly pa
 }
 
 /** One row for each object, of its owner. */
-export function ownersPart(scope: Scope): ReportPart {
+export function ownersPart(scope: ReportScope): ReportPart {
   const { text, params } = limitTo(scope)
   const owners = queryOfText<Params, { readonly id: string; readonly owner: string; day: number | null }>(
     `SELECT o.id, o.owner, u.day FROM managed_object o
@@ -113,7 +113,7 @@ function toWay(grantee: string, tag: string): ReportWay {
 }
 
 /** Whose rights are listed, and which groups are shown by their members. */
-export interface Subject {
+export interface ReportSubject {
   /** The grants that reach one principal. undefined: all grants. */
   readonly only?: { readonly principal: string; readonly grantees: ReadonlySet<string> }
   /** Groups are listed by their members where this user is an owner or a member of the group. undefined: all groups. */
@@ -138,7 +138,7 @@ const sources = {
 }
 
 /** Grants of a source, with last uses: those of one principal, or all with the members of groups. */
-function queryGrants(source: string, { only, reader }: Subject): Query<Params, Row> {
+function queryGrants(source: string, { only, reader }: ReportSubject): Query<Params, Row> {
   if (only !== undefined)
     return queryOfText(`SELECT ${grantColumns}, o.owner, '' AS lookup, '' AS head, '' AS tail, u.day
       FROM (${source}) page LEFT JOIN managed_object o ON o.id = page.object_id
@@ -169,8 +169,8 @@ const maxGrants = 1024
 /** Grants on objects, or by tags of objects, in the order of objects. */
 export function grantsPart(
   source: 'grants' | 'tags' | 'general',
-  scope: Scope,
-  subject: Subject,
+  scope: ReportScope,
+  subject: ReportSubject,
 ): ReportPart {
   const limits = limitTo(scope)
   const grants = queryGrants(sources[source](limits.text), subject)
@@ -208,7 +208,7 @@ function padded(position: Position, length: number): string[] {
   return Array.from({ length }, (_, index) => position[index] ?? '')
 }
 
-function toFound(row: Row, { only }: Subject): Found {
+function toFound(row: Row, { only }: ReportSubject): Found {
   const { object_id: object, owner, user_id: grantee, operation: right, tag, lookup, head, tail, day } = row
   const at = [object, tag, grantee, right, lookup, head, tail]
   if (only !== undefined && !only.grantees.has(grantee)) return { row: undefined, at }

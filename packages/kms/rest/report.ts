@@ -17,6 +17,8 @@ import {
   type ReportCursor,
   type ReportPart,
   type ReportRow,
+  type ReportScope,
+  type ReportSubject,
   readGroupOrRole,
   readReport,
   reportWays,
@@ -149,8 +151,16 @@ async function findNamedObject(context: Context, kid: string, governs: boolean) 
   return object !== undefined && (governs || verdict !== 'nothing') ? object : undefined
 }
 
+/** Parts with the kinds of ways that they contain. */
+type Parts = readonly (readonly [kind: 'owner' | 'grant' | 'tag', part: ReportPart])[]
+
 /** The parts of the report on one object. */
-async function planObject(context: Context, kid: string, user: string | undefined, governs: boolean) {
+async function planObject(
+  context: Context,
+  kid: string,
+  user: string | undefined,
+  governs: boolean,
+): Promise<Parts> {
   const { name } = requirePrincipal(context)
   const object = await findNamedObject(context, kid, governs)
   if (object === undefined) return []
@@ -159,11 +169,28 @@ async function planObject(context: Context, kid: string, user: string | undefine
   if (subject !== user && user !== undefined) return []
   const scope = { object: getChainId(object) }
   const only = subject === undefined ? {} : { only: await toSubject(context, subject) }
-  const shown = { ...only, ...(!governs && { reader: name }) }
+  const owners: Parts =
+    subject === undefined || subject === object.owner ? [['owner', ownersPart(scope)]] : []
+  return [...owners, ...grantParts(scope, { ...only, ...(!governs && { reader: name }) })]
+}
+
+function grantParts(scope: ReportScope, subject: ReportSubject): Parts {
   return [
-    ...(subject === undefined || subject === object.owner ? [ownersPart(scope)] : []),
-    grantsPart('grants', scope, shown),
-    grantsPart('tags', scope, shown),
+    ['grant', grantsPart('grants', scope, subject)],
+    ['tag', grantsPart('tags', scope, subject)],
+  ]
+}
+
+/** Parts with the rights of one principal on all objects whose owner `isListed`. */
+async function principalParts(
+  context: Context,
+  principal: string,
+  isListed: (owner: string | null) => boolean,
+): Promise<Parts> {
+  const names = await listNames(context, principal)
+  return [
+    ['grant', granteesPart(principal, names, isListed)],
+    ['tag', granteeTagsPart(principal, names, isListed)],
   ]
 }
 
@@ -172,36 +199,18 @@ async function toSubject(context: Context, principal: string) {
 }
 
 /** The parts of the report on all objects that the caller may see. */
-async function planAll(context: Context, user: string | undefined, governs: boolean): Promise<ReportPart[]> {
+async function planAll(context: Context, user: string | undefined, governs: boolean): Promise<Parts> {
   const { name } = requirePrincipal(context)
-  if (user !== undefined && (governs || user === name)) {
-    const names = await listNames(context, user)
-    return [
-      ownersPart({ owner: user }),
-      granteesPart(user, names, () => true),
-      granteeTagsPart(user, names, () => true),
-    ]
-  }
+  if (user !== undefined && (governs || user === name))
+    return [['owner', ownersPart({ owner: user })], ...(await principalParts(context, user, () => true))]
   if (governs)
-    return [
-      ownersPart({}),
-      grantsPart('general', {}, {}),
-      grantsPart('grants', {}, {}),
-      grantsPart('tags', {}, {}),
-    ]
+    return [['owner', ownersPart({})], ['grant', grantsPart('general', {}, {})], ...grantParts({}, {})]
   const scope = { owner: name }
-  if (user !== undefined) {
-    const subject = { only: await toSubject(context, user) }
-    return [grantsPart('grants', scope, subject), grantsPart('tags', scope, subject)]
-  }
-  const names = await listNames(context, name)
-  const isOfOthers = (owner: string | null): boolean => owner !== name
+  if (user !== undefined) return grantParts(scope, { only: await toSubject(context, user) })
   return [
-    ownersPart(scope),
-    grantsPart('grants', scope, { reader: name }),
-    grantsPart('tags', scope, { reader: name }),
-    granteesPart(name, names, isOfOthers),
-    granteeTagsPart(name, names, isOfOthers),
+    ['owner', ownersPart(scope)],
+    ...grantParts(scope, { reader: name }),
+    ...(await principalParts(context, name, (owner) => owner !== name)),
   ]
 }
 
@@ -216,8 +225,9 @@ async function plan(context: Context, filters: Static<typeof Filters>): Promise<
   const { way, unique_identifier: kid } = filters
   const parts =
     kid === undefined ? await planAll(context, user, governs) : await planObject(context, kid, user, governs)
+  const wanted = way === undefined || way === 'owner' || way === 'tag' ? way : 'grant'
   return {
-    parts,
+    parts: parts.filter(([kind]) => wanted === undefined || kind === wanted).map(([, part]) => part),
     keeps: (row) =>
       (right === undefined || row.right === right || row.right === '*') &&
       (way === undefined || row.way === way),
