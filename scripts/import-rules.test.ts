@@ -46,7 +46,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   auth: ['audit', 'base', 'outbound', 'pki', 'runtime', 'server', 'storage'],
   client: ['base', 'outbound', 'server'],
   'command-line': ['base', 'client', 'pki'],
-  warder: [...libraries, 'client', 'command-line', 'keys', 'external-stores', 'auth', 'kms'],
+  warder: [...libraries, 'client', 'command-line', 'keys', 'pkcs11', 'external-stores', 'auth', 'kms'],
 }
 
 const isProduct = (file: string): boolean =>

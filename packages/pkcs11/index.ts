@@ -1,2 +1,2 @@
-export type { KeyAttributes, TokenInfo } from './protocol.ts'
-export { type Encrypted, openToken, type Token } from './token.ts'
+export { type KeyAttributes, TokenError, type TokenErrorCode } from './protocol.ts'
+export { type Encrypted, type Encryption, openToken, type Token } from './token.ts'

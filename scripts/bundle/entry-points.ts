@@ -19,6 +19,7 @@ export const entryPoints = [
   'keys/bulk/bulk-thread.ts',
   'audit/examine-thread.ts',
   'audit/search/thread.ts',
+  'pkcs11/token-process.ts',
   'runtime/lifecycle/worker-thread.ts',
   'storage/sql/sqlite-writer-thread.ts',
 ] as const

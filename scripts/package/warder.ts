@@ -20,6 +20,7 @@ export const bundled = [
   'outbound',
   'pki',
   'crypto',
+  'pkcs11',
   'kmip-codec',
   'covercrypt',
   'storage',

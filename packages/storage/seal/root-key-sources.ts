@@ -22,6 +22,8 @@ export interface RootKeyProvider {
   readonly source: string
   /** The server and its key, for operators and the database; never a secret. */
   readonly description: string
+  /** Creates its key where that is missing and the provider can. Not called by a test, which changes nothing. */
+  prepare?(): Promise<void>
   /**
    * @param context additional data, where the protocol has it @returns at most 16 KiB
    * @throws RootKeyUnavailable when another attempt may succeed; StartupError when it cannot
@@ -247,6 +249,8 @@ export async function createWrappedRootKey(
   now: number,
   retries?: ProviderRetries,
 ): Promise<{ readonly root: RootKey; readonly salt: Buffer; readonly source: NewRootKeySource }> {
+  const { prepare } = provider
+  if (prepare !== undefined) await callProvider(provider, retries ?? {}, () => prepare.call(provider))
   const [key, salt] = [randomBytes(keyBytes), randomBytes(16)]
   const wrapped = await wrapRootKey(provider, key, { service, salt }, retries)
   const root: RootKey = { kind: 'key', from: provider.description, key: new Secret(key) }

@@ -1,7 +1,8 @@
 import { isAbsolute, join } from 'node:path'
 import type { ForeignSettings } from '@warder/runtime/settings'
 
-const noHsm = 'Warder uses no HSM; take it out, and keep the root key in root_key_source'
+const noHsm =
+  'Warder keeps keys in its database; take it out, and let an HSM wrap the root key: root_key_source pkcs11'
 const noProxy =
   'Warder makes outbound requests directly; allow them in the firewall, and take the section out'
 const noSecretAge = 'decrypted keys stay in memory until they are evicted or changed; remove this setting'

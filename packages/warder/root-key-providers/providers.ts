@@ -11,6 +11,7 @@ type CreateProvider = (
 
 /** Sources that wrap the root key. Each is loaded when it is used: a start with a file needs none of them. */
 const providers: Partial<Record<RootKeySourceName, CreateProvider>> = {
+  pkcs11: async (...parts) => (await import('./pkcs11.ts')).createPkcs11Provider(...parts),
   transit: async (...parts) => (await import('./transit.ts')).createTransitProvider(...parts),
   kmip: async (...parts) => (await import('./kmip.ts')).createKmipProvider(...parts),
 }

@@ -8,7 +8,7 @@ import {
 } from '@warder/runtime/settings'
 
 /** Sources that hold the root key itself, and those that wrap it. */
-export const rootKeySources = [...localRootKeySources, 'transit', 'kmip'] as const
+export const rootKeySources = [...localRootKeySources, 'transit', 'kmip', 'pkcs11'] as const
 export type RootKeySourceName = (typeof rootKeySources)[number]
 
 const transitSettings = {
@@ -64,15 +64,38 @@ const kmipSettings = {
   }),
 }
 
+const pkcs11Settings = {
+  'root_key_pkcs11.library': optionalText({
+    docs: 'PKCS#11 library of a token (HSM) whose AES key wraps the root key, for `root_key_source` pkcs11. Linux and macOS.',
+  }),
+  'root_key_pkcs11.token_label': optionalText({
+    docs: 'Label of the token; requires that no other token of the library has it.',
+    check: (label) => (Buffer.byteLength(label) <= 32 ? undefined : 'must have at most 32 bytes'),
+  }),
+  'root_key_pkcs11.slot': optionalText({
+    docs: 'Number of the slot, in place of the label.',
+    check: (slot) => (/^\d{1,10}$/.test(slot) ? undefined : 'must be a number'),
+  }),
+  'root_key_pkcs11.pin_file': optionalText({
+    docs: 'File with the PIN of the user, mode 0600; read at each use. A wrong PIN is tried once.',
+  }),
+  'root_key_pkcs11.key_label': text({
+    default: 'warder root key',
+    docs: 'Label of the AES-256 key in the token, which is created there when it is missing.',
+    check: (label) => (/^[\x20-\x7e]{1,100}$/.test(label) ? undefined : 'must be a label of printable ASCII'),
+  }),
+}
+
 /** Of both services. `root_key_source` replaces the row of the runtime, which knows no provider. */
 export const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: rootKeySources,
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server.',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM).',
   }),
   ...transitSettings,
   ...kmipSettings,
+  ...pkcs11Settings,
 }
 
 export type RootKeyConfig = SettingValues<typeof rootKeySettings>

@@ -157,7 +157,7 @@ test('its environment variables are understood, too', () => {
 test('what has no counterpart is refused by its name, with what to do instead', () => {
   for (const [text, told] of [
     ['[tls]\ntls_p12_file = "x.p12"', /:2: tls\.tls_p12_file is refused: .*openssl pkcs12/],
-    ['hsm_password = ["very secret"]', /:1: hsm_password is refused: Warder uses no HSM/],
+    ['hsm_password = ["very secret"]', /:1: hsm_password is refused: Warder keeps keys in its database/],
     [
       '[google_cse_config]\ngoogle_cse_disable_tokens_validation = true',
       /google_cse_disable_tokens_validation is refused: tokens are always verified/,
