@@ -77,7 +77,8 @@ const theirs: { startSubjects: typeof startSubjects } =
 const cores = availableParallelism()
 const here = await startSubjects()
 try {
-  // It is pinned to the core of the servers by now, and what it starts would be, too: the clients of the other side.
+  // It is pinned to the core of the servers by now, and its child processes would be, too: the clients of the other
+  // side.
   if (here.pinned !== undefined) pin(process.pid, `0-${cores - 1}`)
   const there = await theirs.startSubjects()
   try {

@@ -5,7 +5,7 @@ import type { Scenario } from './scenarios.ts'
 import type { Subjects } from './subjects.ts'
 
 const barePrimitiveSeconds = 1
-/** Code is compiled while it is used, on threads of the service: what is measured is a service that has run for a while. */
+/** Code is compiled while it is used, on threads of the service, so a service that has run for a while is measured. */
 export const warmupSeconds = 8
 
 export type Primitives = ReadonlyMap<string, (seconds: number) => number>
@@ -47,7 +47,7 @@ export async function measure(
   return { row: { ...row, ...half }, limits }
 }
 
-/** The latency at half of what the scenario did a second, in turn with that of its limit at the same rate (medians). */
+/** The latency at half of the rate of the scenario, in turn with that of its limit at the same rate (medians). */
 async function atHalfLoad(
   { load, targetOf }: Pick<Subjects, 'load' | 'targetOf'>,
   scenario: Scenario,

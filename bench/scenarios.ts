@@ -30,7 +30,7 @@ const differentTokens = 1200
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Logs in, makes the keys, and describes what is measured. The first scenario is the echo, of the same request. */
+/** Logs in, makes the keys, and describes the measurement. The first scenario is the echo, of the same request. */
 export async function prepareScenarios(
   warder: Installation,
   kms: HttpsClient,

@@ -1,4 +1,4 @@
-// Reads from their text what the modules of the workspace export and import. For the tests of this folder.
+// Reads the exports and imports of the modules of the workspace from their text. For the tests of this folder.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 

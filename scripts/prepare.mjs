@@ -1,4 +1,4 @@
-// Installs what is missing, so that `npm start` and `npm test` work in a fresh clone. Plain JavaScript: it runs on
+// Installs missing dependencies, so that `npm start` and `npm test` work in a fresh clone. Plain JavaScript: it runs on
 // whatever Node the machine has (20 or later).
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

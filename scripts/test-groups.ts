@@ -72,7 +72,7 @@ export function groupTests(files: readonly TestFile[]): readonly (readonly strin
 /**
  * Writes a module for each group of several files, which imports them. A file that cannot be loaded is a test that failed.
  * @param root of the files
- * @returns paths of modules to run, and what removes those that were written
+ * @returns paths of modules to run, and a function that removes those that were written
  */
 export function listModules(
   groups: readonly (readonly string[])[],

@@ -37,7 +37,7 @@ const has = (suite) => files.some((file) => file.suite === suite)
 
 process.chdir(root)
 process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.compile-cache')
-// So that a run that is interrupted ends what it started.
+// So that an interrupted run ends the processes that it started.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
 
 // They start a bundle that is made once for all of them: a start from the sources takes twice as long.

@@ -24,7 +24,7 @@ export const politePauseMs = (retryAfter: string | undefined): number =>
 
 /**
  * Posts on so many connections at once, each of them one request after the other.
- * @param connected is called when each connection has had its first answer: handshakes are not what is measured
+ * @param connected is called when each connection has had its first answer: handshakes are not measured
  */
 export async function flood(
   { url, caFile, atOnce }: FloodTarget,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
 
-/** How many rows of what the seed makes. */
+/** Number of rows that the seed creates, by kind. */
 export interface SeedSize {
   readonly realms: number
   readonly credentials: number

@@ -9,7 +9,7 @@ import { startInstallation } from 'warder/testing'
 
 interface Run {
   readonly seconds: number
-  /** Of the processor, by the program and what it starts. */
+  /** Processor time of the program and its child processes. */
   readonly cpuSeconds: number
 }
 
@@ -117,7 +117,7 @@ try {
   ] as const
   for (const [ours, theirs] of pairs)
     if (runs.has(theirs)) {
-      // Round by round: what else the machine did was the same for both.
+      // Round by round, so that other load of the machine is the same for both.
       const ratios = (runs.get(theirs) ?? []).map(
         (one, index) => one.seconds / (runs.get(ours)?.[index]?.seconds ?? 0),
       )

@@ -129,7 +129,7 @@ async function beside(): Promise<void> {
       await post('/v1/crypto/decrypt', { ...sealed, kid: user.kid })
     })
     print(`AES beside   ${formatTimes(busy)}, ${2 * pairs} attribute-based operations`)
-    // As many requests that need no thread: what the requests themselves cost.
+    // The same number of requests that need no thread: the cost of the requests themselves.
     const pauseMs = (Number(values.seconds) * 1000 * Number(values.callers)) / (2 * pairs)
     const [control, others] = await beside(async () => {
       const start = performance.now()

@@ -20,7 +20,7 @@ const { values } = parseArgs({
 })
 const milliseconds = Number(values.seconds) * 1000
 const betweenMs = 5
-/** After it an idle service has given back what it took. */
+/** After this time an idle service has released its memory. */
 const restMs = 15_000
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

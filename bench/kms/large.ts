@@ -87,7 +87,7 @@ try {
     list[(offset + index * 7) % list.length] ?? ''
   const most = Math.min(samples, Math.floor(own.length / 20))
   const [first, second, third] = [fresh(own, 0), fresh(own, 1), fresh(granted, 0)]
-  // The first encryption with a key reserves some of its budget on disk; what only reads does not.
+  // The first encryption with a key reserves some of its budget on disk; reading requests do not.
   show(
     'encrypt, each time another key (cold)',
     await times(most, (index) => session.ask('/v1/crypto/encrypt', encryptWith(first(index)))),

@@ -18,7 +18,7 @@ const { values } = parseArgs({
 })
 const wanted = Number(values.operations)
 const itemsOfBatch = 1000
-/** The first part of the run warms caches and the heap; growth is what comes after. */
+/** The first part of the run warms caches and the heap; growth is measured after it. */
 const warmShare = 0.4
 const most = 1.1
 const print = (line: string): void => void process.stdout.write(`${line}\n`)

@@ -4,7 +4,7 @@ import type { LoadPlan, LoadResult } from './generator.ts'
 
 type Message = { moment: 'start' | 'end' } | { result: LoadResult } | { error: string }
 
-/** The load generator, in a process of its own so that it does not share a core with what is measured. */
+/** The load generator, in a process of its own so that it does not share a core with the measured service. */
 export interface LoadClient {
   readonly pid: number
   run(plan: LoadPlan, onMeasure: (moment: 'start' | 'end') => void): Promise<LoadResult>

@@ -18,7 +18,7 @@ export interface LoadResult {
   /** Requests answered as expected in the measured time. */
   readonly requests: number
   readonly seconds: number
-  /** Replies that were not what was expected. */
+  /** Unexpected replies. */
   readonly wrong: number
   readonly firstWrong: string | undefined
   readonly p50Ms: number

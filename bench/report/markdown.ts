@@ -14,7 +14,7 @@ export interface Measured extends Driven {
 export interface Report {
   readonly date: string
   readonly machine: string
-  /** undefined: it was not among what was measured. */
+  /** undefined: it was not measured. */
   readonly echo: Measured | undefined
   readonly rows: readonly Measured[]
   readonly notes: readonly string[]

@@ -74,7 +74,7 @@ function mannWhitney(one: readonly number[], other: readonly number[]): number {
   return (above - pairs / 2) / Math.sqrt((pairs * (one.length + other.length + 1)) / 12)
 }
 
-/** Each round in another order, so that what runs before favours none. */
+/** Each round in another order, so that the previous run favours none. */
 function shuffle(list: readonly string[]): readonly string[] {
   return list
     .map((item) => ({ item, at: Math.random() }))

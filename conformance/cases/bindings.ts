@@ -26,9 +26,9 @@ interface Described {
 }
 
 /**
- * Values of the placeholders of one test case. A placeholder gets its value at its first appearance in a
- * response and must have the same wherever it appears again. Byte strings that the standard lets a server choose
- * (`substitute`) replace the printed ones in later requests, so that what was encrypted can be decrypted again.
+ * Values of the placeholders of one test case. A placeholder gets its value at its first appearance in a response and
+ * must have the same wherever it appears again. Byte strings that the standard lets a server choose (`substitute`)
+ * replace the printed ones in later requests, so that ciphertexts can be decrypted again.
  */
 export class Bindings {
   /** Milliseconds since 1970, when the case began. */
@@ -37,7 +37,7 @@ export class Bindings {
   readonly #latest = new Map<string, string>()
   readonly #substitutes = new Map<string, string>()
   readonly #asked = new Set<number>()
-  /** Texts that describe the object of a placeholder, as the request that made it has them. */
+  /** Texts that describe the object of a placeholder, from the request that created it. */
   readonly #described = new Map<string, Described>()
   /** Replacements of printed texts since objects changed their names. */
   readonly #labels = new Map<string, string>()

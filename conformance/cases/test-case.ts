@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { KmipDecodeError } from '@warder/kmip-codec'
 import { normaliseName, parseXml, type XmlElement } from '@warder/kmip-codec/testing'
 
-/** One exchange of a test case: what the client sends, and what must come back. */
+/** One exchange of a test case: the request, and the expected response. */
 export interface Step {
   readonly request: XmlElement
   readonly response: XmlElement
@@ -15,7 +15,7 @@ export interface TestCase {
   readonly name: string
   /** Version of the first request: `2.1`. */
   readonly version: string
-  /** Cases of one family may build on each other (`TL-M-2` reads what `TL-M-1` made): `TL-M`. */
+  /** Cases of one family may build on each other (`TL-M-2` reads objects of `TL-M-1`): `TL-M`. */
   readonly family: string
   readonly steps: readonly Step[]
   /** The reason why the file cannot be run; undefined if it can. */

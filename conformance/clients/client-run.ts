@@ -30,7 +30,10 @@ export function parseSteps(out: string): readonly Step[] {
     .map((line) => JSON.parse(line) as Step)
 }
 
-/** Steps of a driver that ends at its first failure: what it told before passed, and what it said last is why. */
+/**
+ * Steps of a driver that ends at its first failure: the steps reported before passed, and the last output is the
+ * reason.
+ */
 export function stepsUntilFailure(
   told: readonly string[],
   code: number | null,

@@ -36,7 +36,7 @@ export async function runJoseClients(): Promise<readonly ClientRun[]> {
   ]
 }
 
-/** The step of a client that encrypted passes when the service opens what it made. */
+/** The step of a client that encrypted passes if the service can decrypt the result. */
 async function decryptStep(kms: Started, step: Step & { readonly sealed?: unknown }): Promise<Step> {
   const { sealed, ...told } = step
   if (!told.passed || sealed === undefined) return told
@@ -106,7 +106,7 @@ async function runGoJose(kms: Started, messages: Messages): Promise<ClientRun> {
   }
 }
 
-/** Gives a driver the file of messages and keys; the service opens what it encrypted. */
+/** Passes the file of messages and keys to a driver; the service decrypts its ciphertexts. */
 async function drive(
   kms: Started,
   messages: Messages,

@@ -8,7 +8,7 @@ import { startTransit } from './vault-transit.ts'
 
 const folder = fileURLToPath(new URL('./node-vault', import.meta.url))
 
-/** node-vault, as npm has it, lives as a machine and knows the address of the kms alone. */
+/** node-vault, from npm, acts as a machine and knows only the address of the kms. */
 export async function runNodeVault(): Promise<ClientRun> {
   const packages = await installPackages(folder)
   if ('missing' in packages) return packages
@@ -32,7 +32,7 @@ export async function runNodeVault(): Promise<ClientRun> {
   }
 }
 
-/** node-vault, as npm has it, uses keys over the transit interface. */
+/** node-vault, from npm, uses keys over the transit interface. */
 export async function runTransitNodeVault(): Promise<ClientRun> {
   const packages = await installPackages(folder)
   if ('missing' in packages) return packages

@@ -10,8 +10,8 @@ export interface InstalledPackages extends Disposable {
 }
 
 /**
- * Installs what the `package-lock.json` of a folder names, by its hashes, into a temporary folder. For clients whose
- * licence does not let them be a dependency. No script of theirs runs.
+ * Installs the packages in the `package-lock.json` of a folder, by its hashes, into a temporary folder. For clients
+ * whose licence does not let them be a dependency. No script of theirs runs.
  */
 export async function installPackages(source: string): Promise<InstalledPackages | MissingClient> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-npm-'))

@@ -52,7 +52,7 @@ function failures(reports: readonly ClientReport[]): string {
   return `| client | step | why |\n|---|---|---|\n${rows.join('\n')}`
 }
 
-/** One line without what would end a cell. */
+/** One line without characters that would end a cell. */
 function plain(text: string): string {
   return text.replace(/\s+/g, ' ').replaceAll('|', '\\|').slice(0, 300)
 }

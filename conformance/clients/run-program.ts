@@ -33,7 +33,7 @@ export function runProgram(command: string, args: readonly string[], options: Ru
     })
     child.stderr.on('data', (part: Buffer) => err.push(part))
     child.once('error', reject)
-    // A program that ends early does not read what it is given.
+    // A program that ends early does not read its input.
     child.stdin.on('error', () => undefined)
     child.stdin.write(options.input ?? new Uint8Array())
     if (options.until === undefined) child.stdin.end()

@@ -10,7 +10,7 @@ import { findSimpleSamlPhp, type SimpleSamlPhp, unpackSimpleSamlPhp } from './si
 
 /** Outcome of a login of `student`. */
 export interface SimpleSamlRun {
-  /** Claims of the session, without what differs from run to run. */
+  /** Claims of the session, without those that differ from run to run. */
   readonly claims: Readonly<Record<string, unknown>>
   /** Verdict about an assertion that it encrypts: this release encrypts with CBC only. */
   readonly encrypted: string

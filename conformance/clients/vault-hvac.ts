@@ -8,7 +8,7 @@ const script = fileURLToPath(new URL('./vault-hvac.py', import.meta.url))
 const role = '/v1/auth/approle/role/ops'
 const release = '2.3.0'
 
-/** One line that the driver told of a step, with what the client read in it. */
+/** One line of the driver about a step, with the result that the client read. */
 export interface HvacStep {
   readonly step: string
   readonly [member: string]: unknown

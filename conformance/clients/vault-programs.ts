@@ -27,7 +27,7 @@ export function missingProgram(name: Name): string | false {
 interface VaultTarget {
   readonly kmsUrl: string
   path(file: string): string
-  /** @throws Error with what the program said, when it fails */
+  /** @throws Error with the output of the program, when it fails */
   run(...args: readonly string[]): Promise<Buffer>
   /** Environment of the program from now on. */
   set(variable: string, value: string): void

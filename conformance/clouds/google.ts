@@ -39,7 +39,7 @@ export async function testGoogle(context: KmsContext): Promise<number> {
   }
 }
 
-/** What the steps of the test share. */
+/** Data shared by the steps of the test. */
 interface Trial {
   readonly ask: AskKacls
   readonly token: (claims: Claims) => Promise<string>

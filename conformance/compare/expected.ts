@@ -2,7 +2,7 @@ import type { TtlvNode } from '@warder/kmip-codec'
 import { nodeOfElement, type XmlElement } from '@warder/kmip-codec/testing'
 import { parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 
-/** A node that must come back, with what the test case prints for it. */
+/** An expected node, with its printed form in the test case. */
 export interface Expected {
   readonly node: TtlvNode
   /** The printed value, a placeholder perhaps; undefined for structures. */

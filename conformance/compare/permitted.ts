@@ -156,7 +156,7 @@ export function mayBeAdded(where: Where): boolean {
 
 const setLike: ReadonlySet<string> = new Set(['GetAttributes', 'GetAttributeList', 'Query', 'Locate'])
 
-/** Structures whose members have no order: attributes, and lists of what a server knows or found. */
+/** Structures whose members have no order: attributes, and lists of supported or found items. */
 export function isUnordered(tag: number, where: Where): boolean {
   if (tag === Tag.Attributes || tag === Tag.TemplateAttribute) return true
   return tag === Tag.ResponsePayload && setLike.has(where.operation)

@@ -5,7 +5,10 @@ import { parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 import type { TestCase } from '../cases/test-case.ts'
 import type { Exchanger } from '../run/run-case.ts'
 
-/** A server for the tests of the comparison: it answers what the case prints, with values of its own for placeholders. */
+/**
+ * A server for the tests of the comparison: it returns the printed responses of the case, with its own values for
+ * placeholders.
+ */
 export function replay(
   testCase: TestCase,
   change: (response: XmlElement, step: number) => XmlElement = (response) => response,

@@ -4,7 +4,7 @@ import type { WayResults } from './table.ts'
 
 const maxDifferences = 6
 
-/** Every failure by operation, with what was sent and received for the first of each case: for who mends it. */
+/** Every failure by operation, with the request and response of the first one of each case, for its correction. */
 export function failuresText(ways: readonly WayResults[]): string {
   const byOperation = new Map<string, string[]>()
   for (const { way, results } of ways) {

@@ -120,8 +120,8 @@ export interface PruneOptions extends OldFiles {
 
 /**
  * Removes closed files for good, or lists them (`dryRun`). Their checkpoints stay, so that the chain remains complete;
- * the service records in it what was removed and by whom. A file that is gone already, and whose removal is not signed,
- * is old enough to be removed as well: signing that ends the alarm.
+ * the service records in it the removal and the user. A file that is gone already, and whose removal is not signed, is
+ * old enough to be removed as well: signing that ends the alarm.
  * @throws StartupError when a file is not closed yet
  */
 export function* pruneOld(options: PruneOptions): Generator<Done> {

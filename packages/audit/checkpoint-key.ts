@@ -21,7 +21,7 @@ export const checkpointFileName = 'checkpoint.pub'
 /** The key of a log, and the key that it replaces. */
 export interface CheckpointKey {
   readonly signer: CheckpointSigner
-  /** Set when the key is new: what the log records. */
+  /** Set when the key is new: the record for the log. */
   readonly made?: { readonly key: string; readonly replaces?: string }
 }
 

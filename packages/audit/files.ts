@@ -8,7 +8,7 @@ export interface LogFile {
   sync(): Promise<void>
   /** Truncates the file to an earlier size: data written after it were never acknowledged. */
   cutTo(size: number): void
-  /** Describes what another program (such as logrotate) did to the file since it was opened; undefined = nothing. */
+  /** Describes changes of the file by another program (such as logrotate) since it was opened; undefined = none. */
   changed(): string | undefined
   close(): void
 }

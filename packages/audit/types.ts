@@ -20,7 +20,7 @@ export interface AuditEvent {
 
 export type AuditFailureMode = 'continue' | 'reject'
 
-/** The audit log as workers see it. */
+/** The interface of workers to the audit log. */
 export interface AuditTrail {
   readonly mode: AuditFailureMode
   /** `continue`: returns at once; records that cannot be written are counted, and the next one states their number. */

@@ -43,7 +43,7 @@ export interface VerifyResult {
   readonly torn: TornTail | undefined
 }
 
-/** The end of the last file, from the first line that was not written whole when the process or the machine died. */
+/** The end of the last file, from the first line that was incomplete when the process or the machine stopped. */
 export interface TornTail {
   readonly file: string
   readonly at: number
@@ -194,7 +194,7 @@ class Verification {
       : `record ${start.seq + 1} is missing here (found ${checkpoint.first_seq})`
   }
 
-  /** @returns what is wrong */
+  /** @returns the error */
   async #check(segment: Segment, isLast: boolean): Promise<string | undefined> {
     const checkpoint = this.#findTrusted(segment)
     const { path, signed } = segment
@@ -226,7 +226,7 @@ class Verification {
     return this.#options.logKeys ?? noLogKeys
   }
 
-  /** An encrypted file whose key is not here: its bytes are those that its checkpoint names. @returns what is wrong */
+  /** An encrypted file whose key is not here: its bytes are those that its checkpoint names. @returns the error */
   async #checkStored(
     segment: Segment,
     path: string,
@@ -270,7 +270,7 @@ class Verification {
     return undefined
   }
 
-  /** @returns what is wrong */
+  /** @returns the error */
   async #read({ firstSeq }: Segment, path: string, isLast: boolean): Promise<string | undefined> {
     const { thorough, expectHead } = this.#options
     let number = 0

@@ -41,7 +41,7 @@ export const testNotices = define({
   reach: [],
   route: post('/notices/test'),
   summary: 'Send a test notice to the webhook and by e-mail, at once',
-  description: 'The reply has what each receiver replied.',
+  description: 'The reply contains the reply of each receiver.',
   tag: 'Notices',
   access: superAdmin,
   request: NoticeTestRequest,

@@ -45,7 +45,8 @@ import { findIssued, registerId } from './register/register-store.ts'
  * How a stored key signs certificates, CRLs and OCSP responses: inside its backend, by an algorithm that relying
  * parties support (RFC 4055 §3 and §5, RFC 5758 §3.2, RFC 8410, RFC 9881, RFC 9909).
  * @param boundAlg the one JOSE algorithm of the key; undefined: it is not bound
- * @throws CryptoFailure for keys that do not sign, Failure unsupported_algorithm for what the policy does not permit,
+ * @throws CryptoFailure for keys that do not sign, Failure unsupported_algorithm for algorithms that the policy does
+ *   not permit,
  *   crypto_failure for a key that is bound to something else, PkiError `cannot_sign`
  */
 export function createSigner(

@@ -20,7 +20,7 @@ export interface MaintenanceServices {
   readonly log: Logger
 }
 
-/** Signs what authorities have due, outside of requests: revocation lists, and certificates of responders. */
+/** Signs due revocation lists and responder certificates of authorities, outside of requests. */
 export interface Maintenance {
   /** Whether a signature is due; reads one index entry. */
   due(now: number): Promise<boolean>
@@ -98,7 +98,7 @@ async function signList(
   log.info({ issuer, ms: Math.round(performance.now() - began) }, 'a revocation list was signed')
 }
 
-/** The first of these authorities that may sign now. @throws what opening the first one threw */
+/** The first of these authorities that may sign now. @throws the error of the first one */
 async function signingAuthority(
   { db, keys, policy }: MaintenanceServices,
   stored: readonly StoredAuthority[],

@@ -13,7 +13,7 @@ export type MaybePromise<T> = T | Promise<T>
  * and rejects else. It is not named `then`: a module that exports that name is taken for a promise by
  * `import()`.
  * @param failed called if the promise of the value rejects, as the second parameter of
- *   `Promise.then`: a value that is there cannot, and what `next` throws does not come here
+ *   `Promise.then`: a value that is already available cannot, and errors of `next` are not passed to it
  */
 export function andThen<T, U, F = never>(
   value: MaybePromise<T>,

@@ -192,9 +192,9 @@ function invalid(what: string): Error {
 const limits: JsonLimits = { maxDepth: 16, escapedNames: false }
 
 /**
- * Parses JSON of a token or key set as strictly as security needs: an object, and beyond what `parseJsonBody` asks
- * for (valid UTF-8, no member twice at any depth, so that a second `iss` or `alg` never wins over the first; no
- * `__proto__`) at most 16 levels deep and no member name written with an escape: no issuer needs one, and the
+ * Parses JSON of a token or key set as strictly as security needs: an object, and in addition to the checks of
+ * `parseJsonBody` for (valid UTF-8, no member twice at any depth, so that a second `iss` or `alg` never wins over the
+ * first; no `__proto__`) at most 16 levels deep and no member name written with an escape: no issuer needs one, and the
  * engine's JSON.parse has read such names wrongly.
  * @returns undefined when it is anything else
  */

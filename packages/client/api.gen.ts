@@ -535,7 +535,7 @@ export interface Operations {
       readonly granted: number
     }
   }
-  /** All that a user has here: what is deleted with the user, and what needs a new owner */
+  /** All that a user has here: items that are deleted with the user, and items that need a new owner */
   readonly 'access.leaver': {
     readonly query: {
       /** A user or a machine, or a deleted user. */
@@ -2075,7 +2075,7 @@ export interface Operations {
       readonly receivers: readonly {
         readonly to: 'webhook' | 'email'
         readonly outcome: 'delivered' | 'failed' | 'not_configured'
-        /** What the receiver replied, or why there was no reply. */
+        /** The reply of the receiver, or the reason why there was none. */
         readonly reply: string
       }[]
     }

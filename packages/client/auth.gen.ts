@@ -1017,7 +1017,7 @@ export interface Operations {
       readonly receivers: readonly {
         readonly to: 'webhook' | 'email'
         readonly outcome: 'delivered' | 'failed' | 'not_configured'
-        /** What the receiver replied, or why there was no reply. */
+        /** The reply of the receiver, or the reason why there was none. */
         readonly reply: string
       }[]
     }

@@ -140,7 +140,7 @@ function unreachable(cause: unknown): Error {
   return failure('overloaded', sentence, { cause, retryAfterSeconds: 2 })
 }
 
-/** The library wraps what `throughOutbound` throws. */
+/** The library wraps errors of `throughOutbound`. */
 function outboundErrorIn(error: unknown): OutboundError | undefined {
   if (error instanceof OutboundError) return error
   return error instanceof Error ? outboundErrorIn(error.cause) : undefined

@@ -16,7 +16,7 @@ export type StoredRoleClaims = Readonly<Record<string, readonly string[]>>
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** The settings of sources, and those that configure what they read. */
+/** The settings of sources, and those that configure their inputs. */
 export interface RoleConfig {
   readonly role_sources: readonly string[]
   readonly force_default_username: boolean

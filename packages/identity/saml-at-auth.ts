@@ -47,7 +47,7 @@ export class SamlAtAuth {
     this.#base = options.url.replace(/\/+$/, '')
   }
 
-  /** Address at which a login of a realm begins, as far as this service knows it without asking. */
+  /** Address at which a login of a realm begins, if this service knows it without a request. */
   defaultLoginUrl(realm: string): string {
     return `${this.#base}/saml/${realm}/login`
   }

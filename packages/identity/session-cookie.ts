@@ -122,7 +122,7 @@ async function requireLive(ended: Ended, content: Content): Promise<void> {
   if (ended.loginsEndedBy(realm, username) > position) throw unauthorized('the logins of the user have ended')
 }
 
-/** A session of the web page, as a logout sees it. */
+/** A session of the web page, for a logout. */
 export interface OpenedSession extends Pick<Content, 'realm' | 'logoutHandle'> {
   /** Ends it on every node. */
   readonly end: Change

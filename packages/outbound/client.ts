@@ -28,8 +28,9 @@ export interface OutboundOptions {
 }
 
 /**
- * The client of what services fetch by themselves. https only; a redirect is a failure; names are resolved here, every address is checked, and
- * the connection goes to the address that was checked, so that a name cannot answer differently the second time.
+ * The client for requests that services send by themselves. https only; a redirect is a failure; names are resolved
+ * here, every address is checked, and the connection goes to the address that was checked, so that a name cannot answer
+ * differently the second time.
  */
 export function createOutbound(options: OutboundOptions): Outbound {
   const timeoutMs = options.timeoutMs ?? 5000

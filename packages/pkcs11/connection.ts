@@ -18,12 +18,12 @@ const entry = fileURLToPath(new URL('./token-process.ts', import.meta.url))
 
 /** node:ffi is experimental in Node 26, which warns about it. A debugger of the service does not stop this process. */
 const nodeFlags = ['--experimental-ffi', '--disable-warning=ExperimentalWarning', '--disable-sigusr1']
-/** Secrets of the service, and what would start a second debugger. */
+/** Secrets of the service, and options that would start a second debugger. */
 const withheldVariables = /^(?:WARDER|AUTH|KMS)_|^NODE_OPTIONS$/
 
 /** Requests on a lane: one that is performed, the others wait for it in the pipe, and are read at once. */
 export const maxPerLane = 8
-/** Of what the library writes to its standard error: enough for its last words. */
+/** Bytes of the standard error of the library that are kept: enough for its last messages. */
 const maxErrorOutput = 500
 /** A process that was asked to end is killed after that. */
 const endWithinMs = 3_000
@@ -108,7 +108,7 @@ export class TokenProcess {
     return this.#failure
   }
 
-  /** What the library wrote last to its standard error, for the log. */
+  /** The last output of the library on standard error, for the log. */
   get errorOutput(): string {
     return this.#errorOutput
   }
@@ -120,7 +120,7 @@ export class TokenProcess {
     })
   }
 
-  /** Ends the process at once, and with it what is under way. */
+  /** Ends the process at once, and with it running operations. */
   fail(code: TokenErrorCode, sentence: string): void {
     if (this.#failure !== undefined) return
     this.#failure = this.error(code, sentence)
@@ -129,7 +129,7 @@ export class TokenProcess {
     for (const lane of this.lanes) lane.reject(this.#failure)
   }
 
-  /** Lets the process finish what is under way, and close its sessions. */
+  /** Lets the process finish running operations, and close its sessions. */
   async close(): Promise<void> {
     this.#failure ??= this.error('closed', 'it is closed')
     for (const lane of this.lanes) lane.end()
@@ -298,7 +298,10 @@ function toErrorCode(returnValue: number, functionName: string): TokenErrorCode 
 
 const lostValues = new Set<number>(lostSession.map((name) => returnValues[name]))
 
-/** Whether the request is sent again once the session is open again: it was lost, or it is unclear what failed. */
+/**
+ * Whether the request is sent again once the session is open again: it was lost, or the cause of the failure is
+ * unclear.
+ */
 export function isLostSession(error: unknown): boolean {
   if (!(error instanceof TokenError) || error.returnValue === undefined) return false
   const isUnclear = error.returnValue === returnValues.CKR_GENERAL_ERROR && error.code === 'invalid_data'

@@ -14,7 +14,7 @@ import { type KeyAttributes, type KeyReference, type PublicMaterial, TokenError 
 const handleMs = 60_000
 const maxHandles = 256
 
-/** What operations use: a session of a token that is logged in. */
+/** A session of a token that is logged in, for operations. */
 export interface OpenToken {
   readonly library: Cryptoki
   readonly memory: NativeMemory

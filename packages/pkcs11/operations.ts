@@ -192,7 +192,7 @@ function putData(memory: NativeMemory, data: Uint8Array): [bigint, bigint] {
   return [memory.addressOrNull(data), BigInt(data.length)]
 }
 
-/** Calls a function whose last arguments are a buffer and its length. @returns what it wrote */
+/** Calls a function whose last arguments are a buffer and its length. @returns the written bytes */
 function produce(
   token: OpenToken,
   room: number,

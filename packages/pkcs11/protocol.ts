@@ -141,7 +141,7 @@ export interface KeyAttributes {
   readonly verify: boolean | undefined
 }
 
-/** Public attributes, as the token has them. Hexadecimal. */
+/** Public attributes in the form of the token. Hexadecimal. */
 export interface PublicMaterial {
   readonly keyType: number | undefined
   readonly modulus: string | undefined

@@ -15,7 +15,7 @@ const graceMs = 5_000
 /** When a reply is older, it is sent before the next request of its group is performed. */
 const maxHoldMs = 0.5
 
-/** What a lane has: the library once it is loaded, the session once it is open. */
+/** State of a lane: the library once it is loaded, the session once it is open. */
 interface Lane {
   readonly path: string
   readonly memory: NativeMemory

@@ -161,7 +161,7 @@ export class TokenSessions {
     return this.#usedKeys.delete(JSON.stringify(request.key))
   }
 
-  /** Lets the process finish what is under way; what comes from now on is for another one. */
+  /** Lets the process finish running operations; new operations go to another process. */
   #retire(process: TokenProcess): void {
     if (this.#process === process) this.#process = undefined
     const closed = process.close()

@@ -95,7 +95,7 @@ export class Token {
   /**
    * Generates an AES-256 key that never leaves the token.
    * @param label that no secret key of the token has
-   * @param encryption what the key is for: one for key wrap cannot decrypt, so that it reveals no wrapped key
+   * @param encryption use of the key: one for key wrap cannot decrypt, so that it reveals no wrapped key
    */
   async generateKey(label: string, encryption: Encryption = this.encryption): Promise<KeyAttributes> {
     const usage = encryption === 'A256GCM' ? 'encrypt' : 'wrap'
@@ -186,7 +186,7 @@ export class Token {
     return answer.result as KeyAttributes
   }
 
-  /** @returns the signature as JOSE has it: of ECDSA both numbers in their full length (RFC 7518 §3.4) */
+  /** @returns the signature in the format of JOSE: for ECDSA both numbers in their full length (RFC 7518 §3.4) */
   async sign(key: KeyName, algorithm: SignatureAlgorithm, data: Uint8Array): Promise<Buffer> {
     const { mechanism, input, signatureBytes } = toSignature(algorithm, data)
     this.#requireSize(input)

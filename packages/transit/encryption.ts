@@ -108,7 +108,7 @@ interface About {
   readonly nonce?: string
 }
 
-/** @throws failure('bad_request') for what derived keys and convergent encryption would need */
+/** @throws failure('bad_request') for parameters of derived keys and convergent encryption */
 function readAad(item: About): Buffer | undefined {
   requireNotDerived(item)
   const { associated_data: aad } = item

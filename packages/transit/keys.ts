@@ -206,7 +206,7 @@ async function formatVersion(
   }
 }
 
-/** PEM of an RSA or EC key; the bytes of an Ed25519 key in base64, as Vault has it. */
+/** PEM of an RSA or EC key; the bytes of an Ed25519 key in base64, as in Vault. */
 function toPem(key: ReturnType<typeof createPublicKey>, { algorithm }: ManagedObject): string {
   if (algorithm !== 'Ed25519') return key.export({ format: 'pem', type: 'spki' }).toString()
   const { x = '' } = key.export({ format: 'jwk' })

@@ -104,7 +104,7 @@ export async function versionAt({ services }: Context, key: Key, wanted: number)
   return withNumber(await processingVersion(services.keys, version))
 }
 
-/** @throws failure('bad_request') for what derived keys and convergent encryption would need */
+/** @throws failure('bad_request') for parameters of derived keys and convergent encryption */
 export function requireNotDerived(item: { readonly context?: string; readonly nonce?: string }): void {
   for (const member of ['context', 'nonce'] as const)
     if (item[member] !== undefined && item[member] !== '')

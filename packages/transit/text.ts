@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import Type from 'typebox'
 
-/** Standard base64, as Vault has it (RFC 4648 §4), with its padding. @throws failure('bad_request') */
+/** Standard base64 with padding (RFC 4648 §4), as in Vault. @throws failure('bad_request') */
 export function decodeBase64(text: string, member: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') !== text) throw failure('bad_request', `failed to base64-decode ${member}`)

@@ -25,9 +25,10 @@ export const resolution: BuildOptions = {
 
 /**
  * Makes a program of few files from the packages of the workspace and the npm packages that they need: `bin/warder.mjs`
- * starts it, `code/` has what is loaded. Names and lines stay as they are written, so that it can be read.
+ * starts it, `code/` contains the loaded modules. Names and lines stay as they are written, so that it can be read.
  * @param folder is made anew
- * @returns which module is in which file @throws Error with what esbuild said, or what the bundle would miss
+ * @returns which module is in which file @throws Error with the message of esbuild, or the names that the bundle would
+ *   lack
  */
 export async function bundle(folder: string): Promise<Metafile> {
   rmSync(folder, { recursive: true, force: true })

@@ -19,7 +19,7 @@ const folder = join(root, 'node_modules', '.warder-bundles')
 /** A running Warder loads parts of its bundle when they are needed, so that those of the last changes stay. */
 const maxKept = 8
 
-/** SHA-256 of all that a bundle is made of: sources and files of the packages, dependencies, and what bundles them. */
+/** SHA-256 of all inputs of a bundle: sources and files of the packages, dependencies, and the bundler. */
 export function hashOfSources(): string {
   const isNoPart = /(^|\/)node_modules(\/|$)|\.test\.ts$/
   const files = [

@@ -12,7 +12,7 @@ import { runtimePackages } from './runtime.ts'
 interface Build {
   /** Folder for the artifacts. */
   readonly out: string
-  /** For what is in the making; removed at the end. */
+  /** For unfinished artifacts; removed at the end. */
   readonly staged: string
   readonly version: string
   /** Of everything in an archive. */

@@ -4,8 +4,7 @@ import { foreignDependencies, type Manifest, readManifest } from './manifest.ts'
 import { bundled } from './warder.ts'
 
 /**
- * The bill of materials of what is installed on a platform: CycloneDX 1.6, JSON. The same packages yield the same
- * bytes.
+ * The bill of materials of an installation on a platform: CycloneDX 1.6, JSON. The same packages yield the same bytes.
  * @param packages from registries, by the lock file
  * @param time in the bill
  */

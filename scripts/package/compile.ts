@@ -6,11 +6,11 @@ import { root } from '../bundle/entry-points.ts'
 const noProduct = /(^|\/)(node_modules|testing|fixtures)(\/|$)|\.test\.ts$/
 
 /**
- * Compiles packages to JavaScript, in the folders that they have here; what is no TypeScript is copied.
- * Needed because no Node strips types below `node_modules`.
+ * Compiles packages to JavaScript, in the folders that they have here; other files than TypeScript are copied. Needed
+ * because no Node strips types below `node_modules`.
  * @param sources folders and files below `packages/`
  * @param out is made anew
- * @throws Error with what the compiler said
+ * @throws Error with the message of the compiler
  */
 export function compile(
   sources: readonly string[],

@@ -26,7 +26,7 @@ export interface Platform {
 /** A package that is needed. */
 export interface Needed extends Locked {
   readonly name: string
-  /** Its folder below what is installed: `node_modules/pg`. */
+  /** Its folder in the installation: `node_modules/pg`. */
   readonly path: string
   /** The paths of the packages that it needs itself. */
   readonly needs: readonly string[]
@@ -41,7 +41,7 @@ export function readLockedPackages(): Packages {
 
 /**
  * The packages of registries that packages of the workspace need when they run, with all that those need, by the lock file.
- * @param members folders of the workspace, with names of what they need: `['packages/kms', ['typebox']]`
+ * @param members folders of the workspace, with names of their dependencies: `['packages/kms', ['typebox']]`
  * @param platform leaves out optional packages that are made for others; absent: all of them stay
  * @returns sorted by path @throws Error if the lock file has no such package, or two members need two versions of one
  */

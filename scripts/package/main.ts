@@ -1,4 +1,4 @@
-// Makes what is installed: npm run package -- [--only WHAT …] [--out FOLDER]
+// Builds the installable artifacts: npm run package -- [--only WHAT …] [--out FOLDER]
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -6,7 +6,7 @@ import { root } from '../bundle/entry-points.ts'
 import { stageClient } from './client.ts'
 import { stageWarder } from './warder.ts'
 
-/** Packs what `stage` puts into a folder. @param folder for the archive @returns its path @throws Error */
+/** Packs the folder that `stage` fills. @param folder for the archive @returns its path @throws Error */
 export async function packFolder(
   folder: string,
   name: string,

@@ -11,7 +11,7 @@ export const formatNodePackage = ({ os, cpu }: Platform): string => `node-${os}-
 /**
  * Packages from registries that Warder needs, its Node included.
  * @param nodes the packages that carry the Node
- * @param platform leaves out what is made for others
+ * @param platform omits packages for other platforms
  * @param isWanted of the packages that Warder names itself
  */
 function packagesWith(
@@ -36,10 +36,10 @@ export function runtimePackages(platform?: Platform): readonly Needed[] {
 }
 
 /**
- * Installs what is not bundled and Warder needs on a platform, which need not be this one: `npm ci` fetches each archive and verifies it by
- * the hash of the lock file; no script of a package runs.
+ * Installs the dependencies of Warder that are not bundled for a platform, which need not be this one: `npm ci` fetches
+ * each archive and verifies it by the hash of the lock file; no script of a package runs.
  * @param folder is made anew; the packages are in its `node_modules`
- * @throws Error with what npm said, or what it installed too much or too little
+ * @throws Error with the message of npm, or the packages that it installed in excess or not at all
  */
 export function installRuntime(folder: string, platform: Platform): void {
   rmSync(folder, { recursive: true, force: true })
@@ -55,7 +55,7 @@ export function installRuntime(folder: string, platform: Platform): void {
     Object.fromEntries(
       top.filter((each) => (each.optional ?? false) === optional).map(({ name, version }) => [name, version]),
     )
-  // npm measures what is not optional by this machine, whatever platform it is told.
+  // npm checks packages that are not optional against this machine, regardless of the given platform.
   const project = {
     ...{ name: 'warder-runtime', version: '0.0.0', private: true },
     ...{ dependencies: versions(false), optionalDependencies: versions(true) },

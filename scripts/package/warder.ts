@@ -40,8 +40,9 @@ export const bundled = [
 ] as const
 
 /**
- * Makes the folder of the npm package `warder`: the bundled command. Only what cannot be bundled comes from the registry,
- * in the versions of the workspace; the Node that runs the services too, as an optional dependency for each platform.
+ * Makes the folder of the npm package `warder`: the bundled command. Only packages that cannot be bundled come from the
+ * registry, in the versions of the workspace; the Node that runs the services too, as an optional dependency for each
+ * platform.
  * @param folder is made anew
  */
 export async function stageWarder(folder: string): Promise<void> {

@@ -36,7 +36,7 @@ async function refused(act) {
   await assert.rejects(act)
 }
 
-/** The client has no Activate: this is what its user does at the same address. */
+/** The client has no Activate, so its user sends the request to the same address. */
 async function activate(id) {
   const value = [{ tag: 'UniqueIdentifier', type: 'TextString', value: id }]
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }

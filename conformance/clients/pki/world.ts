@@ -12,7 +12,7 @@ import { query } from '@warder/storage'
 export interface PkiWorld extends AsyncDisposable {
   /** `http://127.0.0.1:…`, as in the certificates. */
   readonly url: string
-  /** Method and path of what was asked through the proxy. */
+  /** Method and path of the requests through the proxy. */
   readonly asked: readonly string[]
   /** The file of a certificate, or with `-key` behind its name of its key. */
   readonly path: (name: string) => string

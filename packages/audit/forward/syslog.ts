@@ -112,7 +112,7 @@ function frameMessage({ line }: ReadRecord): Buffer {
   return Buffer.concat([Buffer.from(`${message.length} `), message])
 }
 
-/** A record as RFC 5424 has it: the whole line is the message. */
+/** A record in the format of RFC 5424: the whole line is the message. */
 export function formatSyslogMessage(line: string): string {
   const record = JSON.parse(line) as Readonly<Record<'time' | 'node' | 'service' | 'operation', unknown>> & {
     readonly outcome: unknown

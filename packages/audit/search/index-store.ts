@@ -57,7 +57,7 @@ export interface IndexStore {
   content(range: PartRange, content: PartContent): Promise<Uint8Array | undefined>
   segments(): Promise<readonly number[]>
   add(parts: readonly SealedPart[]): Promise<void>
-  /** Removes what is stored about a segment. */
+  /** Removes the index of a segment. */
   forget(segment: number, ranges: readonly PartRange[]): Promise<void>
   close(): Promise<void>
 }

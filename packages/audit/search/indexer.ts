@@ -77,7 +77,7 @@ async function extendSegment(
   return { last, added, rebuilt }
 }
 
-/** Where the index of a file ends. */
+/** End of the index of a file. */
 export interface KnownParts {
   readonly parts: readonly PartRange[]
   /** State of the chain after them; undefined = there are none, and the file says where it begins. */

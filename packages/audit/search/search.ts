@@ -24,7 +24,7 @@ export interface SearchRequest extends IndexedLog {
   /** Only records with a smaller number; undefined = the newest first. */
   readonly before?: number | undefined
   readonly limit: number
-  /** After so many milliseconds the page ends with what was found. */
+  /** After this number of milliseconds the page ends with the records found so far. */
   readonly budgetMs: number
 }
 
@@ -72,7 +72,7 @@ class Search {
   #head: ChainHead | undefined
   /** The search continues before this record. */
   #position: number
-  /** What was found before the file that is searched. */
+  /** Records found before the file that is searched. */
   #before = { count: 0, position: 0 }
   /** The time of the oldest block that was searched, Unix milliseconds. */
   #reached: number | undefined
@@ -158,7 +158,7 @@ class Search {
     }
   }
 
-  /** The whole file, since its part of the index does not fit it. What was found in it by the index is not kept. */
+  /** The whole file, since its part of the index does not fit it. Records found in it by the index are discarded. */
   async #searchWithoutIndex(segment: Segment, path: string, isNewest: boolean): Promise<void> {
     const name = basename(path)
     this.#report(`the index of ${name} did not match the log: it was not used, and is made again`)
@@ -199,7 +199,7 @@ class Search {
 
   /**
    * Reads the records behind the index, in their order, and keeps the newest ones that match.
-   * @returns false when they do not follow what the index says of the records before
+   * @returns false when they do not follow the records before them in the index
    */
   async #scan(path: string, known: KnownParts, isNewest: boolean): Promise<boolean> {
     const { filter, keys, limit } = this.#request

@@ -104,7 +104,7 @@ export interface Proven {
   readonly nextStep?: 'ChangePassword'
 }
 
-/** A login as a method sees it, before the proof. */
+/** A login before the proof, for a method. */
 interface Attempt<Given extends Credential> {
   /** The realm id of the request. */
   readonly realmId: string

@@ -13,13 +13,13 @@ const day = 86_400_000
 export interface RenewalOrder extends Pick<CertificateOrder, 'subject' | 'name' | 'issuer' | 'makeObject'> {
   readonly object: ManagedObject
   readonly material: Uint8Array
-  /** undefined: those of the subject, but for what another issuer declares itself. */
+  /** undefined: those of the subject, except extensions that another issuer sets itself. */
   readonly extensions: CertificateOrder['extensions'] | undefined
   /** true: the subject is the one of the certificate. */
   readonly isSameSubject: boolean
   /** Requested days of validity. */
   readonly days: number | undefined
-  /** Seconds from now to its beginning. */
+  /** Seconds from now until it becomes valid. */
   readonly offset: number | undefined
 }
 

@@ -71,7 +71,9 @@ export const keyManagements: readonly KeyManagementRow[] = [
   ),
 ]
 
-/** RSA-OAEP as JOSE has it (RFC 7518 §4.3): one hash for all, no label. KMIP chooses them apart (`rsa/rsa-encryption.ts`). */
+/**
+ * RSA-OAEP as in JOSE (RFC 7518 §4.3): one hash for all, no label. KMIP chooses them apart (`rsa/rsa-encryption.ts`).
+ */
 interface RsaEncryption {
   readonly jose: string
   readonly hash: OaepHash

@@ -23,7 +23,7 @@ export type PolicyFacts = { readonly [List in PolicyList]?: string | readonly st
 
 /** The algorithms that this server permits: one answer for REST and KMIP, for requests and for stored keys. */
 export interface AlgorithmPolicy {
-  /** true: only what FIPS builds have. */
+  /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
   /** Names as `plainName` writes them. A list that is not there restricts nothing; an empty one permits nothing. */
   readonly lists?: Partial<Readonly<Record<PolicyList, ReadonlySet<string>>>>
@@ -31,7 +31,7 @@ export interface AlgorithmPolicy {
   readonly opened?: ReadonlySet<string>
 }
 
-/** `DEFAULT`: what SP 800-57 and SP 800-131A recommend for new applications. */
+/** `DEFAULT`: the recommendations of SP 800-57 and SP 800-131A for new applications. */
 export const recommendedNames: Readonly<Record<PolicyList, readonly string[]>> = {
   algorithms: [
     'AES',
@@ -119,7 +119,7 @@ const notFips: ReadonlySet<string> = new Set(
   ].map(plainName),
 )
 
-/** The message that names what is not permitted; undefined if everything is permitted. */
+/** The message that names the forbidden algorithm or size; undefined if everything is permitted. */
 export function findRefusal(policy: AlgorithmPolicy, facts: PolicyFacts): string | undefined {
   if (!policy.fips && policy.lists === undefined) return undefined
   for (const list of policyLists) {

@@ -60,7 +60,7 @@ export interface BackendKey {
   openHmacKey(): Promise<BackendKey>
   /** New key material from a secret key. */
   derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
-  /** The raw shared secret of this private key and another's public key, as the derivation wants it. */
+  /** The raw shared secret of this private key and another's public key, for a key derivation. */
   agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer>
   /** Ciphers that are fed part by part; undefined if a backend requires its data in one piece. */
   readonly parts: CipherParts | undefined

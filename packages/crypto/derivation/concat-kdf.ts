@@ -12,10 +12,7 @@ export interface AgreementContext {
   readonly partyV: Uint8Array
 }
 
-/**
- * Concat KDF (SP 800-56A §5.8.1) with SHA-256, as JOSE has it (RFC 7518 §4.6.2). The caller must wipe the
- * result.
- */
+/** Concat KDF (SP 800-56A §5.8.1) with SHA-256, as in JOSE (RFC 7518 §4.6.2). The caller must wipe the result. */
 export function concatKdf(secret: Uint8Array, context: AgreementContext): Buffer {
   const bytes = context.bits / 8
   const info = [

@@ -7,7 +7,7 @@ import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import { jwsHeader } from './protected-header.ts'
 
 /**
- * Signs with a private key, as JOSE has it.
+ * Signs with a private key, in the format of JOSE.
  * @throws failure('crypto_failure') when the key's type or curve is not the algorithm's
  */
 export async function createSignature(

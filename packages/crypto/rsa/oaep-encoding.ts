@@ -12,7 +12,7 @@ export interface OaepScheme {
 }
 
 /**
- * EME-OAEP encoding (RFC 8017 §7.1.1 step 2), as OpenSSL does it, with any hash, hash of the mask and label.
+ * EME-OAEP encoding (RFC 8017 §7.1.1 step 2), as in OpenSSL, with any hash, hash of the mask and label.
  * @param bytes length of the modulus
  * @throws invalid_input for a message that is too long
  */
@@ -51,8 +51,8 @@ function unmask({ hash, maskHash }: OaepScheme, encoded: Buffer): Buffer {
 }
 
 /**
- * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a message of any length. All checks are made without a branch
- * or an index that depends on what they find, and end in one answer (Manger's attack needs two).
+ * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a message of any length. All checks are made without a branch or an
+ * index that depends on their results, and end in one answer (Manger's attack needs two).
  * @param encoded the result of the private operation; wiped
  * @param inRange false: the ciphertext does not belong to the key, the decryption fails in any case
  * @throws decryption_failed
@@ -111,7 +111,7 @@ function toScheme(hash: HashAlgorithm): JoseOaep {
  * same calls run over the same lengths whether the encoding is right or wrong, and nothing is thrown.
  *
  * @param encoded the result of the private operation, as long as the modulus; wiped
- * @param instead what to return when the encoding is wrong; its length is the size of the key. Wiped
+ * @param instead result for a wrong encoding; its length is the size of the key. Wiped
  * @returns the encoded key, or a copy of `instead`
  */
 export function oaepDecode(hash: OaepHash, encoded: Buffer, instead: Buffer): Buffer {

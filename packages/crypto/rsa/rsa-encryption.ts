@@ -34,7 +34,7 @@ const pkcs1Names: ReadonlySet<ParameterName> = new Set(['cryptographicAlgorithm'
 
 /**
  * Chooses how to encrypt. The default is OAEP with SHA-256; the mask generator uses the same hash (as the OASIS test
- * cases have it), the label is empty. PaddingMethod None is what PKCS#11 calls CKM_RSA_AES_KEY_WRAP.
+ * cases have it), the label is empty. PaddingMethod None is CKM_RSA_AES_KEY_WRAP of PKCS#11.
  * @throws CryptoFailure unsupported
  */
 export function planRsa(bits: number, parameters: CryptographicParameters, policy: AlgorithmPolicy): RsaPlan {

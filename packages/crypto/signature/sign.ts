@@ -67,7 +67,7 @@ export async function verifyOffLoop(
   const open = key.type === 'private' ? getPublicHalf(key) : key
   return new Promise((resolve) => {
     verify(nodeHash(plan), what.data, verifyInput(open, plan), signature, (error, right) => {
-      // As in place: what OpenSSL cannot parse is wrong.
+      // As in place: a signature that OpenSSL cannot parse is wrong.
       resolve(error === null && right)
     })
   })

@@ -28,7 +28,7 @@ interface Family {
   /** Names of the keys in CryptographicAlgorithm. */
   readonly names: readonly string[]
   readonly schemes: readonly Scheme[]
-  /** The row, of keys that have but one way to sign. */
+  /** The row, for keys with only one signature scheme. */
   readonly pure?: PureSignature
 }
 

@@ -61,7 +61,7 @@ function infoOperation(route: EkmRoute) {
   })
 }
 
-/** `n` and `e` of an RSA key, base64url of their bytes, as JWK has them (RFC 7518 §6.3.1). */
+/** `n` and `e` of an RSA key, base64url of their bytes, as in a JWK (RFC 7518 §6.3.1). */
 function publicNumbers({ held }: Key): { readonly n?: string; readonly e?: string } {
   const { n, e } = held.publicKey?.export({ format: 'jwk' }) ?? {}
   return { ...(n !== undefined && { n }), ...(e !== undefined && { e }) }

@@ -81,7 +81,7 @@ function stripPadding(text: string): string {
   return text.replace(/=+$/, '')
 }
 
-/** The external key stores, as the rest of the service knows them. */
+/** The external key stores, for the rest of the service. */
 export interface ExternalServices {
   readonly stopSwitch: StopSwitch
   readonly grants: KnownGrants

@@ -39,7 +39,7 @@ export interface Follower {
   stop(): Promise<void>
 }
 
-/** The authentication service finishes what waits before it stops. */
+/** The authentication service completes waiting requests before it stops. */
 const waitSeconds = 2
 const retryMs = [250, 500, 1000, 2000]
 /** Failures before a first start warns: both services start at the same time, and this one may be ready first. */
@@ -79,7 +79,7 @@ class FeedFollower implements Follower {
   readonly #stopping = new AbortController()
   /** Of the requests that are under way. */
   #asking = new AbortController()
-  /** When it was found that this process had been stopped; what ended meanwhile is not known. Monotonic. */
+  /** Time at which this process was found to have been suspended; revocations meanwhile are not known. Monotonic. */
   #lostAt: number | undefined
   #beatAt: ClockReading
   /** Sequence number of the last entry that was applied. */

@@ -36,7 +36,7 @@ export interface CeremonyServices {
 /** The user who takes a step, and the method of the credential. */
 type Participant = Pick<Principal, 'name' | 'method'>
 
-/** SHA-256 of a ceremony key: what joined shares are compared with. */
+/** SHA-256 of a ceremony key, with which the joined shares are compared. */
 function hashCeremonyKey(key: Uint8Array): Buffer {
   return createHash('sha256').update(key).digest()
 }

@@ -21,7 +21,7 @@ export interface GrantWay {
 export const patternAnchor = 4
 
 /**
- * What to look up in `access_membership` for a name: itself, and the beginning and the end by which patterns are found.
+ * Search values in `access_membership` for a name: itself, and the beginning and the end by which patterns are found.
  * No name begins with a blank.
  */
 export function anchors(head: string, tail: string): readonly [first: string, last: string] {

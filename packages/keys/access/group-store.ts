@@ -232,7 +232,7 @@ export const groupCounts = {
     Number((await db.get(busiestOf, [id]))?.total ?? 0),
 }
 
-/** Every change of groups raises this version: one is planned on what the one before left. */
+/** Every change of groups raises this version: a change is planned on the result of the previous one. */
 export async function readGroupHead(db: Database): Promise<number> {
   return (await db.get(head, []))?.version ?? 0
 }

@@ -249,7 +249,7 @@ async function requireBounds(
     throw boundExceeded('Members of a group with those of its groups', groupBounds.allMembers)
 }
 
-/** What plans a change of groups needs. */
+/** Services for the planning of a change of groups. */
 interface Planning {
   readonly db: Database
   readonly officers: Officers

@@ -103,7 +103,7 @@ function bearerEnd(name: string, subjectId: string, now: number): Change[] {
 /**
  * Ends the name of a deleted user: no principal can use the user's objects until they are transferred, and the user's
  * grants end. Does nothing when that was done before, or when another user has the name by now.
- * @returns counts of what ended; undefined = nothing was done
+ * @returns counts of revoked items; undefined = nothing was done
  */
 export async function endName(parts: Parts, name: string, subjectId: string): Promise<Moved | undefined> {
   const { db, commit, now } = parts

@@ -68,7 +68,7 @@ export async function votersAmong(
   return voters
 }
 
-/** Whether another officer ended what activated this one last. */
+/** Whether another officer ended the last activation of this one. */
 export async function wasRevoked(db: Database, user: string, now: number): Promise<boolean> {
   const last = await lastEnd(db, user)
   return last !== undefined && last.ended_at !== null && last.ended_at <= now && last.ended_by !== user

@@ -73,10 +73,10 @@ export type Verdict = 'allowed' | 'lacks_this_right' | 'reserved' | 'nothing'
 
 type Guarded = Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>
 
-/** Why an access is allowed or not: what `verdictOn` decides by, and what an explanation shows. */
+/** Why an access is allowed or not: the facts by which `verdictOn` decides, and which an explanation shows. */
 interface Decision {
   readonly verdict: Verdict
-  /** What allows it; undefined: nothing does. */
+  /** The rule that allows it; undefined: none. */
   readonly by?: 'owner' | 'officer' | GrantWay
   /** All grants that reach the caller, of other rights too. */
   readonly grants: readonly GrantWay[]

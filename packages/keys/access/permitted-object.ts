@@ -33,7 +33,7 @@ export function versionForm(text: string): VersionForm | undefined {
 export interface Requester {
   readonly services: Pick<AccessServices, 'aliases' | 'db' | 'roles'>
   readonly principal: Caller
-  /** Objects as the request sees them, and where changes are staged. */
+  /** Objects with the staged changes of the request. */
   readonly objects: UnitOfWork
   /** Adds to the audit record. Never secrets. */
   audit(fields: AuditFields): void

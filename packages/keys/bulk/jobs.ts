@@ -32,7 +32,7 @@ export interface ReadBody {
   readonly large: Uint8Array | undefined
 }
 
-/** By the type of the job: what was read, or the JSON text of the reply. */
+/** By the type of the job: the decoded data, or the JSON text of the reply. */
 export interface Results {
   readonly read: ReadBody
   readonly seal: Uint8Array

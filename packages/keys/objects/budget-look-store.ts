@@ -8,7 +8,7 @@ import { withheld } from './state-machine.ts'
 
 /** Count of the AES-GCM messages of a version. */
 interface CountedMessages {
-  /** Counted in blocks: what processes have reserved. */
+  /** Counted in blocks that processes have reserved. */
   readonly reserved: number
   /** The highest announced number of messages; 0 = none. */
   readonly told: number

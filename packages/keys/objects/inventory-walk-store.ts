@@ -80,10 +80,9 @@ const stateNow = `CASE
   WHEN newest.state = 'Active' AND newest.deactivation_at <= ? THEN 'Deactivated'
   ELSE newest.state END`
 
-// One statement for all filters, so that requests do not determine the prepared statements: unused filters
-// are NULL. Name, owner, tags and use are those of the first row; state, end and what withholds it those of
-// the newest version. `+ 0` prevents the use of other indexes: a list is scanned along the index of its
-// order.
+// One statement for all filters, so that requests do not determine the prepared statements: unused filters are NULL.
+// Name, owner, tags and use are those of the first row; state, end and withholding those of the newest version. `+ 0`
+// prevents the use of other indexes: a list is scanned along the index of its order.
 const conditions = `
   (CAST(? AS TEXT) IS NULL OR first.owner = ?)
   AND (CAST(? AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM object_tag t WHERE t.object_id = first.id AND t.tag = ?))

@@ -186,7 +186,7 @@ const kinds: Partial<Record<ObjectType, MaterialKind>> = {
 export interface OpenedKey {
   /** Set for every key in canonical form. */
   readonly held: BackendKey | undefined
-  /** Set for keys of the JOSE algorithms: what REST works with. */
+  /** Set for keys of the JOSE algorithms, which REST uses. */
   readonly described: DescribedKey | undefined
   /** Why it could not be decrypted. */
   readonly problem?: unknown

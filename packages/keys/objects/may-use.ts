@@ -74,8 +74,8 @@ const allowed: Verdict = Object.freeze({ allowed: true })
 
 /**
  * The one rule of use: whether an object may be used for `use` at `now`. Every protocol calls it for every use and
- * translates the verdict. It checks life cycle, dates, what withholds the object, usage mask and algorithm policy.
- * Rights are checked before (`access/`), usage limits when the use is counted (`takeUsage`), exports by `mayExport`.
+ * translates the verdict. It checks life cycle, dates, withholding, usage mask and algorithm policy. Rights are checked
+ * before (`access/`), usage limits when the use is counted (`takeUsage`), exports by `mayExport`.
  * @param now Unix milliseconds
  */
 export function mayUse(object: ManagedObject, use: Usage, now: number, policy: AlgorithmPolicy): Verdict {

@@ -8,7 +8,7 @@ declare const brand: unique symbol
 export type ObjectId = string & { readonly [brand]: 'ObjectId' }
 
 // Control characters would reach logs and terminals, and PostgreSQL has no NUL in text.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
 const refused = /[\u0000-\u001f\u007f-\u009f]/
 
 /**

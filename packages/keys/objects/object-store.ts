@@ -173,7 +173,7 @@ export function lifeCycleChanges(
   return [change(updateObject, toUpdate(after, now, object.version), 1), db.changed(objectTopic, object.id)]
 }
 
-/** Writes what withholds an object, guarded by the version that was read. */
+/** Writes the withholding of an object (disabled, pending destruction), guarded by the version that was read. */
 export function withholdingChanges(
   db: Database,
   object: ManagedObject,
@@ -199,7 +199,7 @@ function pickLifeCycle({
   return { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
 }
 
-/** Writes what changed about an object, guarded by the version that was read. */
+/** Writes the changes of an object, guarded by the version that was read. */
 export function updateChanges(
   db: Database,
   seal: Seal,
@@ -286,7 +286,7 @@ export async function otherHalf(db: Database, object: ManagedObject): Promise<Ma
   return linked?.linkedId === object.id && linked.owner === object.owner ? linked : undefined
 }
 
-/** A key as users see it: the object and, for a pair, its other half. */
+/** A key for users: the object and, for a pair, its other half. */
 export async function wholeKey(db: Database, object: ManagedObject): Promise<readonly ManagedObject[]> {
   const linked = await otherHalf(db, object)
   return linked === undefined ? [object] : [object, linked]

@@ -22,7 +22,7 @@ export interface PairWish {
   readonly algorithm: AlgorithmName
   readonly bits: number | undefined
   readonly curve: CurveName | undefined
-  /** true: only what FIPS builds have. */
+  /** true: only algorithms of FIPS builds. */
   readonly fips?: boolean
 }
 
@@ -62,7 +62,7 @@ function rsa({ bits }: PairWish): PairPlan {
   return { algorithm: 'RSA', bits, make }
 }
 
-/** Curves whose keys are plain bytes (RFC 7748, RFC 8032), with what node:crypto calls them. */
+/** Curves whose keys are plain bytes (RFC 7748, RFC 8032), with their names in node:crypto. */
 const plainCurves: Readonly<
   Partial<Record<CurveName, readonly [type: string, bits: number, signs: boolean]>>
 > = {

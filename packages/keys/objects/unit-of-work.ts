@@ -45,9 +45,9 @@ interface Staged {
 }
 
 /**
- * Objects as one request sees them, with the changes that it stages. The front end commits the staged
- * changes: after each item, or once for a whole batch that is undone when one item fails. An operation never
- * commits by itself. Each object is guarded by the version that was read first.
+ * Objects of one request, with the changes that it stages. The front end commits the staged changes: after each item,
+ * or once for a whole batch that is undone when one item fails. An operation never commits by itself. Each object is
+ * guarded by the version that was read first.
  */
 export class UnitOfWork {
   readonly #services: UnitOfWorkServices

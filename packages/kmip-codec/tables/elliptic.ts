@@ -2,10 +2,9 @@ import { Enumeration } from './enumerations.gen.ts'
 import { atLeast, type KmipVersion } from './versions.ts'
 
 /**
- * Algorithms and key formats of EC keys in each version. In 1.0 and 1.1 both state what the key is used for: ECDSA, ECDH
- * or ECMQV. 1.2 adds the algorithm EC, 1.3 the forms TransparentEC…, and 2.0 has only the forms
- * TransparentEC… (KMIP 1.2 §9.1.3.2.3 and §9.1.3.2.13, 1.3 §9.1.3.2.3, 2.1 §11.25). All these forms have the
- * same members.
+ * Algorithms and key formats of EC keys in each version. In 1.0 and 1.1 both state the use of the key: ECDSA, ECDH or
+ * ECMQV. 1.2 adds the algorithm EC, 1.3 the forms TransparentEC…, and 2.0 has only the forms TransparentEC… (KMIP 1.2
+ * §9.1.3.2.3 and §9.1.3.2.13, 1.3 §9.1.3.2.3, 2.1 §11.25). All these forms have the same members.
  */
 const { CryptographicAlgorithm: Algorithm, KeyFormatType: Format } = Enumeration
 

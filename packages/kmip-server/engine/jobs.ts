@@ -6,7 +6,7 @@ export type JobStage = 'waiting' | 'running'
 /** A reserved slot of the queue. The caller must call exactly one of the two methods, once. */
 export interface JobContext {
   /**
-   * Runs `job` when its turn comes. `onError` gets what it throws.
+   * Runs `job` when its turn comes. `onError` receives its errors.
    * @param names under which `hurry` and `stageOf` find it
    */
   fill(job: () => Promise<void>, names: readonly string[]): void

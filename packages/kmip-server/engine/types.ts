@@ -78,7 +78,7 @@ export interface KmipContext {
   readonly version: KmipVersion
   /** Unix milliseconds: one moment for the whole item. */
   readonly now: number
-  /** Objects as this message sees them; changes are staged here. */
+  /** Objects with the staged changes of this message. */
   readonly objects: UnitOfWork
   /** The object of an `objectRight` or `keyUse` row, rights checked. Reading it in another row is an error. */
   readonly object: ManagedObject
@@ -118,7 +118,7 @@ export interface KmipContext {
   auditItems(items: AuditedItems): void
 }
 
-/** Sender of a message, as the transport knows it. */
+/** Sender of a message, identified by the transport. */
 export interface KmipCaller {
   /** true: the message has no HTTP request, so it starts its own trace. */
   readonly beginsTrace?: boolean

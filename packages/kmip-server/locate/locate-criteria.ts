@@ -15,7 +15,7 @@ import { type DecodedPayload, definePayload, field } from '../payloads/payload.t
 
 /** One condition that an object must meet to be found. */
 export type Term =
-  /** An attribute with this value; `locate-match.ts` defines for each type what matches. */
+  /** An attribute with this value; `locate-match.ts` defines the match for each type. */
   | { readonly kind: 'value'; readonly node: TtlvNode }
   /** A date within a range that includes both ends. Seconds since 1970. */
   | { readonly kind: 'range'; readonly tag: number; readonly from: number; readonly to: number }

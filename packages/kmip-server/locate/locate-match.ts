@@ -12,7 +12,7 @@ export function meetsAll(terms: readonly Term[], state: AttributeState, now: num
   return terms.every((term) => meets(term, state, now))
 }
 
-/** Does the object meet a term at `now`? KMIP 2.1 §6.1.28 says what that means for each kind of attribute. */
+/** Whether the object matches a term at `now` (KMIP 2.1 §6.1.28, for each kind of attribute). */
 function meets(term: Term, state: AttributeState, now: number): boolean {
   switch (term.kind) {
     case 'tags':

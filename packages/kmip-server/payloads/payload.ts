@@ -30,7 +30,7 @@ export interface Field<Value = unknown, C extends Count = Count, Given = Value> 
   readonly count: C
   /** The type of a member whose value is taken as it is; undefined: `read` and `write` convert it. */
   readonly plain: ItemType | undefined
-  /** What an absent member is decoded to. */
+  /** Default for an absent member. */
   readonly absent: unknown
   /** true: a second member is ignored; false: it is an error. */
   readonly isFirst?: boolean

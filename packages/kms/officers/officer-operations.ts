@@ -10,7 +10,7 @@ const testNotices = define({
   reach: [],
   route: post('/v1/notices/test'),
   summary: 'Send a test notice to the webhook and by e-mail, at once',
-  description: 'The reply has what each receiver replied.',
+  description: 'The reply contains the reply of each receiver.',
   tag: 'Notices',
   access: governor,
   request: NoticeTestRequest,

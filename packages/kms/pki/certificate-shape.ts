@@ -25,7 +25,7 @@ const common = {
   invalidity_date: Type.Optional(Type.String()),
 }
 
-/** A certificate as the register knows it. */
+/** A certificate with the facts of the register. */
 export const ListedCertificate = Type.Object({
   ...common,
   replaced_by: Type.Optional(

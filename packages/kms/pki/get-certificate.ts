@@ -76,7 +76,7 @@ function noCertificate() {
   return failure('not_found', 'The service no longer has the certificate itself.')
 }
 
-/** DER of the issuer certificates above it, as far as a local authority has them. */
+/** DER of the issuer certificates above it, if a local authority has them. */
 async function findChain(
   { db }: PkiServices,
   { id, issued }: FoundCertificate,

@@ -24,7 +24,9 @@ const Done = Type.Object({ success: Type.String() })
 const pageSize = 1000
 const errors = { 403: 'Only crypto officers, or the default user if no officers are configured.' }
 
-/** The name in the form in which it is compared. @throws failure('bad_request') for what no credential can be */
+/**
+ * The name in the form in which it is compared. @throws failure('bad_request') for names that no credential can have
+ */
 function readUser(text: string): string {
   if (!isName(text) || text === '*') throw failure('bad_request', 'user_id is not the name of a user.')
   const name = normalizeName(text)

@@ -79,7 +79,7 @@ export const getKey = define({
   async act(_input, context) {
     const { key: named } = access.resolved(context)
     const { object: whole } = named
-    // Of a key that was rotated, what protects now: its state, its public half.
+    // For a rotated key the version that protects now: its state, its public half.
     const key = await newestVersion(context.services.keys, named)
     const { object } = key
     const crv = toCrv(object)

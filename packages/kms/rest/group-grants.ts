@@ -33,8 +33,8 @@ export function requireNamedPrincipal(user: string, general: readonly GeneralRig
 }
 
 /**
- * What a grant to a group adds to the commit: the group must still exist, since the next group of its name inherits
- * nothing. Other grantees add nothing.
+ * Changes that a grant to a group adds to the commit: the group must still exist, since the next group of its name
+ * inherits nothing. Other grantees add nothing.
  * @throws failure('bad_request') when there is no such group
  */
 export async function requireGroup({ db }: Pick<Services, 'db'>, user: string): Promise<readonly Change[]> {
@@ -43,7 +43,7 @@ export async function requireGroup({ db }: Pick<Services, 'db'>, user: string): 
   return [requireGroupPresent(user)]
 }
 
-/** What a grant by tag changes. */
+/** Changes of a grant by tag. */
 interface TagGrant {
   readonly tag: string
   readonly user: string

@@ -5,7 +5,7 @@ import Type from 'typebox'
 
 const maxOps = 16
 
-/** Members of a JWK that limit what its key is used for. */
+/** Members of a JWK that limit the uses of its key. */
 export const jwkUseMembers = {
   use: Type.Optional(
     Type.String({

@@ -33,7 +33,8 @@ interface Change {
 }
 
 /**
- * Changes what withholds a key, for all its parts in one commit. Each attempt checks the right on the named part again.
+ * Disables or enables a key, or changes its pending destruction, for all its parts in one commit. Each attempt checks
+ * the right on the named part again.
  * @param decide returns the changes; undefined: the key is in that condition already
  */
 async function changeWithholding(
@@ -75,7 +76,7 @@ export function requireThere(object: ManagedObject, now: number): void {
     throw failure('crypto_failure', `The key is ${stateAt(object, now)}: it cannot be restored.`)
 }
 
-/** One verb that changes what withholds a key. */
+/** One verb that disables or enables a key, or changes its pending destruction. */
 interface LifeVerb {
   readonly verb: 'disable' | 'enable' | 'restore'
   readonly summary: string

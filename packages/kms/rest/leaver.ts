@@ -71,7 +71,7 @@ const leaver = define({
   name: 'access.leaver',
   reach: ['reveal grants', 'reveal existence'],
   route: get('/access/leaver'),
-  summary: 'All that a user has here: what is deleted with the user, and what needs a new owner',
+  summary: 'All that a user has here: items that are deleted with the user, and items that need a new owner',
   description: 'For crypto officers (the default user if none are listed), and for users about themselves.',
   tag: 'Access',
   access: signedIn,

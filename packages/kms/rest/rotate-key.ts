@@ -37,7 +37,7 @@ export const rotateKey = define({
   route: post('/v1/crypto/keys/{kid}/rotate'),
   summary: 'Rotate a key to a new version, or change an attribute-based master key',
   description:
-    'With an empty body: the kid stays, and everything is protected by a new key from now on; what was protected before is opened as ever. ' +
+    'With an empty body: the kid stays, and new data are protected by a new key from now on; existing ciphertexts can still be decrypted. ' +
     'With one action: changes a master key of attribute-based encryption. Its Active user keys are refreshed with it, also those of other owners.',
   tag: 'Keys',
   access,

@@ -56,7 +56,7 @@ const callback = define({
     const { services, request } = context
     const { ended, names } = services
     const saml = requireSaml(services)
-    // Before the session is fetched: what ends from now on ends the one here, too.
+    // Before the session is fetched, so that a revocation from now on ends the session here, too.
     const position = ended?.position()
     const cookies = request.cookies(samlCookieName)
     const user = await saml.finish(request.query, cookies, request.clientAddress)

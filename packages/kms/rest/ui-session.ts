@@ -94,7 +94,7 @@ const login = define({
     if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
     // The authentication service knows names in this form only: another spelling must not become another user here.
     const user = passwordLogin.user(body.username.normalize('NFC'))
-    // Before the login: what ends from now on ends its session, too.
+    // Before the login, so that a revocation from now on ends its session, too.
     const position = ended?.position()
     const { clientAddress } = context.request
     const { nextStep, subjectId, roleClaims } = await passwordLogin.check(

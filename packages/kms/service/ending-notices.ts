@@ -79,7 +79,7 @@ function getEvent({ type }: ManagedObject): 'certificate.ending' | 'key.ending' 
   return type === 'Certificate' ? 'certificate.ending' : 'key.ending'
 }
 
-/** Not public halves of pairs, not what was replaced, and nothing whose whole life is short. */
+/** Excludes public halves of pairs, replaced objects, and objects with a short lifetime. */
 function isAnnounced(object: ManagedObject, days: number): boolean {
   const { type, supersededAt, destroyedAt, deactivationAt = 0, activationAt, createdAt } = object
   if (type === 'PublicKey' || supersededAt !== undefined || destroyedAt !== undefined) return false

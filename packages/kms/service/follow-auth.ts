@@ -89,7 +89,7 @@ export async function endVotes(environment: Environment, changes: readonly Crede
   }
 }
 
-/** Follows what ends at the authentication service, for all workers of this process. */
+/** Subscribes to revocations at the authentication service, for all workers of this process. */
 export async function followAuth(environment: Environment): Promise<Follower | undefined> {
   const memory = readSharedMemory()
   if (!isTold(environment) || memory === undefined) return undefined

@@ -41,7 +41,7 @@ export function revocationReason(number: number, what: string): RevocationReason
 
 /** A certificate on a CRL (RFC 5280 §5.3). Times are Unix milliseconds, kept to the second. */
 export interface CrlEntry {
-  /** The content of the INTEGER, as certificates have it. */
+  /** The content of the INTEGER, as in certificates. */
   readonly serial: Uint8Array
   readonly revokedAt: number
   /** undefined is the same as `unspecified`: neither is encoded. */

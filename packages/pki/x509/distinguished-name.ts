@@ -199,7 +199,7 @@ function text(part: NamePart, value: string): Buffer {
   const isPrintable = printable.test(value)
   if ((part === 'C' || part === 'SerialNumber' || part === 'DNQualifier') && isPrintable)
     return der(printableString, bytes)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what the type holds
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the type contains ASCII
   if ((part === 'Email' || part === 'DC') && /^[\u0000-\u007f]*$/.test(value)) return der(ia5String, bytes)
   return der(derTag.utf8String, bytes)
 }
@@ -222,7 +222,7 @@ const parts: ReadonlyMap<string, NamePart> = new Map([
  */
 export function nameFromText(text: string): Buffer {
   if (text.length > maxTextLength) throw wrong('is too long')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
   if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) throw wrong('contains control characters')
   if (text.trim() === '') return nameFromParts([])
   return nameFromParts(
@@ -265,7 +265,7 @@ function unescapeValue(given: string): string {
   const text = given.replace(/^ +/, '').replace(/(?<!\\) +$/, '')
   const bytes = text.replaceAll(/(?:\\[0-9A-Fa-f]{2})+/g, (escaped) => {
     const decoded = Buffer.from(escaped.replaceAll('\\', ''), 'hex').toString('utf8')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
     if (/[\u0000-\u001f\u007f\ufffd]/.test(decoded)) throw wrong('contains control characters')
     return decoded.replaceAll(/[\\,;+"<>=# ]/g, '\\$&')
   })

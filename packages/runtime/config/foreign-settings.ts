@@ -20,7 +20,7 @@ export interface ForeignAlias extends ForeignRow {
 }
 
 export interface ForeignRefusal extends ForeignRow {
-  /** Why it cannot be used, and what to do instead. */
+  /** The reason why it cannot be used, and the alternative. */
   readonly refused: string
   /** Values without effect, besides those that are empty, false or 0. */
   readonly harmless?: readonly unknown[]

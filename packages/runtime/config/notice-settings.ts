@@ -17,7 +17,7 @@ export const commonNoticeKinds = ['audit.broken', 'backup.old'] as const
 
 const maxRecipients = 50
 
-/** An address that needs no quotes, in ASCII: what a header or a command of SMTP contains exactly as it is written. */
+/** An address that needs no quotes, in ASCII, so that a header or a command of SMTP can contain it unchanged. */
 const mailAddress = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/
 
 /** An entry of `notices`, `KIND=SINK,SINK`. @returns a sentence for a wrong one */

@@ -17,7 +17,7 @@ import type { RuntimeConfig } from './launch.ts'
 export const nodeProofHeader = 'x-warder-audit-node'
 export const nodePath = '/v1/audit/node'
 
-/** What a node is asked for. */
+/** A request to a node. */
 export type NodeRequest =
   | {
       readonly type: 'search'

@@ -26,7 +26,7 @@ import type { RuntimeConfig } from './launch.ts'
 import { logName } from './lost-audit.ts'
 import type { ServiceEnvironment } from './service.ts'
 
-/** What a page of a search is asked for. */
+/** Request for a page of a search. */
 export interface AuditQuery {
   readonly filter: SearchFilter
   readonly limit: number
@@ -78,7 +78,7 @@ export interface AuditSearch {
   close(): Promise<void>
 }
 
-/** A page of a node ends after this time with what was found. */
+/** A page of a node ends after this time with the records found so far. */
 const budgetMs = 150
 
 export type AuditSearchConfig = Parameters<typeof toDatabaseLocation>[0] &

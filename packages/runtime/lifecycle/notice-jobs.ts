@@ -92,7 +92,7 @@ async function commitMark(db: Database, mark: Change, more: readonly Change[] = 
   }
 }
 
-/** Sends what waits, in the node that has the lease. */
+/** Sends waiting notices, in the node that has the lease. */
 export function createNoticeJobs(
   definition: ServiceDefinition<unknown, unknown>,
   environment: ServiceEnvironment<unknown>,

@@ -111,8 +111,8 @@ function formatTime(time: number): string {
 }
 
 /**
- * Detects that a node with a newer program has migrated the database under a running service: logs what this program
- * ignores, and stops the service when the migration is incompatible (docs/adr/upgrades.md).
+ * Detects that a node with a newer program has migrated the database under a running service: logs which changes this
+ * program ignores, and stops the service when the migration is incompatible (docs/adr/upgrades.md).
  * @returns a function that stops the watch
  */
 export function watchSchema(options: {

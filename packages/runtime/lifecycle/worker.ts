@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { type Logger, Pulse, watchBeats } from '@warder/base'
 import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
 
-/** A worker thread as the primary sees it. */
+/** A worker thread, for the primary. */
 export interface WorkerHandle {
   readonly index: number
   /** Resolves when it serves; rejects when it could not start, and then it ends. */

@@ -1,7 +1,7 @@
 import { type Change, change, type Database, type Migration, query } from '@warder/storage'
 import type { NoticeSink } from '../config/notice-settings.ts'
 
-/** Waiting notices, one row for each receiver, and what was told once. */
+/** Waiting notices, one row for each receiver, and facts that were announced once. */
 export const noticeMigrations: readonly Migration[] = [
   {
     number: 1,

@@ -126,7 +126,7 @@ export function createNotices<Config extends NoticeConfig>(
 
 function formatBody(event: string, now: number, about: object): string {
   const head = { event, at: new Date(now).toISOString() }
-  // JSON.stringify escapes what a database would not store: U+0000 and halves of surrogate pairs.
+  // JSON.stringify escapes characters that a database would not store: U+0000 and halves of surrogate pairs.
   const body = JSON.stringify({ ...head, ...about })
   if (Buffer.byteLength(body) <= maxBodyBytes) return body
   const plain = Object.entries(about).filter(

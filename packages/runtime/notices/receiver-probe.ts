@@ -19,16 +19,16 @@ export const NoticeTestReply = Type.Object({
         Type.Literal('failed'),
         Type.Literal('not_configured'),
       ]),
-      reply: Type.String({ description: 'What the receiver replied, or why there was no reply.' }),
+      reply: Type.String({ description: 'The reply of the receiver, or the reason why there was none.' }),
     }),
   ),
 })
 
-/** What became of a test notice for one receiver. */
+/** Result of a test notice for one receiver. */
 export interface NoticeTestResult {
   readonly to: NoticeSink
   readonly outcome: 'delivered' | 'failed' | 'not_configured'
-  /** What the receiver replied, or why there was no reply. */
+  /** The reply of the receiver, or the reason why there was none. */
   readonly reply: string
 }
 

@@ -21,7 +21,7 @@ export interface NoticeReceiver {
   readonly maxTogether: number
   /**
    * Delivers notices in one message.
-   * @returns what the receiver replied, printable
+   * @returns the reply of the receiver, printable
    * @throws NotDelivered
    */
   deliver(notices: readonly OutgoingNotice[]): Promise<string>
@@ -192,7 +192,7 @@ async function openConnection(
   })
 }
 
-/** What the server replied to the failed command, or why there was no reply. */
+/** The reply of the server to the failed command, or the reason why there was none. */
 function describeMailError(error: unknown, signal: AbortSignal, timeoutMs: number): string {
   if (signal.aborted) return `the mail server did not finish within ${timeoutMs / 1000} s`
   const { response, message } = error as { readonly response?: string; readonly message?: string }

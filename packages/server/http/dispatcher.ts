@@ -308,7 +308,7 @@ function logRefusedCertificate<Services>(exchange: Exchange<Services>, problem: 
   exchange.log.warn({ detail: problem, client_ip: clientAddress }, 'a client certificate was refused')
 }
 
-/** Audit mode `reject`: the record of what happened is on disk before the reply. */
+/** Audit mode `reject`: the record of the outcome is on disk before the reply. */
 async function recordBeforeReply<Services>(
   exchange: Exchange<Services>,
   reply: PreparedReply,

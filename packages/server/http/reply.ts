@@ -32,7 +32,7 @@ export function rawReply(reply: RawReply): BrandedReply {
 
 /**
  * A page of a list, of an operation that is `paged`.
- * @param next what `after` of the next page has to be; undefined: nothing follows
+ * @param next `after` of the next page; undefined: nothing follows
  */
 export function pageReply(json: unknown, next: string | undefined): unknown {
   if (next === undefined) return json
@@ -53,7 +53,7 @@ export interface PreparedReply {
 
 export const jsonType = 'application/json'
 
-/** Turns what `act` returned into a reply; `status` is the operation's. `undefined` and 204 send no body. */
+/** Converts the result of `act` to a reply; `status` is the operation's. `undefined` and 204 send no body. */
 export function prepareReply(
   result: unknown,
   status: number,

@@ -144,7 +144,7 @@ export class HttpRequest implements IncomingRequest {
     connection.certificate = certificate && new X509Certificate(certificate.raw)
   }
 
-  /** The certificate of a partner, which counts only for the partner's interface. */
+  /** The certificate of a partner, which is valid only for the partner's interface. */
   readonly partnerCertificate = (partner: string): X509Certificate | undefined => {
     const { partnerCertificates, issuedUnder } = this.connection
     if (partnerCertificates.has(partner)) return partnerCertificates.get(partner)

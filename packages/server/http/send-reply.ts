@@ -20,7 +20,7 @@ const smallReply = 64 * 1024
 /** How long a refused upload is read and discarded, so that the client can read the reply. */
 const lingerMs = 1000
 
-/** What replies need of their server. */
+/** Services of the server for its replies. */
 export interface ReplyState {
   readonly metrics: Metrics
   readonly cors: Cors

@@ -60,7 +60,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   const limits: ServerLimits = { ...defaultLimits, ...options.limits }
   const state = createState(options, limits)
   const server = buildServer(options, limits, (message, response) => beginRequest(state, message, response))
-  // Node detaches its parser from such a connection (RFC 9110 §9.3.6): what follows is not HTTP. Tunnels are not supported.
+  // Node detaches its parser from such a connection (RFC 9110 §9.3.6): the following bytes are not HTTP. Tunnels are
+  // not supported.
   server.on('connect', (message: BodyMessage) => {
     message.socket.on('error', () => message.socket.destroy())
     beginRequest(state, message, new ServerResponse(message))

@@ -17,8 +17,8 @@ type Define<Services> = <
 
 /**
  * Declares an operation of a service: `defineOperation<Services>()({ name, route, access, request, act … })`.
- * `input.body`, `.path` and `.query` have the static types of their schemas. The dispatcher checks each of them
- * against its schema before `access.check` and `act` run, which is what makes the narrowing below true.
+ * `input.body`, `.path` and `.query` have the static types of their schemas. The dispatcher checks each of them against
+ * its schema before `access.check` and `act` run, which makes the narrowing below correct.
  */
 export function defineOperation<Services>(): Define<Services> {
   return (declaration) => declaration as unknown as Operation<Services>

@@ -20,7 +20,7 @@ interface DocumentOptions {
   readonly credentials?: DocumentedCredentials
 }
 
-/** What callers authenticate with. */
+/** Security schemes of callers. */
 export interface DocumentedCredentials {
   /** By name; those that no operation uses are omitted from the document. */
   readonly schemes: Readonly<Record<string, SecurityScheme>>

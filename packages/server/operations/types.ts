@@ -22,7 +22,7 @@ export interface Principal {
 /** The caller whose rights are checked. Work that runs later for a user knows only the name: roles count in the user's own requests. */
 export type Caller = Pick<Principal, 'name' | 'roles'>
 
-/** The request as the dispatcher and the authenticators see it. Read once into plain values. */
+/** The request for the dispatcher and the authenticators, read once into plain values. */
 export interface IncomingRequest {
   readonly id: string
   readonly method: HttpMethod
@@ -122,8 +122,8 @@ export interface LargeBody {
   /** Bodies from this size on. */
   readonly fromBytes: number
   /**
-   * Takes the bytes over: they must not be used again. `value` is the JSON value with an empty text in place of the large
-   * member, and `large` what that text stood for.
+   * Takes the bytes over: they must not be used again. `value` is the JSON value with an empty text in place of the
+   * large member, and `large` the value of that text.
    * @throws failure('bad_request'); failure('overloaded')
    */
   read(body: Uint8Array): Promise<{ readonly value: unknown; readonly large: Uint8Array | undefined }>

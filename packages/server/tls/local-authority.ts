@@ -180,7 +180,7 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
 }
 
 /**
- * Looks at what `ensureLocalAuthority` would find, and changes nothing.
+ * Checks the state that `ensureLocalAuthority` would find, and changes nothing.
  * @returns whether it would change nothing
  * @throws StartupError as it would, for files that it cannot use
  */

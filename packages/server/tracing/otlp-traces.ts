@@ -17,9 +17,9 @@ interface TraceExportOptions extends OtlpSource {
 const batchSize = 1024
 
 interface TraceExport {
-  /** Sends what waits. Never rejects. */
+  /** Sends waiting spans. Never rejects. */
   exportNow(): Promise<void>
-  /** Sends what waits, and ends. */
+  /** Sends waiting spans, and ends. */
   stop(): Promise<void>
 }
 
@@ -112,7 +112,7 @@ const sendEveryMs = 2_000
 
 interface Tracing {
   readonly tracer: Tracer
-  /** Sends what waits, and ends. */
+  /** Sends waiting spans, and ends. */
   stop(): Promise<void>
 }
 

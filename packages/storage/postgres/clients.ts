@@ -69,7 +69,7 @@ export function createPostgresClients(options: ClientsOptions): PostgresClients 
   }
 }
 
-/** What each connection is made of. */
+/** Parameters of each connection. */
 interface ConnectionSource {
   readonly config: pg.ClientConfig
   readonly ssl: PostgresAddress['ssl']

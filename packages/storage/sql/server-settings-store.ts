@@ -13,9 +13,8 @@ const losses: Readonly<Record<string, string>> = {
 }
 
 /**
- * Settings of PostgreSQL with which an acknowledged change is not safe on disk, and what they cost; none on
- * SQLite, which Warder opens with `synchronous = FULL`. An engine that only implements the protocol may not
- * have them.
+ * Settings of PostgreSQL with which an acknowledged change is not safe on disk, and their consequences; none on SQLite,
+ * which Warder opens with `synchronous = FULL`. An engine that only implements the protocol may not have them.
  */
 export async function findUnsafeSettings(
   db: Database,

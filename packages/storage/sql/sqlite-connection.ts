@@ -82,7 +82,7 @@ export class Statements {
 export type UnitOutcome = { readonly results: readonly ChangeResult[] } | { readonly error: Error }
 
 /**
- * `commitGroup` for files that are still those that were opened: what went to a database or a write-ahead log that
+ * `commitGroup` for files that are still those that were opened: changes in a database or a write-ahead log that
  * another program had removed or replaced is not acknowledged.
  */
 export function commitToFiles(

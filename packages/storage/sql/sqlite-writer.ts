@@ -49,7 +49,7 @@ export interface SqliteWriter {
   onFailure(listener: (error: Error) => void): void
   /** Called once when another program removed or replaced a file of the database: every commit is refused from then on. */
   onProblem(listener: (problem: string) => void): void
-  /** Commits what waits, checkpoints the log and ends. */
+  /** Commits waiting changes, checkpoints the log and ends. */
   close(): Promise<void>
 }
 

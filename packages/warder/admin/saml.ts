@@ -35,7 +35,7 @@ const maxFileBytes = 512 * 1024
 export const samlVerb = adminVerb({
   name: 'saml',
   words: 'show|test REALM',
-  summary: 'Show what the identity provider of a realm needs, or test a captured response',
+  summary: 'Show the configuration for the identity provider of a realm, or test a captured response',
   examples: ['warder admin saml show shop', 'warder admin saml test shop --response response.txt'],
   options: {
     response: {

@@ -122,7 +122,7 @@ export const deleteUser = adminVerb({
   name: 'delete-user',
   words: 'NAME',
   summary:
-    'Delete a user with any login method, their second factor and sessions; shows what they own at the kms',
+    'Delete a user with any login method, their second factor and sessions; shows their objects at the kms',
   examples: [
     'warder admin delete-user ann --realm shop',
     'warder admin delete-user ann --realm shop --transfer-to shop/bob',

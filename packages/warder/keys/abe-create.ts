@@ -72,7 +72,7 @@ function parseStructure(file: string, text: string): Structure {
 export const createUserVerb = kmsVerb({
   name: 'abe user',
   words: 'MASTER',
-  summary: 'Create a user key that decrypts what its policy permits',
+  summary: 'Create a user key that decrypts data within its policy',
   about: `A policy consists of Dimension::Attribute with &&, || and parentheses. A dimension that it does not name is
 unrestricted: Team::blue decrypts data of the team blue at every level. * decrypts everything. Requires the right
 derivekey on MASTER. To give the key to its user: warder access grant KEY USER decrypt.`,

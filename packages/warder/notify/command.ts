@@ -4,7 +4,7 @@ import { type KmsCommandParts, kmsCommand, kmsVerb } from '@warder/command-line/
 const testVerb = kmsVerb({
   name: 'test',
   words: '',
-  summary: 'Send a test notice, and show what each receiver replied',
+  summary: 'Send a test notice, and show the reply of each receiver',
   about: `Requires a crypto officer, or the default user if roles.crypto_officer_users is empty. The exit code is 1 unless every
 receiver that the settings name took the notice.`,
   examples: ['warder notify test', 'warder notify test --to email'],

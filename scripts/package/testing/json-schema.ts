@@ -14,7 +14,7 @@ export function fixture(name: string): Readonly<Record<string, unknown>> {
 
 /**
  * @param others schemas that it refers to
- * @returns what is wrong with a value, a line for each
+ * @returns the error with a value, a line for each
  */
 export function validator(
   name: string,

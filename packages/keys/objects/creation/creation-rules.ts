@@ -36,7 +36,7 @@ export interface CreationRules {
    * contains them.
    */
   readonly defaults: StructureNode | undefined
-  /** Constraints (KMIP 2.1 §7.6, §7.7): what attributes new objects of a type or group must have. */
+  /** Constraints (KMIP 2.1 §7.6, §7.7): required attributes of new objects of a type or group. */
   readonly constraints: StructureNode | undefined
 }
 

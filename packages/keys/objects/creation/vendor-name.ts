@@ -94,7 +94,7 @@ function isTag(tag: unknown): tag is string {
     tag.length <= maxTagLength &&
     !tag.startsWith('_') &&
     tag.isWellFormed() &&
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression refuses them
     !/[\u0000-\u001f\u007f]/.test(tag)
   )
 }

@@ -216,7 +216,7 @@ async function registerRevocation(
 ): Promise<'object ends' | 'object stays'> {
   const der = await objects.material(object)
   const issued = der === undefined ? undefined : await findRegisterEntry(db, object, der)
-  // For a revoked certificate, the life cycle of its object determines what is possible.
+  // For a revoked certificate, the life cycle of its object determines the possible changes.
   if (issued === undefined || toStatus(issued) === 'revoked') return 'object ends'
   const reason = reasons[code] ?? 'unspecified'
   if (reason === 'removeFromCRL') {

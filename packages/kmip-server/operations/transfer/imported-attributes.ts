@@ -126,7 +126,7 @@ function readLife(node: TtlvNode): Life | undefined {
   }
 }
 
-/** Attributes that record what other attributes have always been. */
+/** Attributes that record that other attributes always had a value. */
 const historyTags: ReadonlySet<number> = new Set([Tag.AlwaysSensitive, Tag.NeverExtractable])
 
 /** The object in its state on the other server. */

@@ -34,7 +34,7 @@ export interface CertId {
   readonly hash: CertIdHash | undefined
   readonly issuerNameHash: Uint8Array
   readonly issuerKeyHash: Uint8Array
-  /** The content of the INTEGER, as certificates have it. */
+  /** The content of the INTEGER, as in certificates. */
   readonly serial: Uint8Array
 }
 

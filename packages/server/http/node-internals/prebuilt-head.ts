@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '@warder/base'
 
-/** What decides whether the prebuilt head is the reply's. */
+/** The facts that decide whether a reply can have the prebuilt head. */
 interface HeadedReply {
   readonly status: number
   readonly headers?: unknown
