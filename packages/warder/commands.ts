@@ -34,12 +34,12 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'logout',
     summary: 'End the session of warder login',
-    load: async () => (await import('./session/logout.ts')).logout,
+    load: async () => (await import('./session/session.ts')).logout,
   },
   {
     name: 'whoami',
     summary: 'Show who is logged in, until when, how, and with which roles',
-    load: async () => (await import('./session/whoami.ts')).whoami,
+    load: async () => (await import('./session/session.ts')).whoami,
   },
   {
     name: 'keys',

@@ -8,9 +8,9 @@ import {
   runHomeVerb,
   terminalPrompter,
 } from '@warder/command-line'
-import { adminAccountOptions, adminOptions, adminServiceOptions } from './options.ts'
 import { recoverVerb } from './recover.ts'
 import { runAdmin } from './run.ts'
+import { adminAccountOptions, adminOptions, adminServiceOptions } from './verb.ts'
 import { verbs } from './verbs.ts'
 
 const commonHelp = `Account:

@@ -18,7 +18,7 @@ import {
 } from '@warder/runtime/launch'
 import { isUnsealed, openSeal } from '@warder/storage'
 import { configure } from '../installation/configuration.ts'
-import { createPasswordSource, passwordOptions } from './new-password.ts'
+import { createPasswordSource, passwordOptions } from './users.ts'
 
 interface RecoveryRequest {
   readonly id: string

@@ -29,7 +29,7 @@ import {
   toServiceId,
 } from '@warder/command-line/login'
 import { adminApi } from './api.ts'
-import { adminOptions } from './options.ts'
+import { adminOptions } from './verb.ts'
 import { verbs } from './verbs.ts'
 
 /**

@@ -11,7 +11,7 @@ import { compressLines } from './lines.ts'
 import { rowProgress } from './progress.ts'
 import { resumeCopy } from './resume-copy.ts'
 import { sealStream } from './sealed-stream.ts'
-import { sendFrom, standardOutput } from './send.ts'
+import { sendFrom, standardOutput } from './sender.ts'
 import type { Recipients } from './wrapped-keys.ts'
 import { requireNew, requireOutside, writeBackup } from './write.ts'
 

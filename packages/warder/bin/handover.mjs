@@ -14,7 +14,7 @@ const forwarded = ['SIGTERM', 'SIGINT', 'SIGHUP']
 export function handOver(node) {
   const onWindows = process.platform === 'win32'
   const child = spawn(node, process.argv.slice(1), {
-    // Over the channel Warder notices that this process has ended, however that happens: see ../service/launcher.ts.
+    // Over the channel Warder notices that this process has ended, however that happens: see ../service/stop-signals.ts.
     stdio: onWindows ? 'inherit' : ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, WARDER_NODE_HANDOVER: '1' },
     shell: onWindows,

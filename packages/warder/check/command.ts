@@ -10,8 +10,7 @@ import {
   selectHome,
 } from '@warder/command-line'
 import type { MigrationPlan } from '@warder/storage'
-import { checkStart, listRefusals } from './check-start.ts'
-import type { DatabaseState } from './state.ts'
+import { checkStart, type DatabaseState, listRefusals } from './check-start.ts'
 
 const options = { home: homeOption } as const
 

@@ -1,15 +1,20 @@
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/base'
+import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { printable, UsageError } from '@warder/command-line'
 import { FileRefused, toFileRefused } from '@warder/command-line/files'
-import { type KmsContext, kmsVerb } from '@warder/command-line/kms'
+import { type KmsContext, kmsVerb, withKeyErrors } from '@warder/command-line/kms'
 import { type Header, readHeader, replaceWrappedKey } from '../crypto-files/header.ts'
 import { openToChange } from '../crypto-files/open-file.ts'
 import { fillFrom } from '../crypto-files/read.ts'
 import { replaceHeader } from '../crypto-files/replace-header.ts'
-import { isForPolicy, readKeyId } from '../crypto-files/wrapped-key.ts'
-import { createVersionFinder, type KeyVersion } from './key-version.ts'
-import { readRenewedKey } from './renewed-key.ts'
+import {
+  isForPolicy,
+  readKeyId,
+  readProtectedHeader,
+  toWrappedKey,
+  type WrappedKey,
+} from '../crypto-files/wrapped-key.ts'
 
 /** Number of files per request. */
 const filesAtOnce = 100
@@ -163,3 +168,73 @@ keys abe rekey. If a file fails, its error is shown, the others are processed, a
     return (context) => new Rewrapping(context, dryRun).run(files)
   },
 })
+
+/** The key and version of an id. Versions are counted from 1. */
+interface KeyVersion {
+  readonly key: string
+  readonly version: number
+  readonly newest: { readonly version: number; readonly kid: string }
+}
+
+/**
+ * Creates a cached lookup of key versions by id.
+ * @returns a function that returns undefined for a key that does not exist or whose attributes are not readable
+ */
+function createVersionFinder(kms: KmsClient): (kid: string) => Promise<KeyVersion | undefined> {
+  const known = new Map<string, Promise<KeyVersion | undefined>>()
+  return (kid) => {
+    const found = known.get(kid) ?? findVersion(kms, kid)
+    known.set(kid, found)
+    return found
+  }
+}
+
+async function findVersion(kms: KmsClient, kid: string): Promise<KeyVersion | undefined> {
+  const describe = (id: string) =>
+    withKeyErrors('key', id, () => kms.call('crypto.keys.get', { path: { kid: id } }))
+  try {
+    const named = await describe(kid)
+    const { version_of: whole } = named
+    const key = whole === undefined ? named : await describe(whole)
+    return {
+      key: key.kid,
+      // For the id of a key, which is also that of version 1, the service returns the newest version.
+      version: whole === undefined ? 1 : named.version,
+      newest: { version: key.version, kid: key.version_kid ?? key.kid },
+    }
+  } catch (error) {
+    const { cause } = error as Error
+    if (cause instanceof ClientError && (cause.kind === 'forbidden' || cause.kind === 'not_found'))
+      return undefined
+    throw error
+  }
+}
+
+type Answer = Reply<'crypto.batch'>['results'][number]
+
+/** A data key that is wrapped with the newest version of its key. */
+interface RenewedKey {
+  readonly wrapped: WrappedKey
+  /** The version. */
+  readonly kid: string
+}
+
+/**
+ * Reads the reply of the service to `rewrap` of a wrapped data key.
+ * @throws StartupError when the service refused; FileRefused for a reply with another algorithm
+ */
+function readRenewedKey(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {
+  const was = readProtectedHeader(before)
+  return withKeyErrors('key', was.kid, async () => {
+    if (answer === undefined) throw new FileRefused('the reply of the service does not contain this file')
+    if ('error' in answer) {
+      const { error: kind, description, status } = answer
+      throw new ClientError({ kind, description, status })
+    }
+    const wrapped = toWrappedKey(answer.result)
+    const is = readProtectedHeader(wrapped)
+    if (is.alg !== was.alg || is.enc !== was.enc)
+      throw new FileRefused('the service wrapped the data key with another algorithm')
+    return { wrapped, kid: is.kid }
+  })
+}

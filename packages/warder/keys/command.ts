@@ -10,8 +10,7 @@ import { listKeysVerb } from './list.ts'
 import { setRotationVerb } from './rotation.ts'
 import { showKeyVerb } from './show.ts'
 import { addTagsVerb, removeTagsVerb } from './tags.ts'
-import { versionVerbs } from './version.ts'
-import { keyVersionsVerb, rotateKeyVerb } from './versions.ts'
+import { keyVersionsVerb, rotateKeyVerb, versionVerbs } from './versions.ts'
 
 export const keysParts: KmsCommandParts = {
   name: 'keys',

@@ -1,7 +1,7 @@
 import { StartupError } from '@warder/base'
 import type { Reply } from '@warder/client'
-import { printable, requireOneName } from '@warder/command-line'
-import { kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
+import { type Options, printable, requireOneName, UsageError, type ValuesOf } from '@warder/command-line'
+import { type KmsContext, type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { formatState } from './life-format.ts'
 
 export const rotateKeyVerb = kmsVerb({
@@ -59,3 +59,91 @@ export const keyVersionsVerb = kmsVerb({
     }
   },
 })
+
+type ChangedVersion = Reply<'crypto.keys.versions.revoke'>
+type VersionPath = { readonly kid: string; readonly version: string }
+
+function versionVerb<const O extends Options>(
+  name: string,
+  parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'> & {
+    readonly options: O
+    act(context: KmsContext, path: VersionPath, values: ValuesOf<O>): Promise<ChangedVersion>
+  },
+): KmsVerb {
+  const { act, ...help } = parts
+  return kmsVerb({
+    name: `version ${name}`,
+    words: 'KEY N',
+    ...help,
+    parse(values, [key, version, ...more]) {
+      if (key === undefined || version === undefined || more.length > 0)
+        throw new UsageError('name one key and the number of one version (see warder keys versions KEY)')
+      const kid = readKid(key)
+      if (!/^[1-9]\d{0,8}$/.test(version))
+        throw new UsageError(
+          `a version must be a number from 1 on, not '${version}' (see warder keys versions KEY)`,
+        )
+      return async (context) => {
+        const done = await withKeyErrors(`version ${version} of key`, kid, () =>
+          act(context, { kid, version }, values as ValuesOf<O>),
+        )
+        context.show(done, [
+          printable(`${done.kid}  version ${done.version} of ${kid}: ${formatState(done)}`),
+        ])
+        return 0
+      }
+    },
+  })
+}
+
+/** Creates a verb of a version without options. */
+function plainVersionVerb(
+  name: 'disable' | 'enable' | 'restore',
+  parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>,
+): KmsVerb {
+  return versionVerb(name, {
+    ...parts,
+    options: {},
+    act: ({ kms }, path) => kms.call(`crypto.keys.versions.${name}`, { path, body: {} }),
+  })
+}
+
+export const versionVerbs: readonly KmsVerb[] = [
+  plainVersionVerb('disable', {
+    summary: 'Disable an old version until it is enabled again: a test of its end',
+    about: 'Nothing is lost. Requires the right revoke, which is in the group Destroy.',
+    examples: ['warder keys version disable KEY 1'],
+  }),
+  plainVersionVerb('enable', {
+    summary: 'Enable a disabled version',
+    about: 'Requires the right activate, which is in the group Modify.',
+    examples: ['warder keys version enable KEY 1'],
+  }),
+  versionVerb('revoke', {
+    summary: 'Revoke an old version: it protects nothing new, and still decrypts',
+    about: `--compromised records the compromise and removes a public half from the published key set. To revoke the newest version,
+rotate the key first. Requires the right revoke, which is in the group Destroy.`,
+    examples: ['warder keys version revoke KEY 1', 'warder keys version revoke KEY 1 --compromised'],
+    options: { compromised: { type: 'flag', help: 'the key material may be known to others' } },
+    act: ({ kms }, path, { compromised }) =>
+      kms.call('crypto.keys.versions.revoke', { path, body: compromised ? { compromised } : {} }),
+  }),
+  versionVerb('destroy', {
+    summary: 'Destroy an old version: data that it encrypted becomes unreadable; asks first',
+    about: `First rewrap files with warder crypto rewrap. With pending_destruction_days the destruction is only scheduled. Requires
+the right destroy.`,
+    examples: ['warder keys version destroy KEY 1'],
+    options: {},
+    async act({ kms, confirm }, path) {
+      await confirm(
+        `Destroy version ${path.version} of ${path.kid}? Data that it encrypted becomes unreadable.`,
+      )
+      return kms.call('crypto.keys.versions.destroy', { path, body: {} })
+    },
+  }),
+  plainVersionVerb('restore', {
+    summary: 'Cancel the pending destruction of a version',
+    about: 'Requires the right activate, which is in the group Modify.',
+    examples: ['warder keys version restore KEY 1'],
+  }),
+]

@@ -1,12 +1,19 @@
+import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/base'
 import { homeVerb, requireNoNames, requireOneName, UsageError, verbCommand } from '@warder/command-line'
-import { KmipDecodeError, type KmipVersion, kmipVersions, type TtlvNode } from '@warder/kmip-codec'
+import {
+  type Encoding,
+  encodeNode,
+  KmipDecodeError,
+  type KmipVersion,
+  kmipVersions,
+  type TtlvNode,
+} from '@warder/kmip-codec'
 import { makeCertificate } from './certificate.ts'
 import { openConnection } from './connection.ts'
 import { explain } from './explain.ts'
 import { decodeMessage, hasSucceeded, readInput } from './input.ts'
-import { type Form, formatMessage, forms, selectForm } from './print.ts'
 import { buildFullQuery, formatQueryAnswer } from './query.ts'
 import { clientReasons, revokeCertificates } from './revoke-certificate.ts'
 import { type KmipTarget, readTarget, targetOptions } from './target.ts'
@@ -200,4 +207,28 @@ function readVersion(word = '2.1'): KmipVersion {
   if (version === undefined)
     throw new UsageError(`--kmip-version must be one of ${kmipVersions.join(', ')}, not '${word}'`)
   return version
+}
+
+/** Output format of a message. */
+type Form = 'json' | 'xml' | 'hex' | 'text'
+
+const forms: readonly Form[] = ['text', 'json', 'xml', 'hex']
+
+/** Formats a message as indented lines; `text` omits key material. */
+function formatMessage(node: TtlvNode, form: Form, showSecrets: boolean): readonly string[] {
+  switch (form) {
+    case 'json':
+      return JSON.stringify(JSON.parse(encodeNode(node, 'json').toString('utf8')), undefined, 2).split('\n')
+    case 'xml':
+      return encodeNode(node, 'xml').toString('utf8').trimEnd().split('\n')
+    case 'hex':
+      return [encodeNode(node, 'ttlv').toString('hex')]
+    case 'text':
+      return explain(Buffer.from(encodeNode(node, 'ttlv')), { showSecrets }).lines
+  }
+}
+
+/** Selects the output format for a request in this encoding. */
+function selectForm(encoding: Encoding): Form {
+  return encoding === 'ttlv' ? 'text' : encoding
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { decodeNode, encodeNode } from '@warder/kmip-codec'
 import fc from 'fast-check'
 import { explain } from './explain.ts'
-import { parseHexDump } from './hex-dump.ts'
+import { parseHexDump } from './input.ts'
 
 const xml = `<RequestMessage><RequestHeader><ProtocolVersion><ProtocolVersionMajor type="Integer" value="1"/>
 <ProtocolVersionMinor type="Integer" value="2"/></ProtocolVersion><BatchCount type="Integer" value="1"/></RequestHeader>

@@ -8,8 +8,7 @@ import {
   type ValuesOf,
 } from '@warder/command-line'
 import { endpointOptions, findServiceEndpoints, readEndpointOptions } from '@warder/command-line/kms'
-import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
-import { watchStopSignals } from '../service/stop-signals.ts'
+import { leaveParentProcess, watchStopSignals, whenParentProcessEnds } from '../service/stop-signals.ts'
 import type { MachineLogin } from './machine-tokens.ts'
 
 const options = {

@@ -1,7 +1,24 @@
+import { createHash } from 'node:crypto'
 import { printable, requireOneName } from '@warder/command-line'
 import { kmsVerb, withKeyErrors } from '@warder/command-line/kms'
+import {
+  derMembers,
+  extensionIdentifiers,
+  type Finding,
+  generalNameText,
+  keyPurposes,
+  lintCertificate,
+  nameText,
+  parseCertificate,
+  readAuthorityInformationAccess,
+  readBasicConstraints,
+  readCrlDistributionPoints,
+  readExtendedKeyUsage,
+  readKeyUsage,
+  readNameConstraints,
+  urlsIn,
+} from '@warder/pki'
 import { readId } from './arguments.ts'
-import { formatCertificate, lintPem } from './certificate-text.ts'
 
 export const showCertificateVerb = kmsVerb({
   name: 'show',
@@ -41,3 +58,72 @@ clauses ("findings" with --json). --pem prints only the certificate.`,
     }
   },
 })
+
+function pemToDer(pem: string): Buffer {
+  return Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')
+}
+
+/** Finds defects of a certificate. @param pem one certificate */
+function lintPem(pem: string): readonly Finding[] {
+  return lintCertificate(pemToDer(pem))
+}
+
+const purposeNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(keyPurposes).map(([name, identifier]) => [identifier, name]),
+)
+
+/** Formats a certificate as text. @param pem one certificate */
+function formatCertificate(pem: string): readonly string[] {
+  const der = pemToDer(pem)
+  const { subject, issuer, serial, notBefore, notAfter, key, extensions } = parseCertificate(der)
+  const { authority, pathLength } = readBasicConstraints(extensions)
+  const constraints = readNameConstraints(extensions)
+  const access = readAuthorityInformationAccess(extensions)
+  const names = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
+  const formatNames = (subtrees: readonly { readonly whole: Uint8Array }[] = []) =>
+    subtrees.map(({ whole }) => generalNameText(whole))
+  const details = key.asymmetricKeyDetails
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['subject', nameText(subject)],
+    ['issuer', nameText(issuer)],
+    ['serial number', Buffer.from(serial).toString('hex')],
+    ['from', formatDate(notBefore)],
+    ['until', formatDate(notAfter)],
+    [
+      'key',
+      [key.asymmetricKeyType, details?.namedCurve, formatBits(details?.modulusLength)]
+        .filter(Boolean)
+        .join(', '),
+    ],
+    ['names', joinValues(names === undefined ? [] : formatNames(derMembers(names.value, 'subjectAltName')))],
+    [
+      'authority',
+      authority ? (pathLength === undefined ? 'yes' : `yes, path length ${pathLength}`) : undefined,
+    ],
+    ['permitted names', joinValues(formatNames(constraints?.permitted))],
+    ['excluded names', joinValues(formatNames(constraints?.excluded))],
+    ['usages', joinValues(readKeyUsage(extensions) ?? [])],
+    [
+      'purposes',
+      joinValues((readExtendedKeyUsage(extensions) ?? []).map((each) => purposeNames.get(each) ?? each)),
+    ],
+    ['CRL', joinValues(urlsIn(readCrlDistributionPoints(extensions)))],
+    ['OCSP', joinValues(access.ocsp)],
+    ['SHA-256', createHash('sha256').update(der).digest('hex')],
+  ]
+  return rows.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name.padEnd(16)} ${printable(value)}`],
+  )
+}
+
+function joinValues(values: readonly string[]): string | undefined {
+  return values.length === 0 ? undefined : values.join(', ')
+}
+
+function formatBits(bits: number | undefined): string | undefined {
+  return bits === undefined ? undefined : `${bits} bits`
+}
+
+function formatDate(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
+}

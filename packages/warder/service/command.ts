@@ -17,10 +17,8 @@ import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { requireOpenFiles } from '../installation/open-files.ts'
 import { getSettings } from '../installation/services.ts'
 import { configureBesideAuth, configureBesideKms, readPeerSecret } from '../installation/together.ts'
-import { readFirstPassword } from './first-password.ts'
-import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
-import { writeServiceLine } from './service-line.ts'
-import { watchStopSignals } from './stop-signals.ts'
+import { readFirstPassword, writeServiceLine } from './service-line.ts'
+import { leaveParentProcess, watchStopSignals, whenParentProcessEnds } from './stop-signals.ts'
 
 const options = {
   home: homeOption,

@@ -8,8 +8,7 @@ import type { Prompter } from '@warder/command-line'
 import { type Installation, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
 import { createLoginCommand } from './login.ts'
-import { logout } from './logout.ts'
-import { whoami } from './whoami.ts'
+import { logout, whoami } from './session.ts'
 
 let warder: Installation
 let auth: Client

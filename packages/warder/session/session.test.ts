@@ -19,8 +19,7 @@ import { adminCommand } from '../admin/command.ts'
 import { runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { createLoginCommand } from './login.ts'
-import { logout } from './logout.ts'
-import { whoami } from './whoami.ts'
+import { logout, whoami } from './session.ts'
 
 let warder: Installation
 let admin: string
