@@ -53,7 +53,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'access',
-    summary: 'Grant, revoke and list rights on keys',
+    summary: 'Grant, revoke, explain and report rights on keys',
     load: async () => (await import('./access/command.ts')).access,
   },
   {
@@ -110,7 +110,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'root-key',
-    summary: 'Rotate the root key of the installation without touching stored rows',
+    summary: 'Show, test, rotate or move the root key of the installation without touching stored rows',
     load: async () => (await import('./root-key/command.ts')).rootKey,
   },
   {
