@@ -201,6 +201,16 @@ test('a session that the token has closed is opened again within its request', {
   assert.equal(listChildren().length, before.length)
 })
 
+test('a handle that the token no longer knows is searched again, once', { skip }, async (t) => {
+  const faulty = createFaulty(t, { sessions: 1 })
+  const token = await faulty.open()
+  faulty.setFault('stale handle once')
+  await assert.rejects(encryptHal(token), { message: `${name}: C_EncryptInit: CKR_KEY_HANDLE_INVALID` })
+  assert.equal(await encryptHal(token), 'IBM')
+  faulty.setFault('stale handle once')
+  assert.equal(await encryptHal(token), 'IBM')
+})
+
 test('a token that is removed fails by name, less and less often, and serves when it is back', {
   skip,
 }, async (t) => {

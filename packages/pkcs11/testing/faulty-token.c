@@ -10,7 +10,7 @@
 typedef unsigned long ulong_t;
 typedef struct { ulong_t type; void *value; ulong_t length; } attribute_t;
 
-enum { OK = 0, DEVICE_ERROR = 0x30, DEVICE_REMOVED = 0x32, NOT_SUPPORTED = 0x54, TYPE_INVALID = 0x12, PIN_INCORRECT = 0xa0,
+enum { OK = 0, DEVICE_ERROR = 0x30, DEVICE_REMOVED = 0x32, NOT_SUPPORTED = 0x54, TYPE_INVALID = 0x12, KEY_HANDLE_INVALID = 0x60, PIN_INCORRECT = 0xa0,
   SESSION_HANDLE_INVALID = 0xb3, TOKEN_NOT_PRESENT = 0xe0, ALREADY_LOGGED_IN = 0x100, ALREADY_INITIALIZED = 0x191 };
 
 static int initialized, logged_in, searching;
@@ -97,6 +97,7 @@ static ulong_t get_attribute(ulong_t session, ulong_t object, attribute_t *templ
 }
 
 static ulong_t cipher_init(ulong_t session, void *mechanism, ulong_t key) {
+  if (fault("stale handle once")) { heal(); return KEY_HANDLE_INVALID; }
   if (fault("session lost once")) { heal(); return SESSION_HANDLE_INVALID; }
   if (fault("session lost")) return SESSION_HANDLE_INVALID;
   if (fault("removed")) return DEVICE_REMOVED;
