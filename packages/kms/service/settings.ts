@@ -117,7 +117,7 @@ export const kmsSettings = {
   }),
   'approvals.operations': list({
     default: [],
-    docs: 'Operations that require the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export, and of any use to a cloud); `stop_store`, `start_store` (stop or start an external key store); `access_key` (create an access key for AWS KMS); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate`); `restore_backup` (a restored installation serves no requests before the approval).',
+    docs: 'Operations that require the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export, and of any use to a cloud); `stop_store`, `start_store` (stop or start an external key store); `access_key` (create an access key for AWS KMS); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate` and `move`); `restore_backup` (a restored installation serves no requests before the approval).',
     check: approvableProblem,
   }),
   'approvals.tags': list({

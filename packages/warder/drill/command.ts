@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { StartupError } from '@warder/base'
+import { inHome, StartupError } from '@warder/base'
 import {
   type Command,
   homeOption,
@@ -12,11 +12,14 @@ import {
   toExitCode,
   UsageError,
 } from '@warder/command-line'
+import { serviceNames } from '@warder/command-line/endpoints'
 import { readSecretFile, toFileRefused } from '@warder/command-line/files'
 import { rootKeySource, writeNote } from '@warder/runtime/launch'
+import { toEnvName } from '@warder/runtime/settings'
 import { readUnlock, unlockOptions } from '../backup/secrets.ts'
 import { requireSender, senderOptions } from '../backup/sender.ts'
 import { configure } from '../installation/configuration.ts'
+import { getSettings } from '../installation/services.ts'
 import { findSender } from '../installation/signing-key.ts'
 import { TryFailed } from '../try/step.ts'
 import { testRestore } from './drill.ts'
@@ -49,8 +52,8 @@ export const drillCommand: Command = {
 Restores the backup (in a folder: the newest *.backup) into a temporary home with SQLite databases, decrypts its keys,
 starts both services on free ports, checks their health, logs in --user and uses keys, stops the services, and verifies
 the audit chain. The running installation is not touched; it records the time of the last successful drill, which
-/metrics shows. A backup that this installation has not signed needs --from. Settings that name an address, or a file
-outside that home, are ignored.
+/metrics shows. A backup that this installation has not signed needs --from. Settings of the backup that name an address,
+or a file outside that home, are ignored. A server that wraps the root key is contacted with the settings of --home.
 
 ${optionsHelp(options)}
 
@@ -93,6 +96,7 @@ Example:
         unlock,
         requireSender: sender,
         rootKeyFile: values['root-key-file'] ?? findRootKeyFile(home, terminal.env),
+        rootKeySettings: readProviderSettings(home, terminal.env),
         env: terminal.env,
         login,
         keys: values.keys ?? defaultMaxKeys,
@@ -137,4 +141,29 @@ function findRootKeyFile(
   if (!existsSync(home)) return undefined
   const source = rootKeySource(configure('kms', home, [], env).launch)
   return source.kind === 'file' ? source.path : undefined
+}
+
+/**
+ * The settings with which this installation reaches the source of the root key, as environment variables: a backup must not
+ * choose the server that receives a credential of this machine.
+ */
+function readProviderSettings(
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  const variables: Record<string, string> = {}
+  for (const service of serviceNames) {
+    const table = getSettings(service)
+    for (const [key, value] of Object.entries(configure(service, home, [], env).loaded.values)) {
+      const setting = table[key]
+      if (
+        setting === undefined ||
+        typeof value !== 'string' ||
+        !/^(?:root_key_\w+\.|outbound_ca_file$)/.test(key)
+      )
+        continue
+      variables[toEnvName(service, key, setting)] = key.endsWith('_file') ? inHome(home, value) : value
+    }
+  }
+  return variables
 }

@@ -52,6 +52,8 @@ export interface RestoreTestOptions {
   readonly requireSender: RequireSender
   /** Path of the root key, if the backup contains none. */
   readonly rootKeyFile: string | undefined
+  /** Environment variables for a source that wraps the root key. */
+  readonly rootKeySettings: Readonly<Record<string, string>>
   readonly env: NodeJS.ProcessEnv
   /** User who logs in; undefined = no login is tested. */
   readonly login: { readonly realm: string; readonly user: string; readonly password: string } | undefined
@@ -108,10 +110,11 @@ async function restoreInto(home: string, options: RestoreTestOptions): Promise<R
 function rootKeyEnvironment(
   home: string,
   { rootKey }: Restored,
-  { rootKeyFile, env }: RestoreTestOptions,
+  { rootKeyFile, rootKeySettings, env }: RestoreTestOptions,
 ): NodeJS.ProcessEnv {
   const { launch } = configure('kms', home, [], env)
   const source = rootKeySource(launch)
+  if (source.kind === 'provider') return rootKeySettings
   if (rootKey || source.kind !== 'file') return {}
   if (rootKeyFile === undefined || !existsSync(rootKeyFile)) {
     if (existsSync(source.path)) return {}

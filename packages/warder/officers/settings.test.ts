@@ -36,6 +36,9 @@ test('other officers, and another root key, take the approval of those before', 
     for (const officer of ['ben', 'cid'] as const) await run(officer, 'officers', 'approve', key, '--yes')
     assert.equal((await runWarder(['root-key', 'rotate', '--home', home])).code, 0)
     assert.equal((await runWarder(['root-key', 'rotate', '--home', home])).code, 1, 'once')
+    const fresh = { WARDER_ROOT_KEY: Buffer.alloc(32, 1).toString('base64url') }
+    const moved = await runWarder(['root-key', 'move', '--to', 'environment', '--home', home], fresh)
+    assert.match(moved.err, /requires the approval of 2 of these crypto officers/)
 
     name(['admin', 'ben', 'dan'])
     const settings = await asked('settings')

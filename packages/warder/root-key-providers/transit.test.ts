@@ -17,6 +17,7 @@ import {
   moveToFile,
   moveToKey,
   moveToProvider,
+  openPostgres,
   openProvidedRootKey,
   openSeal,
   openSqlite,
@@ -24,6 +25,7 @@ import {
   type RootKey,
   sealMigrations,
 } from '@warder/storage'
+import { startTestPostgres } from '@warder/storage/testing'
 import { createTransitProvider } from './transit.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-transit-'))
@@ -155,13 +157,35 @@ const context = { table: 'managed_object', row: 'a', column: 'material' }
 const openSealed = async (db: Database, rootKeys: readonly RootKey[], service = 'kms') =>
   openSeal({ db, rootKeys, service, clock: systemClock })
 
-test('a root key that transit wraps opens its database again; two first runs at once end with one', async () => {
-  const db = await database()
+const postgres = await startTestPostgres()
+after(async () => {
+  if ('stop' in postgres) await postgres.stop()
+})
+const again = 'a root key that transit wraps opens its database again; two first runs at once end with one'
+
+test(again, async () => openAgain(await database()))
+
+test(`${again}, on PostgreSQL`, { skip: 'missing' in postgres ? postgres.missing : false }, async () => {
+  assert.ok('database' in postgres)
+  const db = await openPostgres({ url: await postgres.database(), readers: 1, writers: 2 })
+  await migrate(db, 'seal', sealMigrations)
+  await openAgain(db)
+  const file = join(folder, 'postgresql.key')
+  const options = { databases: [{ service: 'kms', db }], readOld: () => openKeys(db), now: 1 }
+  await moveToFile(file, options)
+  const rootKeys = loadRootKeys({ kind: 'file', path: file }, {}, { create: false })
+  await openSealed(db, rootKeys)
+  await moveToProvider(create(), { ...options, readOld: async () => rootKeys, again: false })
+  await openSealed(db, await openKeys(db))
+  await db.close()
+})
+
+async function openAgain(db: Database): Promise<void> {
   const [one = [], two = []] = await Promise.all([openKeys(db), openKeys(db)])
   const sealed = (await openSealed(db, one)).seal(context, Buffer.from('x'))
   for (const rootKeys of [two, await openKeys(db)])
     assert.equal(Buffer.from(await (await openSealed(db, rootKeys)).open(context, sealed)).toString(), 'x')
-})
+}
 
 test('a server that is sealed or away is retried a bounded number of times, and then named', async () => {
   const db = await database()

@@ -221,6 +221,17 @@ test('a new installation begins with transit, and a start without its server, ke
   assert.deepEqual(health, { name: 'transit', status: 'UP' })
   assert.equal((await runOnce(home, env)).mac, mac)
   assert.ok(!existsSync(join(home, 'root.key')))
+  const file = join(folder, 'first.backup')
+  const passphrase = join(folder, 'passphrase')
+  writeFileSync(passphrase, 'correct horse battery staple\n', { mode: 0o600 })
+  writeFileSync(join(home, 'kms.toml'), 'root_key_source = "transit"\n')
+  writeFileSync(join(home, 'auth.toml'), 'root_key_source = "transit"\n')
+  const secret = ['--passphrase-file', passphrase, '--home', home]
+  await succeed(['backup', file, ...secret], env)
+  assert.match(
+    await succeed(['drill', file, ...secret], env),
+    /keys {8}1 decrypted[\s\S]*the drill was successful/,
+  )
   await refuse(
     { ROOT_KEY_TRANSIT_KEY: 'absent@admin' },
     /refused transit\/decrypt\/absent%40admin with 400: encryption key not found/,
@@ -228,6 +239,14 @@ test('a new installation begins with transit, and a start without its server, ke
   await refuse(
     { ROOT_KEY_TRANSIT_URL: 'https://127.0.0.1:9' },
     /https:\/\/127\.0\.0\.1:9 transit\/warder@admin cannot be used: .*ECONNREFUSED/,
+  )
+  const away = startInstallation({
+    home,
+    env: { ...env, ...forBoth({ ROOT_KEY_TRANSIT_URL: 'https://127.0.0.1:9' }) },
+  })
+  await assert.rejects(
+    away,
+    /cannot be used: .*ECONNREFUSED.*\(5 attempts\); without it the root key stays wrapped/,
   )
   await ask(keys, 'kms', '/v1/transit/keys/other', { type: 'aes256-gcm96' })
   const grant = { unique_identifier: 'alias/transit/other', user_id: 'app:root' }
