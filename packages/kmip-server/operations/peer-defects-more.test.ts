@@ -46,7 +46,7 @@ import {
   use,
 } from '../testing/kmip-fixture.ts'
 import { aesAttributes, attributes, uid } from '../testing/nodes.ts'
-import { created, getAttributes, listIds, symmetric } from '../testing/requests.ts'
+import { createRequest, getAttributes, listIds, symmetric } from '../testing/requests.ts'
 
 // Defects found in other servers of this kind, one test each, on the live server.
 
@@ -110,7 +110,7 @@ test('15: an invalid certificate gets Invalid, not an error', async () => {
 })
 
 test('16: a rotation is atomic', async () => {
-  const { id } = await alice.do('Create', created(nameNode('rotated')))
+  const { id } = await alice.do('Create', createRequest(nameNode('rotated')))
   const before = await getAttributes(alice, id)
   const undone = await alice.send(
     [
@@ -148,7 +148,7 @@ test('17: keys of every size wrap with GCM, and a wrapped object is returned in 
 })
 
 test('19: the list of attributes names what the object has', async () => {
-  const { id } = await alice.do('Create', created(textString(Tag.Description, 'described')))
+  const { id } = await alice.do('Create', createRequest(textString(Tag.Description, 'described')))
   const list = await alice.do('GetAttributeList', [uid(id)])
   const named = new Set(
     list.nodes.filter(({ tag }) => tag === Tag.AttributeReference).map(({ value }) => value),
@@ -240,7 +240,7 @@ test('22: operations that other servers lack are supported', async () => {
     textString(Tag.AttributeName, 'count'),
     integer(Tag.AttributeValue, 41),
   ])
-  const { id } = await alice.do('Create', created(number))
+  const { id } = await alice.do('Create', createRequest(number))
   await alice.do('Archive', [uid(id)])
   await alice.fails('Get', [uid(id)], 'ObjectArchived')
   await alice.do('Recover', [uid(id)])
@@ -268,14 +268,14 @@ test('22: operations that other servers lack are supported', async () => {
 })
 
 test('23: errors have the expected reason and message', async () => {
-  const { id } = await alice.do('Create', created())
+  const { id } = await alice.do('Create', createRequest())
   assert.equal(await alice.fails('Destroy', [uid(id)], 'WrongKeyLifecycleState'), 'DENIED')
   const old = kmipClient(kms.user('alice'), { version: '1.4' })
   assert.equal(await old.fails('Destroy', [uid(id)], 'PermissionDenied'), 'DENIED')
 })
 
 test('24: a grantee uses a key by its identifier, whatever characters it has', async () => {
-  const { id } = await alice.do('Create', created(uid('shared@1')))
+  const { id } = await alice.do('Create', createRequest(uid('shared@1')))
   await grant(kms.user('alice'), id, 'bob', 'encrypt', 'decrypt')
   const sealed = await bob.do('Encrypt', [uid(id), data(Buffer.from('for both'))])
   assert.equal(sealed.id, id)

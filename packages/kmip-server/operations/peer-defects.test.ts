@@ -21,7 +21,7 @@ import { data, hashing, parameters, readBytes, startKmipFixture, use } from '../
 import { aesAttributes, attributes, uid } from '../testing/nodes.ts'
 import {
   createAesKey,
-  created,
+  createRequest,
   getAttributes,
   listIds,
   revocation,
@@ -42,8 +42,8 @@ test('1: a key with an identifier from the client needs no more database stateme
     return statements.flatMap(({ mock }) => mock.calls.map((call) => call.arguments[0].text)).sort()
   }
   const [ours, chosen] = [
-    await alice.do('Create', created()),
-    await alice.do('Create', created(uid('billing key'))),
+    await alice.do('Create', createRequest()),
+    await alice.do('Create', createRequest(uid('billing key'))),
   ]
   assert.equal(chosen.id, 'billing key')
   const versions = [
@@ -58,7 +58,7 @@ test('1: a key with an identifier from the client needs no more database stateme
     await asked(id)
     assert.deepEqual(await asked(id), withoutCommit)
     // After any commit two versions are read again, each by its primary key: the suspended users' and the key's.
-    await bob.do('Create', created())
+    await bob.do('Create', createRequest())
     assert.deepEqual(await asked(id), versions)
     assert.deepEqual(await asked(id), withoutCommit)
   }
@@ -74,7 +74,7 @@ test('2: every version is supported in JSON, at /kmip and, bare, at /kmip/1_4 an
 })
 
 test('3: a bare operation that fails gets JSON, and a missing right 403', async () => {
-  const { id } = await alice.do('Create', created())
+  const { id } = await alice.do('Create', createRequest())
   await grant(kms.user('alice'), id, 'bob', 'getattributes')
   const bare = { tag: 'Get', value: [{ tag: 'UniqueIdentifier', type: 'TextString', value: id }] }
   for (const [user, status] of [
@@ -97,7 +97,7 @@ test('4: Stop ends the batch, Undo reverts created, changed and destroyed object
       operation: 'AddAttribute',
       payload: [uid(id), structure(Tag.NewAttribute, [textString(Tag.Comment, 'x')])],
     },
-    { operation: 'Create', payload: created(uid('never made')) },
+    { operation: 'Create', payload: createRequest(uid('never made')) },
     { operation: 'Destroy', payload: [uid(id)] },
     fails,
     { operation: 'Ping' },
@@ -136,7 +136,7 @@ test('5: the algorithm policy applies to messages and to bare operations', async
 })
 
 test('6: no operation exports a key that is not Extractable', async () => {
-  const { id } = await alice.do('Create', created(boolean(Tag.Extractable, false)))
+  const { id } = await alice.do('Create', createRequest(boolean(Tag.Extractable, false)))
   const kek = await registerKey(randomBytes(32), 'AES', mask('WrapKey', 'UnwrapKey'))
   for (const operation of ['Get', 'Export'] as const) {
     await alice.fails(operation, [uid(id)], 'NotExtractable')
@@ -154,7 +154,7 @@ test('6: no operation exports a key that is not Extractable', async () => {
 })
 
 test('7 and 18: a revoked key can be exported and has its revocation reason, and Revoke never succeeds without effect', async () => {
-  const { id } = await alice.do('Create', created())
+  const { id } = await alice.do('Create', createRequest())
   await alice.do('Revoke', [uid(id), revocation('Superseded', 'by a better one')])
   await alice.do('Get', [uid(id)])
   const reason = (await getAttributes(alice, id)).find(({ tag }) => tag === Tag.RevocationReason)
@@ -165,7 +165,7 @@ test('7 and 18: a revoked key can be exported and has its revocation reason, and
 
 test('8: uses reduce the count, not the total', async () => {
   const limits = usageLimits(2n)
-  const { id } = await alice.do('Create', created(limits))
+  const { id } = await alice.do('Create', createRequest(limits))
   const encrypt = [uid(id), data(Buffer.from('x'))]
   await alice.do('Encrypt', encrypt)
   const left = (await getAttributes(alice, id)).find(({ tag }) => tag === Tag.UsageLimits)
@@ -204,7 +204,7 @@ test('10: Locate applies offsets, dates, masks and storage, and returns the tota
   const ids: string[] = []
   for (let index = 0; index < 5; index++) {
     const day = dateTime(Tag.ProcessStartDate, 1_000_000 + index)
-    ids.unshift((await alice.do('Create', created(group, day))).id)
+    ids.unshift((await alice.do('Create', createRequest(group, day))).id)
   }
   const page = await alice.do('Locate', [
     integer(Tag.MaximumItems, 2),
@@ -243,7 +243,7 @@ test('11: every operation accepts the ID placeholder, and without one no operati
     const { items } = await alice.send([
       {
         operation: 'Create',
-        payload: operation === 'Activate' ? [symmetric, aesAttributes()] : created(),
+        payload: operation === 'Activate' ? [symmetric, aesAttributes()] : createRequest(),
       },
       { operation, payload },
     ])

@@ -18,7 +18,7 @@ import { aesAttributes, objectType, uid } from './nodes.ts'
 export const symmetric = objectType('SymmetricKey')
 
 /** Payload of Create for an active AES key. */
-export const created = (...more: readonly TtlvNode[]): readonly TtlvNode[] => [
+export const createRequest = (...more: readonly TtlvNode[]): readonly TtlvNode[] => [
   symmetric,
   aesAttributes(256, activeSince, ...more),
 ]
