@@ -69,7 +69,7 @@ describe('a client that probes for user names', () => {
 })
 
 describe('five hundred logins at once (A32)', () => {
-  it('get 401 or 503 with Retry-After, compute no more hashes than the queue holds, and do not disturb sessions', async () => {
+  it('get 401 or 503 with Retry-After, compute at most as many hashes as the queue has slots, and do not disturb sessions', async () => {
     const [logins, hashedAtOnce, queued] = [500, 2, 64]
     const config = { password_hash_concurrency: hashedAtOnce }
     await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true, config })

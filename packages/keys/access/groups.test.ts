@@ -117,7 +117,7 @@ for (const engine of await bothEngines())
         )
     })
 
-    test('a right to change tags gives no rights that are granted by tags', async () => {
+    test('the right to change tags does not permit a caller to gain rights that are granted by tag', async () => {
       const kid = await makeKey('alice')
       assert.equal((await tagGrant('secret', 'mallory', ['get'])).status, 200)
       assert.equal(
@@ -134,7 +134,7 @@ for (const engine of await bothEngines())
       assert.equal((await kms.user('mallory').del(tags, { tags: ['secret'] })).status, 200)
     })
 
-    test('lists show what comes by groups and tags, to their end', async () => {
+    test('lists contain all rights by groups and tags, on every page', async () => {
       const tagged = async (tags: readonly string[]): Promise<string> =>
         (await kms.user('hana').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags })).json.kid
       const kids = [
@@ -246,7 +246,7 @@ for (const engine of await bothEngines())
       assert.equal(await encrypt('mallory', kid), 404)
     })
 
-    test('a group gives neither general rights nor the uses that officers may not give themselves', async () => {
+    test('a grant to a group permits neither general rights nor uses that officers cannot grant themselves', async () => {
       await using strict = await start({ 'roles.crypto_officer_users': ['olga', 'otto'] })
       const call = (who: string, method: 'PUT' | 'POST', path: string, json: object) =>
         strict.user(who).call(method, path, { json })

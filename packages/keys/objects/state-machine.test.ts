@@ -67,7 +67,7 @@ test('past dates take effect without a request, both at once if both have passed
   assert.equal(stateAt({ ...dated, state: 'Compromised' }, 200), 'Compromised')
 })
 
-test('a passed date changes what an event may do', () => {
+test('a past date changes the permitted events', () => {
   const expired = { ...fresh, state: 'Active' as const, activationAt: 1, deactivationAt: 200 }
   assert.equal(transition(expired, 'destroy', 300).state, 'Destroyed')
   assert.throws(() => transition(expired, 'destroy', 100), { kind: 'crypto_failure' })

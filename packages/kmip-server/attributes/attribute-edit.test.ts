@@ -222,7 +222,7 @@ test('DeleteAttribute removes one instance by value or index, or all instances o
   refused('AttributeNotFound', () => deleteAttribute(readState(), group, {}, now))
 })
 
-test('vendor attributes are told apart by vendor and name', () => {
+test('vendor attributes are distinguished by vendor and name', () => {
   const one = addAttribute(readState(), vendor('attribute1', text('1')), now)
   const two = addAttribute(one.state, vendor('attribute2', text('2')), now)
   assert.equal(two.index, 0)

@@ -147,7 +147,7 @@ test('17: keys of every size wrap with GCM, and a wrapped object is returned in 
   }
 })
 
-test('19: the list of attributes names what the object has', async () => {
+test('19: GetAttributeList names exactly the attributes of the object', async () => {
   const { id } = await alice.do('Create', createRequest(textString(Tag.Description, 'described')))
   const list = await alice.do('GetAttributeList', [uid(id)])
   const named = new Set(

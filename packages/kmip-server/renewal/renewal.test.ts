@@ -165,7 +165,7 @@ test('a failed renewal is logged and does not prevent others; certificates on ho
   assert.ok(await findReplacement(kms, bobs), 'it is tried again')
 })
 
-test('a certificate that Certify issued is renewed as well; RotateAutomatic is what Locate finds', async () => {
+test('a certificate that Certify issued is also renewed, and Locate finds it by RotateAutomatic', async () => {
   const { kms, time } = await world()
   await using _ = kms
   const alice = kmipClient(kms.user('alice'))

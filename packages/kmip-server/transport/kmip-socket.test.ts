@@ -399,7 +399,7 @@ test('an incomplete message and an idle connection are closed after their timeou
   await idle.closed
 })
 
-test('A connection whose answer takes longer than its idle time is not idle', async () => {
+test('a connection that waits longer than its idle time for a response is not idle', async () => {
   const answer: Answer = async (bytes, caller) => {
     await setTimeout(400)
     return echo(bytes, caller)

@@ -91,7 +91,7 @@ test('a certificate request and a public key are accepted as DER in base64', asy
     assert.equal((await ask({ public_key: text, names: ['www.acme.example'] })).status, 400, text)
 })
 
-test('SLH-DSA and ML-KEM keys are made and certified here; authorities sign with SLH-DSA', async () => {
+test('SLH-DSA and ML-KEM keys are created and certified; authorities sign with SLH-DSA', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const root = await alice.post(path, { subject: 'CN=Root', alg: 'SLH-DSA-SHAKE-128f' })

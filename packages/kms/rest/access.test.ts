@@ -93,7 +93,7 @@ test('DELETE requires both revoke and destroy, and with one of them changes noth
   assert.equal((await bob.del(`/v1/crypto/keys/${kid}`)).status, 204)
 })
 
-test('groups, snake case and everybody', async () => {
+test('grants accept groups of rights, snake case and all users', async () => {
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM' })
   const encrypt = (who: Caller) => who.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
   await grant(kid, '*', ['UseKey'])

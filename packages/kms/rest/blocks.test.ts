@@ -36,7 +36,7 @@ test('a blocked user is served nothing, by REST or KMIP, from the next request o
   )
 })
 
-test('who is blocked is listed with when, by whom and why; again is no error', async () => {
+test('suspended users are listed with time, officer and reason; a repeated suspension is no error', async () => {
   let now = 1_800_000_000_000
   await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
   const admin = kms.user('admin')
@@ -58,7 +58,7 @@ test('who is blocked is listed with when, by whom and why; again is no error', a
   assert.deepEqual([gone.status, gone.json.success], [200, 'nobody was not blocked'])
 })
 
-test('it is for officers, or for the default user where none is named; nobody blocks themselves', async () => {
+test('only officers, or the default user without officers, can suspend users, and not themselves', async () => {
   await using plain = await startKms()
   assert.equal((await block(plain, 'bob', 'alice')).status, 403)
   assert.equal((await plain.user('alice').get('/access/block')).status, 403)
@@ -79,7 +79,7 @@ test('it is for officers, or for the default user where none is named; nobody bl
   assert.equal((await block(kms, 'olga', 'oleg')).status, 403, 'an officer who is blocked is none')
 })
 
-test('where everybody is one user, who is blocked by name stays so, and with that user so is everybody', async () => {
+test('with force_default_username a user suspended by name stays suspended, and a suspension of the default user applies to all', async () => {
   await using kms = await startKms({
     config: { force_default_username: true, default_username: 'everybody' },
   })

@@ -55,7 +55,7 @@ test('RSA-OAEP opens under the private and the public kid, and the header names 
   }
 })
 
-test('every signature algorithm signs, verifies, and refuses what was changed', async () => {
+test('every signature algorithm signs, verifies, and refuses changed data', async () => {
   const rsa = await make({ kty: 'RSA', bits: 2048 })
   const keys: [string, Record<string, string>][] = [
     ['ES256', await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })],
@@ -106,7 +106,7 @@ test('RFC 7515 A.1: HS256 over the signing input of the example', async () => {
   assert.deepEqual(short.json, { kid, valid: false })
 })
 
-test('jose opens what we seal and verifies what we sign', async () => {
+test('jose decrypts messages of the service and verifies its signatures', async () => {
   const secret = randomBytes(32)
   const { kid } = await make({ kty: 'oct', alg: 'A256GCM', k: b64(secret) })
   const sealed = (
@@ -124,7 +124,7 @@ test('jose opens what we seal and verifies what we sign', async () => {
   await assert.rejects(flattenedVerify({ ...signed, payload: b64('other') }, key))
 })
 
-test('we open what jose seals and verify what jose signs', async () => {
+test('the service decrypts messages of jose and verifies its signatures', async () => {
   const secret = randomBytes(16)
   const { kid = '' } = await make({ kty: 'oct', alg: 'A128GCM', k: b64(secret) })
   const sealed = await new FlattenedEncrypt(Buffer.from('attack at dawn'))
@@ -317,7 +317,7 @@ test('ids that cannot exist do not exist', async () => {
   )
 })
 
-test('a deleted key is gone at once, with its other half', async () => {
+test('a deleted key is removed at once, with the other key of its pair', async () => {
   const pair = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
   const signed = (await alice.post('/v1/crypto/sign', { kid: pair.kid, alg: 'ES256', data })).json
   const gone = await alice.del(`/v1/crypto/keys/${pair.kid_public}`)

@@ -187,7 +187,7 @@ test('422: signature and MAC algorithms that are not in the table', async () => 
     is(await post('mac', { kid: kids.hmac, alg, data }), 422, 'unsupported_algorithm', alg)
 })
 
-test('413: a body beyond 64 MB (§8) is refused by what it announces, before any of it is read', async () => {
+test('413: a body beyond 64 MB (§8) is refused by its Content-Length, before it is read', async () => {
   const announced = (bytes: number) => ({ text: '{}', headers: { 'content-length': String(bytes) } })
   const answer = await alice.call('POST', '/v1/crypto/encrypt', announced(64 * 2 ** 20 + 1))
   is(answer, 413, 'payload_too_large')

@@ -103,7 +103,7 @@ test('an explanation agrees with the operation', async () => {
   assert.deepEqual(await readKinds('alice', 'alice', unextractable, 'get'), ['false', 'owner', 'state'])
 })
 
-test('an explanation is no oracle: for other callers a key is as one that does not exist', async () => {
+test('an explanation is no oracle: callers without rights get the response of a missing key', async () => {
   const kid = await makeKey(kms)
   await grant(kms, onKey(kid, 'kim', 'encrypt'))
   await grant(kms, onKey(kid, 'lena', 'authorize'))
@@ -169,7 +169,7 @@ test('a cycle of groups in the database ends an explanation', async () => {
   assert.deepEqual(await readKinds('alice', 'omar', kid, 'encrypt'), ['false', 'no_grant'])
 })
 
-test('officers ask about keys of others, which the audit log marks', async () => {
+test("officers can ask about other users' keys, which the audit log marks", async () => {
   const kid = await makeKey(strict)
   await grant(strict, onKey(kid, 'bob', 'encrypt', 'get'))
   const asked = (by: string, user: string, operation: string) => readKinds(by, user, kid, operation, strict)

@@ -279,7 +279,7 @@ for (const engine of engines) {
     }
   })
 
-  test(`two nodes make no cycle of groups at once, and one sees what the other removes, on ${engine.name}`, {
+  test(`two nodes cannot create a cycle of groups concurrently, and each sees removals by the other, on ${engine.name}`, {
     skip,
   }, async () => {
     await using nodes = await startTwoNodes(engine)
@@ -400,7 +400,7 @@ for (const engine of engines) {
     assert.equal(await encrypt(kms, 'bob', kid), 200)
   })
 
-  test(`no request that changes tags gives rights that are granted by tags, on ${engine.name}`, {
+  test(`no request that changes tags lets its caller gain rights that are granted by tag, on ${engine.name}`, {
     skip,
   }, async () => {
     await using kms = await start(engine)
@@ -449,7 +449,7 @@ for (const engine of engines) {
     assert.equal(await reads(kid), true, 'the owner sets the tag')
   })
 
-  test(`a tag is added and removed by those who may grant what it gives, on ${engine.name}`, {
+  test(`adding and removing a tag requires the rights to grant what the tag grants, on ${engine.name}`, {
     skip,
   }, async () => {
     await using kms = await start(engine, { config: { 'roles.crypto_officer_users': ['olga', 'otto'] } })

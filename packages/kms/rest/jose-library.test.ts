@@ -51,7 +51,7 @@ for (const [alg, { privateKey, publicKey }] of Object.entries(pairs)) {
   // The library knows the name of RFC 9964 only; the service takes both.
   const theirs = alg === 'MLDSA44' ? 'ML-DSA-44' : alg
 
-  test(`${alg}: the library verifies what we sign, with an imported and with a generated key`, async () => {
+  test(`${alg}: the library verifies signatures of the service, with an imported and with a generated key`, async () => {
     const jwk = privateKey.export({ format: 'jwk' })
     const imported = await importedFor(theirs, privateKey)
     assert.equal(imported.kid_public, null)
@@ -75,7 +75,7 @@ for (const [alg, { privateKey, publicKey }] of Object.entries(pairs)) {
     }
   })
 
-  test(`${alg}: we verify what the library signs, and nothing else`, async () => {
+  test(`${alg}: the service verifies signatures of the library, and no others`, async () => {
     const { kid } = await importedFor(theirs, privateKey)
     const { protected: header = '', signature } = await new FlattenedSign(payload)
       .setProtectedHeader({ alg: theirs, kid })

@@ -107,7 +107,7 @@ test('a user who manages users sees all rights, with the members of groups and t
     assert.deepEqual([user_id, unique_identifier, last_used], ['bob', own, today])
 })
 
-test('pages of every size have the same rows as the whole, and so has the CSV', async () => {
+test('pages of every size, and the CSV, have the same rows as the complete report', async () => {
   for (const by of ['admin', 'alice', 'dan', 'bob']) {
     const whole = await readRows(by)
     for (const limit of [1, 2, 5]) assert.deepEqual(await readRows(by, '', limit), whole, `${by} ${limit}`)
@@ -181,7 +181,7 @@ test('filters select by user, key, right and way', async () => {
   assert.match(asOf.json.description, /as_of/)
 })
 
-test('the report is no oracle: a key that a caller does not know of is as one that does not exist', async () => {
+test('the report is no oracle: a key that the caller may not know gets the response of a missing key', async () => {
   for (const path of ['/access/report', '/access/report/csv']) {
     const ask = async (by: string, kid: string, more = '') => {
       const { status, text, headers } = await kms.user(by).get(`${path}?unique_identifier=${kid}${more}`)
@@ -228,7 +228,7 @@ test('no cell of the CSV is a formula, and no value breaks a line', async () => 
   assert.ok(text.includes('"\'=1+1"') && text.includes('"a""b,c"'))
 })
 
-test('each right in the report of a user is one that an explanation allows, and no other', async () => {
+test('the report of a user has exactly the rights that an explanation allows', async () => {
   for (const user of ['bob', 'eve', 'dan', 'gina', 'app:web-7']) {
     const rows = await readRows('admin', `&user_id=${user}`)
     for (const kid of [own, tagged, hidden])
@@ -272,7 +272,7 @@ test('officers and patterns that fit a name stay when the user is deleted', asyn
   assert.deepEqual(await read('clerk'), [])
 })
 
-test('the end of a user has the outcome that was announced for each kind', async () => {
+test('the deletion of a user has the announced outcome for each kind', async () => {
   const { db, clock } = kms.environment
   const kid = await makeKey('lee', { tags: ['lee-tag'] })
   const alias = { alias: 'lee-key', kid }

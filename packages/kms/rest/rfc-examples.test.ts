@@ -70,7 +70,7 @@ for (const example of signatures) {
       })
     })
   } else {
-    test(`${source} (${alg}): without a kid it is 400; its key signs what other code verifies with its public half`, async () => {
+    test(`${source} (${alg}): without a kid it gets 400; other code verifies the signatures of its key with the public key`, async () => {
       const refused = await alice.post('/v1/crypto/verify', { protected: header, data: payload, signature })
       assert.deepEqual([refused.status, refused.json.error], [400, 'bad_request'])
       const made = await post('keys', { ...key, alg })

@@ -63,7 +63,7 @@ test('a pair is created from an access structure and user keys from policies, an
   }
 })
 
-test('the answer to Encrypt holds the data alone: the additional data are not echoed as a tag', async () => {
+test('the response to Encrypt contains only the data: the additional data are not returned as a tag', async () => {
   const { publicKey } = await alice.pair({ A: ['a'] })
   const { nodes } = await alice.kmip.do('Encrypt', alice.sealing(publicKey, 'A::a', 'text', aad('aad')))
   assert.deepEqual(
