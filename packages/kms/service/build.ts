@@ -66,11 +66,10 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { rotationPolicy } from './key-life-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
 import { getNotices, kmsNotices } from './notices.ts'
-import { kmsOperations } from './operations.ts'
+import { type KmsServices, kmsOperations } from './operations.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { admitThrough, findRestoreGate, restorePart } from './restored.ts'
 import { createRoles } from './roles.ts'
-import type { KmsServices } from './services.ts'
 import type { KmsConfig } from './settings.ts'
 
 const maxBudgets = 100_000

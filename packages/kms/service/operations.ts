@@ -1,9 +1,10 @@
-import { type AcmeEnvironment, acmeOperations } from '@warder/authority'
+import { type AcmeEnvironment, type AcmeServices, acmeOperations } from '@warder/authority'
 import { type Clock, failure, version } from '@warder/base'
 import {
   describeExternalOperations,
   type ExternalConfig,
   type ExternalEnvironment,
+  type ExternalStoreServices,
   externalOperations,
   externalSecuritySchemes,
 } from '@warder/external-stores'
@@ -14,7 +15,7 @@ import {
   identitySchemes,
   listSchemes,
 } from '@warder/identity'
-import { type KmipEngine, kmipRoutes } from '@warder/kmip-server'
+import { type KmipEngine, type KmipServices, kmipRoutes } from '@warder/kmip-server'
 import { nodeProofHeader, readableDatabase } from '@warder/runtime'
 import {
   documentationOperations,
@@ -24,14 +25,26 @@ import {
   openApiDocument,
 } from '@warder/server'
 import type { Database } from '@warder/storage'
-import { transitOperations } from '@warder/transit'
+import { type TransitServices, transitOperations } from '@warder/transit'
 import { officerOperations } from '../officers/officer-operations.ts'
+import type { OfficerServices } from '../officers/services.ts'
 import { pkiOperations } from '../pki/pki-operations.ts'
+import type { PkiServices } from '../pki/services.ts'
 import { restOperations, withoutData } from '../rest/rest-operations.ts'
+import type { RestServices } from '../rest/services.ts'
 import { describedAcme } from './acme.ts'
-import type { KmsServices } from './services.ts'
 
-export interface OperationsOptions {
+/** Services of one worker: those that the front ends declare, together. A front end sees no more than it declares. */
+export interface KmsServices
+  extends TransitServices,
+    ExternalStoreServices,
+    AcmeServices,
+    PkiServices,
+    OfficerServices,
+    KmipServices,
+    RestServices {}
+
+interface OperationsOptions {
   readonly db: Database
   readonly clock: Clock
   readonly baseUrl: string

@@ -28,10 +28,10 @@ import { rotationPolicy } from './key-life-settings.ts'
 import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
 import { kmsNotices } from './notices.ts'
+import type { KmsServices } from './operations.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
 import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
-import type { KmsServices } from './services.ts'
 import { approvalSettings, type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
 /** The key management service, as the runtime starts it. */
