@@ -28,8 +28,8 @@ import { correlationValue, sealResult } from './result.ts'
 const nodeBytes = 200
 
 /**
- * Memory that a request keeps while it waits, in bytes. Values are views of the message, so that one of them keeps
- * all of it; a message of empty structures takes more in nodes than it has bytes.
+ * Memory that a waiting request uses, in bytes. Values are views of the message, so that one of them keeps all of it; a
+ * message of empty structures takes more in nodes than it has bytes.
  * @param size of the buffer that the message lies in
  */
 function countKeptBytes(size: number, items: readonly RequestItem[]): number {

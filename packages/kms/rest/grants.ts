@@ -248,7 +248,10 @@ async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject
 /** Rights with which material leaves the service. */
 const exportRights: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
-/** Whether a grant requires approval: export of material, and use by a cloud, because that happens elsewhere. */
+/**
+ * Whether a grant requires approval: rights to export material, and grants to a cloud, whose use of the key is outside
+ * this service.
+ */
 function takesApproval(user: string, right: Right): boolean {
   return exportRights.has(right) || (storeOfName(user) !== undefined && materialRights.has(right))
 }
