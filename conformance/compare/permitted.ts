@@ -1,8 +1,8 @@
 import { Enumeration, Tag, type TtlvNode } from '@warder/kmip-codec'
 
 /**
- * Permitted differences between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test Case
- * Variations" (the same in 1.4 and 2.1) and nothing else. Where it permits more than is needed to run the cases, the
+ * Permitted differences between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test
+ * Case Variations" (the same in 1.4 and 2.1) and nothing else. If it permits more than is needed to run the cases, the
  * comparison stays strict.
  */
 

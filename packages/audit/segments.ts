@@ -74,7 +74,7 @@ export function writeCheckpoint(folder: string, signed: SignedCheckpoint): void 
 }
 
 /**
- * Writes into the checkpoint of a segment that its file will be removed: on disk when this returns. Where the disk is too
+ * Writes into the checkpoint of a segment that its file will be removed: on disk when this returns. If the disk is too
  * full for another file, it is written at the end of the one that is there, in room that this has already. A process
  * that dies meanwhile leaves a checkpoint that cannot be read beside the file itself, which the service signs again.
  */

@@ -77,9 +77,9 @@ export interface VerifyOptions {
 
 /**
  * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
- * removed, inserted or moved, and missing files. Where a file was taken away, its signed checkpoint connects the chain.
- * A single rotated file, or a folder of archived files, starts from the state in its first record, whose number is in
- * the file name. Lines cut off at the very end leave a chain that is whole: compare the head with one that was kept
+ * removed, inserted or moved, and missing files. If a file was moved away, its signed checkpoint connects the chain. A
+ * single rotated file, or a folder of archived files, starts from the state in its first record, whose number is in the
+ * file name. Lines cut off at the very end leave a chain that is whole: compare the head with one that was kept
  * elsewhere (`expectHead`).
  */
 export async function verifyAudit(path: string, options: VerifyOptions = {}): Promise<VerifyResult> {

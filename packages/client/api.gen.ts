@@ -2643,7 +2643,7 @@ export interface Operations {
   }
 }
 
-/** Where each operation is. */
+/** Path and method of each operation. */
 export const routes = {
   'access.approvals.approve': { method: 'POST', path: '/access/approvals/{id}/approve' },
   'access.approvals.ask': { method: 'POST', path: '/access/approvals' },

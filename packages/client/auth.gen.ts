@@ -1709,7 +1709,7 @@ export interface Operations {
   }
 }
 
-/** Where each operation is. */
+/** Path and method of each operation. */
 export const routes = {
   'admins.add_realm': { method: 'PUT', path: '/admins/{admin_id}/realms/{realm_id}' },
   'admins.create': { method: 'POST', path: '/admins' },

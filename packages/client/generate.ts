@@ -46,7 +46,7 @@ export function clientTypes(document: Json, service: string, wanted = (_name: st
 export interface Operations {
 ${operations.map(operationType).join('')}}
 `,
-    `/** Where each operation is. */
+    `/** Path and method of each operation. */
 export const routes = {
 ${operations.map(({ name, method, path }) => `  ${memberName(name)}: { method: ${quote(method)}, path: ${quote(path)} },\n`).join('')}} as const
 `,

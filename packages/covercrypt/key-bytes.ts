@@ -175,7 +175,7 @@ export function encodePublicKey({ tracingPoints, rights, structure }: PublicKey)
   return join([list(tracingPoints), encodeRights(rights, encodePublicPart), encodeStructure(structure)])
 }
 
-/** Reads a user key; whether its signature is right is seen when it is refreshed. @throws CovercryptError malformed, too_large */
+/** Reads a user key; its signature is verified when it is refreshed. @throws CovercryptError malformed, too_large */
 export function decodeUserKey(bytes: Uint8Array): UserKey {
   const reader = new Reader(bytes, 'user key')
   const id = readUserId(reader)

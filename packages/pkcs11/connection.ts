@@ -158,7 +158,7 @@ export class Lane {
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     socket.on('error', () => undefined)
     socket.on('close', () => {
-      // Where the process has ended, that is the better reason.
+      // If the process has ended, that is the better reason.
       const fail = (): void => process.fail('library_failed', 'a session of the library ended by itself')
       setTimeout(fail, lastWordsWithinMs).unref()
     })

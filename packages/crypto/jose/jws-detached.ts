@@ -19,7 +19,7 @@ export async function createSignature(
   return key.held.sign(algorithm.plan, { data })
 }
 
-/** true when the signature is right; any other bytes, of any length, are false. */
+/** true if the signature is valid; false for any other bytes, of any length. */
 export async function checkSignature(
   algorithm: SignatureAlgorithm,
   material: KeyMaterial,

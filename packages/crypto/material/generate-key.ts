@@ -19,7 +19,7 @@ const waiting: (() => void)[] = []
 export const countUnfinishedGenerations = (): number => running + waiting.length
 
 /**
- * Runs slow work of the thread pool, a few at a time, in the order of asking.
+ * Runs slow work on the thread pool, a few tasks at a time, in the order of the requests.
  * @throws failure('overloaded') when too many wait already
  */
 export async function inGenerationQueue<R>(work: () => Promise<R>): Promise<R> {

@@ -30,7 +30,9 @@ export async function signWith(
   return inPlace ? sign(nodeHash(plan), what.data, input) : onPool(nodeHash(plan), input, what.data)
 }
 
-/** true when the signature is right; any other bytes, of any length, are false. A private key verifies as its public half. */
+/**
+ * true if the signature is valid; false for any other bytes, of any length. A private key verifies as its public half.
+ */
 export function verifyWith(
   key: KeyObject,
   plan: SignaturePlan,

@@ -44,7 +44,7 @@ const waitSeconds = 2
 const retryMs = [250, 500, 1000, 2000]
 /** Failures before a first start warns: both services start at the same time, and this one may be ready first. */
 const failuresOfAStart = 4
-/** Tokens are accepted for a minute after their end. */
+/** Tokens are accepted for a minute after their expiry. */
 const leewaySeconds = 120
 
 /** Entries that are taken in one go, before anything else of this thread has its turn: the next question is sent then. */

@@ -138,7 +138,7 @@ function requireSameCredentials({ voteWith: then = [] }: Ceremony, { voteWith }:
 }
 
 /**
- * Requires that shares and grants belong to the same users who had these names when the ceremony began. Where only
+ * Requires that shares and grants belong to the same users who had these names when the ceremony began. If only
  * personal credentials may vote, a credential that an administrator set may not take part.
  * @throws failure('forbidden') if a credential of one of them was set since then, or was in its waiting period then
  */

@@ -67,7 +67,7 @@ export function boundTo<Config>(
 }
 
 const checkEveryMs = 5_000
-/** More than NTP corrects in one step, and more than delays of a busy machine. */
+/** Exceeds corrections of NTP in one step, and delays of a busy machine. */
 const minJumpMs = 30_000
 
 interface ClockWatch {

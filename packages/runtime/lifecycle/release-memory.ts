@@ -4,7 +4,7 @@ import { getHeapStatistics } from 'node:v8'
 /** Loading the code of a service leaves as much garbage as code: it is given back soon after the start. */
 const firstCheckAfterMs = 5_000
 const checkEveryMs = 60_000
-/** A collection stops a thread for 0.1 s, so that it is for threads that have nothing to do, and for much memory only. */
+/** A collection blocks a thread for 0.1 s, so it runs only on idle threads, and only to release much memory. */
 const quietBelow = 0.05
 const worthBytes = 8 * 1024 * 1024
 

@@ -13,7 +13,7 @@ import {
 } from '@warder/storage'
 import type { RootKeyLaunch } from './launch.ts'
 
-/** Where the root key is: in a source that holds it, or wrapped by a provider of this name. */
+/** Location of the root key: in a source that stores it, or wrapped by a provider of this name. */
 export type ConfiguredRootKeySource = RootKeySource | { readonly kind: 'provider'; readonly name: string }
 
 /** @param name default: the source of the settings */

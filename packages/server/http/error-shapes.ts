@@ -14,7 +14,7 @@ interface PathNode {
 /**
  * Shapes of errors for paths without an operation: clients of an interface read its shape there too. A path that an
  * operation has for another method has the shape of that operation; any other has that of the operations that share its
- * longest known beginning. Where those differ, and at a path that begins like none, it is the usual shape.
+ * longest known beginning. If those differ, and at a path with no known beginning, it is the default shape.
  * @returns the shape for a path as received
  */
 export function createErrorShapes<Services>(

@@ -124,7 +124,7 @@ function isSoundRsa(bits: number, exponent: bigint): boolean {
 }
 
 /**
- * Whether the signature is right; false for any wrong one, whatever its length, and for an algorithm that the key does
+ * Whether the signature is valid; false for any other one, whatever its length, and for an algorithm that the key does
  * not allow: `algorithms` are those that `getKeyAlgorithms` named, or fewer.
  */
 export function verifySignature(

@@ -109,7 +109,7 @@ export const maxWaitingSpans = 8192
 export const maxSpansPerRequest = 256
 const hundred = 100
 
-/** Where spans go, and how many more one request may have. */
+/** The clock for spans, and their recorder. */
 interface Recorder {
   readonly now: () => number
   add(span: Span): void

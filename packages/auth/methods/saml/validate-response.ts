@@ -127,8 +127,8 @@ function guard<T>(check: SamlCheck, read: () => T): T {
 }
 
 /**
- * Checks the response without the assertion (SAML 2.0 core §3.2.2). Where only the assertion is signed, the header is
- * not authenticated: it can cause a refusal, but contributes nothing to a login.
+ * Checks the response without the assertion (SAML 2.0 core §3.2.2). If only the assertion is signed, the header is not
+ * authenticated: it can cause a refusal, but contributes nothing to a login.
  */
 function checkHeader(response: XmlElement, expected: Expected, isSigned: boolean): void {
   if (readAttribute(response, 'Version') !== '2.0') throw rejectResponse('xml', 'it is not of Version 2.0')

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /** An error of node's HTTP parser. */
 interface ParseError extends NodeJS.ErrnoException {
-  /** Where in `rawPacket` the byte is that it refuses; means nothing when it had refused an earlier one already. */
+  /** Offset in `rawPacket` of the byte that it refuses; meaningless when it had already refused an earlier one. */
   readonly bytesParsed?: number
   /** The bytes of the read that it was given. */
   readonly rawPacket?: Buffer
@@ -230,7 +230,7 @@ function parse(reading: Reading, rest: Buffer): number | ParseError {
 
 const refusedVerb = 'HPE_INVALID_METHOD'
 
-/** Where the request begins whose verb was refused, if it is a LIST; negative: in an earlier read, or nowhere. */
+/** Offset of the request whose verb was refused, if it is a LIST; negative: in an earlier read, or not found. */
 function findRefusedBegin(result: number | ParseError): number {
   if (typeof result === 'number' || result.code !== refusedVerb) return -rememberedBytes - 1
   return (result.bytesParsed ?? 0) - knownBytes
