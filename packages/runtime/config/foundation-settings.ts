@@ -305,7 +305,10 @@ const clusterSettings = {
     max: 60_000,
     docs: 'PostgreSQL: maximum age of a cached row before it is checked again (0 = always checked). It bounds how long a revoked key still works on another node.',
   }),
-  node_name: optionalText({ docs: 'Name of this node in the audit log; default: the host name.' }),
+  node_name: optionalText({
+    docs: 'Name of this node in the audit log; default: the host name. Nodes of one database need different names.',
+    check: isNodeName,
+  }),
   node_url: optionalText({
     docs: 'Address (https) of this node, at which the other nodes of its database reach it, also in private networks, to search its audit log. Its certificate must be one that they trust (outbound_ca_file). Unset = they cannot.',
     check: isNodeUrl,
@@ -320,6 +323,12 @@ function isHttpsUrl(url: string): string | undefined {
   return URL.canParse(url) && new URL(url).protocol === 'https:'
     ? undefined
     : 'must be an address like https://collector.example:4318'
+}
+
+function isNodeName(name: string): string | undefined {
+  return name.length > 256 || /\p{Cc}/u.test(name)
+    ? 'must have at most 256 characters, and no control characters'
+    : undefined
 }
 
 function isNodeUrl(url: string): string | undefined {

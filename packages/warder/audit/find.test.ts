@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type AuditEvent, openAuditLog } from '@warder/audit'
+import { type AuditEvent, openAuditLog, preparedCommitMigrations, rememberNode } from '@warder/audit'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
 import { startSharedKms } from '@warder/kms/testing'
+import { migrate } from '@warder/storage'
 import { runInProcess } from '../testing/in-process.ts'
 
 const hostile = [
@@ -66,15 +67,16 @@ async function write(node: string, events: readonly Partial<AuditEvent>[]): Prom
   await log.close()
 }
 
-const find = (words: readonly string[], user = 'olga') =>
+const run = (verb: string, words: readonly string[], user: string) =>
   runInProcess(
     kms,
     [
-      ...['audit', 'find', '--url', `https://localhost:${kms.port}`],
+      ...['audit', verb, '--url', `https://localhost:${kms.port}`],
       ...['--ca-file', join(kms.home, 'tls', 'ca.crt'), ...words],
     ],
     { token: kms.token({ sub: user }) },
   )
+const find = (words: readonly string[], user = 'olga') => run('find', words, user)
 
 async function findJson(...words: readonly string[]) {
   const { code, out, err } = await find([...words, '--json'])
@@ -197,4 +199,29 @@ test('wrong arguments are refused before the login, and callers without the righ
   assert.match(refused.err, /Access denied\. Crypto officers .*grant-audit USER/)
   assert.match((await find(['--after', 'AAAA'])).err, /after is not the cursor/)
   assert.match((await find(['--service', 'auth'])).err, /give --auth-url/)
+})
+
+test('missing nodes are named on standard error with exit code 1, until they are forgotten', async () => {
+  const { db, seal } = kms.environment
+  await migrate(db, 'audit', preparedCommitMigrations)
+  const node = 'red\u202e\u200b/dark'
+  await db.commit(rememberNode({ log: 'retired:/home', node, address: '' }, Date.now(), seal))
+  const words = ['--request', 'request-17']
+  const missing = await find(words)
+  assert.equal(missing.code, 1)
+  assert.match(missing.err, /^the records of node red.* are missing: node_url is not set there$/)
+  assert.doesNotMatch(missing.err, unsafe)
+  assert.match(missing.out, /^TIME +NODE +PRINCIPAL.*\n2026\S+ +n1 +bob /)
+  const json = await find([...words, '--json'])
+  assert.deepEqual([json.code, JSON.parse(json.out).gaps.length], [1, 1])
+  const csv = await find([...words, '--csv'])
+  assert.deepEqual([csv.code, csv.err, csv.bytes.toString().split('\r\n').length], [1, missing.err, 3])
+
+  assert.match((await run('forget-node', [node, '--yes'], 'bob')).err, /forbidden/)
+  assert.match((await run('forget-node', [node], 'olga')).err, /--yes/)
+  assert.match((await run('forget-node', ['unknown', '--yes'], 'olga')).err, /No node of this name/)
+  assert.equal((await run('forget-node', ['..', '--yes'], 'olga')).code, 2)
+  const forgotten = await run('forget-node', [node, '--yes'], 'olga')
+  assert.deepEqual([forgotten.code, unsafe.test(forgotten.out)], [0, false])
+  assert.deepEqual((({ code, err }) => [code, err])(await find(words)), [0, ''])
 })
