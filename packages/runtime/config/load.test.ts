@@ -180,6 +180,9 @@ test('a node name with control characters is refused by name', () => {
   const load = (name: string) =>
     loadConfig({ service: 'kms', table, file: '/nowhere/kms.toml', env: { KMS_NODE_NAME: name }, args: [] })
   for (const name of ['a\nb', '\u001b[31m', 'a\u009b', 'a'.repeat(257)])
-    assert.throws(() => load(name), /KMS_NODE_NAME must have at most 256 characters, and no control characters/)
+    assert.throws(
+      () => load(name),
+      /KMS_NODE_NAME must have at most 256 characters, and no control characters/,
+    )
   assert.equal(load('kms-1').values.node_name, 'kms-1')
 })
