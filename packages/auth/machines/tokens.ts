@@ -155,6 +155,7 @@ export interface MachineServices extends TokenServices, LoginLimitServices {
 
 /** Vault-compatible clients read `errors`, a list of sentences, beside the usual members. */
 export const vaultErrors: ErrorShape = {
+  addsToDefault: true,
   reply: (failure, { id }) => ({ json: { ...errorBody(failure, id), errors: [failure.message] } }),
 }
 

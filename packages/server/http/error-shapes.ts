@@ -14,7 +14,8 @@ interface PathNode {
 /**
  * Shapes of errors for paths without an operation: clients of an interface read its shape there too. A path that an
  * operation has for another method has the shape of that operation; any other has that of the operations that share its
- * longest known beginning. If those differ, and at a path with no known beginning, it is the default shape.
+ * longest known beginning. If those differ, and at a path with no known beginning, it is the default shape; a shape that
+ * adds members to the default shape does not differ from it.
  * @returns the shape for a path as received
  */
 export function createErrorShapes<Services>(
@@ -51,8 +52,9 @@ function findShape(root: PathNode, path: string): ErrorShape | undefined {
 }
 
 function only(shapes: ReadonlySet<ErrorShape | undefined>): ErrorShape | undefined {
-  const [shape] = shapes
-  return shapes.size === 1 ? shape : undefined
+  const [shape, ...others] = [...shapes].filter((one) => one !== undefined)
+  if (others.length > 0 || (shapes.has(undefined) && shape?.addsToDefault !== true)) return undefined
+  return shape
 }
 
 function createNode(): PathNode {

@@ -170,13 +170,18 @@ test('interfaces may share the beginning of their paths; the longest known one d
     define({ ...usual, name: path, route: get(path), ...(errorShape && { errorShape }) })
   await using server = await live({
     ...options,
-    operations: [at('/v1/projects/{project}/keys', xml), at('/v1/keys/{kid}'), { ...put, route: post('/') }],
+    operations: [
+      ...[at('/v1/projects/{project}/keys', xml), at('/v1/keys/{kid}'), { ...put, route: post('/') }],
+      ...[at('/v2/items', { ...xml, addsToDefault: true }), at('/v2/keys')],
+    ],
   })
   const readShape = async (method: string, path: string) =>
     (await server.call(method, path)).headers['content-type']
   assert.equal(await readShape('GET', '/v1/projects/p/nothing'), 'application/xml')
   assert.equal(await readShape('GET', '/v1/keys/k/nothing'), 'application/json')
   assert.equal(await readShape('GET', '/v1/nothing'), 'application/json')
+  assert.equal(await readShape('GET', '/v2/nothing'), 'application/xml')
+  assert.equal(await readShape('GET', '/v2/keys/nothing'), 'application/json')
   assert.equal(await readShape('GET', '/'), 'application/xml')
   assert.equal(await readShape('GET', '/nothing'), 'application/json')
 })

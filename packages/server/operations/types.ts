@@ -152,6 +152,8 @@ export type PublicError = Pick<Failure, 'kind' | 'status' | 'message' | 'members
 export interface ErrorShape {
   /** The body in openapi.yaml; undefined: the default one, `Error`. */
   readonly documented?: { readonly contentType: string; readonly schema?: TSchema }
+  /** Whether its body has all members of the default one. */
+  readonly addsToDefault?: true
   /**
    * The reply; its status, if it has one, must be an error (400 or more). `Retry-After`, `Allow` and `WWW-Authenticate`
    * are added unless its headers have them. When it throws, the default shape is used.

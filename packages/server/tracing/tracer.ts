@@ -140,13 +140,14 @@ export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer
       if (!sampled && parent === undefined) return undefined
       const { traceId, state } = parent ?? { traceId: newTraceId(), state: undefined }
       const context: TraceContext = { traceId, spanId: newSpanId(), sampled, state }
+      const startMs = now()
       return {
         traceId,
         ...createActiveTrace(recorder, { context, room: { left: maxSpansPerRequest } }),
         end(answered) {
           if (!sampled) return
-          const endMs = now()
-          const times = { startMs: endMs - answered.durationMs, endMs }
+          // The clock has whole milliseconds, the duration has fractions: the spans of calls must lie inside.
+          const times = { startMs, endMs: Math.max(now(), startMs + answered.durationMs) }
           recorder.add({
             ...describeRequest(answered),
             ...times,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -398,8 +398,10 @@ test('metrics count the calls by method and status, and the log holds no secret'
 
 test('while the kms is away Status says so with the key id of before, and all goes on when it is back', async () => {
   const { ciphertext, key_id } = await api.call('Encrypt', { plaintext })
-  process.kill(warder.pid('kms'), 'SIGSTOP')
+  const pid = warder.pid('kms')
+  process.kill(pid, 'SIGSTOP')
   try {
+    await until('the kms stands still', () => / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')))
     const slow = await api.callRefused('Encrypt', { plaintext }, 300)
     assert.equal(slow.code, status.DEADLINE_EXCEEDED)
     const { healthz, key_id: kept } = await (async () => {
@@ -412,7 +414,7 @@ test('while the kms is away Status says so with the key id of before, and all go
     assert.equal(kept, key_id)
     assert.equal((await api.callRefused('Decrypt', { ciphertext, key_id })).code, status.UNAVAILABLE)
   } finally {
-    process.kill(warder.pid('kms'), 'SIGCONT')
+    process.kill(pid, 'SIGCONT')
   }
   await until('Status is well again', async () => (await api.call('Status', {})).healthz === 'ok')
   process.kill(warder.pid('kms'), 'SIGKILL')

@@ -397,7 +397,12 @@ test('verbs of the audit log and of copies, and those that need the services sto
   assert.equal(await warder.stop(), 0)
   await run('officers reset-policy', ['--yes'])
   await run('admin recover', ['--yes'])
+  await run('root-key show')
+  await run('root-key test')
   await run('root-key rotate')
+  const passphrase = { WARDER_ROOT_KEY_PASSPHRASE: 'correct horse battery staple' }
+  await run('root-key move', ['--to', 'passphrase'], passphrase)
+  await run('root-key move', ['--to', 'file'], passphrase)
   for (const service of ['auth', 'kms']) await serve(service, [], /"msg":"serving"/, settled)
 })
 
