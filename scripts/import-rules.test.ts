@@ -36,6 +36,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   audit: ['base', 'outbound', 'pki', 'storage'],
   server: ['audit', 'base', 'outbound', 'pki', 'storage'],
   runtime: ['audit', 'base', 'outbound', 'pki', 'server', 'storage'],
+  'root-key-providers': ['base', 'kmip-codec', 'outbound', 'pkcs11', 'runtime', 'storage'],
   keys: libraries,
   identity: [...libraries, 'keys'],
   authority: [...libraries, 'keys'],
@@ -46,7 +47,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   auth: ['audit', 'base', 'outbound', 'pki', 'runtime', 'server', 'storage'],
   client: ['base', 'outbound', 'server'],
   'command-line': ['base', 'client', 'pki'],
-  warder: [...libraries, 'client', 'command-line', 'keys', 'pkcs11', 'external-stores', 'auth', 'kms'],
+  warder: [
+    ...libraries,
+    'client',
+    'command-line',
+    'keys',
+    'root-key-providers',
+    'external-stores',
+    'auth',
+    'kms',
+  ],
 }
 
 const isProduct = (file: string): boolean =>

@@ -27,6 +27,7 @@ export const bundled = [
   'audit',
   'server',
   'runtime',
+  'root-key-providers',
   'keys',
   'identity',
   'authority',

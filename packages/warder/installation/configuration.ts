@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { ServiceName } from '@warder/command-line/endpoints'
+import { createRootKeyProvider } from '@warder/root-key-providers'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
-import { createRootKeyProvider } from '../root-key-providers/providers.ts'
 import { version } from '../version.ts'
 import { getForeignSettings, getSettings, serviceModules } from './services.ts'
 

@@ -1,8 +1,8 @@
 import { authDefaults, authSettings } from '@warder/auth/settings'
 import type { ServiceName } from '@warder/command-line/endpoints'
 import { kmsDefaults, kmsSettings } from '@warder/kms/settings'
+import { rootKeySettings } from '@warder/root-key-providers/settings'
 import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/runtime/settings'
-import { rootKeySettings } from '../root-key-providers/settings.ts'
 import { peerSettings } from './peer-settings.ts'
 
 /** Returns all settings of a service: the common ones and its own. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { StartupError, systemClock } from '@warder/base'
 import type { HomeContext, Terminal } from '@warder/command-line'
 import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
+import type { RootKeySourceName } from '@warder/root-key-providers/settings'
 import {
   type ConfiguredRootKeySource,
   createProvider,
@@ -28,7 +29,6 @@ import {
   rotateRootKeyFile,
 } from '@warder/storage'
 import { configure } from '../installation/configuration.ts'
-import type { RootKeySourceName } from '../root-key-providers/settings.ts'
 
 /** The database of a service, with the settings of the service. */
 export interface ServiceDatabase extends Awaited<ReturnType<typeof openSealedDatabase>> {

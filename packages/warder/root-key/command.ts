@@ -7,6 +7,7 @@ import {
   verbCommand,
 } from '@warder/command-line'
 import { serviceNames } from '@warder/command-line/endpoints'
+import { type RootKeySourceName, rootKeySources } from '@warder/root-key-providers/settings'
 import {
   createProvider,
   describeRootKeySource,
@@ -15,7 +16,6 @@ import {
   type ServiceLaunch,
 } from '@warder/runtime/launch'
 import { isUnsealed, listRootKeySources, loadRootKeys, testProvider } from '@warder/storage'
-import { type RootKeySourceName, rootKeySources } from '../root-key-providers/settings.ts'
 import { configureService, move, requireHome, rotate, type ServiceDatabase, withDatabases } from './change.ts'
 
 const showVerb = homeVerb({
