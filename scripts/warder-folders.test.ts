@@ -41,7 +41,8 @@ test('settings load no service, no store and no schemas', () => {
 /**
  * `audit verify`, `root-key`, `backup` and others open a database, so that they load the stores of `storage` and `audit`, and
  * `pki` for their certificates and time stamps. `check` and `config check` load the services once they run, because each
- * service declares its own checks and migrations; `drill` loads the kms once it tries the restored keys.
+ * service declares its own checks and migrations; `drill` loads the kms once it tries the
+ * restored keys, and `external` the services once it enables or tests a store.
  */
 const maxFiles = {
   check: 250,
@@ -53,6 +54,7 @@ const maxFiles = {
   drill: 280,
   officers: 280,
   admin: 280,
+  external: 250,
 }
 for (const [command, max] of Object.entries(maxFiles))
   test(`packages/warder/${command} loads no service, no server and no schemas, and at most ${max} files`, () => {

@@ -488,6 +488,11 @@ for (const engine of engines) {
     assert.equal(await reads('mallory'), false)
     assert.equal(await add('mallory', 'use'), 200)
     assert.equal(await encrypt(kms, 'bob', kid), 200)
+    // Who has a right without authorize does not pass it on.
+    await done(grant(kms, { tag: 'unlisted' }, 'carol', ['encrypt']))
+    await done(grant(kms, { unique_identifier: kid }, 'dave', ['addattribute', 'encrypt']))
+    assert.equal(await add('dave', 'unlisted'), 403)
+    assert.equal(await encrypt(kms, 'carol', kid), 404)
   })
 
   test(`a replacement has no tag that the key has not, on ${engine.name}`, { skip }, async () => {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openClient } from '@warder/command-line/https-client'
 import type { KmsContext } from '@warder/command-line/kms'
-import { signAwsRequest } from './aws-signing.ts'
 import { postEkm } from './azure-client.ts'
 import { partners, readTestClient } from './partner-files.ts'
 import { cleanUp, fetchStoreState, requireServing, type Step, type StoreState, showSteps } from './store.ts'
@@ -30,6 +29,7 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
     const path = `${prefix}/kms/xks/v1/health`
     const body = { requestMetadata: { kmsOperation: 'KmsHealthCheck', kmsRequestId: randomUUID() } }
     const { host } = new URL(places.kms.url)
+    const { signAwsRequest } = await import('./aws-signing.ts')
     const headers = signAwsRequest({ id, secret, region }, host, path, JSON.stringify(body), Date.now())
     const answer = await http.ask(path, { json: body, headers })
     return showSteps(context, 'aws', [checkHealth(context, path, answer)])

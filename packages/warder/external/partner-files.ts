@@ -2,7 +2,6 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/base'
-import { issueCertificate } from '@warder/server'
 import { writeFileAtomically } from './settings-file.ts'
 
 /** Files in the home for the client certificates of a cloud: the authorities, and the test client. */
@@ -57,6 +56,7 @@ export async function writePartnerFiles(
     notBefore: new Date(now - 60 * 60 * 1000),
     notAfter: new Date(now + testDays * day),
   } as const
+  const { issueCertificate } = await import('@warder/server')
   const own = await issueCertificate({ ...plan, purpose: 'authority', commonName: testAuthority }, undefined)
   const client = await issueCertificate({ ...plan, purpose: 'client', commonName: testClient }, own)
   mkdirSync(files.folder, { recursive: true, mode: 0o700 })
