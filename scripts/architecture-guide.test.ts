@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -57,4 +57,22 @@ test('each task of the page on the first change names at least ten paths, and al
       [],
     )
   }
+})
+
+test('the README of each package names its purpose and files that exist', () => {
+  const missing: string[] = []
+  for (const name of readdirSync(join(root, 'packages'))) {
+    const folder = join(root, 'packages', name)
+    const readme = join(folder, 'README.md')
+    if (!existsSync(readme)) missing.push(readme)
+    // The page of the client is for its users.
+    if (!existsSync(readme) || name === 'client') continue
+    const text = readFileSync(readme, 'utf8')
+    const paths = [...text.matchAll(/`([\w/-]+(?:\.ts|\/))`/g)].map(([, path = '']) => path)
+    assert.ok(paths.length > 1 && text.split('\n').length < 30, readme)
+    missing.push(
+      ...paths.filter((path) => !existsSync(join(path.startsWith('scripts/') ? root : folder, path))),
+    )
+  }
+  assert.deepEqual(missing, [])
 })
