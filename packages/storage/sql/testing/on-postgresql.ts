@@ -20,7 +20,7 @@ interface Result {
 }
 
 const mark = '@test-result '
-const timeoutMs = 500_000
+const timeoutMs = 1_200_000
 
 /**
  * Runs test files, which by themselves run on SQLite, on PostgreSQL. Each of their tests is declared here with its
