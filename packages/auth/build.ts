@@ -18,6 +18,7 @@ import { findPowers } from './admins/powers.ts'
 import type { MachineCaller, SessionCaller } from './callers.ts'
 import { createUsedTokens, useToken } from './machines/tokens.ts'
 import { createIdentityProviders } from './methods/jwt/identity-providers.ts'
+import { readPasskeyPolicy } from './methods/passkey/relying-party.ts'
 import { createPasswordHasher } from './methods/password/password-hash.ts'
 import { createPendingLimiter } from './methods/saml/pending-store.ts'
 import {
@@ -146,6 +147,7 @@ export async function build(
     asksForCertificates: (config as Config).clients_ca_cert_file !== undefined,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
     hasher: createPasswordHasher(hashesAtOnce(config)),
+    passkeys: readPasskeyPolicy(config, environment.home, baseUrl),
     providers: createIdentityProviders({ outbound, clock, log }),
     spKeys: selectSpKeys(environment, now),
     samlVerification,

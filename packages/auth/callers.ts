@@ -14,9 +14,12 @@ export interface Powers {
 export interface SessionCaller extends Principal {
   readonly kind: 'session'
   readonly session: {
+    readonly id: string
     readonly realm: string
     readonly username: string
     readonly scheme: AuthScheme
+    /** Unix seconds. */
+    readonly createdAt: number
   }
   /** Claims of the session token. */
   readonly claims: AuthClaims
@@ -70,6 +73,23 @@ export const anySession: Access<unknown> = {
   credentials: ['sessionCookie'],
   check(_input, context) {
     requireSession(context)
+  },
+}
+
+/** Seconds after a login in which its session may change the factors of its user (OWASP ASVS 5.0 §7.5.1). */
+export const recentLoginSeconds = 900
+
+/**
+ * Requires a session that began recently: a session that was left open or stolen cannot add a factor of another
+ * person.
+ */
+export const recentSession: Access<{ now(): number }> = {
+  name: 'session that began at most 15 minutes ago',
+  credentials: ['sessionCookie'],
+  check(_input, context) {
+    const { session } = requireSession(context)
+    if (context.services.now() - session.createdAt < recentLoginSeconds) return
+    throw failure('forbidden', 'This needs a login of the last 15 minutes: log in again.')
   },
 }
 

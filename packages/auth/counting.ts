@@ -4,7 +4,16 @@ import { type Counters, Failure, type Metrics } from '@warder/base'
  * Outcome of a login. Closed sets only: neither the realm, the name nor the wrong part of the credential, which an
  * attacker could use.
  */
-const methods = ['basic', 'bearer', 'certificate', 'malformed', 'approle', 'orchestrator', 'saml'] as const
+const methods = [
+  'basic',
+  'bearer',
+  'certificate',
+  'malformed',
+  'approle',
+  'orchestrator',
+  'saml',
+  'passkey',
+] as const
 const refusals = ['refused', 'throttled', 'overloaded', 'failed'] as const
 const outcomes = ['authenticated', 'totp_required', 'change_password', ...refusals] as const
 const sessionEvents = ['begun', 'logged_out', 'revoked', 'swept'] as const

@@ -192,4 +192,21 @@ export const authMigrations: readonly Migration[] = [
     older: 'does not record warder admin recover; the next node of this version does',
     statements: ['CREATE TABLE admin_recovery (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL)'],
   },
+  {
+    number: 11,
+    name: 'passkeys',
+    older:
+      'requires no passkey as the second factor of users who have one, and keeps passkeys of deleted users',
+    statements: [
+      `CREATE TABLE passkey (
+        credential_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, username TEXT NOT NULL,
+        subject_id TEXT NOT NULL, name TEXT NOT NULL, public_key BYTES NOT NULL, sign_count BIGINT NOT NULL,
+        backup_eligible BIGINT NOT NULL, backed_up BIGINT NOT NULL, aaguid TEXT NOT NULL, transports TEXT NOT NULL,
+        created_at BIGINT NOT NULL, last_used_at BIGINT NOT NULL, regressed_at BIGINT NOT NULL)`,
+      'CREATE INDEX passkey_by_user ON passkey (realm_id, username, credential_id)',
+      'CREATE TABLE used_challenge (challenge_hash BYTES NOT NULL PRIMARY KEY, expires_at BIGINT NOT NULL)',
+      'CREATE INDEX used_challenge_by_expiry ON used_challenge (expires_at)',
+      'CREATE INDEX admin_by_fido2 ON admin (fido2)',
+    ],
+  },
 ]

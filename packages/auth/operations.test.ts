@@ -11,6 +11,7 @@ const samples: Readonly<Record<string, string>> = {
   admin_id: 'admin',
   username: 'admin',
   name: 'role',
+  passkey_id: 'AAAA',
 }
 
 describe('the table of operations', () => {
@@ -32,6 +33,8 @@ describe('the table of operations', () => {
       'POST /auth/token/revoke-self',
       'PUT /auth/token/revoke-self',
       'POST /login',
+      'POST /passkeys/login',
+      'POST /passkeys/login/options',
       'POST /password',
       'GET /public/version',
       'POST /saml/{realm_id}/acs',

@@ -32,6 +32,19 @@ import {
 import { createUsedTokens, findToken } from './machines/tokens.ts'
 import { findSubject, listSubjects, subjectClaim, subjectRemoval } from './methods/jwt/subject-store.ts'
 import {
+  challengeUse,
+  findPasskey,
+  listPasskeys,
+  type Passkey,
+  passkeyInsertion,
+  passkeyRegression,
+  passkeyRemoval,
+  passkeyRenaming,
+  passkeysRemoval,
+  passkeyUse,
+  removeExpiredChallenges,
+} from './methods/passkey/passkey-store.ts'
+import {
   credentialUnchanged,
   findCredential,
   listCredentials,
@@ -54,8 +67,10 @@ import {
   externalSessionsEnd,
   jwtSessionsEnd,
   otherIssuersSessionsEnd,
+  passkeySessionsEnd,
   passwordSessionsEnd,
   realmSessionsEnd,
+  schemeSessionsEnd,
   sessionsEnd,
 } from './sessions/session-end-store.ts'
 import {
@@ -168,6 +183,23 @@ async function explainQuery(db: Database, text: string, params: readonly SqlValu
   return { plan, byIndex: plan.includes('SEARCH'), whole: /SCAN (?!\(subquery)|TEMP B-TREE/.test(plan) }
 }
 
+function passkeyChanges(): readonly Change[] {
+  const passkey: Passkey = {
+    ...{ id: 'x', realm: 'r', username: 'u', subjectId: 's', name: 'n', publicKey: new Uint8Array(1) },
+    ...{ signCount: 1, backupEligible: false, backedUp: false, aaguid: 'a', transports: [], createdAt: 1 },
+    ...{ lastUsedAt: undefined, regressedAt: undefined },
+  }
+  return [
+    passkeyInsertion(passkey),
+    passkeyUse(passkey, { signCount: 2, backedUp: false, at: 1 }),
+    passkeyRegression('x', 1),
+    passkeyRenaming('x', 'r', 'u', 'n'),
+    passkeyRemoval('x', 'r', 'u'),
+    passkeysRemoval('r', 'u'),
+    challengeUse('c', 1),
+  ]
+}
+
 it('no lookup, list or sweep scans or sorts a large table', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse', postgresSettings: indexesFirst })
   const { asked, db } = stenographer()
@@ -194,6 +226,9 @@ it('no lookup, list or sweep scans or sorts a large table', async () => {
   await listEveryCredential(db, page)
   await listRealms(db, page)
   await findTotp(db, 'r', 'u')
+  await findPasskey(db, 'x')
+  await listPasskeys(db, 'r', 'u')
+  await removeExpiredChallenges(commit, 1)
   await removeOldFailures(commit, 1)
   const failures = createFailureCounter(db, new Uint8Array(32))
   await failures.state(1, 1)
@@ -209,7 +244,7 @@ it('no lookup, list or sweep scans or sorts a large table', async () => {
   await findSubject(db, 'r', 'u')
   await listSubjects(db, 'r', page)
   const certificate = { username: 'u', certificateSha256: 'f' }
-  for (const scheme of ['up', 'jwt', 'cc'] as const) await adminsBehind(db, { scheme, ...certificate })
+  for (const scheme of ['up', 'jwt', 'cc', 'f2'] as const) await adminsBehind(db, { scheme, ...certificate })
   await findAdmin(db, 'a')
   await hasTotp(db, { userpass: 'u', jwt: 'j', realms: ['r'] })
   await listAdmins(db, page)
@@ -236,6 +271,9 @@ it('no lookup, list or sweep scans or sorts a large table', async () => {
     personKnownThrough({ realm: 'r', username: 'u', subjectId: 'x' }, 'i'),
     ...externalSessionsEnd(db, 'r', 'u', end),
     ...singleRows(),
+    ...passkeyChanges(),
+    ...passkeySessionsEnd(db, 'r', 'u', end),
+    ...schemeSessionsEnd(db, 'r', 'f2', end),
     oneFewer,
   ])
   assert.ok(asked.length >= 30)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { StartupError } from '@warder/base'
 import { type Database, retryOnGuard, type Seal } from '@warder/storage'
 import { findAdmin } from './admins/admin-store.ts'
+import { listPasskeys, passkeysRemoval } from './methods/passkey/passkey-store.ts'
 import { credentialInsertion, credentialUpdate, findCredential } from './methods/password/credential-store.ts'
 import { createPasswordHasher } from './methods/password/password-hash.ts'
 import {
@@ -28,6 +29,7 @@ export interface AdminRecovery {
   readonly id: string
   readonly password: string
   readonly changePassword: boolean
+  /** Also removes passkeys, which are required like TOTP. */
   readonly removeTotp: boolean
   /** User of the operating system. */
   readonly by: string
@@ -59,9 +61,11 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
   const hash = createPasswordHasher(1).hash
   const passwordHash = await hash(normalPassword(password), { client: 'recovery', tenant: superRealm })
   const hasTotp = (await findTotp(db, superRealm, username)) !== undefined
+  const hasPasskeys = (await listPasskeys(db, superRealm, username)).length > 0
+  const hasSecond = hasTotp || hasPasskeys
   const recovery: Recovery = {
     ...{ id: randomUUID(), at: now, by, admin: id, realm: superRealm, username },
-    totp_removed: removeTotp && hasTotp,
+    totp_removed: removeTotp && hasSecond,
   }
   const end = { at: Math.floor(now / 1000), reason: 'password_changed' } as const
   await retryOnGuard(attempts, async () => {
@@ -76,9 +80,9 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
         : credentialUpdate({ ...before, ...credential }),
       ...announceCredential(db, superRealm, username, end.at),
       ...passwordSessionsEnd(db, superRealm, username, end),
-      ...(removeTotp ? [totpRemoval(superRealm, username)].flat() : []),
+      ...(removeTotp ? [totpRemoval(superRealm, username), passkeysRemoval(superRealm, username)] : []),
       recoveryInsertion(seal, recovery),
     ])
   })
-  return { keepsTotp: hasTotp && !removeTotp }
+  return { keepsTotp: hasSecond && !removeTotp }
 }

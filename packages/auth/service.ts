@@ -5,6 +5,7 @@ import { bootstrap, requireFirstPassword } from './bootstrap.ts'
 import { authCounters, countSessions, countTokens } from './counting.ts'
 import { removeExpiredSecretIds } from './machines/approle-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
+import { removeExpiredChallenges } from './methods/passkey/passkey-store.ts'
 import { samlChecks } from './methods/saml/checks.ts'
 import { pendingBounds, removeExcessPending, removeExpiredMessages } from './methods/saml/pending-store.ts'
 import { listSpKeys } from './methods/saml/sp-key-store.ts'
@@ -56,6 +57,13 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
+    name: 'used challenges of passkeys',
+    everySeconds: 60,
+    async run({ db, clock }) {
+      await removeExpiredChallenges(db.commit, unixSeconds(clock))
+    },
+  },
+  {
     name: 'SAML metadata of realms with a metadata address',
     everySeconds: 3600,
     // Loaded on demand: the primary starts without the XML parser.
@@ -84,8 +92,10 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   migrations: authMigrations,
   notices: authNotices,
   counters: { ...authCounters, auth_saml_responses_total: { outcome: ['accepted', ...samlChecks] } },
-  async check({ config, home }) {
+  async check({ config, home, baseUrl }) {
     refuseUnsignedNotices(config)
+    // Loaded on demand: the primary starts without passkeys.
+    ;(await import('./methods/passkey/relying-party.ts')).readPasskeyPolicy(config, home, baseUrl)
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
     // Loaded on demand: the primary starts without SAML.
     const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/sp-keys.ts')

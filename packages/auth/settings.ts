@@ -1,5 +1,7 @@
+import { isIP } from 'node:net'
 import {
   boolean,
+  choice,
   httpsProblem,
   integer,
   list,
@@ -21,6 +23,28 @@ const noticeSecret: Setting<string | undefined> = {
   type: 'secret',
   default: undefined,
   docs: 'Secret that signs those notices: at least 32 characters.',
+}
+
+const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
+const domain = new RegExp(`^${label}(?:\\.${label})*$`)
+const aaguidForm = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+function rpIdProblem(id: string): string | undefined {
+  const isDomain = id.length <= 253 && domain.test(id) && isIP(id) === 0
+  return isDomain ? undefined : 'must be a domain in lower case, without scheme and port'
+}
+
+function originsProblem(origins: readonly string[]): string | undefined {
+  const isOrigin = (text: string): boolean => text.startsWith('https://') && URL.parse(text)?.origin === text
+  const wrong = origins.find((origin) => !isOrigin(origin))
+  return wrong === undefined
+    ? undefined
+    : `must be https origins such as https://login.example.com, not ${wrong}`
+}
+
+function aaguidsProblem(aaguids: readonly string[]): string | undefined {
+  const wrong = aaguids.find((aaguid) => !aaguidForm.test(aaguid))
+  return wrong === undefined ? undefined : `must be UUIDs, not ${wrong}`
 }
 
 /** Settings of the authentication service; the common ones (address, TLS, database, audit) are the runtime's. */
@@ -67,6 +91,29 @@ export const authSettings = {
   saml_sp_certificate_files: list({
     default: [],
     docs: 'Certificates of `saml_sp_key_files` (PEM), in the same order.',
+  }),
+  passkey_rp_id: optionalText({
+    docs: 'WebAuthn RP ID of passkeys: a domain. Unset: the host name of `issuer` if it is an https URL, else of the base URL; `localhost` for a loopback address. Passkeys belong to the RP ID with which they were registered.',
+    check: rpIdProblem,
+  }),
+  passkey_origins: list({
+    default: [],
+    docs: 'Origins of pages that may use passkeys, of the RP ID or below it. Empty: that of the address from which the RP ID is derived.',
+    check: originsProblem,
+  }),
+  passkey_attestation: choice({
+    default: 'none',
+    choices: ['none', 'direct'],
+    docs: 'Attestation of new passkeys: `none` accepts every authenticator, `direct` only models of `passkey_aaguids` that prove themselves with a certificate of `passkey_attestation_ca_files` (attestation format `packed`).',
+  }),
+  passkey_aaguids: list({
+    default: [],
+    docs: 'Permitted models of authenticators (AAGUID), for `passkey_attestation = "direct"`.',
+    check: aaguidsProblem,
+  }),
+  passkey_attestation_ca_files: list({
+    default: [],
+    docs: 'Certificates of the authorities of these models (PEM).',
   }),
   'admin_password_policy.minimum_length': integer({
     default: 0,

@@ -637,7 +637,7 @@ export interface Operations {
       readonly warnings?: readonly string[]
     }
   }
-  /** Delete a credential, its TOTP enrollment and its sessions */
+  /** Delete a credential, its second factors and its sessions */
   readonly 'credentials.delete': {
     readonly path: {
       readonly realm_id: string
@@ -984,10 +984,28 @@ export interface Operations {
     }
     readonly body?: {
       readonly totp_code?: string | null
+      /** AuthenticationResponseJSON (WebAuthn Level 3 §5.1). */
+      readonly passkey?: {
+        readonly id: string
+        readonly rawId: string
+        readonly type: 'public-key'
+        readonly authenticatorAttachment?: string | null
+        readonly clientExtensionResults?: Readonly<Record<string, unknown>> | null
+        readonly response: {
+          readonly clientDataJSON: string
+          readonly authenticatorData: string
+          readonly signature: string
+          readonly userHandle?: string | null
+        }
+      } | null
     }
     readonly reply: {
       readonly next_step: 'Authenticated' | 'TotpRequired' | 'ChangePassword'
       readonly session_id: string | null
+      /** With `TotpRequired`: the factors of the user, one of which suffices. Absent: `totp`. */
+      readonly second_factors?: readonly string[]
+      /** For the factor `passkey`: PublicKeyCredentialRequestOptionsJSON. */
+      readonly passkey_options?: unknown
     }
   }
   /** Whether a user and a machine of this name are known */
@@ -1131,6 +1149,226 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** Delete a passkey of one’s own */
+  readonly 'passkeys.delete': {
+    readonly path: {
+      readonly passkey_id: string
+    }
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** Delete the passkeys of a user, who has lost them, and end their sessions */
+  readonly 'passkeys.delete_user': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** Passkeys of one’s own */
+  readonly 'passkeys.list': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly passkeys: readonly {
+        /** The credential ID, base64url. */
+        readonly id: string
+        readonly name: string
+        /** Unix seconds. */
+        readonly created_at: number
+        readonly last_used_at: number | null
+        /** Copied to other devices by its provider. */
+        readonly backed_up: boolean
+        /** Model of the authenticator; proven only with `passkey_attestation = "direct"`. */
+        readonly aaguid: string
+        /** Last refused use with a counter that had gone back: a copy of the authenticator may exist. */
+        readonly counter_regressed_at: number | null
+      }[]
+    }
+  }
+  /** Passkeys of a user */
+  readonly 'passkeys.list_user': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly passkeys: readonly {
+        /** The credential ID, base64url. */
+        readonly id: string
+        readonly name: string
+        /** Unix seconds. */
+        readonly created_at: number
+        readonly last_used_at: number | null
+        /** Copied to other devices by its provider. */
+        readonly backed_up: boolean
+        /** Model of the authenticator; proven only with `passkey_attestation = "direct"`. */
+        readonly aaguid: string
+        /** Last refused use with a counter that had gone back: a copy of the authenticator may exist. */
+        readonly counter_regressed_at: number | null
+      }[]
+    }
+  }
+  /** Log in to a realm with a passkey */
+  readonly 'passkeys.login': {
+    readonly query: {
+      readonly realm: string
+    }
+    readonly body: {
+      /** AuthenticationResponseJSON (WebAuthn Level 3 §5.1). */
+      readonly credential: {
+        readonly id: string
+        readonly rawId: string
+        readonly type: 'public-key'
+        readonly authenticatorAttachment?: string | null
+        readonly clientExtensionResults?: Readonly<Record<string, unknown>> | null
+        readonly response: {
+          readonly clientDataJSON: string
+          readonly authenticatorData: string
+          readonly signature: string
+          readonly userHandle?: string | null
+        }
+      }
+    }
+    readonly reply: {
+      readonly next_step: 'Authenticated'
+      readonly session_id: string
+    }
+  }
+  /** Options for a login with a passkey */
+  readonly 'passkeys.login_options': {
+    readonly query: {
+      readonly realm: string
+    }
+    readonly reply: {
+      readonly challenge: string
+      readonly rpId: string
+      readonly timeout: number
+      readonly userVerification: 'required'
+      readonly allowCredentials: readonly {
+        readonly type: 'public-key'
+        readonly id: string
+        readonly transports: readonly string[]
+      }[]
+    }
+  }
+  /** Register a passkey of one’s own */
+  readonly 'passkeys.register': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      /** Chosen by the user, for their list. */
+      readonly name: string
+      /** RegistrationResponseJSON (WebAuthn Level 3 §5.1). */
+      readonly credential: {
+        readonly id: string
+        readonly rawId: string
+        readonly type: 'public-key'
+        readonly authenticatorAttachment?: string | null
+        readonly clientExtensionResults?: Readonly<Record<string, unknown>> | null
+        readonly response: {
+          readonly clientDataJSON: string
+          readonly attestationObject: string
+          readonly transports?: readonly string[] | null
+          readonly authenticatorData?: string | null
+          readonly publicKey?: string | null
+          readonly publicKeyAlgorithm?: number | null
+        }
+      }
+    }
+    readonly reply: {
+      /** The credential ID, base64url. */
+      readonly id: string
+      readonly name: string
+      /** Unix seconds. */
+      readonly created_at: number
+      readonly last_used_at: number | null
+      /** Copied to other devices by its provider. */
+      readonly backed_up: boolean
+      /** Model of the authenticator; proven only with `passkey_attestation = "direct"`. */
+      readonly aaguid: string
+      /** Last refused use with a counter that had gone back: a copy of the authenticator may exist. */
+      readonly counter_regressed_at: number | null
+    }
+  }
+  /** Options for the registration of a passkey of one’s own */
+  readonly 'passkeys.register_options': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly rp: {
+        readonly id: string
+        readonly name: string
+      }
+      readonly user: {
+        readonly id: string
+        readonly name: string
+        readonly displayName: string
+      }
+      readonly challenge: string
+      readonly pubKeyCredParams: readonly {
+        readonly type: 'public-key'
+        readonly alg: number
+      }[]
+      readonly timeout: number
+      readonly excludeCredentials: readonly {
+        readonly type: 'public-key'
+        readonly id: string
+        readonly transports: readonly string[]
+      }[]
+      readonly authenticatorSelection: {
+        readonly residentKey: 'required'
+        readonly requireResidentKey: true
+        readonly userVerification: 'required'
+      }
+      readonly attestation: string
+    }
+  }
+  /** Rename a passkey of one’s own */
+  readonly 'passkeys.rename': {
+    readonly path: {
+      readonly passkey_id: string
+    }
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      /** Chosen by the user, for their list. */
+      readonly name: string
+    }
+    readonly reply: {
+      /** The credential ID, base64url. */
+      readonly id: string
+      readonly name: string
+      /** Unix seconds. */
+      readonly created_at: number
+      readonly last_used_at: number | null
+      /** Copied to other devices by its provider. */
+      readonly backed_up: boolean
+      /** Model of the authenticator; proven only with `passkey_attestation = "direct"`. */
+      readonly aaguid: string
+      /** Last refused use with a counter that had gone back: a copy of the authenticator may exist. */
+      readonly counter_regressed_at: number | null
+    }
+  }
   /** Change the password of the caller */
   readonly 'password.change': {
     readonly query: {
@@ -1139,6 +1377,20 @@ export interface Operations {
     readonly body: {
       readonly new_password: string
       readonly totp_code?: string | null
+      /** AuthenticationResponseJSON (WebAuthn Level 3 §5.1). */
+      readonly passkey?: {
+        readonly id: string
+        readonly rawId: string
+        readonly type: 'public-key'
+        readonly authenticatorAttachment?: string | null
+        readonly clientExtensionResults?: Readonly<Record<string, unknown>> | null
+        readonly response: {
+          readonly clientDataJSON: string
+          readonly authenticatorData: string
+          readonly signature: string
+          readonly userHandle?: string | null
+        }
+      } | null
     }
     readonly reply: undefined
   }
@@ -1198,6 +1450,7 @@ export interface Operations {
           readonly algorithm?: string | null
           readonly step?: number | null
         } | null
+        readonly fido2_params?: Readonly<Record<string, unknown>> | null
         readonly client_certificate_params?: {
           readonly allowed_common_names?: readonly string[] | null
         } | null
@@ -1318,6 +1571,7 @@ export interface Operations {
           readonly algorithm?: string | null
           readonly step?: number | null
         } | null
+        readonly fido2_params?: Readonly<Record<string, unknown>> | null
         readonly client_certificate_params?: {
           readonly allowed_common_names?: readonly string[] | null
         } | null
@@ -1761,6 +2015,15 @@ export const routes = {
   'orchestrator.role.get': { method: 'GET', path: '/auth/orchestrator/role/{name}' },
   'orchestrator.role.list': { method: 'GET', path: '/auth/orchestrator/role' },
   'orchestrator.role.save': { method: 'POST', path: '/auth/orchestrator/role/{name}' },
+  'passkeys.delete': { method: 'DELETE', path: '/account/passkeys/{passkey_id}' },
+  'passkeys.delete_user': { method: 'DELETE', path: '/realms/{realm_id}/passkeys/{username}' },
+  'passkeys.list': { method: 'GET', path: '/account/passkeys' },
+  'passkeys.list_user': { method: 'GET', path: '/realms/{realm_id}/passkeys/{username}' },
+  'passkeys.login': { method: 'POST', path: '/passkeys/login' },
+  'passkeys.login_options': { method: 'POST', path: '/passkeys/login/options' },
+  'passkeys.register': { method: 'POST', path: '/account/passkeys' },
+  'passkeys.register_options': { method: 'POST', path: '/account/passkeys/options' },
+  'passkeys.rename': { method: 'PUT', path: '/account/passkeys/{passkey_id}' },
   'password.change': { method: 'POST', path: '/password' },
   'persons.end': { method: 'DELETE', path: '/realms/{realm_id}/persons/{username}' },
   'persons.get': { method: 'GET', path: '/realms/{realm_id}/persons/{username}' },

@@ -33,6 +33,7 @@ const realmsOfAdmins = query<[first: string, last: string], RealmRow>(
 const joined = 'SELECT r.admin_id, r.realm_id FROM admin a JOIN admin_realm r ON r.admin_id = a.id'
 const byUserpass = query<[subject: string], RealmRow>(`${joined} WHERE a.userpass = ?`)
 const byJwt = query<[subject: string], RealmRow>(`${joined} WHERE a.jwt = ?`)
+const byFido2 = query<[subject: string], RealmRow>(`${joined} WHERE a.fido2 = ?`)
 const bySaml = query<[subject: string], RealmRow>(`${joined} WHERE a.saml = ?`)
 const samlOfRealm = query<[realm: string], { readonly id: string }>(
   `SELECT a.id FROM admin_realm r JOIN admin a ON a.id = r.admin_id WHERE r.realm_id = ? AND a.saml IS NOT NULL
@@ -68,7 +69,8 @@ const bumpSuperRealm = query<[version: number], unknown>(
 )
 
 /**
- * Finds the login methods by which super admins can log in. A password counts only if its credential exists.
+ * Finds the login methods by which super admins can log in. A password counts only if its credential exists, a passkey only if the
+ * user has one.
  */
 const superCredentials = query<[], { readonly kind: string }>(
   [
@@ -78,6 +80,8 @@ const superCredentials = query<[], { readonly kind: string }>(
        WHERE a.jwt IS NOT NULL`,
     `SELECT 'certificate' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
        WHERE a.client_certificate IS NOT NULL`,
+    `SELECT 'passkey' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
+       JOIN passkey p ON p.realm_id = '_' AND p.username = a.fido2`,
     `SELECT 'saml' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
        WHERE a.saml IS NOT NULL`,
   ].join(' UNION '),
@@ -164,6 +168,7 @@ export async function adminsBehind(
   let rows: readonly RealmRow[] = []
   if (scheme === 'up') rows = await db.all(byUserpass, [username])
   else if (scheme === 'jwt') rows = await db.all(byJwt, [username])
+  else if (scheme === 'f2') rows = await db.all(byFido2, [username])
   else if (scheme === 'sa') rows = await db.all(bySaml, [username])
   else if (scheme === 'cc' && certificateSha256 !== undefined) {
     const name = isFingerprint(username) ? certificateSha256 : username
@@ -175,8 +180,11 @@ export async function adminsBehind(
 
 /** Whether this user name in this realm is that of an administrator. */
 export async function isAdminName(db: Database, realm: string, username: string): Promise<boolean> {
-  const admins = await adminsBehind(db, { scheme: 'up', username, certificateSha256: undefined })
-  return [...admins.values()].some((realms) => realm === superRealm || realms.includes(realm))
+  for (const scheme of ['up', 'f2'] as const) {
+    const admins = await adminsBehind(db, { scheme, username, certificateSha256: undefined })
+    if ([...admins.values()].some((realms) => realm === superRealm || realms.includes(realm))) return true
+  }
+  return false
 }
 
 /** Lists the login methods that at least one super admin has a credential for. */

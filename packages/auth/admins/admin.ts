@@ -52,6 +52,7 @@ export interface Admin {
   readonly realms: readonly string[]
   readonly userpass: string | null
   readonly jwt: string | null
+  /** Username of a user with passkeys. */
   readonly fido2: string | null
   readonly digital_credentials: Readonly<Record<string, unknown>> | null
   readonly client_certificate: string | null

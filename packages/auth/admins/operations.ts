@@ -30,7 +30,7 @@ import {
 } from './admin-store.ts'
 import { requireCovered } from './powers.ts'
 
-type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'saml' | 'client_certificate'>
+type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'fido2' | 'saml' | 'client_certificate'>
 
 /**
  * An identity that an Admin names. `username` is undefined for a certificate fingerprint: the certificate may contain
@@ -48,9 +48,9 @@ interface NamedIdentity {
 function listNamedIdentities(admin: Named | undefined): ReadonlyMap<string, NamedIdentity> {
   const doors = new Map<string, NamedIdentity>()
   if (admin === undefined || admin.realms.length === 0) return doors
-  const { userpass, jwt, saml, client_certificate: certificate } = admin
+  const { userpass, jwt, fido2, saml, client_certificate: certificate } = admin
   for (const realm of new Set([superRealm, ...admin.realms]))
-    for (const [member, name] of Object.entries({ userpass, jwt, saml, certificate })) {
+    for (const [member, name] of Object.entries({ userpass, jwt, fido2, saml, certificate })) {
       if (name === null) continue
       const isHidden = member === 'certificate' && isFingerprint(name)
       doors.set(JSON.stringify([realm, member, name]), { realm, username: isHidden ? undefined : name })

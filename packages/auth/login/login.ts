@@ -18,12 +18,21 @@ import {
   type Proof,
   type Proven,
   proveSecond,
+  readAnswers,
   readCredential,
+  type SecondAnswers,
+  type SecondCheck,
+  type SecondProof,
+  secondMembers,
 } from './method.ts'
 import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from './throttle-login.ts'
 
 type LoginResult =
-  | { readonly nextStep: 'TotpRequired' | 'ChangePassword' }
+  | {
+      readonly nextStep: 'TotpRequired'
+      readonly factors: readonly (SecondProof & SecondCheck)[]
+    }
+  | { readonly nextStep: 'ChangePassword' }
   | { readonly nextStep: 'Authenticated'; readonly session: Session; readonly cookie: string }
 
 /**
@@ -34,11 +43,11 @@ function logIn<Services extends LoginServices>(
   context: OperationContext<Services>,
   methods: readonly LoginMethod<Services>[],
   realm: string,
-  code: string | undefined,
+  answers: SecondAnswers,
 ): Promise<LoginResult> {
   const credential = readCredential(context.request)
   context.audit({ realm, auth_method: credential.kind })
-  const login = () => prove(context, methods, { realm, credential, code })
+  const login = () => prove(context, methods, { realm, credential, answers })
   return countLogin(
     context.services.metrics,
     credential.kind,
@@ -56,45 +65,45 @@ const outcomes = {
 async function prove<Services extends LoginServices>(
   context: OperationContext<Services>,
   methods: readonly LoginMethod<Services>[],
-  given: { readonly realm: string; readonly credential: Credential; readonly code: string | undefined },
+  given: { readonly realm: string; readonly credential: Credential; readonly answers: SecondAnswers },
 ): Promise<LoginResult> {
   takeLogin(context)
-  const { realm, credential, code } = given
+  const { realm, credential, answers } = given
   const first = methods.find((method) => method.first?.takes === credential.kind)?.first
   if (first === undefined) throw auditRefusal(context, realm, new LoginRefused('malformed_credentials'))
   const proof = async (): Promise<Proven> => {
     const found = await findRealm(context.services.db, realm)
     return first.prove(context, { realmId: realm, realm: found, credential })
   }
-  const withCode = code !== undefined
+  const withCode = Object.keys(answers).length > 0
   const claimed = first.nameOf?.(credential)
   if (claimed !== undefined) {
     return throttleLogin(context, { realm, username: claimed, withCode }, async () =>
-      finish(context, methods, await proof(), code),
+      finish(context, methods, await proof(), answers),
     )
   }
   const proven = await proof().catch((error: unknown) => {
     throw error instanceof LoginRefused ? auditRefusal(context, realm, error) : error
   })
   const { username } = proven.subject
-  return throttleLogin(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
+  return throttleLogin(context, { realm, username, withCode }, () =>
+    finish(context, methods, proven, answers),
+  )
 }
 
-/** Finishes a login after the first proof, for every endpoint. @throws LoginRefused */
+/** Finishes a login after the first proof. @throws LoginRefused */
 async function finish(
   context: OperationContext<LoginServices>,
   methods: readonly MethodFacts[],
   proven: Proven,
-  code: string | undefined,
+  answers: SecondAnswers,
 ): Promise<LoginResult> {
-  const { services } = context
   const { realm, subject } = proven
   const { username, scheme } = subject
-  const second = await proveSecond(methods, services, { realm: realm.id, username }, code)
+  const second = await proveSecond(methods, context, { realm: realm.id, username }, answers)
   if (second.missing !== undefined) {
-    const { nextStep } = second.missing
-    context.audit({ principal: username, auth_method: scheme, details: { next_step: nextStep } })
-    return { nextStep }
+    context.audit({ principal: username, auth_method: scheme, details: { next_step: 'TotpRequired' } })
+    return { nextStep: 'TotpRequired', factors: second.missing }
   }
   context.audit({ principal: username, auth_method: scheme })
   if (proven.nextStep !== undefined) {
@@ -102,13 +111,28 @@ async function finish(
     if (second.proofs.length > 0) await commitProofs(context, second.proofs)
     return { nextStep: proven.nextStep }
   }
+  return { nextStep: 'Authenticated', ...(await beginSession(context, proven, second.proofs)) }
+}
+
+/**
+ * Creates the session of a user whose proofs are complete.
+ * @throws LoginRefused when a proof no longer holds
+ */
+export async function beginSession(
+  context: OperationContext<LoginServices>,
+  { realm, subject, proofs }: Proven,
+  seconds: readonly Proof[] = [],
+): Promise<{ readonly session: Session; readonly cookie: string }> {
+  const { services } = context
+  const { username, scheme } = subject
+  context.audit({ principal: username, auth_method: scheme })
   const subjectId = await ensureSubjectId(services.db, realm.id, username, services.now())
   const { session, cookie, insertion } = services.sessions.create({ ...subject, subjectId }, realm)
   context.audit({ object: session.id, details: { next_step: 'Authenticated' } })
-  await commitProofs(context, [...second.proofs, ...proven.proofs], insertion)
+  await commitProofs(context, [...seconds, ...proofs], insertion)
   countSessions(services.metrics, 'begun')
   await forgetFailures(context, realm.id, username)
-  return { nextStep: 'Authenticated', session, cookie }
+  return { session, cookie }
 }
 
 /** Commits the session under the conditions of the proofs. @throws LoginRefused when one is no longer met */
@@ -128,7 +152,31 @@ async function commitProofs(
 
 const tag = 'Login'
 const smallBody = 64 * 1024
-const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
+
+/** The reply of a login that created a session, for endpoints of methods. */
+export function sessionReply(session: Session, cookie: string, ...cookies: readonly string[]) {
+  return rawReply({
+    json: { next_step: 'Authenticated', session_id: session.id },
+    headers: { 'Set-Cookie': [setSessionCookie(cookie, session.maxAge), ...cookies] },
+  })
+}
+
+/**
+ * The reply to a login without a second factor: which ones the user has, and what a client needs for them. Of users with
+ * TOTP alone it is that of the specification.
+ */
+function secondFactorReply(factors: readonly (SecondProof & SecondCheck)[]) {
+  const asked = factors.flatMap(({ ask }) => (ask === undefined ? [] : [ask()]))
+  const names = factors.map(({ name }) => name)
+  const members = names.every((name) => name === 'totp') ? {} : { second_factors: names }
+  return rawReply({
+    json: {
+      ...{ next_step: 'TotpRequired', session_id: null, ...members },
+      ...Object.assign({}, ...asked.map(({ reply }) => reply)),
+    },
+    ...(asked.length > 0 && { headers: { 'Set-Cookie': asked.map(({ cookie }) => cookie) } }),
+  })
+}
 
 /** @param methods the whole table */
 export function loginOperations<Services extends LoginServices>(
@@ -143,12 +191,13 @@ export function loginOperations<Services extends LoginServices>(
       summary: 'Log in to a realm',
       description:
         'Credentials: `Authorization: Basic`, `Authorization: Bearer` with a token of one of the realm’s identity ' +
-        'providers, or a client certificate. Users with TOTP send the code in the body.',
+        'providers, or a client certificate. If the user has a second factor and the body contains none, `next_step` is ' +
+        '`TotpRequired`: repeat the request with a member of the body for one of `second_factors`.',
       tag,
       access: anyCaller,
       security: ['basic', 'bearer', 'certificate'],
       queryParameters: RealmQuery,
-      request: Type.Object({ totp_code: Code }),
+      request: Type.Object({ ...secondMembers(methods) }),
       bodyOptional: true,
       anyContentType: true,
       bodyLimit: smallBody,
@@ -159,17 +208,22 @@ export function loginOperations<Services extends LoginServices>(
           Type.Literal('ChangePassword'),
         ]),
         session_id: Type.Union([Type.String(), Type.Null()]),
+        second_factors: Type.Optional(
+          Type.Array(Type.String(), {
+            description:
+              'With `TotpRequired`: the factors of the user, one of which suffices. Absent: `totp`.',
+          }),
+        ),
+        passkey_options: Type.Optional(
+          Type.Unknown({ description: 'For the factor `passkey`: PublicKeyCredentialRequestOptionsJSON.' }),
+        ),
       }),
       errors: { 401: 'The credentials are missing or not valid.', 503: 'Too many logins at once.' },
       async act({ query, body }, context) {
-        const code = (body as { totp_code?: string | null } | undefined)?.totp_code ?? undefined
-        const result = await logIn(context, methods, query.realm, code)
+        const result = await logIn(context, methods, query.realm, readAnswers(methods, body))
+        if (result.nextStep === 'TotpRequired') return secondFactorReply(result.factors)
         if (result.nextStep !== 'Authenticated') return { next_step: result.nextStep, session_id: null }
-        const { session, cookie } = result
-        return rawReply({
-          json: { next_step: 'Authenticated', session_id: session.id },
-          headers: { 'Set-Cookie': setSessionCookie(cookie, session.maxAge) },
-        })
+        return sessionReply(result.session, result.cookie)
       },
     }),
     define({

@@ -2,6 +2,7 @@ import { type Failure, failure, type Logger, type Metrics } from '@warder/base'
 import type { Notices } from '@warder/runtime'
 import type { IncomingRequest, Operation, OperationContext, TokenBuckets } from '@warder/server'
 import type { Change, Database, Seal } from '@warder/storage'
+import type { TSchema } from 'typebox'
 import type { AuthScheme, Subject } from '../claims.ts'
 import type { Realm, RealmMember } from '../realms/realm.ts'
 import type { EndingServices, RealmEndings } from '../realms/realm-store.ts'
@@ -141,19 +142,34 @@ export interface SecondProofServices {
   now(): number
 }
 
-/** A second factor: a code that a user enters besides the first proof. */
+/** Answers of a request to the question for a second factor, by `SecondProof.member`. */
+export type SecondAnswers = Readonly<Record<string, unknown>>
+
+/** The check of one user's second factor. */
+export interface SecondCheck {
+  /** @throws LoginRefused */
+  check(answer: unknown): Promise<readonly Proof[]>
+  /** What a client needs for its answer: a member of the reply, and `Set-Cookie`. */
+  readonly ask?: () => { readonly reply: Readonly<Record<string, unknown>>; readonly cookie: string }
+}
+
+/** A second factor, which a user shows besides the first proof. */
 export interface SecondProof {
-  /** The answer to a login without a code. */
-  readonly nextStep: 'TotpRequired'
-  /** Checks a code of this user; undefined for users without a second factor. The check throws LoginRefused. */
-  asks(
-    services: SecondProofServices,
+  readonly name: 'totp' | 'passkey'
+  /** The member of the body that contains the answer, and its schema. */
+  readonly member: string
+  readonly schema: TSchema
+  /** Whether an answer of a user without this factor is refused instead of ignored. */
+  readonly isOnlyForEnrolled?: true
+  /** The factor of this user; undefined for users without it. */
+  find(
+    context: OperationContext<SecondProofServices>,
     realm: string,
     username: string,
-  ): Promise<((code: string) => Promise<Proof>) | undefined>
+  ): Promise<SecondCheck | undefined>
   refused(): LoginRefused
   /** Removes the second factor together with the user. */
-  removal(realm: string, username: string): Change
+  removal(realm: string, username: string): readonly Change[]
 }
 
 /** Properties of a method for the rest of the service and for other methods. */
@@ -198,26 +214,46 @@ export interface LoginMethod<Services> extends MethodFacts {
   operations(methods: readonly MethodFacts[]): readonly Operation<Services>[]
 }
 
-/** The second proofs of a user, or the first one for which the code is missing. */
-type SecondProofs =
-  | { readonly missing: SecondProof }
+/** The factors of a user one of which is missing, or the proofs of the one that was shown. */
+type SecondResult =
+  | { readonly missing: readonly (SecondProof & SecondCheck)[] }
   | { readonly missing: undefined; readonly proofs: readonly Proof[] }
 
-/** Checks the code against every second factor of the user. @throws LoginRefused for a wrong code */
+/**
+ * Checks the answer of a user with second factors; one of them is required. A code of a user without TOTP is ignored.
+ * @throws LoginRefused for a wrong answer
+ */
 export async function proveSecond(
   methods: readonly MethodFacts[],
-  services: SecondProofServices,
+  context: OperationContext<SecondProofServices>,
   user: { readonly realm: string; readonly username: string },
-  code: string | undefined,
-): Promise<SecondProofs> {
-  const proofs: Proof[] = []
+  answers: SecondAnswers,
+): Promise<SecondResult> {
+  const enrolled: (SecondProof & SecondCheck)[] = []
   for (const { second } of methods) {
-    const check = await second?.asks(services, user.realm, user.username)
-    if (second === undefined || check === undefined) continue
-    if (code === undefined) return { missing: second }
-    proofs.push(await check(code))
+    const found = await second?.find(context, user.realm, user.username)
+    const answer = second && answers[second.member]
+    if (second?.isOnlyForEnrolled === true && answer !== undefined && found === undefined)
+      throw second.refused()
+    if (second === undefined || found === undefined) continue
+    if (answer !== undefined) return { missing: undefined, proofs: await found.check(answer) }
+    enrolled.push({ ...second, ...found })
   }
-  return { missing: undefined, proofs }
+  return enrolled.length > 0 ? { missing: enrolled } : { missing: undefined, proofs: [] }
+}
+
+/** The members of a body that may contain answers. */
+export function secondMembers(methods: readonly MethodFacts[]): Readonly<Record<string, TSchema>> {
+  return Object.fromEntries(methods.flatMap(({ second }) => (second ? [[second.member, second.schema]] : [])))
+}
+
+/** Reads the answers of a body; null is no answer. */
+export function readAnswers(methods: readonly MethodFacts[], body: unknown): SecondAnswers {
+  const given = (body ?? {}) as Readonly<Record<string, unknown>>
+  const members = methods.flatMap(({ second }) => second?.member ?? [])
+  return Object.fromEntries(
+    members.filter((name) => (given[name] ?? null) !== null).map((name) => [name, given[name]]),
+  )
 }
 
 /** Services that limit logins by address. */

@@ -57,6 +57,7 @@ const removals = [
   'DELETE FROM credential WHERE realm_id = ?',
   'DELETE FROM session WHERE realm_id = ?',
   'DELETE FROM totp WHERE realm_id = ?',
+  'DELETE FROM passkey WHERE realm_id = ?',
   'DELETE FROM jwt_subject WHERE realm_id = ?',
   'DELETE FROM saml_request WHERE realm_id = ?',
   'DELETE FROM saml_session WHERE realm_id = ?',

@@ -111,16 +111,26 @@ export function passwordSessionsEnd(db: Database, realm: string, username: strin
   return ofScheme(db, realm, username, 'up', end)
 }
 
+/** Every session that began with a passkey of this user. */
+export function passkeySessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
+  return ofScheme(db, realm, username, 'f2', end)
+}
+
 /** Every session under a name that an identity provider vouched for. */
 export function jwtSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
   return ofScheme(db, realm, username, 'jwt', end)
 }
 
-/** Every session that began at the SAML identity provider of a realm. */
-export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
+/** Every session of a realm that began with a scheme. */
+export function schemeSessionsEnd(
+  db: Database,
+  realm: string,
+  scheme: AuthScheme,
+  { at, reason }: End,
+): SessionsEnd {
   return [
-    ...appendToFeed(db, change(feedScheme, [at, reason, realm, 'sa'])),
-    change(deleteScheme, [realm, 'sa']),
+    ...appendToFeed(db, change(feedScheme, [at, reason, realm, scheme])),
+    change(deleteScheme, [realm, scheme]),
   ]
 }
 

@@ -11,4 +11,5 @@ export { randomId, sharedKey, signQuery, TestIdp } from '../methods/saml/testing
 export { startValidator } from '../methods/saml/testing/validator.ts'
 export { codeAt, fromBase32 } from '../methods/totp/code.ts'
 export { authOperations } from '../operations.ts'
+export { Authenticator } from './authenticator.ts'
 export { type Answer, type Client, client } from './client.ts'

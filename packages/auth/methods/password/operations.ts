@@ -11,7 +11,11 @@ import { personEnd } from '../../person-store.ts'
 import { RealmPath } from '../../realms/realm.ts'
 import { realmExists, realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
-import { countEndedSessions, passwordSessionsEnd } from '../../sessions/session-end-store.ts'
+import {
+  countEndedSessions,
+  passkeySessionsEnd,
+  passwordSessionsEnd,
+} from '../../sessions/session-end-store.ts'
 import { checkNewCredentialName, Username } from '../../texts.ts'
 import {
   ChangedCredentialReply,
@@ -215,7 +219,7 @@ function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordSe
     name: 'credentials.delete',
     reach: ['end credential', 'end session'],
     route: del('/realms/{realm_id}/userpass/{username}'),
-    summary: 'Delete a credential, its TOTP enrollment and its sessions',
+    summary: 'Delete a credential, its second factors and its sessions',
     tag,
     access: realmAdmin,
     pathParameters: CredentialPath,
@@ -230,13 +234,17 @@ function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordSe
       const end = { at: now(), reason: 'deleted' } as const
       // Deletes the credential first: a concurrent login either finds it gone, or the next statements find
       // its session.
+      const passwordEnds = passwordSessionsEnd(db, realm, username, end)
+      const passkeyEnds = passkeySessionsEnd(db, realm, username, end)
       const results = await context.commit([
         credentialRemoval(realm, username),
         ...methods.flatMap(({ second }) => second?.removal(realm, username) ?? []),
         ...personEnd(db, realm, username, end),
-        ...passwordSessionsEnd(db, realm, username, end),
+        ...passkeyEnds,
+        ...passwordEnds,
       ])
-      countSessions(metrics, 'revoked', countEndedSessions(results))
+      const byPasskey = results.at(-1 - passwordEnds.length)?.changes ?? 0
+      countSessions(metrics, 'revoked', countEndedSessions(results) + byPasskey)
     },
   })
 }

@@ -10,7 +10,10 @@ import {
   LoginRefused,
   type MethodFacts,
   proveSecond,
+  readAnswers,
   readCredential,
+  type SecondAnswers,
+  secondMembers,
 } from '../../login/method.ts'
 import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from '../../login/throttle-login.ts'
 import { RealmQuery } from '../../realms/realm.ts'
@@ -23,19 +26,18 @@ import { checkChosenPassword, checkStrength, normalPassword } from './password-r
 import { type PasswordServices, passwordProof, passwordSettings, provePassword } from './prove.ts'
 
 const define = defineOperation<PasswordServices>()
-const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
 
 /**
- * Changes the password of the caller, who proves the old one (and a code, if enrolled). Ends every session that began
+ * Changes the password of the caller, who proves the old one (and a second factor, if enrolled). Ends every session that began
  * with the old password.
  * @throws failure('unauthorized' | 'bad_request' | 'rate_limited' | 'overloaded')
  */
 async function changePassword(
   context: OperationContext<PasswordServices>,
   methods: readonly MethodFacts[],
-  given: { readonly realm: string; readonly chosen: string; readonly code: string | undefined },
+  given: { readonly realm: string; readonly chosen: string; readonly answers: SecondAnswers },
 ): Promise<void> {
-  const { realm, chosen, code } = given
+  const { realm, chosen, answers } = given
   takeLogin(context)
   const credential = readCredential(context.request)
   if (credential.kind !== 'basic') {
@@ -47,14 +49,14 @@ async function changePassword(
   if (normalPassword(chosen) === normalPassword(password)) {
     throw failure('bad_request', 'new_password: must differ from the old one.')
   }
-  await throttleLogin(context, { realm, username, withCode: code !== undefined }, async () => {
+  await throttleLogin(context, { realm, username, withCode: Object.keys(answers).length > 0 }, async () => {
     const { db, hasher, now } = context.services
     const owner = hashOwner(context.request, realm)
     const found = await findRealm(db, realm)
     const proven = await provePassword(context.services, found, { username, password, owner })
     await checkStrength(chosen, { username, realm })
-    const second = await proveSecond(methods, context.services, { realm, username }, code)
-    if (second.missing !== undefined) throw second.missing.refused()
+    const second = await proveSecond(methods, context, { realm, username }, answers)
+    if (second.missing !== undefined) throw second.missing[0]?.refused() ?? credentialChanged()
     const passwordHash = await hasher.hash(normalPassword(chosen), owner)
     const changes = [
       ...second.proofs.map(({ holds }) => holds),
@@ -81,18 +83,22 @@ const passwordChangeOperation = (methods: readonly MethodFacts[]): Operation<Pas
     route: post('/password'),
     summary: 'Change the password of the caller',
     description:
-      'Requires the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
+      'Requires the old password (`Authorization: Basic`) and, with a second factor, an answer as for the login. Ends all sessions.',
     tag: 'Login',
     access: anyCaller,
     security: ['basic'],
     queryParameters: RealmQuery,
-    request: Type.Object({ new_password: Type.String({ maxLength: 8192 }), totp_code: Code }),
+    request: Type.Object({ new_password: Type.String({ maxLength: 8192 }), ...secondMembers(methods) }),
     bodyLimit: 64 * 1024,
     status: 204,
     errors: { 401: 'The credentials are missing or not valid.', 503: 'Too many logins at once.' },
     act({ query, body }, context) {
-      const given = { realm: query.realm, chosen: body.new_password, code: body.totp_code ?? undefined }
-      return changePassword(context, methods, given)
+      const { new_password: chosen } = body as unknown as { readonly new_password: string }
+      return changePassword(context, methods, {
+        realm: query.realm,
+        chosen,
+        answers: readAnswers(methods, body),
+      })
     },
   })
 

@@ -9,7 +9,7 @@ import { providerPersonsEnd, providerPersonsMove } from '../../person-store.ts'
 import { type Realm, RealmPath } from '../../realms/realm.ts'
 import type { EndingServices, RealmEndings } from '../../realms/realm-store.ts'
 import { setSessionCookie } from '../../sessions/session.ts'
-import { samlSessionsEnd } from '../../sessions/session-end-store.ts'
+import { schemeSessionsEnd } from '../../sessions/session-end-store.ts'
 import {
   confirmationPage,
   forwardingPage,
@@ -183,7 +183,7 @@ function endings({ db, now }: EndingServices, before: Realm, after: Realm): Real
   if (old === undefined) return { sessions: [], others: [] }
   const [next, at] = [samlSettings.of(after), now()]
   return {
-    sessions: [samlSessionsEnd(db, before.id, { at, reason: 'provider_removed' })],
+    sessions: [schemeSessionsEnd(db, before.id, 'sa', { at, reason: 'provider_removed' })],
     others: isContinued(old, next)
       ? [providerPersonsMove(before.id, old.idp_entity_id, next.idp_entity_id)]
       : providerPersonsEnd(db, before.id, old.idp_entity_id, at),

@@ -172,17 +172,21 @@ const wrongCode = () => new LoginRefused('wrong_totp_code', 'code')
  * marks it as used.
  */
 const totpProof: SecondProof = {
-  nextStep: 'TotpRequired',
-  async asks(services, realm, username) {
+  name: 'totp',
+  member: 'totp_code',
+  schema: Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()])),
+  async find({ services }, realm, username) {
     const enrollment = await findTotp(services.db, realm, username)
     if (enrollment === undefined) return undefined
-    return async (code) => {
-      const step = await findUnusedStep(services, enrollment, code)
-      return { holds: totpStepUse(realm, username, step), lost: wrongCode }
+    return {
+      async check(code) {
+        const step = await findUnusedStep(services, enrollment, String(code))
+        return [{ holds: totpStepUse(realm, username, step), lost: wrongCode }]
+      },
     }
   },
   refused: wrongCode,
-  removal: totpRemoval,
+  removal: (realm, username) => [totpRemoval(realm, username)],
 }
 
 /** Finds the unused step of a code. @throws LoginRefused */

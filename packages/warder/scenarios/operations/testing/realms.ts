@@ -1,5 +1,7 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
-import { ok, type Walked, walkerOf } from './walked-installation.ts'
+import { Authenticator } from '@warder/auth/testing'
+import type { Answer } from '@warder/kms/testing'
+import { ok, type Walked, type Walker, walkerOf } from './walked-installation.ts'
 
 /** An issuer of tokens whose key set an address shows. */
 export interface TokenIssuer {
@@ -12,10 +14,11 @@ const providerName = 'https://idp.example'
 const times = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
 
 /** Realms, administrators, users, sessions, and the logins of persons but SAML's. */
-export async function walkRealms(
-  { admin: { auth: admin }, wire }: Walked,
-  issuer: TokenIssuer,
-): Promise<void> {
+export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<void> {
+  const {
+    admin: { auth: admin },
+    wire,
+  } = walked
   const anybody = walkerOf(wire('auth'))
   for (const path of ['/public/version', '/health', '/.well-known/session-issuers', '/.well-known/jwks.json'])
     await anybody.get(path)
@@ -25,6 +28,7 @@ export async function walkRealms(
     auth_params: {
       username_password_params: { allow_expired_passwords: false },
       jwt_params: { idp_params: [{ jwt_issuer_uri: providerName, jwks_uri: issuer.keys }] },
+      fido2_params: {},
     },
     ...times,
   }
@@ -55,14 +59,15 @@ export async function walkRealms(
   const logIn = async (name: string, words: string, json: object = {}) => {
     const answer = await anybody.call('POST', '/login?realm=staff', { json, headers: basic(name, words) })
     const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? ''
-    return { answer, walker: walkerOf(wire('auth', { headers: { cookie } })) }
+    return { answer, cookie, walker: walkerOf(wire('auth', { headers: { cookie } })) }
   }
-  const { walker: ann } = await logIn('ann', 'other words')
+  const { walker: ann, cookie } = await logIn('ann', 'other words')
   const { jti } = (await ann.get('/whoami?realm=staff')).json
   const { publicKey } = generateKeyPairSync('ed25519')
   const verification_key = publicKey.export({ format: 'pem', type: 'spki' })
   await ann.post('/certify?realm=staff', { verification_key })
 
+  await walkPasskeys(walked, ann, cookie)
   await admin
     .post(`${users.replace('/userpass', '')}/totp/generate`, { username: 'ben' })
     .then(async ({ json }) => {
@@ -105,6 +110,37 @@ export async function walkRealms(
   await admin.del('/sessions/realms/staff')
   await admin.get('/realms/staff/persons/ann')
   await admin.del('/realms/staff/persons/nobody')
+}
+
+/** Passkeys of Ann, who has a session: registered, used, renamed and deleted. */
+async function walkPasskeys(
+  { admin: { auth: admin }, installation, wire }: Walked,
+  ann: Walker,
+  own: string,
+): Promise<void> {
+  const origin = installation.authUrl.replace(/\/\/[^:]+/, '//localhost')
+  const [first, second] = [new Authenticator({ origin }), new Authenticator({ origin })]
+  const challengeIn = ({ headers }: Answer) => String(headers['set-cookie']).split(';')[0] ?? ''
+  let id = ''
+  for (const authenticator of [first, second]) {
+    const options = await ann.post('/account/passkeys/options')
+    const credential = authenticator.create(options.json)
+    const headers = { cookie: `${own}; ${challengeIn(options)}` }
+    await ann.call('POST', '/account/passkeys', { json: { name: 'Key', credential }, headers })
+    id = credential.id
+  }
+  await ann.get('/account/passkeys')
+  await ann.put(`/account/passkeys/${id}`, { name: 'Other key' })
+  await ann.del(`/account/passkeys/${id}`)
+  const anybody = walkerOf(wire('auth'))
+  const options = await anybody.post('/passkeys/login/options?realm=staff')
+  const json = { credential: first.get(options.json) }
+  await anybody.call('POST', '/passkeys/login?realm=staff', {
+    json,
+    headers: { cookie: challengeIn(options) },
+  })
+  await admin.get('/realms/staff/passkeys/ann')
+  await admin.del('/realms/staff/passkeys/ann')
 }
 
 /** RFC 6238, six digits by HMAC-SHA-1. */
