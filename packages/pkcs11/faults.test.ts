@@ -1,30 +1,22 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Logger } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
 import { requirePlatform } from './connection.ts'
 import { encodeFrame, FrameReader, type TokenError } from './protocol.ts'
-import { missingTools } from './testing/softhsm.ts'
+import { buildFaulty, missingFaulty } from './testing/faulty.ts'
 import { openToken, type Token } from './token.ts'
 import type { TokenOptions } from './token-sessions.ts'
 
-/** The faulty library exports one function. */
-const loadLibffi = "new (require('node:ffi').DynamicLibrary)('libffi.so.8')"
-const hasLibffi = spawnSync(process.execPath, ['--no-warnings', '-e', loadLibffi]).status === 0
-const skip = hasLibffi ? missingTools('gcc') : 'libffi is not installed (Debian package libffi8)'
+const skip = missingFaulty
 const folder = mkdtempSync(join(tmpdir(), 'warder-faulty-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
-const library = join(folder, 'faulty.so')
-if (skip === false) {
-  const source = fileURLToPath(new URL('./testing/faulty-token.c', import.meta.url))
-  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, source])
-}
+const library = skip === false ? buildFaulty(folder) : ''
 
 let count = 0
 const name = 'the PKCS#11 token "faulty" of faulty.so'
@@ -147,6 +139,17 @@ test('files that are no PKCS#11 library are refused', { skip }, async (t) => {
     code: 'library_unusable',
     message: `the PKCS#11 token "faulty" of other.so: ${other} is no PKCS#11 library: it has no C_GetFunctionList`,
   })
+})
+
+test('the IV that a token makes by itself is that of the result', { skip }, async (t) => {
+  const faulty = createFaulty(t, { sessions: 1 })
+  faulty.setFault('own iv')
+  const token = await faulty.open()
+  const encrypted = await token.encrypt(key, data)
+  assert.equal(Buffer.from(encrypted.iv).toString(), 'madebyTOKEN!')
+  assert.equal((await token.decrypt(key, encrypted)).toString(), 'HAL')
+  const other = { ...encrypted, iv: Buffer.alloc(12) }
+  await assert.rejects(token.decrypt(key, other), { code: 'invalid_data' })
 })
 
 test('a wrong PIN reaches the token once, for all sessions, requests and starts, until its file changes', {

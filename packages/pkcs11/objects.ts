@@ -48,8 +48,11 @@ export function describeNewKey(
   ]
 }
 
-/** @returns handles of at most two keys of the token */
-function findKeys(token: OpenToken, reference: KeyReference): readonly bigint[] {
+/** More keys of one label are not listed. */
+const maxSameLabel = 16
+
+/** @returns handles of at most `max` keys of the token */
+function findKeys(token: OpenToken, reference: KeyReference, max = 2): readonly bigint[] {
   const { memory } = token
   const template: Template = [
     ['CKA_CLASS', objectClasses[reference.class]],
@@ -59,9 +62,11 @@ function findKeys(token: OpenToken, reference: KeyReference): readonly bigint[] 
   ]
   invoke(token, 'C_FindObjectsInit', ...putTemplate(memory, template))
   try {
-    const [listAt, countAt] = [memory.putNumbers(0, 0), memory.putNumbers(0)]
-    invoke(token, 'C_FindObjects', memory.address(listAt), 2n, memory.address(countAt))
-    return Array.from({ length: memory.length(countAt, 2) }, (_, index) => memory.number(listAt + 8 * index))
+    const [listAt, countAt] = [memory.reserve(8 * max), memory.putNumbers(0)]
+    invoke(token, 'C_FindObjects', memory.address(listAt), BigInt(max), memory.address(countAt))
+    return Array.from({ length: memory.length(countAt, max) }, (_, index) =>
+      memory.number(listAt + 8 * index),
+    )
   } finally {
     token.library.call('C_FindObjectsFinal', token.session)
   }
@@ -76,6 +81,14 @@ function formatKey({ class: kind, label, id }: KeyReference): string {
 export function requireNewLabel(token: OpenToken, kind: KeyReference['class'], label: string): void {
   if (findKeys(token, { class: kind, label }).length > 0)
     throw new TokenError('key_exists', `the token has a ${formatKey({ class: kind, label })} already`)
+}
+
+/** @returns CKA_IDs in hexadecimal, in ascending order */
+export function listIds(token: OpenToken, kind: KeyReference['class'], label: string): readonly string[] {
+  return findKeys(token, { class: kind, label }, maxSameLabel)
+    .flatMap((handle) => readKeyAttributes(token, handle).id ?? [])
+    .filter((id) => id !== '')
+    .sort()
 }
 
 function findKey(token: OpenToken, reference: KeyReference): bigint {

@@ -11,6 +11,7 @@ import {
 import {
   describeNewKey,
   invoke,
+  listIds,
   type OpenToken,
   readKeyAttributes,
   readPublicMaterial,
@@ -173,6 +174,8 @@ export const operations: { readonly [Op in Exclude<Operation, 'open'>]: Perform<
   attributes: (token, { key }) => ({
     result: withKey(token, key, (handle) => readKeyAttributes(token, handle)),
   }),
+
+  ids: (token, { kind, label }) => ({ result: listIds(token, kind, label) }),
 
   publicKey: (token, { key }) => ({
     result: withKey(token, key, (handle) => readPublicMaterial(token, handle)),

@@ -101,6 +101,8 @@ export interface Requests {
   random: { readonly bytes: number }
   destroy: { readonly key: KeyReference }
   attributes: { readonly key: KeyReference }
+  /** CKA_IDs of all keys of the class with this label */
+  ids: { readonly kind: KeyReference['class']; readonly label: string }
   publicKey: { readonly key: KeyReference }
 }
 

@@ -260,7 +260,10 @@ export class TokenSessions {
         if (error.returnValue === undefined) throw error
         const sentence = `the token refuses the PIN of ${pinFile} (${error.sentence}), which is not tried again until the file changes`
         refusedPins.set(known, { digest, sentence })
-        throw this.error('login_refused', sentence)
+        throw new TokenError('login_refused', sentence, {
+          token: this.#name,
+          returnValue: error.returnValue,
+        })
       }
       refusedPins.delete(known)
       lane.isOpen = true

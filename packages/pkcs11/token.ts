@@ -229,6 +229,12 @@ export class Token {
     return answer.result as KeyAttributes
   }
 
+  /** CKA_IDs (hexadecimal, ascending) of the keys with a label: several machines may have created it at the same time. */
+  async ids(kind: KeyReference['class'], label: string): Promise<readonly string[]> {
+    const answer = await this.#sessions.request('ids', { kind, label })
+    return answer.result as readonly string[]
+  }
+
   /** The public key of a pair, as JWK. */
   async publicKey(key: KeyName): Promise<webcrypto.JsonWebKey> {
     const answer = await this.#sessions.request('publicKey', { key: { class: 'public', ...key } })

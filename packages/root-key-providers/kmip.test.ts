@@ -73,6 +73,25 @@ test('a response that is too large, or is no KMIP, is refused with the name of t
   }
 })
 
+test('a client certificate that has expired is named before a connection', async () => {
+  const longAgo = { ...systemClock, now: () => Date.parse('2001-01-01') }
+  const old = mkdtempSync(join(tmpdir(), 'warder-kmip-old-'))
+  after(() => rmSync(old, { recursive: true }))
+  await ensureLocalAuthority({
+    folder: old,
+    clock: longAgo,
+    certificates: [{ name: 'client', commonName: 'warder', purpose: 'client' }],
+  })
+  const files = {
+    'root_key_kmip.cert_file': join(old, 'client.crt'),
+    'root_key_kmip.key_file': join(old, 'client.key'),
+  }
+  assert.throws(
+    () => createKmipProvider({ ...settings, ...files }, (path) => path),
+    /root_key_kmip\.cert_file: the certificate \S+client\.crt has expired at 20\S+: renew it/,
+  )
+})
+
 test('missing settings, and files that cannot be used, are refused before a connection', () => {
   const create = (more: Partial<typeof settings>) => () =>
     createKmipProvider({ ...settings, ...more }, (path) => path)

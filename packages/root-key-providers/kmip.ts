@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect, createSecureContext, type SecureContext } from 'node:tls'
@@ -112,12 +113,20 @@ function readFiles(config: Config, resolvePath: (path: string) => string): () =>
   return () => {
     const privateKey = readPrivateFile(key, 'root_key_kmip.key_file')
     try {
+      const certificate = readFileSync(cert)
+      const { validToDate: end } = new X509Certificate(certificate)
+      // The server would end the handshake without a reason.
+      if (end.getTime() < Date.now())
+        throw new StartupError(
+          `root_key_kmip.cert_file: the certificate ${cert} has expired at ${end.toISOString()}: renew it`,
+        )
       return createSecureContext({
-        cert: readFileSync(cert),
+        cert: certificate,
         key: privateKey,
         ...(ca !== undefined && { ca: readFileSync(resolvePath(ca)), allowPartialTrustChain: true }),
       })
     } catch (error) {
+      if (error instanceof StartupError) throw error
       const reason = error instanceof Error ? error.message : String(error)
       throw new StartupError(`root_key_kmip: the certificate, key or authorities cannot be used: ${reason}`)
     } finally {

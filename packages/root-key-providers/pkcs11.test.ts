@@ -44,6 +44,7 @@ function prepare(t: TestContext): Prepared {
       'root_key_pkcs11.library': softhsm.library,
       'root_key_pkcs11.token_label': softhsm.label,
       'root_key_pkcs11.slot': undefined,
+      'root_key_pkcs11.tokens': [],
       'root_key_pkcs11.pin_file': 'pin',
       'root_key_pkcs11.key_label': 'warder root key',
     },
@@ -183,9 +184,11 @@ test('settings that name no token, and a PIN, label or library that is wrong, ar
 }, async (t) => {
   const prepared = prepare(t)
   const { pinFile, library } = prepared.softhsm
-  const either = /requires either root_key_pkcs11\.token_label or root_key_pkcs11\.slot/
+  const either =
+    /requires either root_key_pkcs11\.token_label, root_key_pkcs11\.slot or root_key_pkcs11\.tokens/
   assert.throws(() => create(prepared, { 'root_key_pkcs11.token_label': undefined }), either)
   assert.throws(() => create(prepared, { 'root_key_pkcs11.slot': '5' }), either)
+  assert.throws(() => create(prepared, { 'root_key_pkcs11.tokens': ['pkcs11:token=b'] }), either)
   assert.throws(
     () => create(prepared, { 'root_key_pkcs11.library': undefined }),
     /requires root_key_pkcs11\.library/,

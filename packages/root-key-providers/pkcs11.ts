@@ -1,4 +1,4 @@
-import { StartupError, takeLock } from '@warder/base'
+import { StartupError } from '@warder/base'
 import {
   type Encrypted,
   type Encryption,
@@ -9,6 +9,9 @@ import {
   type TokenErrorCode,
 } from '@warder/pkcs11'
 import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
+import { openOnce, takeTurn } from './pkcs11-pins.ts'
+import { combineTokens } from './pkcs11-tokens.ts'
+import { parseTokenUri, type TokenUri } from './pkcs11-uris.ts'
 import type { RootKeyConfig } from './settings.ts'
 
 type Config = Pick<RootKeyConfig, Extract<keyof RootKeyConfig, `root_key_pkcs11.${string}`>>
@@ -19,24 +22,48 @@ const timeoutMs = 4_000
 /** Codes of encryptions in a wrapped root key. */
 const encryptions: readonly Encryption[] = ['A256GCM', 'A256KWP', 'A256KW']
 
+/** A token with its key. */
+interface TokenSettings {
+  readonly library: string
+  readonly token: { readonly label: string } | { readonly slot: number }
+  readonly pinFile: string
+  readonly keyLabel: string
+}
+
 /**
- * Wraps the root key with an AES-256 key of a PKCS#11 token, which never leaves it. Each use opens the token and closes it
- * again: a running service does not need it.
+ * Wraps the root key with AES-256 keys of PKCS#11 tokens, which never leave them. Each use opens a token and closes it again:
+ * a running service does not need it.
  * @throws StartupError for settings without a library, a token or a PIN file
  */
 export function createPkcs11Provider(config: Config, resolvePath: (path: string) => string): RootKeyProvider {
-  const library = resolvePath(requireSetting(config, 'library'))
-  const token = readToken(config)
-  const pinFile = resolvePath(requireSetting(config, 'pin_file'))
-  const keyLabel = config['root_key_pkcs11.key_label']
+  return combineTokens(
+    readTokens(config, resolvePath).map((token) => createTokenProvider(token, resolvePath)),
+  )
+}
+
+function createTokenProvider(
+  { library, token, pinFile, keyLabel }: TokenSettings,
+  resolvePath: (path: string) => string,
+): RootKeyProvider {
+  const description = `${'label' in token ? `token ${JSON.stringify(token.label)}` : `slot ${token.slot}`} of ${library}, key ${JSON.stringify(keyLabel)}`
   const use = <Result>(work: (token: Token) => Promise<Result>): Promise<Result> =>
-    withToken(() => openToken({ library, token, pinFile, sessions: 1, timeoutMs }), work)
+    withToken(
+      () =>
+        openOnce({
+          ...{ description, pinFile, recordPath: resolvePath('root-key-pkcs11.pin') },
+          open: () => openToken({ library, token, pinFile, sessions: 1, timeoutMs }),
+        }),
+      work,
+    )
   return {
     source: 'pkcs11',
-    description: `${'label' in token ? `token ${JSON.stringify(token.label)}` : `slot ${token.slot}`} of ${library}, key ${JSON.stringify(keyLabel)}`,
+    description,
     async prepare() {
       // Both services start at the same time.
-      const release = await takeTurn(resolvePath('root-key-pkcs11.lock'))
+      const release = await takeTurn(
+        resolvePath('root-key-pkcs11.lock'),
+        (pid) => `process ${pid} creates the key of the PKCS#11 token`,
+      )
       try {
         await use((open) => createKey(open, keyLabel))
       } finally {
@@ -45,7 +72,7 @@ export function createPkcs11Provider(config: Config, resolvePath: (path: string)
     },
     wrap: (rootKey, context) =>
       use(async (open) => {
-        const key = await open.attributes('secret', { label: keyLabel })
+        const key = await findKey(open, keyLabel)
         const algorithm = chooseEncryption(open, key, keyLabel)
         const name = key.id === undefined || key.id === '' ? { label: keyLabel } : { id: key.id }
         const encrypted = await open.encrypt(name, rootKey, { additionalData: context, algorithm })
@@ -59,19 +86,36 @@ export function createPkcs11Provider(config: Config, resolvePath: (path: string)
   }
 }
 
+/** @throws StartupError */
+function readTokens(config: Config, resolvePath: (path: string) => string): readonly TokenSettings[] {
+  const {
+    'root_key_pkcs11.token_label': label,
+    'root_key_pkcs11.slot': slot,
+    'root_key_pkcs11.tokens': uris,
+    'root_key_pkcs11.key_label': defaultKeyLabel,
+  } = config
+  const complete = ({ token, library, pinFile, keyLabel }: TokenUri): TokenSettings => ({
+    token,
+    library: resolvePath(library ?? requireSetting(config, 'library')),
+    pinFile: resolvePath(pinFile ?? requireSetting(config, 'pin_file')),
+    keyLabel: keyLabel ?? defaultKeyLabel,
+  })
+  const single = { library: undefined, pinFile: undefined, keyLabel: undefined }
+  if (uris.length > 0 && label === undefined && slot === undefined)
+    return uris.map(parseTokenUri).flatMap((uri) => (typeof uri === 'string' ? [] : [complete(uri)]))
+  if (uris.length === 0 && label !== undefined && slot === undefined)
+    return [complete({ ...single, token: { label } })]
+  if (uris.length === 0 && label === undefined && slot !== undefined)
+    return [complete({ ...single, token: { slot: Number(slot) } })]
+  throw new StartupError(
+    'root_key_source pkcs11 requires either root_key_pkcs11.token_label, root_key_pkcs11.slot or root_key_pkcs11.tokens',
+  )
+}
+
 function requireSetting(config: Config, name: 'library' | 'pin_file'): string {
   const value = config[`root_key_pkcs11.${name}`]
   if (value === undefined) throw new StartupError(`root_key_source pkcs11 requires root_key_pkcs11.${name}`)
   return value
-}
-
-function readToken(config: Config): { readonly label: string } | { readonly slot: number } {
-  const { 'root_key_pkcs11.token_label': label, 'root_key_pkcs11.slot': slot } = config
-  if (label !== undefined && slot === undefined) return { label }
-  if (label === undefined && slot !== undefined) return { slot: Number(slot) }
-  throw new StartupError(
-    'root_key_source pkcs11 requires either root_key_pkcs11.token_label or root_key_pkcs11.slot',
-  )
 }
 
 async function withToken<Result>(
@@ -103,19 +147,26 @@ function formatRefusal({ code, message }: TokenError): string {
   return message
 }
 
-async function takeTurn(lock: string): Promise<() => void> {
-  try {
-    return takeLock(lock, (pid) => `process ${pid} creates the key of the PKCS#11 token`)
-  } catch (error) {
-    throw new RootKeyUnavailable(error instanceof Error ? error.message : String(error), { cause: error })
-  }
-}
-
 async function createKey(token: Token, label: string): Promise<void> {
   try {
     await token.generateKey(label)
   } catch (error) {
     if (!(error instanceof TokenError && error.code === 'key_exists')) throw error
+  }
+}
+
+/**
+ * Nodes whose first starts were at the same time may have created a key each. All of them are used, since a wrapped root key
+ * names its key by identifier; new ones get the first.
+ */
+async function findKey(token: Token, label: string): Promise<KeyAttributes> {
+  try {
+    return await token.attributes('secret', { label })
+  } catch (error) {
+    if (!(error instanceof TokenError && error.code === 'key_ambiguous')) throw error
+    const [id] = await token.ids('secret', label)
+    if (id === undefined) throw error
+    return token.attributes('secret', { id })
   }
 }
 

@@ -1,11 +1,13 @@
 import {
   choice,
+  list,
   localRootKeySources,
   optionalText,
   type Setting,
   type SettingValues,
   text,
 } from '@warder/runtime/settings'
+import { maxTokens, parseTokenUri } from './pkcs11-uris.ts'
 
 /** Sources that hold the root key itself, and those that wrap it. */
 export const rootKeySources = [...localRootKeySources, 'transit', 'kmip', 'pkcs11'] as const
@@ -75,6 +77,15 @@ const pkcs11Settings = {
   'root_key_pkcs11.slot': optionalText({
     docs: 'Number of the slot, in place of the label.',
     check: (slot) => (/^\d{1,10}$/.test(slot) ? undefined : 'must be a number'),
+  }),
+  'root_key_pkcs11.tokens': list({
+    default: [],
+    docs: 'Several tokens, up to 8, each of which wraps the root key and can unwrap it, in place of the label or slot: PKCS#11 URIs (RFC 7512) like `pkcs11:token=hsm-b?pin-source=file:/etc/warder/pin-b`. Attributes: `token` or `slot-id`; `object`, `module-path` and `pin-source` replace `key_label`, `library` and `pin_file`.',
+    check(uris) {
+      if (uris.length > maxTokens) return `must be at most ${maxTokens} tokens`
+      if (new Set(uris).size < uris.length) return 'must not contain a token twice'
+      return uris.map(parseTokenUri).find((token) => typeof token === 'string') as string | undefined
+    },
   }),
   'root_key_pkcs11.pin_file': optionalText({
     docs: 'File with the PIN of the user, mode 0600; read at each use. A wrong PIN is tried once.',

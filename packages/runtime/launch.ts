@@ -17,6 +17,7 @@ export { readRememberedSeq } from './lifecycle/lost-audit.ts'
 export type { RunningService } from './lifecycle/primary.ts'
 export {
   type ConfiguredRootKeySource,
+  checkRootKeyMembers,
   createProvider,
   describeRootKeySource,
   findRootKeyProblem,

@@ -9,6 +9,7 @@ export {
   type RootKeyProvider,
   RootKeyUnavailable,
   testProvider,
+  unwrapDatabaseKey,
 } from './seal/root-key-sources.ts'
 export {
   moveToFile,

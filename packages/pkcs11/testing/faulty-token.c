@@ -10,7 +10,7 @@
 typedef unsigned long ulong_t;
 typedef struct { ulong_t type; void *value; ulong_t length; } attribute_t;
 
-enum { OK = 0, DEVICE_ERROR = 0x30, DEVICE_REMOVED = 0x32, NOT_SUPPORTED = 0x54, TYPE_INVALID = 0x12, KEY_HANDLE_INVALID = 0x60, PIN_INCORRECT = 0xa0,
+enum { OK = 0, DEVICE_ERROR = 0x30, ENCRYPTED_DATA_INVALID = 0x40, DEVICE_REMOVED = 0x32, NOT_SUPPORTED = 0x54, TYPE_INVALID = 0x12, KEY_HANDLE_INVALID = 0x60, PIN_INCORRECT = 0xa0,
   SESSION_HANDLE_INVALID = 0xb3, TOKEN_NOT_PRESENT = 0xe0, ALREADY_LOGGED_IN = 0x100, ALREADY_INITIALIZED = 0x191 };
 
 static int initialized, logged_in, searching;
@@ -96,7 +96,12 @@ static ulong_t get_attribute(ulong_t session, ulong_t object, attribute_t *templ
   return TYPE_INVALID;
 }
 
+/* Of CK_GCM_PARAMS of the operation that is under way: its first member. */
+static unsigned char *iv;
+static const unsigned char own_iv[] = "madebyTOKEN!";
+
 static ulong_t cipher_init(ulong_t session, void *mechanism, ulong_t key) {
+  iv = **(unsigned char ***)((unsigned char *)mechanism + 8);
   if (fault("stale handle once")) { heal(); return KEY_HANDLE_INVALID; }
   if (fault("session lost once")) { heal(); return SESSION_HANDLE_INVALID; }
   if (fault("session lost")) return SESSION_HANDLE_INVALID;
@@ -114,7 +119,15 @@ static ulong_t encrypt(ulong_t session, unsigned char *data, ulong_t length, uns
   if (fault("scribble")) { (void)!write(3, "\377\377\377\377nonsense", 12); return OK; }
   if (fault("false frame")) { (void)!write(3, "\0\0\0\12\0\0\0\143\0\0\0\2{}", 14); return OK; }
   if (fault("vendor value")) return 0x80000123UL;
+  if (fault("own iv")) memcpy(iv, own_iv, 12);
   for (ulong_t at = 0; at < length; at += 1) out[at] = data[at] + 1;
+  *out_length = length;
+  return OK;
+}
+
+static ulong_t decrypt(ulong_t session, unsigned char *data, ulong_t length, unsigned char *out, ulong_t *out_length) {
+  if (fault("own iv") && memcmp(iv, own_iv, 12)) return ENCRYPTED_DATA_INVALID;
+  for (ulong_t at = 0; at < length; at += 1) out[at] = data[at] - 1;
   *out_length = length;
   return OK;
 }
@@ -142,6 +155,8 @@ ulong_t C_GetFunctionList(void *pointer) {
   list.functions[28] = (void *)find_final;
   list.functions[29] = (void *)cipher_init;
   list.functions[30] = (void *)encrypt;
+  list.functions[33] = (void *)cipher_init;
+  list.functions[34] = (void *)decrypt;
   *(void **)pointer = &list;
   return OK;
 }

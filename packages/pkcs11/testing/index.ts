@@ -1,1 +1,2 @@
+export { buildFaulty, missingFaulty } from './faulty.ts'
 export { createSofthsmToken, missingSofthsm, missingTools, type SofthsmToken } from './softhsm.ts'

@@ -8,15 +8,29 @@ export function readableDatabase(db: Database): HealthPart {
   return { key: 'database', name: db.dialect, message: databaseDown, probe: () => db.ping() }
 }
 
-/** The source that wraps the root key. The service works without it, until it is restarted. */
-export function rootKeySourcePart(source: string, state: SharedArrayBuffer): HealthPart {
+/**
+ * The source that wraps the root key. The service works without it, until it is restarted.
+ * @param memory as `createRootKeyState` makes it
+ */
+export function rootKeySourcePart(source: string, memory: SharedArrayBuffer): HealthPart {
+  const state = new Int32Array(memory)
+  const listUnavailable = (): readonly number[] =>
+    Array.from({ length: 31 }, (_, index) => index).filter(
+      (index) => (Atomics.load(state, 1) & (1 << index)) !== 0,
+    )
   return {
     key: 'root_key',
     name: source,
     required: false,
-    message: 'The source of the root key cannot be used: a restart would fail.',
+    get message() {
+      if (Atomics.load(state, 0) === 0)
+        return 'The source of the root key cannot be used: a restart would fail.'
+      const places = listUnavailable().map((index) => index + 1)
+      return `The root key can be opened, but not by each of its tokens: number ${places.join(', ')} of the settings cannot be used.`
+    },
     async probe() {
-      if (Atomics.load(new Int32Array(state), 0) === 0) throw new Error('see the warning of the main thread')
+      if (Atomics.load(state, 0) === 0 || listUnavailable().length > 0)
+        throw new Error('see the warning of the main thread')
     },
   }
 }

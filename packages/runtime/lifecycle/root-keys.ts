@@ -10,6 +10,7 @@ import {
   type RootKey,
   type RootKeyProvider,
   type RootKeySource,
+  unwrapDatabaseKey,
 } from '@warder/storage'
 import type { RootKeyLaunch } from './launch.ts'
 
@@ -122,6 +123,35 @@ export async function findRootKeyProblem(
   }
 }
 
+/** A system of a source of which each can open the database. */
+export interface RootKeyMember {
+  readonly description: string
+  /** Why a start could not open the database with it alone. */
+  readonly problem: string | undefined
+}
+
+/** @returns none for a source of one system @throws StartupError for settings that cannot be used */
+export async function checkRootKeyMembers(
+  launch: RootKeyLaunch,
+  { service, db, from }: Pick<OpenRootKeys, 'service' | 'db' | 'from'>,
+): Promise<readonly RootKeyMember[]> {
+  const source = rootKeySource(launch, from)
+  if (source.kind !== 'provider') return []
+  const { members = [] } = await createProvider(source.name, launch)
+  return Promise.all(
+    members.map(async (provider) => {
+      const { description } = provider
+      try {
+        const key = await unwrapDatabaseKey({ db, service, provider, retries: { attempts: 1 } })
+        return { description, problem: key === undefined ? 'nothing is sealed yet' : undefined }
+      } catch (error) {
+        if (!(error instanceof StartupError)) throw error
+        return { description, problem: error.message }
+      }
+    }),
+  )
+}
+
 const checkEveryMs = 600_000
 
 interface RootKeyWatch {
@@ -130,7 +160,7 @@ interface RootKeyWatch {
   readonly db: Database
   readonly log: Logger
   readonly metrics: Metrics
-  /** 1 = usable; shared with the workers. */
+  /** 1 = usable; then a bit for each member that is not. Shared with the workers. */
   readonly state: Int32Array
   /** Default: ten minutes. */
   readonly everyMs?: number
@@ -138,7 +168,7 @@ interface RootKeyWatch {
 
 /** Memory of `RootKeyWatch.state`, for a source that was just used. */
 export function createRootKeyState(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(4)
+  const memory = new SharedArrayBuffer(8)
   Atomics.store(new Int32Array(memory), 0, 1)
   return memory
 }
@@ -157,6 +187,12 @@ export function watchRootKey({ everyMs = checkEveryMs, ...watch }: RootKeyWatch)
     label: 'source',
     read: async () => ({ [source]: Atomics.load(state, 0) }),
   })
+  metrics.collected('root_key_members_unusable', {
+    type: 'gauge',
+    help: 'Tokens of this source that cannot open the database, if any of several can.',
+    label: 'source',
+    read: async () => ({ [source]: Atomics.load(state, 1).toString(2).replaceAll('0', '').length }),
+  })
   if (source === 'passphrase') return () => undefined
   const check = async (): Promise<void> => {
     const problem = await findRootKeyProblem(launch, { service, db })
@@ -167,18 +203,38 @@ export function watchRootKey({ everyMs = checkEveryMs, ...watch }: RootKeyWatch)
         'the root key cannot be opened any more: the service continues, but do not restart it before this is repaired',
       )
     else if (was === 0) log.info({ source }, 'the root key can be opened again')
+    await checkMembers(watch)
   }
   let underWay = false
-  const timer = setInterval(() => {
+  const run = (work: () => Promise<void>): void => {
     if (underWay) return
     underWay = true
     // An unavailable database is reported elsewhere.
-    check()
+    work()
       .catch((error: unknown) => log.debug({ error }, 'the root key could not be checked'))
       .finally(() => {
         underWay = false
       })
-  }, everyMs)
+  }
+  // The start used one member, and may not have used the others.
+  run(() => checkMembers(watch))
+  const timer = setInterval(() => run(check), everyMs)
   timer.unref()
   return () => clearInterval(timer)
+}
+
+async function checkMembers({
+  launch,
+  service,
+  db,
+  log,
+  state,
+}: Omit<RootKeyWatch, 'everyMs'>): Promise<void> {
+  const members = await checkRootKeyMembers(launch, { service, db })
+  const bits = members.reduce((all, { problem }, index) => all | (problem === undefined ? 0 : 1 << index), 0)
+  const was = Atomics.exchange(state, 1, bits)
+  for (const { description, problem } of members)
+    if (problem !== undefined)
+      log.warn({ source: description, detail: problem }, 'one of the tokens cannot open the root key')
+  if (was !== 0 && bits === 0) log.info({}, 'each of the tokens can open the root key again')
 }

@@ -24,7 +24,7 @@ export interface HealthPart {
   readonly key: 'database' | 'audit' | 'auth_feed' | 'restore' | 'root_key'
   /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`, `transit`. */
   readonly name: string
-  /** Sentence for callers when the part does not work. */
+  /** Sentence for callers when the part does not work; read after each failure. */
   readonly message: string
   /** false: the service works without it. */
   readonly required?: boolean
@@ -100,7 +100,7 @@ function createProbe(
   part: HealthPart,
   timeoutMs: number,
 ): (log: Logger) => Promise<readonly [string, PartState]> {
-  const { key, name, message } = part
+  const { key, name } = part
   let underWay: Promise<unknown> | undefined
   return async (log) => {
     underWay ??= Promise.resolve()
@@ -116,7 +116,7 @@ function createProbe(
         { part: key, detail: String(thrown), cause: findCause(thrown) },
         'a part of the service is down',
       )
-      return [key, { name, status: 'DOWN', message }]
+      return [key, { name, status: 'DOWN', message: part.message }]
     }
   }
 }

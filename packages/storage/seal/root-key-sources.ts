@@ -22,6 +22,8 @@ export interface RootKeyProvider {
   readonly source: string
   /** The server and its key, for operators and the database; never a secret. */
   readonly description: string
+  /** Of a provider of several systems: each of them. Any of them can unwrap what this provider wraps. */
+  readonly members?: readonly RootKeyProvider[]
   /** Creates its key where that is missing and the provider can. Not called by a test, which changes nothing. */
   prepare?(): Promise<void>
   /**
@@ -71,10 +73,12 @@ async function wrapRootKey(
   if (wrapped.length === 0 || wrapped.length > maxWrappedBytes)
     throw new StartupError(`${provider.description} returned a wrapped root key of ${wrapped.length} bytes`)
   // Before anything depends on it: a credential may permit the one and not the other.
-  const again = await callProvider(provider, retries, () => provider.unwrap(wrapped, context))
-  if (again.length !== key.length || !timingSafeEqual(again, key))
-    throw new StartupError(`${provider.description} does not unwrap what it wrapped`)
-  again.fill(0)
+  for (const member of provider.members ?? [provider]) {
+    const again = await callProvider(member, retries, () => member.unwrap(wrapped, context))
+    if (again.length !== key.length || !timingSafeEqual(again, key))
+      throw new StartupError(`${member.description} does not unwrap what it wrapped`)
+    again.fill(0)
+  }
   const length = Buffer.alloc(2)
   length.writeUInt16BE(context.length)
   return Buffer.concat([length, context, wrapped])

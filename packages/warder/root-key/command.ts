@@ -9,6 +9,7 @@ import {
 import { serviceNames } from '@warder/command-line/endpoints'
 import { type RootKeySourceName, rootKeySources } from '@warder/root-key-providers/settings'
 import {
+  checkRootKeyMembers,
   createProvider,
   describeRootKeySource,
   findRootKeyProblem,
@@ -124,6 +125,11 @@ async function showSources(databases: readonly ServiceDatabase[], terminal: Term
         `      settings root_key_source is ${configured}: a start is refused until it is ${row.source}`,
       )
     terminal.out(`      usable   ${problem === undefined ? 'yes' : `no: ${problem}`}`)
+    const members = await checkRootKeyMembers(launch, { service, db, from: row?.source }).catch(() => [])
+    for (const { description, problem } of members)
+      terminal.out(
+        `      ${problem === undefined ? 'opens' : 'fails'}    ${description}${problem === undefined ? '' : `: ${problem}`}`,
+      )
   }
   return usable ? 0 : 1
 }
@@ -137,8 +143,10 @@ async function testSource(
   const source = rootKeySource(launch, kind)
   if (source.kind === 'provider') {
     const provider = await createProvider(source.name, launch)
-    await testProvider(provider, service)
-    terminal.out(`${service.padEnd(6)}${provider.description}: a random value was wrapped and unwrapped`)
+    for (const member of provider.members ?? [provider]) {
+      await testProvider(member, service)
+      terminal.out(`${service.padEnd(6)}${member.description}: a random value was wrapped and unwrapped`)
+    }
     return
   }
   const [key] = loadRootKeys(source, launch.env, { create: false })
