@@ -1344,6 +1344,8 @@ export interface Operations {
       readonly alg?: string
       /** Type of the object. */
       readonly type?: 'SymmetricKey' | 'PrivateKey' | 'PublicKey' | 'Certificate' | 'SecretData' | 'OpaqueObject' | 'SplitKey' | 'CertificateRequest' | 'PGPKey' | 'Template'
+      /** Objects of all types but this one. */
+      readonly excluded_type?: 'SymmetricKey' | 'PrivateKey' | 'PublicKey' | 'Certificate' | 'SecretData' | 'OpaqueObject' | 'SplitKey' | 'CertificateRequest' | 'PGPKey' | 'Template'
       readonly state?: 'PreActive' | 'Active' | 'Deactivated' | 'Compromised' | 'Destroyed' | 'Destroyed_Compromised'
       /** Whether it is disabled. */
       readonly disabled?: 'true' | 'false'

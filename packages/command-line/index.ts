@@ -42,3 +42,4 @@ export {
   terminalPrompter,
   type UserTerminal,
 } from './terminal/user-terminal.ts'
+export { fitHelp } from './terminal/width.ts'

@@ -104,6 +104,7 @@ export {
 } from './tls/local-authority.ts'
 export {
   type ClientCertificate,
+  findClientRevocations,
   listClientCertificates,
   readClientCertificate,
   recordClientCertificate,

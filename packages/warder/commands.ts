@@ -78,7 +78,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'kmip',
-    summary: 'Send KMIP messages, decode dumps, query servers, issue client certificates',
+    summary: 'Send KMIP messages, decode dumps, query servers, issue and list client certificates',
     load: async () => (await import('./kmip/command.ts')).kmip,
   },
   {

@@ -2,6 +2,7 @@ import { constants, setPriority } from 'node:os'
 import { suggest } from '@warder/base'
 import {
   createTerminal,
+  fitHelp,
   runCommand,
   sliceBeforeSeparator,
   styleError,
@@ -36,7 +37,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   const terminal = from ?? createTerminal(plain)
   const [first, ...following] = args
   if (first === undefined || first === '--help' || first === '-h') {
-    terminal.out(styleHelp(overview))
+    terminal.out(styleHelp(fitHelp(overview)))
     return 0
   }
   if (first === '--version' || first === 'version') {
@@ -44,7 +45,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     return 0
   }
   if (first === 'help' && following.length === 0) {
-    terminal.out(styleHelp(overview))
+    terminal.out(styleHelp(fitHelp(overview)))
     return 0
   }
   const [name = '', ...rest] = first === 'help' ? [...following, '--help'] : args

@@ -1,6 +1,7 @@
 import { describeFullDisk, StartupError, suggest } from '@warder/base'
 import { styleError, styleHelp } from '../terminal/colour.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { fitHelp } from '../terminal/width.ts'
 import { type Command, sliceBeforeSeparator } from './command.ts'
 import { UsageError } from './options.ts'
 
@@ -21,7 +22,7 @@ export async function runCommand(
       terminal.err(styleError(`warder ${name}: there is no verb '${verb}'${like}; see warder ${name} --help`))
       return 2
     }
-    terminal.out(styleHelp(help ?? command.help))
+    terminal.out(styleHelp(fitHelp(help ?? command.help)))
     return 0
   }
   try {

@@ -39,7 +39,7 @@ import {
   readEndpointOptions,
   type ServiceEndpoints,
 } from './service-endpoints.ts'
-import type { KmsVerb } from './verb.ts'
+import { type KmsVerb, parseKmsVerb } from './verb.ts'
 
 export const outputOptions = {
   json: { type: 'flag', help: 'prints one JSON document instead of text' },
@@ -65,7 +65,7 @@ export async function runKms(
   const account = readAccount(common)
   const endpoints = readEndpointOptions(common, terminal.env)
   requireOneReader(verb, names, account)
-  const act = withVerb(verb, () => verb.parse(values, names))
+  const act = withVerb(verb, () => parseKmsVerb(verb, values, names))
   const progress = progressBar(user.screen)
   const interruption = new AbortController()
   let stoppedBy: NodeJS.Signals | undefined

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { AuthClient, KmsClient } from '@warder/client'
+import { type AuthClient, ClientError, type KmsClient } from '@warder/client'
 import { type Options, UsageError, type Values, type ValuesOf } from '../commands/options.ts'
 import type { Verb } from '../commands/verbs.ts'
 import type { ServiceEndpoints } from './service-endpoints.ts'
@@ -59,10 +59,63 @@ export function kmsVerb<const O extends Options>(
   return verb as KmsVerb
 }
 
-/** Reads the id or alias (`alias/invoices`) of a key from an argument. @throws UsageError for an invalid one */
+/** Aliases of the caller by the names of the arguments that are parsed; `names` collects those that may be aliases. */
+let parsing: { readonly names: Set<string>; readonly aliases: ReadonlyMap<string, string> } | undefined
+
+/** Ids that the service creates are UUIDs; an alias has no such form if its owner can avoid it. */
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** What can follow `alias/`, for an alias of the caller. */
+const aliasName = /^(?!alias\/)[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
+
+/**
+ * Reads the id or alias of a key from an argument: `alias/invoices`, or `invoices` if the caller has such an alias.
+ * @throws UsageError for an invalid one
+ */
 export function readKid(text: string): string {
   if (/^\.{0,2}$/.test(text)) throw new UsageError(`'${text}' is not the id of a key: see warder keys list`)
-  return text
+  if (parsing === undefined || uuid.test(text) || !aliasName.test(text)) return text
+  parsing.names.add(text)
+  return parsing.aliases.get(text) ?? text
+}
+
+type ParsedVerb = ReturnType<KmsVerb['parse']>
+
+/**
+ * Parses the arguments of a verb before the login; after it, names that are aliases of the caller are read as such. An alias
+ * comes before an id of the same text, because every user can choose ids, but only the caller chooses these aliases.
+ * @throws UsageError
+ */
+export function parseKmsVerb(verb: KmsVerb, values: Values, names: readonly string[]): ParsedVerb {
+  const parse = (aliases: ReadonlyMap<string, string>): { act: ParsedVerb; found: ReadonlySet<string> } => {
+    const found = new Set<string>()
+    parsing = { names: found, aliases }
+    try {
+      return { act: verb.parse(values, names), found }
+    } finally {
+      parsing = undefined
+    }
+  }
+  const { act, found } = parse(new Map())
+  if (found.size === 0) return act
+  return async (context) => {
+    const aliases = await findAliases(context.kms, [...found])
+    return aliases.size === 0 ? act(context) : parse(aliases).act(context)
+  }
+}
+
+async function findAliases(kms: KmsClient, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const aliases = new Map<string, string>()
+  for (const name of names) {
+    try {
+      await kms.call('crypto.aliases.get', { path: { alias: name } })
+      aliases.set(name, `alias/${name}`)
+    } catch (error) {
+      // Not an alias of the caller. The call that uses the id reports other problems.
+      const { status = 500 } = error instanceof ClientError ? error : {}
+      if (status >= 500) throw error
+    }
+  }
+  return aliases
 }
 
 /** `--key KEY` of verbs that use one key. */

@@ -15,6 +15,8 @@ export interface InventoryFilter {
   readonly algorithm?: string | undefined
   readonly boundAlg?: string | undefined
   readonly type?: string | undefined
+  /** All types but this one. */
+  readonly excludedType?: string | undefined
   /** As it is at the moment of the question. */
   readonly state?: State | undefined
   readonly disabled?: boolean | undefined
@@ -89,6 +91,7 @@ const conditions = `
   AND (CAST(? AS TEXT) IS NULL OR first.algorithm = ?)
   AND (CAST(? AS TEXT) IS NULL OR first.bound_alg = ?)
   AND (CAST(? AS TEXT) IS NULL OR first.object_type = ?)
+  AND (CAST(? AS TEXT) IS NULL OR first.object_type <> ?)
   AND (CAST(? AS TEXT) IS NULL OR ${stateNow} = ?)
   AND (CAST(? AS TEXT) IS NULL OR (newest.disabled_at IS NULL) = (CAST(? AS BIGINT) = 0))
   AND (CAST(? AS TEXT) IS NULL OR (newest.destruction_at IS NULL) = (CAST(? AS BIGINT) = 0))
@@ -99,7 +102,8 @@ const conditions = `
 
 /** Parameters of the filter, which precede the limit in each statement of a scan. */
 export function conditionParameters(filter: InventoryFilter, now: number): SqlValue[] {
-  const { owner, tag, algorithm, boundAlg, type, state, disabled, awaitsDestruction, ends } = filter
+  const { owner, tag, algorithm, boundAlg, type, excludedType, state, disabled, awaitsDestruction, ends } =
+    filter
   const text = (value: string | undefined): SqlValue[] => [value ?? null, value ?? null]
   const flag = (value: boolean | undefined): SqlValue[] => [
     value === undefined ? null : String(value),
@@ -114,6 +118,7 @@ export function conditionParameters(filter: InventoryFilter, now: number): SqlVa
     ...text(algorithm),
     ...text(boundAlg),
     ...text(type),
+    ...text(excludedType),
     state ?? null,
     now,
     now,

@@ -46,6 +46,7 @@ const filters: fc.Arbitrary<InventoryFilter> = fc.record({
   algorithm: fc.constantFrom(undefined, undefined, 'RSA'),
   boundAlg: fc.constantFrom(undefined, undefined, 'A256GCM'),
   type: fc.constantFrom(undefined, undefined, 'PublicKey'),
+  excludedType: fc.constantFrom(undefined, undefined, 'PublicKey', 'Certificate'),
   state: fc.constantFrom<State | undefined>(undefined, undefined, ...states),
   disabled: fc.constantFrom(undefined, undefined, true, false),
   awaitsDestruction: fc.constantFrom(undefined, undefined, true, false),
@@ -72,6 +73,7 @@ function meets({ object, tags, lastUsedDay }: Sample, filter: InventoryFilter): 
     same(filter.algorithm, object.algorithm) &&
     same(filter.boundAlg, object.boundAlg) &&
     same(filter.type, object.type) &&
+    filter.excludedType !== object.type &&
     same(filter.state, stateAt(object, now)) &&
     same(filter.disabled, object.disabledAt !== undefined) &&
     same(filter.awaitsDestruction, object.destructionAt !== undefined) &&

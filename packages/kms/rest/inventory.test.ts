@@ -66,6 +66,7 @@ test('the list has the documented members of keys, and each filter finds its key
     [{}, [one.kid, ...both]],
     [{ algorithm: 'EC' }, both],
     [{ alg: 'ES256', type: 'PublicKey' }, [pair.kid_public]],
+    [{ alg: 'ES256', excluded_type: 'PublicKey' }, [pair.kid]],
     [{ expires_before: at(now + 30 * dayMs) }, [one.kid]],
     [{ expires_before: at(now + 10 * dayMs) }, []],
     [{ state: 'Active' }, [one.kid, ...both]],

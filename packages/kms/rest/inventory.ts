@@ -47,6 +47,9 @@ const Filter = Type.Object({
     Type.String({ maxLength: 64, description: 'Algorithm that it is bound to: A256GCM, ES256 …' }),
   ),
   type: Type.Optional(Type.Enum([...objectTypes], { description: 'Type of the object.' })),
+  excluded_type: Type.Optional(
+    Type.Enum([...objectTypes], { description: 'Objects of all types but this one.' }),
+  ),
   state: Type.Optional(Type.Enum([...states])),
   disabled: Flag('Whether it is disabled.'),
   awaits_destruction: Flag('Whether its destruction is pending.'),
@@ -149,6 +152,7 @@ function readFilter(query: Static<typeof Filter>, owner: string): InventoryFilte
     algorithm: query.algorithm,
     boundAlg: query.alg,
     type: query.type,
+    excludedType: query.excluded_type,
     state: query.state,
     disabled: flag(query.disabled),
     awaitsDestruction: flag(query.awaits_destruction),

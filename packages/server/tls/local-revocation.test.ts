@@ -8,6 +8,7 @@ import { createClientRevocation, listPresentedChain, readClientCrls } from './cl
 import { issue, newFolder } from './fixtures/certificates.ts'
 import { ensureLocalAuthority } from './local-authority.ts'
 import {
+  findClientRevocations,
   listClientCertificates,
   recordClientCertificate,
   revokeClientCertificates,
@@ -59,6 +60,13 @@ test('recorded certificates are revoked one after the other, and earlier ones st
   assert.equal(problem(tape), undefined)
   await revokeClientCertificates(folder, findByName('tape'), 'keyCompromise', systemClock)
   for (const pem of [one, two, tape]) assert.match(String(problem(pem)), /revoked/)
+  const listed = listClientCertificates(folder)
+  const revocations = findClientRevocations(folder, listed)
+  assert.deepEqual(
+    listed.filter(({ serial }) => !revocations.has(serial)).map(({ name }) => name),
+    ['kmip-client'],
+  )
+  assert.ok([...revocations.values()].every(({ reason }) => reason === 'keyCompromise'))
 })
 
 test('a certificate of another authority does not come onto the CRL', async () => {

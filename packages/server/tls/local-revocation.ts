@@ -45,6 +45,22 @@ export function listClientCertificates(folder: string): readonly ClientCertifica
   return [...recorded, ...(existsSync(first) ? [first] : [])].map(readClientCertificate)
 }
 
+/** Finds which of these certificates are on `ca.crl`, by their serial numbers. */
+export function findClientRevocations(
+  folder: string,
+  certificates: readonly ClientCertificate[],
+): ReadonlyMap<string, CrlEntry> {
+  const toHex = (serial: Uint8Array): string => Buffer.from(serial).toString('hex')
+  const { entries } = readEntries(join(folder, 'ca.crl'))
+  const listed = new Map(entries.map((entry) => [toHex(entry.serial), entry]))
+  return new Map(
+    certificates.flatMap(({ serial, pem }) => {
+      const entry = listed.get(toHex(readSerial(pem)))
+      return entry === undefined ? [] : [[serial, entry] as const]
+    }),
+  )
+}
+
 /** @throws StartupError */
 export function readClientCertificate(file: string): ClientCertificate {
   try {
@@ -80,8 +96,8 @@ export async function revokeClientCertificates(
         throw new StartupError(`the certificate of ${name} was not issued by ${join(folder, 'ca.crt')}`)
     }
     const before = readEntries(join(folder, 'ca.crl'))
-    const listed = new Set(before.entries.map(({ serial }) => Buffer.from(serial).toString('hex')))
-    const isNew = ({ pem }: ClientCertificate) => !listed.has(Buffer.from(readSerial(pem)).toString('hex'))
+    const listed = findClientRevocations(folder, certificates)
+    const isNew = ({ serial }: ClientCertificate) => !listed.has(serial)
     const added = [...new Map(certificates.filter(isNew).map((each) => [each.serial, each])).values()]
     if (added.length === 0) return added
     const now = clock.now()

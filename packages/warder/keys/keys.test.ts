@@ -117,8 +117,11 @@ test('an alias is made, used, moved and deleted from the command', async () => {
   assert.equal((await ok(['keys', 'alias', 'invoices', one])).out, `alias/invoices is ${one}`)
   assert.equal((await ok(['keys', 'alias', 'alias/invoices'])).out, `alias/invoices@admin is ${one}`)
   assert.equal((await json(['keys', 'show', 'alias/invoices'])).kid, one)
+  assert.equal((await json(['keys', 'show', 'invoices'])).kid, one)
+  await fails(['keys', 'show', 'invoices'], /^key invoices: .*key does not exist/, { token: bob })
+  await fails(['keys', 'show', 'invoice'], /^key invoice: .*key does not exist/)
   const plain = file('hello')
-  await ok(['crypto', 'encrypt', plain, '--key', 'alias/invoices'])
+  await ok(['crypto', 'encrypt', plain, '--key', 'invoices'])
   const output = `${plain}.back`
   await ok(['crypto', 'decrypt', `${plain}.warder`, '--key', 'alias/invoices', '--output', output])
   assert.equal(readFileSync(output, 'utf8'), 'hello')
@@ -170,6 +173,8 @@ test('lists go page by page, and the last line says how to go on', async () => {
   for (const limit of ['0', '1000001', '-1', 'all']) {
     await fails(['keys', 'list', '--limit', limit], /--limit must be/, {}, 2)
   }
+  await fails(['keys', 'list', '--type', 'Key'], /--type must be any, or one of SymmetricKey, /, {}, 2)
+  await fails(['keys', 'list', '--obtained', '--type', 'any', '--tag', 'x'], /--obtained cannot be/, {}, 2)
 })
 
 test('keys of others are listed with what one may do', async () => {

@@ -18,6 +18,12 @@ const filterOptions = {
     value: 'A',
     help: 'AES, HMAC, RSA, EC …, or the bound algorithm: A256GCM, ES256 …',
   },
+  type: {
+    type: 'text',
+    value: 'TYPE',
+    help: `SymmetricKey, PrivateKey, PublicKey, SecretData, Certificate …; "any" for all
+(default: all but certificates)`,
+  },
   state: {
     type: 'text',
     value: 'S',
@@ -55,12 +61,42 @@ const kmipNames: ReadonlySet<string> = new Set([
   'CoverCrypt',
 ])
 
+const types: ReadonlyMap<string, Query['type']> = new Map(
+  (
+    [
+      ...(['SymmetricKey', 'PrivateKey', 'PublicKey', 'Certificate', 'SecretData', 'OpaqueObject'] as const),
+      ...(['SplitKey', 'CertificateRequest', 'PGPKey', 'Template'] as const),
+    ] satisfies readonly Query['type'][]
+  ).map((name) => [name.toLowerCase(), name]),
+)
+
+/** Certificates have a list of their own: `warder pki list`. @throws UsageError */
+function buildTypeQuery(name: string | undefined): Query {
+  if (name === undefined) return { excluded_type: 'Certificate' }
+  if (name.toLowerCase() === 'any') return {}
+  const type = types.get(name.toLowerCase())
+  if (type === undefined)
+    throw new UsageError(`--type must be any, or one of ${[...types.values()].join(', ')}`)
+  return { type }
+}
+
 /**
  * Builds the query. @param now Unix milliseconds
  * @throws UsageError
  */
 function buildQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {
-  const { tag, algorithm, state, expiring, unused, 'not-rotated': notRotated, older, owner, all } = values
+  const {
+    tag,
+    algorithm,
+    type,
+    state,
+    expiring,
+    unused,
+    'not-rotated': notRotated,
+    older,
+    owner,
+    all,
+  } = values
   const formatMoment = (ms: number): string => new Date(ms).toISOString()
   const formatPast = (name: string, text: string): string => formatMoment(now - readDuration(name, text))
   if (all && owner !== undefined) throw new UsageError('--all and --owner exclude each other')
@@ -68,6 +104,7 @@ function buildQuery(values: ValuesOf<typeof filterOptions>, now: number): Query 
   if (stateQuery === undefined)
     throw new UsageError(`--state must be one of ${Object.keys(states).join(', ')}`)
   return {
+    ...buildTypeQuery(type),
     ...stateQuery,
     ...(tag !== undefined && { tag }),
     ...(algorithm !== undefined && (kmipNames.has(algorithm) ? { algorithm } : { alg: algorithm })),
@@ -154,7 +191,8 @@ function listKeys(filter: Query, options: ListOptions): ReturnType<KmsVerb['pars
       key.tags.join(' '),
     ])
     const headings = ['KEY', 'NAME', 'KIND', 'STATE', 'MADE', 'ENDS', 'LAST USED']
-    const empty = Object.keys(filter).length === 0 ? 'you own no keys' : 'no keys match'
+    const isFiltered = Object.keys(filter).some((name) => name !== 'excluded_type')
+    const empty = isFiltered ? 'no keys match' : 'you own no keys'
     show({ keys: keys.map(toJson), next }, [
       ...formatTable(
         [...headings, ...(ofOthers ? ['OWNER'] : []), 'TAGS'],
@@ -225,7 +263,8 @@ export const listKeysVerb = kmsVerb({
   words: '',
   summary: 'List the keys that you own; --obtained lists keys of others on which you have rights',
   about: `MADE is the date of the current version. LAST USED is updated after a few seconds. Filters are combined with AND: --tag
-payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
+payments --unused 90d. Certificates are listed by warder pki list, or with --type Certificate. With --json: {"keys": […],
+"next": … or null}.`,
   examples: [
     'warder keys list',
     'warder keys list --tag payments --expiring 30d',
@@ -251,8 +290,9 @@ payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
     requireNoNames(names)
     if (limit < 1 || limit > maxRows) throw new UsageError(`--limit must be 1 to ${maxRows}`)
     const query = buildQuery(filter, Date.now())
-    if (obtained && Object.keys(query).length > 0)
-      throw new UsageError('--obtained cannot be combined with other filters')
+    const isFiltered =
+      filter.type !== undefined || Object.keys(query).some((name) => name !== 'excluded_type')
+    if (obtained && isFiltered) throw new UsageError('--obtained cannot be combined with other filters')
     const given = Object.keys(filterOptions).flatMap((name) =>
       quoteOption(name, filter[name as keyof typeof filter]),
     )

@@ -197,8 +197,35 @@ test('revoke-certificate refuses a device on its open connections and on new one
   )
   const other = openConnection({ ...client(), ...kept }, 'socket')
   for (const connection of [...open, other]) await connection.exchange(query)
+  const list = async (...words: string[]) => {
+    const { code, out } = await run('certificates', '--home', warder.home, ...words)
+    assert.equal(code, 0)
+    return out
+  }
+  assert.match(
+    await list('stolen'),
+    /^USER +ENDS +STATE +SERIAL\nstolen +20\d\d-\d\d-\d\d +valid +[0-9A-F]+$/,
+  )
   const told = await run('revoke-certificate', 'stolen', '--home', warder.home)
   assert.match(told.out, /^stolen: revoked [0-9A-F]+, which was valid until 20/)
+  assert.match(await list('stolen'), /^stolen +20.* revoked, keyCompromise +/m)
+  const listed = JSON.parse(await list('--json'))
+  assert.deepEqual(
+    listed
+      .filter(({ state }: { state: string }) => state === 'revoked')
+      .map(({ name }: { name: string }) => name),
+    ['stolen'],
+  )
+  assert.match(await list('--expiring', '400d'), /^kept +20/m)
+  assert.doesNotMatch(await list('--expiring', '400d'), /^stolen/m)
+  assert.match(await list('--expiring', '1d'), /^no certificates match/)
+  assert.match(await list('nothing'), /^no certificates match/)
+  for (const [sentence, ...words] of [
+    [/--expiring must be a duration/, '--expiring', 'soon'],
+    [/unknown argument: b/, 'a', 'b'],
+    [/tls does not exist: name the home/, '--home', join(warder.home, 'none')],
+  ] as const)
+    await assert.rejects(run('certificates', ...words), sentence)
   for (const connection of open) await assert.rejects(connection.exchange(query))
   for (const way of ['socket', 'https-ttlv'] as const) {
     const anew = openConnection({ ...client(), url: warder.kmsUrl, ...stolen }, way)

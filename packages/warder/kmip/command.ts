@@ -11,6 +11,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip-codec'
 import { makeCertificate } from './certificate.ts'
+import { listCertificatesVerb } from './certificates.ts'
 import { openConnection } from './connection.ts'
 import { explain } from './explain.ts'
 import { decodeMessage, hasSucceeded, readInput } from './input.ts'
@@ -174,10 +175,10 @@ certificate that is not recorded in the home with --cert.`,
 
 export const kmip = verbCommand({
   name: 'kmip',
-  summary: 'Send KMIP messages, decode dumps, query servers, issue client certificates',
+  summary: 'Send KMIP messages, decode dumps, query servers, issue and list client certificates',
   about: `send and query use the KMIP socket of the home and the client certificate HOME/tls/client.crt, unless options name
 others.`,
-  verbs: [send, explainVerb, query, certificate, revokeCertificate],
+  verbs: [send, explainVerb, query, certificate, listCertificatesVerb, revokeCertificate],
 })
 
 async function exchange({ endpoint, transport: way }: KmipTarget, message: TtlvNode): Promise<TtlvNode> {

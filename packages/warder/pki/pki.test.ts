@@ -166,11 +166,20 @@ test('an intermediate is signed by an outside root and taken in; so is an author
   })
   writeFileSync(join(folder, 'other.key'), other)
   const ownedKeys = async () => {
-    const ran = await runInProcess(warder, ['keys', 'list', '--json'], { token: admin })
+    const ran = await runInProcess(warder, ['keys', 'list', '--type', 'any', '--json'], { token: admin })
     assert.equal(ran.code, 0, ran.err)
     return ran.out
   }
   const before = await ownedKeys()
+  const listTypes = async (...words: string[]) => {
+    const { keys } = JSON.parse(
+      (await runInProcess(warder, ['keys', 'list', '--json', ...words], { token: admin })).out,
+    )
+    return new Set(keys.map(({ object_type: type }: { object_type: string }) => type))
+  }
+  assert.ok(!(await listTypes()).has('Certificate'))
+  assert.deepEqual(await listTypes('--type', 'certificate'), new Set(['Certificate']))
+  assert.deepEqual(await listTypes('--type', 'any'), new Set([...(await listTypes()), 'Certificate']))
   await fails(
     /does not belong to the certificate/,
     1,
