@@ -61,7 +61,7 @@ export function readEndpoints(home: string): Endpoints {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT')
       throw new StartupError(
-        `${path} does not exist: are the services running? (warder start, with the same home)`,
+        `${path} does not exist: are the services running? (warder start, with the same home; services elsewhere: warder login --url URL)`,
       )
     if (code === 'EACCES' || code === 'EPERM')
       throw new StartupError(

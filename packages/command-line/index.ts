@@ -1,6 +1,7 @@
 export {
   type Command,
   exitNotValid,
+  findHome,
   homeOption,
   selectHome,
   sliceBeforeSeparator,
@@ -29,7 +30,7 @@ export {
   runHomeVerb,
   verbCommand,
 } from './commands/verb-command.ts'
-export { createVerbHelp, formatVerbs, readVerb, type Verb, withVerb } from './commands/verbs.ts'
+export { createVerbHelp, formatVerbs, readVerb, type Verb } from './commands/verbs.ts'
 export { styleError, styleHelp } from './terminal/colour.ts'
 export { type Progress, type ProgressOutput, progressBar } from './terminal/progress.ts'
 export { formatJson, formatTable, formatTime, printable } from './terminal/table.ts'

@@ -3,6 +3,7 @@ export { type KmsCommandParts, kmsCommand } from './kms/command.ts'
 export { keyAlgorithms, keyRights, rightGroups } from './kms/declared.gen.ts'
 export { formatClientError, toUserError, withKeyErrors } from './kms/refusal.ts'
 export {
+  describeContext,
   endpointOptions,
   findServiceEndpoints,
   readEndpointOptions,

@@ -1,6 +1,4 @@
-export { Refused, requireSuccess, send } from './login/exchange.ts'
 export { findKeyring } from './login/keyring.ts'
-export { logIn, nonEmpty, type Session } from './login/login.ts'
 export { type LoginMethod, loginOptions, type NewLogin, readMethod } from './login/login-methods.ts'
 export { type FoundLogin, findLogin, forgetLogin, storeLogin } from './login/login-store.ts'
 export { endLogin, requireLive, requireUnexpired } from './login/session.ts'

@@ -42,6 +42,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./session/session.ts')).whoami,
   },
   {
+    name: 'password',
+    summary: 'Change your own password',
+    load: async () => (await import('@warder/command-line/account')).password,
+  },
+  {
+    name: 'context',
+    summary: 'List and choose the services that commands use',
+    load: async () => (await import('@warder/command-line/contexts')).context,
+  },
+  {
     name: 'keys',
     summary: 'Create, import, list, tag, rotate, disable and destroy keys',
     load: async () => (await import('./keys/command.ts')).keys,

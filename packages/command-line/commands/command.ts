@@ -1,4 +1,6 @@
+import { accessSync, existsSync, constants as files, statSync } from 'node:fs'
 import { constants } from 'node:os'
+import { join } from 'node:path'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { Options } from './options.ts'
 import type { Verb } from './verbs.ts'
@@ -53,4 +55,38 @@ export const homeOption = {
 /** `--home`, else `WARDER_HOME`, else `./.warder`. */
 export function selectHome(option: string | undefined, env: Terminal['env']): string {
   return option ?? (env.WARDER_HOME === undefined || env.WARDER_HOME === '' ? '.warder' : env.WARDER_HOME)
+}
+
+/** Home of an installation from a package. */
+const packageHome = '/var/lib/warder'
+
+interface FoundHome {
+  readonly path: string
+  /** It belongs to another user, who lets this one read where its services are. */
+  readonly isForeign: boolean
+}
+
+/**
+ * Finds the home of running services: `--home`, else `WARDER_HOME`, else `./.warder`; if that does not exist, the one of the
+ * installed package, if this user may read where its services are.
+ */
+export function findHome(
+  option: string | undefined,
+  env: Terminal['env'],
+  installed = packageHome,
+): FoundHome {
+  const path = selectHome(option, env)
+  const isNamed = option !== undefined || (env.WARDER_HOME ?? '') !== ''
+  if (isNamed || existsSync(path) || !isReadable(join(installed, 'endpoints.json')))
+    return { path, isForeign: false }
+  return { path: installed, isForeign: statSync(installed).uid !== process.getuid?.() }
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, files.R_OK)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,5 +1,5 @@
 import type { Terminal } from '../terminal/terminal.ts'
-import { type Command, homeOption, selectHome } from './command.ts'
+import { type Command, findHome, homeOption, selectHome } from './command.ts'
 import { type Options, optionsHelp, type Values, type ValuesOf } from './options.ts'
 import { createVerbHelp, formatVerbs, readVerb, type Verb, withVerb } from './verbs.ts'
 
@@ -73,5 +73,7 @@ export async function runHomeVerb(
 ): Promise<number> {
   const call = readVerb(verbs, common, args)
   const act = withVerb(call.verb, () => call.verb.parse(call.values, call.names))
-  return await act({ home: selectHome(call.common.home, terminal.env), terminal })
+  const { path, isForeign } = findHome(call.common.home, terminal.env)
+  // Files that root or another user wrote would be lost for the services.
+  return await act({ home: isForeign ? selectHome(call.common.home, terminal.env) : path, terminal })
 }

@@ -34,6 +34,7 @@ import {
 } from './account.ts'
 import { toUserError } from './refusal.ts'
 import {
+  describeContext,
   endpointOptions,
   findServiceEndpoints,
   readEndpointOptions,
@@ -81,6 +82,8 @@ export async function runKms(
   }
   try {
     const found = findServiceEndpoints(endpoints)
+    const context = describeContext(found)
+    if (context !== undefined) terminal.err(context)
     return await withClient(found, account, { terminal, prompter, signal }, (kms, openAuth) =>
       act({
         kms,
@@ -237,12 +240,12 @@ async function signIn(
 
 /** Uses the session of `warder login`. @throws StartupError when it has expired, or its file cannot be trusted */
 async function useStoredLogin(
-  { home, auth: server, kms }: ServiceEndpoints,
+  { logins, auth: server, kms }: ServiceEndpoints,
   account: Account,
   env: Terminal['env'],
 ): Promise<SignIn | undefined> {
   const auth = server === undefined ? undefined : toServiceId(server)
-  const found = findLogin(home, { auth, kms: toServiceId(kms) }, env)
+  const found = findLogin(logins, { auth, kms: toServiceId(kms) }, env)
   if (found === undefined || !usesStoredLogin(account, env, found.facts)) return undefined
   const { facts } = found
   requireUnexpired(facts, Date.now() / 1000)

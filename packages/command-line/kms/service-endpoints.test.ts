@@ -3,13 +3,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
+import { findHome } from '../commands/command.ts'
 import { findInitialPasswordFile } from '../endpoints.ts'
 import { findServiceEndpoints, readEndpointOptions } from './service-endpoints.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-places-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-const nothing = { home: undefined, url: undefined, 'auth-url': undefined, 'ca-file': undefined }
+const nothing = {
+  ...{ home: undefined, url: undefined, 'auth-url': undefined, 'ca-file': undefined, context: undefined },
+}
 const env = {
   WARDER_URL: 'https://kms.example:9998',
   WARDER_AUTH_URL: 'https://auth.example:8443',
@@ -18,11 +21,13 @@ const env = {
 
 test('the environment says where the services are, and the line wins', () => {
   const [url, authUrl, caFile] = Object.values(env)
-  assert.deepEqual(readEndpointOptions(nothing, env), { home: resolve('.warder'), url, authUrl, caFile })
+  const here = { home: resolve('.warder'), logins: resolve('.warder'), context: undefined }
+  assert.deepEqual(readEndpointOptions(nothing, env), { ...here, url, authUrl, caFile })
   const other = 'https://other.example'
   assert.equal(readEndpointOptions({ ...nothing, url: other }, env).url, other)
   assert.deepEqual(readEndpointOptions(nothing, { WARDER_URL: '', WARDER_HOME: '/h' }), {
-    ...{ home: resolve('/h'), url: undefined, authUrl: undefined, caFile: undefined },
+    ...{ home: resolve('/h'), logins: resolve('/h'), context: undefined },
+    ...{ url: undefined, authUrl: undefined, caFile: undefined },
   })
 })
 
@@ -33,6 +38,26 @@ test('a home that is said means its own services', () => {
     () => findServiceEndpoints(readEndpointOptions({ ...nothing, home: folder }, env)),
     /are the services running/,
   )
+})
+
+test('without a home here, the one of the installed package is found if it can be read', () => {
+  const installed = join(folder, 'installed')
+  const here = process.cwd()
+  const empty = join(folder, 'empty')
+  mkdirSync(installed)
+  mkdirSync(empty)
+  try {
+    process.chdir(empty)
+    assert.deepEqual(findHome(undefined, {}, installed), { path: '.warder', isForeign: false })
+    writeFileSync(join(installed, 'endpoints.json'), '{}')
+    assert.deepEqual(findHome(undefined, {}, installed), { path: installed, isForeign: false })
+    assert.equal(findHome(undefined, { WARDER_HOME: '/h' }, installed).path, '/h')
+    assert.equal(findHome('/g', { WARDER_HOME: '/h' }, installed).path, '/g')
+    mkdirSync('.warder')
+    assert.equal(findHome(undefined, {}, installed).path, '.warder')
+  } finally {
+    process.chdir(here)
+  }
 })
 
 test('what is no address is told with where it came from', () => {

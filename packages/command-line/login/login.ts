@@ -28,14 +28,14 @@ export interface Session {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-interface Sources {
+export interface LoginSources {
   /** File with the password of the first administrator, which may not exist; undefined: not applicable. */
   readonly initialPassword: string | undefined
   readonly env: Env
   readonly prompter: Prompter
 }
 
-interface Password {
+export interface Password {
   readonly text: string
   /** Its source, for error messages. */
   readonly from: string
@@ -45,7 +45,7 @@ interface Password {
  * Logs in; prompts for a missing password, and for a TOTP code if the account has a second factor.
  * @throws StartupError that names the missing or wrong credential
  */
-export async function logIn(client: HttpsClient, login: Login, sources: Sources): Promise<Session> {
+export async function logIn(client: HttpsClient, login: Login, sources: LoginSources): Promise<Session> {
   const password = await findPassword(login, sources)
   return logInWith(client, login, password, sources)
 }
@@ -54,7 +54,7 @@ async function logInWith(
   client: HttpsClient,
   login: Login,
   password: Password,
-  sources: Sources,
+  sources: LoginSources,
 ): Promise<Session> {
   const { prompter } = sources
   let answer = await requestLogin(client, login, password, login.code)
@@ -87,23 +87,38 @@ async function logInWith(
 /** Prompts for a new password and changes it. @throws StartupError when the service refuses it */
 async function chooseNewPassword(
   client: HttpsClient,
-  { username, realm }: Login,
+  login: Login,
   old: Password,
   prompter: Prompter,
 ): Promise<Password> {
-  const text = await prompter.askSecret(`${username} must choose a new password. New password: `)
-  if ((await prompter.askSecret('The same again: ')) !== text)
-    throw new StartupError('the two passwords differ: nothing was changed')
-  const requestChange = (code: string | undefined) =>
-    send(client, `/password?realm=${encodeURIComponent(realm)}`, {
-      json: { new_password: text, ...(code !== undefined && { totp_code: code }) },
-      headers: { authorization: formatBasic(username, old.text) },
-    })
-  let answer = await requestChange(undefined)
-  if (answer.status === 401)
-    answer = await requestChange((await prompter.ask(`Next TOTP code of ${username}: `)).trim())
+  const { username } = login
+  const text = await promptNewPassword(`${username} must choose a new password. New password: `, prompter)
+  let answer = await requestPasswordChange(client, login, { old: old.text, text })
+  if (answer.status === 401) {
+    const code = (await prompter.ask(`Next TOTP code of ${username}: `)).trim()
+    answer = await requestPasswordChange(client, login, { old: old.text, text, code })
+  }
   requireSuccess(answer)
   return { text, from: 'the prompt' }
+}
+
+/** Prompts twice. @throws StartupError when the answers differ */
+export async function promptNewPassword(question: string, prompter: Prompter): Promise<string> {
+  const text = await prompter.askSecret(question)
+  if ((await prompter.askSecret('The same again: ')) === text) return text
+  throw new StartupError('the two passwords differ: nothing was changed')
+}
+
+/** Requests `POST /password`; 401: the old password is wrong, or a TOTP code is missing or wrong. */
+export function requestPasswordChange(
+  client: HttpsClient,
+  { username, realm }: Pick<Login, 'username' | 'realm'>,
+  { old, text, code }: { readonly old: string; readonly text: string; readonly code?: string | undefined },
+): Promise<Answer> {
+  return send(client, `/password?realm=${encodeURIComponent(realm)}`, {
+    json: { new_password: text, ...(code !== undefined && { totp_code: code }) },
+    headers: { authorization: formatBasic(username, old) },
+  })
 }
 
 function formatBasic(username: string, password: string): string {
@@ -128,7 +143,11 @@ async function requestLogin(
   )
 }
 
-async function findPassword(login: Login, { initialPassword, env, prompter }: Sources): Promise<Password> {
+/** Finds the password: file, variable, file of the first administrator, prompt. @throws StartupError when there is none */
+export async function findPassword(
+  login: Login,
+  { initialPassword, env, prompter }: LoginSources,
+): Promise<Password> {
   const { username, realm, passwordFile, passwordVariable } = login
   if (passwordFile !== undefined) {
     return {

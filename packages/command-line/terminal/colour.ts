@@ -13,6 +13,10 @@ export function allowColour(env: Readonly<Record<string, string | undefined>>, {
   allowed.err = enabled && err.isTTY === true
 }
 
+export function isColourAllowed(stream: 'out' | 'err'): boolean {
+  return allowed[stream]
+}
+
 /** Styles a heading on standard output. */
 export function styleHeading(text: string): string {
   return allowed.out ? `\u001b[1m${text}\u001b[22m` : text

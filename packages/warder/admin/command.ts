@@ -8,10 +8,14 @@ import {
   runHomeVerb,
   terminalPrompter,
 } from '@warder/command-line'
+import {
+  adminAccountOptions,
+  adminOptions,
+  adminServiceOptions,
+  runAdmin,
+  verbs,
+} from '@warder/command-line/admin'
 import { recoverVerb } from './recover.ts'
-import { runAdmin } from './run.ts'
-import { adminAccountOptions, adminOptions, adminServiceOptions } from './verb.ts'
-import { verbs } from './verbs.ts'
 
 const commonHelp = `Account:
 ${optionsHelp(adminAccountOptions)}

@@ -10,6 +10,7 @@ import {
   printable,
   UsageError,
 } from '@warder/command-line'
+import { createPasswordSource, passwordOptions } from '@warder/command-line/admin'
 import {
   openRootKeys,
   openSealedDatabase,
@@ -18,7 +19,6 @@ import {
 } from '@warder/runtime/launch'
 import { isUnsealed, openSeal } from '@warder/storage'
 import { configure } from '../installation/configuration.ts'
-import { createPasswordSource, passwordOptions } from './users.ts'
 
 interface RecoveryRequest {
   readonly id: string

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import {
   type Command,
+  findHome,
   homeOption,
   optionsHelp,
   optionsUsage,
   printable,
   readArguments,
   requireNoNames,
-  selectHome,
 } from '@warder/command-line'
 import { readEndpoints, serviceNames, toServer } from '@warder/command-line/endpoints'
 import { openClient, type Server } from '@warder/command-line/https-client'
@@ -31,7 +31,7 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
-    const home = resolve(selectHome(values.home, terminal.env))
+    const home = resolve(findHome(values.home, terminal.env).path)
     const endpoints = readEndpoints(home)
     const found = await Promise.all(
       serviceNames.map((name) => checkHealth(name, toServer(home, endpoints[name]))),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -59,6 +59,18 @@ function file(name: string, content: string | Uint8Array): string {
 const json = '--json'
 const idIn = (out: string): string => /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(out)?.[0] ?? ''
 const create = async (...words: string[]): Promise<string> => idIn(await run('keys create', words))
+
+/** RFC 6238, SHA-1, 30 seconds. */
+function totpCode(secret: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+  const bits = [...secret].map((char) => alphabet.indexOf(char).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+  const digest = createHmac('sha1', key).update(counter).digest()
+  const number = digest.readUInt32BE((digest.at(-1) ?? 0) & 15) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
 
 /** A service that says that it serves begins in the same turn to listen for signals. */
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 500))
@@ -231,42 +243,34 @@ test('verbs of certificates and KMIP', async () => {
 
 test('verbs of administration', async () => {
   const realm = ['--realm', 'shop']
-  const auth = warder.client('auth')
-  const cookie = { cookie: `_ea_=${await warder.adminToken()}` }
-  const made = async (path: string, body: object) => {
-    const { status, text } = await auth.ask(path, { json: body, headers: cookie })
-    assert.ok(status < 300, text)
-    return JSON.parse(text)
-  }
-  const place = {
+  const idp = new TestIdp({
+    key: await sharedKey('idp'),
     spEntityId: 'https://auth.example.com/saml/shop',
     acsUrl: 'https://auth.example.com/saml/shop/acs',
-  }
-  const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
-  await made('/admins/realms', {
-    id: 'shop',
-    auth_params: {
-      username_password_params: { allow_expired_passwords: false },
-      jwt_params: {
-        idp_params: [{ jwt_issuer_uri: 'https://idp.example', jwks_uri: 'https://idp.example/keys' }],
-      },
-      saml_params: {
-        metadata_xml: idp.metadata(),
-        sp_entity_id: place.spEntityId,
-        sp_acs_url: place.acsUrl,
-        allowed_return_origins: ['https://app.example'],
-        default_return_url: 'https://app.example/',
-      },
-    },
-    session_max_age_seconds: 3600,
-    session_max_stale_age_seconds: 600,
   })
+  await run('admin create-realm', ['shop', '--login', 'password'])
+  const provider = 'https://idp.example,https://idp.example/keys'
+  await run('admin change-realm', ['shop', '--jwt-provider', provider, '--yes'])
+  await run('admin show-realm', ['shop'])
+  await run('admin create-realm', ['club'])
+  await run('admin delete-realm', ['club', '--yes'])
+  const base = ['--base-url', 'https://auth.example.com']
+  await run('admin set-saml', ['shop', '--metadata', file('idp.xml', idp.metadata()), ...base])
   const password = file('password', 'correct horse battery staple')
   await run('admin realms')
   await run('admin add-user', ['ann', ...realm, '--new-password-file', password])
   await run('admin users', realm)
   await run('admin reset-password', ['ann', ...realm, '--new-password-file', password, '--yes'])
-  await made('/realms/shop/totp/generate', { username: 'ann' })
+  await run('admin show-user', ['ann', ...realm])
+  await run('admin change-user', ['ann', ...realm, '--add-role', 'seller', '--yes'])
+  await run('admin add-admin', ['chief', ...realm, '--user', 'ann'])
+  await run('admin show-admin', ['chief'])
+  await run('admin change-admin', ['chief', '--add-realm', '_', '--yes'])
+  await run('admin admins')
+  await run('admin delete-admin', ['chief', '--yes'])
+  const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
+  const device = ['--secret-file', file('secret', secret), '--code', totpCode(secret)]
+  await run('admin enroll-totp', ['ann', ...realm, ...device])
   await run('admin disable-totp', ['ann', ...realm, '--yes'])
   await run('admin delete-user', ['ann', ...realm, '--yes'])
   await run('admin assign-jwt-subject', ['sue', ...realm, '--issuer', 'https://idp.example', '--yes'])
@@ -277,13 +281,29 @@ test('verbs of administration', async () => {
   await run('admin end-sessions', [...realm, '--all', '--yes'])
   await run('admin add-approle', ['till', '--realm', '_'])
   await run('admin approles')
+  await run('admin change-approle', ['till', '--token-ttl', '60', '--yes'])
+  await run('admin show-approle', ['till'])
   await run('admin new-secret-id', ['till'])
+  const [{ secret_id_accessor: accessor }] = await run('admin secret-ids', ['till', json])
+  await run('admin destroy-secret-id', ['till', accessor, '--yes'])
   await run('admin delete-approle', ['till', '--yes'])
-  auth.close()
 
   await run('login', ['--no-keyring'])
   await run('whoami')
   await run('logout')
+  const next = file('next', 'violet harbour 7 lanterns')
+  await run('admin add-user', ['eve', ...realm, '--new-password-file', password])
+  await run('password', ['--user', 'eve', ...realm, '--password-file', password, '--new-password-file', next])
+
+  // Only without a home are services elsewhere remembered.
+  const remembered = { XDG_CONFIG_HOME: join(folder, 'config'), WARDER_HOME: '' }
+  const places = ['--url', warder.kmsUrl, '--auth-url', warder.authUrl, '--ca-file', warder.caFile]
+  const eve = ['--user', 'eve', ...realm, '--password-file', next]
+  await run('login', ['--no-keyring', ...places, ...eve, '--context', 'here'], remembered)
+  await run('context list', [], remembered)
+  await run('context show', [], remembered)
+  await run('context use', ['local'], remembered)
+  await run('context delete', ['here', '--force'], remembered)
   await run('health')
   await run('try')
   for (const name of ['kms', 'auth']) await run('config print', [name])

@@ -4,6 +4,7 @@ import { type KmsClient, kmsClient } from '@warder/client'
 import { formatJson, type Terminal, type ValuesOf } from '@warder/command-line'
 import { type HttpsClient, openClient } from '@warder/command-line/https-client'
 import {
+  describeContext,
   endpointOptions,
   findServiceEndpoints,
   readEndpointOptions,
@@ -38,13 +39,15 @@ export async function withServices<R>(
   act: (context: SessionContext) => Promise<R>,
 ): Promise<R> {
   const endpoints = findServiceEndpoints(readEndpointOptions(values, terminal.env))
+  const note = describeContext(endpoints)
+  if (note !== undefined) terminal.err(note)
   const auth = endpoints.auth === undefined ? undefined : openClient(endpoints.auth)
   try {
     return await act({
       endpoints,
       terminal,
       auth,
-      found: () => findLogin(endpoints.home, toServiceIds(endpoints), terminal.env),
+      found: () => findLogin(endpoints.logins, toServiceIds(endpoints), terminal.env),
       openKms: (token) => openKms(endpoints, token),
       show(document, lines) {
         if (values.json) terminal.out(formatJson(document))

@@ -9,7 +9,9 @@ import {
   readArguments,
   requireNoNames,
   terminalPrompter,
+  UsageError,
 } from '@warder/command-line'
+import { isContextName, prepareContext } from '@warder/command-line/contexts'
 import { findInitialPasswordFile } from '@warder/command-line/endpoints'
 import { toUserError } from '@warder/command-line/kms'
 import {
@@ -39,12 +41,15 @@ export function createLoginCommand(
     options,
     help: `warder login [--realm R --user U | --saml --realm R | --token-file F | --approle] [OPTIONS]
 
-Logs in and stores the session in HOME/logins, in a file with mode 0600; if the system has a keyring (secret-tool on
+Logs in and stores the session in HOME/logins, in a file with mode 0600 (with --url in ~/.config/warder/logins); if the system has a keyring (secret-tool on
 Linux, the keychain on macOS), the file is encrypted with a key in it. Every command then uses the session until it
 expires, or is ended by warder logout or an administrator. With a second factor, one code is enough for the session.
 
 A session is bound to its services (their addresses and certificate authority) and never sent to others. A command with
 other credentials (--user, --token-file, WARDER_TOKEN, WARDER_PASSWORD) uses those instead.
+
+With --url, the addresses and the certificate authority are remembered as a context, which commands then use in every
+folder, unless --home or WARDER_HOME is given: see warder context --help.
 
 With --saml, a browser on this computer logs in at the identity provider of the realm; allowed_return_origins of the
 realm must contain http://127.0.0.1. The page asks for confirmation, and the address contains no secret.
@@ -54,6 +59,7 @@ ${optionsHelp(options)}
 Example:
   warder login --realm shop --user ann
   warder login --saml --realm staff
+  warder login --url https://kms.example.com:9998 --auth-url https://auth.example.com:8443 --ca-file ca.crt --user ann
   warder whoami
   warder logout
   WARDER_ROLE_ID=… warder login --approle --secret-id-file /run/secrets/secret-id`,
@@ -61,9 +67,21 @@ Example:
       const { values, names } = readArguments(args, options)
       requireNoNames(names)
       const logInUser = readMethod(values)
+      const { context: name, ...places } = values
+      if (values.url !== undefined && name !== undefined && !isContextName(name))
+        throw new UsageError('--context must have 1 to 64 letters, digits, ., _ and -, and must not be local')
+      // With --url it is the name of the new context.
+      const requested = values.url === undefined ? values : { ...places, context: undefined }
+      const isHomeGiven = values.home !== undefined || (terminal.env.WARDER_HOME ?? '') !== ''
+      if (values.url !== undefined && name !== undefined && isHomeGiven)
+        throw new UsageError(
+          '--context remembers services for every folder, which --home and WARDER_HOME exclude',
+        )
       try {
-        return await withServices(values, terminal, (context) =>
+        return await withServices(requested, terminal, (context) =>
           logInAndStore(context, logInUser, {
+            remember: values.url !== undefined && !isHomeGiven,
+            contextName: name,
             ...{ prompter: prompter(), now: now(), browserMs },
             keyring: !values['no-keyring'],
           }),
@@ -87,7 +105,12 @@ async function logInAndStore(
     now,
     browserMs,
     keyring,
+    remember,
+    contextName,
   }: {
+    /** Stores the services as a context. */
+    readonly remember: boolean
+    readonly contextName: string | undefined
     readonly prompter: Prompter
     readonly now: number
     readonly browserMs: number
@@ -95,9 +118,14 @@ async function logInAndStore(
   },
 ): Promise<number> {
   const { endpoints: places, terminal, auth, show } = context
-  const { home } = places
+  const { home, logins, kms } = places
   // Checked before the prompt for a password, so that an unusable folder is reported early.
   const before = context.found()
+  const newContext = remember
+    ? prepareContext(terminal.env, {
+        ...{ name: contextName, url: kms.url, authUrl: places.auth?.url, caFile: kms.caFile },
+      })
+    : undefined
   const login = await logInUser({
     ...{ env: terminal.env, prompter, now, browserMs, auth },
     initialPassword: places.auth && findInitialPasswordFile(home, places.auth.url),
@@ -114,17 +142,22 @@ async function logInAndStore(
   const system = keyring ? findKeyring(terminal.env) : undefined
   let kept: string
   try {
-    kept = await storeLogin(home, { ...login, places: toServiceIds(places) }, system)
+    kept = await storeLogin(logins, { ...login, places: toServiceIds(places) }, system)
   } catch (error) {
     // A session that is not stored could neither be used nor ended.
     if (auth !== undefined) await endLogin(auth, login).catch(() => undefined)
     throw error
   }
   await endPreviousLogin(context, before, login)
+  newContext?.store()
   const { username, realm, how, expiresAt } = login
-  show(toDocument(login, kept), [
+  const remembered = newContext?.name ?? places.context
+  show({ ...toDocument(login, kept), ...(remembered !== undefined && { context: remembered }) }, [
     printable(`logged in as ${formatUserName({ username, realm })} (${how})${formatUntil(expiresAt)}`),
     printable(`kept in ${kept}`),
+    ...(newContext === undefined
+      ? []
+      : [`commands use the context ${newContext.name} in every folder now: see warder context --help`]),
   ])
   return 0
 }
@@ -145,7 +178,7 @@ async function endPreviousLogin(
 export function toDocument(
   { kind, username, realm, how, expiresAt }: Omit<NewLogin, 'token'>,
   kept: string,
-): unknown {
+): Readonly<Record<string, unknown>> {
   const until = expiresAt === undefined ? undefined : formatTime(expiresAt)
   return { kind, username, realm, how, until, kept }
 }

@@ -36,7 +36,13 @@ Example:
   },
 }
 
-async function showLogin({ auth, found, openKms: kmsWith, show }: SessionContext): Promise<number> {
+async function showLogin({
+  endpoints,
+  auth,
+  found,
+  openKms: kmsWith,
+  show,
+}: SessionContext): Promise<number> {
   const login = found()
   if (login === undefined) throw new StartupError('not logged in: see warder login --help')
   const { facts, kept } = login
@@ -46,10 +52,13 @@ async function showLogin({ auth, found, openKms: kmsWith, show }: SessionContext
   // Only the key management service can verify a token of another issuer.
   const kms = kmsWith(token)
   const { user, roles = [] } = await kms.call('server.me').finally(() => kms.close())
-  const document = toDocument(facts, kept) as Readonly<Record<string, unknown>>
-  show({ ...document, user, roles, url: facts.places.kms.url, auth_url: facts.places.auth?.url }, [
+  const { context } = endpoints
+  const services = { context, url: facts.places.kms.url, auth_url: facts.places.auth?.url }
+  show({ ...toDocument(facts, kept), user, roles, ...services }, [
     printable(`${formatUserName(facts)} (${facts.how})${formatUntil(facts.expiresAt)}`),
-    printable(`at ${facts.places.kms.url} known as ${user}`),
+    printable(
+      `at ${facts.places.kms.url}${context === undefined ? '' : ` (context ${context})`} known as ${user}`,
+    ),
     ...(roles.length === 0 ? [] : [printable(`with the roles ${roles.join(', ')}`)]),
     printable(`kept in ${kept}`),
   ])

@@ -36,6 +36,8 @@ export function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.
   )
   return {
     ...Object.fromEntries(inherited),
+    // Contexts of the developer would lead commands to other services. Nothing is there.
+    XDG_CONFIG_HOME: join(tmpdir(), `warder-no-config-${process.pid}`),
     AUTH_PORT: '0',
     KMS_PORT: '0',
     KMS_SOCKET_SERVER_PORT: '0',

@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/base'
 import { ClientError, type KmsClient } from '@warder/client'
-import { printable } from '@warder/command-line'
+import { printable } from '../terminal/table.ts'
 
 /** Objects and grants at the key management service of a user who is about to be deleted. */
 export interface Ownership {

@@ -1,5 +1,7 @@
 import type { KmsClient } from '@warder/client'
-import type { Options, Values, ValuesOf, Verb } from '@warder/command-line'
+import type { Options, Values, ValuesOf } from '../commands/options.ts'
+import type { Verb } from '../commands/verbs.ts'
+import type { Prompter } from '../terminal/user-terminal.ts'
 import type { AdminApi } from './api.ts'
 
 /** Context of a verb, after the administrator has logged in. */
@@ -7,6 +9,11 @@ export interface AdminContext {
   readonly api: AdminApi
   /** The key management service of the home, as the same administrator; undefined with `--url`. */
   readonly kms: KmsClient | undefined
+  /** Address of the authentication service. */
+  readonly url: string
+  readonly prompter: Prompter
+  /** Prints lines to standard error, also with `--json`. */
+  note(lines: readonly string[]): void
   /** Prints lines for people, or with `--json` one document for programs. */
   show(document: unknown, lines: readonly string[]): void
   /** Asks for confirmation, unless `--yes` is given. @throws StartupError when it is not confirmed */
@@ -65,6 +72,11 @@ export const adminServiceOptions = {
     type: 'text',
     value: 'F',
     help: "certificate authority to trust (default: from HOME/endpoints.json; with --url the system's)",
+  },
+  context: {
+    type: 'text',
+    value: 'NAME',
+    help: 'services that warder login --url remembered (default: the current context, see warder context)',
   },
   json: { type: 'flag', help: 'prints one JSON document instead of a table' },
   yes: { type: 'flag', help: 'does not ask before something is replaced, ended or deleted' },

@@ -1,5 +1,6 @@
-import type { Answer, HttpsClient } from '@warder/command-line/https-client'
-import { requireSuccess, type Session, send } from '@warder/command-line/login'
+import type { Answer, HttpsClient } from '../https-client.ts'
+import { requireSuccess, send } from '../login/exchange.ts'
+import type { Session } from '../login/login.ts'
 
 /** The API of the service, with the session of an administrator. */
 export interface AdminApi {

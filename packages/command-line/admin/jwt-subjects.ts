@@ -1,4 +1,5 @@
-import { formatTable, formatTime, printable, requireNoNames, requireOneName } from '@warder/command-line'
+import { requireNoNames, requireOneName } from '../commands/options.ts'
+import { formatTable, formatTime, printable } from '../terminal/table.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
 /** A name that is bound to an identity provider, in the form of the API. */

@@ -1,4 +1,5 @@
-import { formatTable, formatTime, printable, requireNoNames, UsageError } from '@warder/command-line'
+import { requireNoNames, UsageError } from '../commands/options.ts'
+import { formatTable, formatTime, printable } from '../terminal/table.ts'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb, realmOption } from './verb.ts'
 
@@ -15,7 +16,8 @@ const maxPages = 10_000
 /** Maximum number of ids in one request. */
 const maxIds = 5000
 
-async function fetchSessions(
+/** Lists the sessions of a realm, or of one user of it. */
+export async function fetchSessions(
   api: AdminApi,
   realm: string,
   username: string | undefined,

@@ -1,11 +1,14 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
-import { formatTable, formatTime, printable, UsageError } from '@warder/command-line'
+import { UsageError } from '../commands/options.ts'
+import { formatTable, formatTime, printable } from '../terminal/table.ts'
 import type { AdminApi } from './api.ts'
+import { fetchRealm } from './realms.ts'
 import { type AdminContext, adminVerb } from './verb.ts'
 
-interface SamlParams {
+/** `saml_params` of a realm, in the form of the API. */
+export interface SamlParams {
   readonly idp_entity_id: string
   readonly idp_sso_url: string
   readonly idp_slo_url?: string
@@ -16,6 +19,9 @@ interface SamlParams {
   readonly subject_attribute?: string
   readonly role_attribute?: string
   readonly attribute_claim_map: Readonly<Record<string, string>>
+  readonly allowed_return_origins: readonly string[]
+  readonly default_return_url: string
+  readonly predecessor_entity_ids?: readonly string[]
 }
 
 interface DryRun {
@@ -49,13 +55,14 @@ export const samlVerb = adminVerb({
     if (realm === undefined || rest.length > 0 || (what !== 'show' && what !== 'test'))
       throw new UsageError(usage)
     if ((what === 'test') !== (response !== undefined)) throw new UsageError(usage)
-    if (response === undefined) return (context) => show(context, realm)
+    if (response === undefined) return (context) => showSetup(context, realm)
     const captured = readResponse(response)
     return (context) => test(context, realm, captured)
   },
 })
 
-async function show({ api, show: print }: AdminContext, realm: string): Promise<void> {
+/** Shows the values to enter at the identity provider of a realm. */
+export async function showSetup({ api, show: print }: AdminContext, realm: string): Promise<void> {
   const saml = await fetchSamlParams(api, realm)
   const base = saml.sp_acs_url.replace(/\/acs$/, '')
   const entries: readonly (readonly [string, string])[] = [
@@ -113,12 +120,12 @@ function formatDryRun({ accepted, check, reason, subject, roles, claims, attribu
 }
 
 async function fetchSamlParams(api: AdminApi, realm: string): Promise<SamlParams> {
-  const found = (await api.ask('GET', `/admins/realms/${encodeURIComponent(realm)}`)) as {
-    readonly auth_params: { readonly saml_params?: SamlParams }
-  }
-  const saml = found.auth_params.saml_params
-  if (saml === undefined) throw new StartupError(`the realm ${printable(realm)} does not use SAML`)
-  return saml
+  const saml = (await fetchRealm(api, realm)).auth_params.saml_params
+  if (saml === undefined)
+    throw new StartupError(
+      `the realm ${printable(realm)} does not use SAML: see warder admin set-saml --help`,
+    )
+  return saml as SamlParams
 }
 
 /** Reads a response. @returns base64 @throws StartupError */

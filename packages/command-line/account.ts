@@ -1,0 +1,1 @@
+export { createPasswordCommand, password } from './account/password.ts'

@@ -1,0 +1,122 @@
+import { StartupError } from '@warder/base'
+import { requireOneName, UsageError } from '../commands/options.ts'
+import { readSecretFile } from '../files.ts'
+import { Refused } from '../login/exchange.ts'
+import { formatQrCode } from '../terminal/qr-code.ts'
+import { printable } from '../terminal/table.ts'
+import { describeUser } from './users.ts'
+import { type AdminContext, adminVerb, realmOption } from './verb.ts'
+
+const getTotpPath = (realm: string): string => `/realms/${encodeURIComponent(realm)}/totp`
+
+interface Enrollment {
+  readonly realm: string
+  readonly username: string
+  readonly issuer: string | undefined
+}
+
+/** Enrolls a secret after proof by one of its codes. @throws Refused when the code does not match */
+async function enroll(
+  { api }: AdminContext,
+  { realm, username, issuer }: Enrollment,
+  secret: string,
+  code: string,
+): Promise<void> {
+  const body = {
+    username,
+    secret,
+    token: code.replaceAll(/\s/g, ''),
+    ...(issuer !== undefined && { issuer }),
+  }
+  await api.ask('POST', `${getTotpPath(realm)}/verify`, body)
+}
+
+const maxTries = 3
+
+/** Shows a new secret, and enrolls it with a code of the app that has read it. */
+async function enrollApp(context: AdminContext, enrollment: Enrollment): Promise<void> {
+  const { api, prompter, note } = context
+  const { realm, username, issuer } = enrollment
+  if (!prompter.interactive)
+    throw new StartupError(
+      'a new secret is shown at a terminal only; for a secret that the device has: --secret-file FILE --code CODE',
+    )
+  const { secret_base32: secret, otpauth_url: url } = (await api.ask(
+    'POST',
+    `${getTotpPath(realm)}/generate`,
+    {
+      username,
+      ...(issuer !== undefined && { issuer }),
+    },
+  )) as { readonly secret_base32: string; readonly otpauth_url: string }
+  note([
+    'Read this with an authenticator app:',
+    '',
+    ...((await formatQrCode(url)) ?? ['(the terminal is too narrow for the QR code)']),
+    '',
+    `or enter the secret: ${printable(secret.replaceAll(/(.{4})(?=.)/g, '$1 '))}`,
+  ])
+  for (let tries = 1; ; tries++) {
+    const code = await prompter.ask(`Code of the app for ${describeUser(realm, username)}: `)
+    try {
+      await enroll(context, enrollment, secret, code)
+      return
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 400 || tries === maxTries) throw error
+      note([`the code does not match: check the clock of the device (${maxTries - tries} more tries)`])
+    }
+  }
+}
+
+export const enrollTotp = adminVerb({
+  name: 'enroll-totp',
+  words: 'NAME',
+  summary: 'Enroll an authenticator app as the second factor of a user, with a QR code in the terminal',
+  about: `Shows a new secret, which the app of the user reads, and enrolls it when a code of the app proves that it has it. It
+replaces an app that is enrolled. A user who sees the secret can compute the codes: enroll it in the presence of its owner.`,
+  examples: [
+    'warder admin enroll-totp ann --realm shop',
+    'warder admin enroll-totp ann --realm shop --secret-file secret --code 123456',
+  ],
+  options: {
+    realm: realmOption,
+    issuer: { type: 'text', value: 'TEXT', help: 'name of the account in the app (default: the realm)' },
+    'secret-file': {
+      type: 'text',
+      value: 'F',
+      help: 'file with the secret, in base32, of a device that has it already; - is standard input',
+    },
+    code: { type: 'text', value: 'CODE', help: 'a code of that device' },
+  },
+  parse({ realm, issuer, 'secret-file': file, code }, names) {
+    const username = requireOneName(names, 'user: warder admin enroll-totp NAME --realm R')
+    if ((file === undefined) !== (code === undefined))
+      throw new UsageError('--secret-file and --code must be given together')
+    return async (context) => {
+      const enrollment = { realm, username, issuer }
+      if (file === undefined || code === undefined) await enrollApp(context, enrollment)
+      else await enroll(context, enrollment, readSecretFile(file, 'the secret').replaceAll(/\s/g, ''), code)
+      context.show({ totp_enabled: { realm, username } }, [
+        `${describeUser(realm, username)} logs in with a code of the app from now on; each code works once`,
+      ])
+    }
+  },
+})
+
+export const disableTotp = adminVerb({
+  name: 'disable-totp',
+  words: 'NAME',
+  summary: 'Remove the second factor of a user; the password is then enough',
+  examples: ['warder admin disable-totp ann --realm shop'],
+  options: { realm: realmOption },
+  parse({ realm }, names) {
+    const username = requireOneName(names, 'user: warder admin disable-totp NAME --realm R')
+    return async ({ api, show, confirm }) => {
+      await confirm(`Remove the second factor of ${describeUser(realm, username)}?`)
+      await api.ask('DELETE', `${getTotpPath(realm)}/${encodeURIComponent(username)}`)
+      show({ totp_disabled: { realm, username } }, [
+        `${describeUser(realm, username)} logs in without a TOTP code now`,
+      ])
+    }
+  },
+})
