@@ -12,6 +12,7 @@ export {
   type Options,
   optionsHelp,
   optionsUsage,
+  parseTime,
   quoteOption,
   readArguments,
   readDuration,

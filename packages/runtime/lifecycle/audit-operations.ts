@@ -330,6 +330,9 @@ class ExportPages {
   }
 }
 
+/** Pages in sequence without a record; each has passed a part of a log. A node that lies could send them without end. */
+const maxEmptyPages = 1000
+
 /** @param missing logs of nodes that did not answer at the beginning */
 async function* streamExport(
   pages: ExportPages,
@@ -338,7 +341,10 @@ async function* streamExport(
   missing: ReadonlySet<string>,
 ): AsyncGenerator<string> {
   yield formatHead(format)
+  let empty = 0
   for (let page = first; ; page = await pages.next()) {
+    empty = page.lines.length === 0 ? empty + 1 : 0
+    if (empty > maxEmptyPages) throw new Error(`${maxEmptyPages} pages in sequence have no record`)
     const gone = page.nodes.find(({ log, answered }) => !answered && !missing.has(log))
     if (gone !== undefined) throw new Error(`the node ${gone.node} does not answer any more`)
     const text = page.lines.map((line) => formatRecordAs(format, line)).join('')

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type AuditEvent, openAuditLog, preparedCommitMigrations, rememberNode } from '@warder/audit'
@@ -29,7 +32,9 @@ const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
 const firstTime = Date.parse('2026-01-01T00:00:00Z')
 let written = 0
-const kms = await startSharedKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
+const kms = await startSharedKms({
+  config: { 'roles.crypto_officer_users': ['olga'], outbound_ca_file: 'tls/ca.crt' },
+})
 await write(
   'n1',
   Array.from({ length: 40 }, (_, index) => ({
@@ -224,4 +229,37 @@ test('missing nodes are named on standard error with exit code 1, until they are
   const forgotten = await run('forget-node', [node, '--yes'], 'olga')
   assert.deepEqual([forgotten.code, unsafe.test(forgotten.out)], [0, false])
   assert.deepEqual((({ code, err }) => [code, err])(await find(words)), [0, ''])
+})
+
+test('the pages of a node that sends no records and no end are not followed for ever', async () => {
+  const { db, seal } = kms.environment
+  await migrate(db, 'audit', preparedCommitMigrations)
+  const [cert, key] = ['kms.crt', 'kms.key'].map((name) => readFileSync(join(kms.home, 'tls', name)))
+  let pages = 0
+  const liar = createServer({ cert, key }, (_request, response) => {
+    pages += 1
+    response.end(JSON.stringify({ lines: [], problems: [], next: 1_000_000 - pages, reached: firstTime }))
+  })
+  await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve))
+  const log = { log: 'liar:/home', node: 'liar' }
+  try {
+    const address = `https://localhost:${(liar.address() as AddressInfo).port}`
+    await db.commit(rememberNode({ ...log, address }, Date.now(), seal))
+    for (const form of [[], ['--json'], ['--csv']]) {
+      pages = 0
+      const { code, out, err } = await find(['--principal', 'nobody', ...form])
+      assert.equal(code, 1)
+      assert.equal(pages, 300)
+      assert.match(
+        err,
+        /^the search was stopped after 300 pages without a record \(searched back: liar to 2026-01-01T\S+\): --since bounds it, --after continues it$/m,
+      )
+      if (form[0] === '--json') assert.equal(typeof JSON.parse(out).next, 'string')
+      else assert.match(form[0] === '--csv' ? err : out, /there are more: warder audit find .*--after /)
+    }
+  } finally {
+    liar.closeAllConnections()
+    liar.close()
+    assert.equal((await run('forget-node', ['liar', '--yes'], 'olga')).code, 0)
+  }
 })

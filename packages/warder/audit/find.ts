@@ -3,6 +3,7 @@ import { StartupError } from '@warder/base'
 import { ClientError, type Input, type KmsClient, type Reply } from '@warder/client'
 import {
   formatTable,
+  parseTime,
   printable,
   quoteOption,
   requireNoNames,
@@ -10,7 +11,7 @@ import {
   UsageError,
 } from '@warder/command-line'
 import { formatClientError, type KmsContext, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
-import { filters, parseTime, readOutcome, times } from './records.ts'
+import { filters, readOutcome, times } from './records.ts'
 
 type Query = NonNullable<Input<'audit.records'>['query']>
 type Found = Reply<'audit.records'>
@@ -21,6 +22,8 @@ type AuditNode = Found['nodes'][number]
 const pageSize = 1000
 const defaultLimit = 100
 const maxRecords = 100_000
+/** Pages in sequence without a record: each has passed up to millions of records, or comes from a node that lies. */
+const maxEmptyPages = 300
 /** Longer texts are cut in the table. */
 const maxCellLength = 64
 
@@ -47,12 +50,23 @@ class Gaps {
     }
   }
 
+  /** The search ended before it was complete. */
+  addStop(nodes: readonly AuditNode[]): void {
+    const reached = nodes.flatMap(({ node, searched_to: to }) =>
+      to === undefined ? [] : [`${node} to ${to}`],
+    )
+    const back = reached.length === 0 ? '' : ` (searched back: ${reached.join(', ')})`
+    this.#sentences.add(
+      `the search was stopped after ${maxEmptyPages} pages without a record${back}: --since bounds it, --after continues it`,
+    )
+  }
+
   get sentences(): readonly string[] {
     return [...this.#sentences].map(printable)
   }
 }
 
-/** Reads pages until there are `limit` records or no more. @returns the `after` of the next page, or null */
+/** Reads pages until there are `limit` records or no more, or too many without any. @returns the `after` of the next page, or null */
 async function readPages(
   { kms, openAuth }: Pick<KmsContext, 'kms' | 'openAuth'>,
   { service, query, limit }: FindOptions,
@@ -63,6 +77,7 @@ async function readPages(
   const ask = (asked: { readonly query: Query }) =>
     auth?.page('audit.records', asked) ?? kms.page('audit.records', asked).catch(explainRefusal)
   let count = 0
+  let empty = 0
   let { after } = query
   do {
     const page = { ...query, limit: String(Math.min(pageSize, limit - count)), ...(after && { after }) }
@@ -72,7 +87,9 @@ async function readPages(
     await take(rows.records)
     if (next === undefined) return null
     after = next
-  } while (count < limit)
+    empty = rows.records.length === 0 ? empty + 1 : 0
+    if (empty === maxEmptyPages) gaps.addStop(rows.nodes)
+  } while (count < limit && empty < maxEmptyPages)
   return after
 }
 
@@ -146,7 +163,7 @@ export const find = kmsVerb({
   about: `The log of the key management service requires a crypto officer, a user with the right audit, or without officers the
 default user; that of the authentication service a super administrator. The search is recorded.
 All filters must match. TIME is RFC 3339 (2026-11-21T00:00:00Z), or an age: 12h. The table has the main members; --json
-prints whole records. Exit code 1: records are missing, with the reasons on standard error.`,
+prints whole records. Exit code 1: records are missing or the search was stopped, with the reasons on standard error.`,
   examples: [
     'warder audit find --principal alice --since 7d',
     "warder audit find --key KEY --operation 'crypto.*' --outcome failure",

@@ -1,10 +1,9 @@
 import { userInfo } from 'node:os'
 import { archiveOld, type Done, pruneOld } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import { type HomeContext, homeVerb, requireNoNames, UsageError } from '@warder/command-line'
+import { type HomeContext, homeVerb, parseTime, requireNoNames, UsageError } from '@warder/command-line'
 import { toFileRefused } from '@warder/command-line/files'
 import { findLogs } from './logs.ts'
-import { parseTime } from './records.ts'
 import { unlockLog } from './unlock-log.ts'
 
 const before = {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type ExportFormat, exportAudit, type RecordFilter, tailAudit } from '@warder/audit'
 import { StartupError } from '@warder/base'
-import { type HomeContext, homeVerb, readDuration, requireNoNames, UsageError } from '@warder/command-line'
+import { type HomeContext, homeVerb, parseTime, requireNoNames, UsageError } from '@warder/command-line'
 import { toFileRefused } from '@warder/command-line/files'
 import { openSealedDatabase, toDatabaseLocation } from '@warder/runtime/launch'
 import { configure } from '../installation/configuration.ts'
@@ -185,19 +185,4 @@ export function readOutcome(outcome: string): 'success' | 'failure' {
   if (outcome !== 'success' && outcome !== 'failure')
     throw new UsageError(`--outcome must be success or failure, not '${outcome}'`)
   return outcome
-}
-
-/**
- * Parses a time (RFC 3339) or an age (`90d`).
- * @returns Unix milliseconds
- * @throws UsageError
- */
-export function parseTime(option: string, value: string, now = Date.now()): number {
-  if (/^\d+[a-z]$/.test(value)) return now - readDuration(option, value)
-  const time = Date.parse(value)
-  if (Number.isNaN(time))
-    throw new UsageError(
-      `--${option} must be a time like 2026-11-21T00:00:00Z, or an age like 90d, not '${value}'`,
-    )
-  return time
 }

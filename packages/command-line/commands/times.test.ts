@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UsageError } from '@warder/command-line'
-import { parseTime } from './records.ts'
+import { parseTime, UsageError } from './options.ts'
 
 test('a time of the log is a date, or how long ago it was', () => {
   const now = Date.parse('2026-11-25T12:00:00Z')
