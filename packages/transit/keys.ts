@@ -132,12 +132,7 @@ async function requireKey({ services }: Context, id: ManagedObject['id']): Promi
  * @throws failure('not_found'); failure('forbidden')
  */
 async function describeToCaller(context: Context, name: string): Promise<object> {
-  const key = await requirePermittedKey(
-    context.services,
-    requirePrincipal(context),
-    toAlias(name),
-    'getattributes',
-  )
+  const key = await requirePermittedKey(context, toAlias(name), 'getattributes')
   return formatKey(context, name, key)
 }
 

@@ -6,13 +6,7 @@ import {
   type ToSign,
   verifyOffLoop,
 } from '@warder/crypto'
-import {
-  afterCountingUse,
-  type Key,
-  requireKeyUse,
-  requirePermittedKey,
-  requirePrincipal,
-} from '@warder/keys'
+import { afterCountingUse, type Key, requireKeyUse, requirePermittedKey } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each } from './batch.ts'
@@ -224,7 +218,7 @@ const verifyRows = forms.map(([suffix, more, pathParameters]) =>
       const named = 'hash' in path ? path.hash : undefined
       // An HMAC is verified with the right that verifies it everywhere else.
       if ([body, ...(body.batch_input ?? [])].some(({ hmac }) => hmac !== undefined))
-        await requirePermittedKey(whole.services, requirePrincipal(whole), toAlias(path.name), 'mac')
+        await requirePermittedKey(whole, toAlias(path.name), 'mac')
       return each(body, whole, {
         name: `transit.verify${suffix}`,
         key,

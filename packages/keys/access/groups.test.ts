@@ -76,6 +76,24 @@ for (const engine of await bothEngines())
       assert.equal(await encrypt('carol', kid), 200)
     })
 
+    test('the uses of keys that a request names beside its own are recorded with the group that permits them', async () => {
+      assert.equal((await put('deriving', { members: ['hans'] })).status, 200)
+      const made = async (by: string, body: object, path = '/v1/crypto/keys') => {
+        const reply = await kms.user(by).post(path, body)
+        assert.ok(reply.status < 300, reply.text)
+        return reply.json
+      }
+      const master = await made('alice', { kty: 'ABE', access_structure: { Team: ['blue'] } })
+      assert.equal((await grant(master.kid, 'group:deriving', ['derivekey', 'rekey'])).status, 200)
+      assert.equal((await grant(master.kid_public, 'group:deriving', ['rekey'])).status, 200)
+      await made('hans', { kty: 'ABE', master: master.kid, policy: 'Team::blue' })
+      assert.equal(kms.audit.at(-1)?.details?.via, 'group:deriving')
+      const pair = await made('alice', { kty: 'EC', crv: 'P-256', alg: 'ES256' })
+      assert.equal((await grant(pair.kid, 'group:deriving', ['certify'])).status, 200)
+      await made('hans', { kid: pair.kid, subject: 'CN=Hans' }, '/v1/pki/authorities')
+      assert.equal(kms.audit.at(-1)?.details?.via, 'group:deriving')
+    })
+
     const tagGrant = (tag: string, user_id: string, operation_types: readonly string[], by = 'alice') =>
       kms.user(by).post('/access/grant', { tag, user_id, operation_types })
 

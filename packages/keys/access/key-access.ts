@@ -129,26 +129,29 @@ export function requirePrincipal<Services>(context: OperationContext<Services>):
 }
 
 /**
- * The key with this id or alias, if `principal` has `right` on it. Synchronous for a cached key of the caller's own on SQLite.
+ * The key with this id or alias, if the caller has `right` on it; how the right came is recorded. Synchronous for a cached
+ * key of the caller's own on SQLite.
  * @throws failure('not_found') when there is none, or when the caller has no right at all on it;
  *   failure('forbidden') when the caller has other rights on it
  */
-export function requirePermittedKey(
-  services: AccessServices,
-  principal: Principal,
+export function requirePermittedKey<Services extends AccessServices>(
+  context: OperationContext<Services>,
   kid: string,
   right: Right,
   use?: 'private half',
 ): MaybePromise<Key> {
+  const { services } = context
+  const principal = requirePrincipal(context)
+  const audit = (fields: AuditFields) => context.audit(fields)
   return andThen(resolveKid(services, principal.name, kid), (id) => {
     if (id === undefined) throw keyNotFound()
-    return requireKeyById(services, principal, id, right, { use, audit: undefined })
+    return requireKeyById(services, principal, id, right, { use, audit })
   })
 }
 
 interface Way {
   readonly use: 'private half' | undefined
-  readonly audit: ((fields: AuditFields) => void) | undefined
+  readonly audit: (fields: AuditFields) => void
 }
 
 function requireKeyById(

@@ -240,6 +240,6 @@ async function buildRequest(
   requireAllowed(verdicts.includes('allowed') ? 'allowed' : (verdicts[0] ?? 'nothing'))
   const { wrapping_key: wrapping } = body
   if (wrapping === undefined) return { objects: [object], about: {} }
-  const { object: wrapper } = await requirePermittedKey(services, principal, wrapping, 'encrypt')
+  const { object: wrapper } = await requirePermittedKey(context, wrapping, 'encrypt')
   return { objects: [object], about: { wrappedBy: getChainId(wrapper) } }
 }

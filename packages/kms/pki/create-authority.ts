@@ -224,7 +224,7 @@ async function intermediate(
   const { services } = context
   const subject = requireSubject(body)
   const owner = requirePrincipal(context).name
-  const above = await requirePermittedKey(services, requirePrincipal(context), issuerId, 'certify')
+  const above = await requirePermittedKey(context, issuerId, 'certify')
   const stored = await findAuthority(services.db, above.object.id)
   if (stored === undefined) throw failure('bad_request', 'issuer: is not the certificate of an authority.')
   const issuer = await openAuthority(services, objects, stored, now)

@@ -67,13 +67,7 @@ async function findNamedPair(
 ): Promise<CertifiedPair> {
   if (alg !== undefined || bits !== undefined)
     throw failure('bad_request', 'kid: names an existing key; omit alg and bits.')
-  const privateKey = await requirePermittedKey(
-    context.services,
-    requirePrincipal(context),
-    kid,
-    'certify',
-    'private half',
-  )
+  const privateKey = await requirePermittedKey(context, kid, 'certify', 'private half')
   if (privateKey.object.type !== 'PrivateKey')
     throw failure('crypto_failure', 'kid: is not the private key of a pair.')
   return { privateKey, publicKey: privateKey.object.linkedId }

@@ -99,7 +99,7 @@ async function createUser(
   const { services } = context
   const common = readCommon(wanted, context)
   const objects = new UnitOfWork(services, common.now)
-  const { object } = await requirePermittedKey(services, requirePrincipal(context), master, 'derivekey')
+  const { object } = await requirePermittedKey(context, master, 'derivekey')
   const current = await objects.read(object.id)
   if (current === undefined) throw keyNotFound()
   try {

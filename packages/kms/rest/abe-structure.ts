@@ -10,7 +10,6 @@ import {
   type Right,
   requireAbe,
   requirePermittedKey,
-  requirePrincipal,
   stateAt,
   UnitOfWork,
 } from '@warder/keys'
@@ -120,13 +119,13 @@ export async function findPublicKey(
   objects: UnitOfWork,
   master: ManagedObject,
   right: Right,
-  { services, ...context }: Context,
+  context: Context,
 ): Promise<ManagedObject> {
   requireAbe(master, 'master')
   const id = master.linkedId ?? findLinkTarget(master, 'PublicKeyLink')
   const found = id === undefined ? undefined : await objects.read(id)
   if (found?.form.abe?.kind !== 'public' || found.owner !== master.owner)
     throw failure('crypto_failure', 'The public key of this master key is not here.')
-  await requirePermittedKey(services, requirePrincipal({ services, ...context }), found.id, right)
+  await requirePermittedKey(context, found.id, right)
   return found
 }
