@@ -173,6 +173,7 @@ export {
 export {
   createDestructionPolicy,
   decideOn,
+  exportRights,
   hasAuditRight,
   hasCreateRight,
   hasExternalRight,

@@ -24,6 +24,8 @@ interface Parts {
   readonly commit: Commit
   /** Unix milliseconds. */
   readonly now: () => number
+  /** Grants of material require approval: those by the tags of a former owner end. Default: false. */
+  readonly approvesGrants?: boolean
 }
 
 const batch = 100
@@ -39,7 +41,7 @@ export interface Moved {
 
 /** Moves every object and alias of an owner, in commits of bounded size; concurrent changes take precedence. */
 async function moveObjects(parts: Parts, from: string, to: string): Promise<number> {
-  const { db, commit, now } = parts
+  const { db, commit, now, approvesGrants = false } = parts
   await transferAliases(parts, from, to)
   let moved = 0
   let lost = 0
@@ -47,7 +49,7 @@ async function moveObjects(parts: Parts, from: string, to: string): Promise<numb
     const some = await someOwned(db, from, batch)
     if (some.length === 0) return moved
     try {
-      await commit(some.flatMap((object) => ownerChanges(db, object, { from, to }, now())))
+      await commit(some.flatMap((object) => ownerChanges(db, object, { from, to, approvesGrants }, now())))
       moved += some.length
       lost = 0
     } catch (error) {

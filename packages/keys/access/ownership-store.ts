@@ -29,12 +29,16 @@ const copyGrants = query<[to: string, from: string, to: string], unknown>(
      ON CONFLICT DO NOTHING`,
 )
 const deleteGrants = query<[user: string], unknown>('DELETE FROM object_grant WHERE user_id = ?')
+const tagGrantsToKeep = `INSERT INTO object_grant (object_id, user_id, operation)
+  SELECT DISTINCT k.object_id, t.user_id, t.operation FROM object_tag k JOIN tag_grant t ON t.tag = k.tag
+    WHERE k.object_id = ? AND t.owner = ? AND t.user_id <> ?`
 /** Rights by the former owner's tags stay on the key as grants of their own: the new owner's tags mean other keys. */
 const keepTagGrants = query<[id: string, owner: string, to: string], unknown>(
-  `INSERT INTO object_grant (object_id, user_id, operation)
-     SELECT DISTINCT k.object_id, t.user_id, t.operation FROM object_tag k JOIN tag_grant t ON t.tag = k.tag
-       WHERE k.object_id = ? AND t.owner = ? AND t.user_id <> ?
-     ON CONFLICT DO NOTHING`,
+  `${tagGrantsToKeep} ON CONFLICT DO NOTHING`,
+)
+/** Without those that would require approval as grants on the key. */
+const keepTagGrantsOfUse = query<[id: string, owner: string, to: string], unknown>(
+  `${tagGrantsToKeep} AND t.operation NOT IN ('get', 'export') ON CONFLICT DO NOTHING`,
 )
 /** State of a KMIP user besides objects: pending responses, multi-part operations, rules for new objects. */
 const unfinished = [
@@ -156,12 +160,16 @@ export async function materialGrantedTo(
 export function ownerChanges(
   db: Database,
   { id, version }: OwnedRow,
-  { from, to }: { readonly from: string; readonly to: string },
+  {
+    from,
+    to,
+    approvesGrants,
+  }: { readonly from: string; readonly to: string; readonly approvesGrants: boolean },
   now: number,
 ): Change[] {
   return [
     change(move, [to, now, id, version], 1),
-    change(keepTagGrants, [id, from, to]),
+    change(approvesGrants ? keepTagGrantsOfUse : keepTagGrants, [id, from, to]),
     followOwner(id, to),
     db.changed(objectTopic, id),
   ]

@@ -71,7 +71,8 @@ export interface Roles {
 
 export type Verdict = 'allowed' | 'lacks_this_right' | 'reserved' | 'nothing'
 
-type Guarded = Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>
+type Guarded = Pick<ManagedObject, 'id' | 'owner'> &
+  Partial<Pick<ManagedObject, 'chainId' | 'type' | 'algorithm' | 'linkedId'>>
 
 /** Why an access is allowed or not: the facts by which `verdictOn` decides, and which an explanation shows. */
 interface Decision {
@@ -80,6 +81,28 @@ interface Decision {
   readonly by?: 'owner' | 'officer' | GrantWay
   /** All grants that reach the caller, of other rights too. */
   readonly grants: readonly GrantWay[]
+  /** Those that do not count, because grants of material on this object require approval. */
+  readonly unapproved?: readonly GrantWay[]
+}
+
+/** Rights with which material leaves the service. */
+export const exportRights: ReadonlySet<string> = new Set<Right>(['get', 'export'])
+
+/**
+ * Grants of material that do not name the caller, on an object for which such grants require approval: tags and members
+ * change without one. They were made before the approval was required.
+ */
+async function findUnapproved(
+  { approvals }: Roles,
+  object: Guarded,
+  grants: readonly GrantWay[],
+  right: Right,
+): Promise<readonly GrantWay[]> {
+  if (!exportRights.has(right) || !approvals.coversAny('grant')) return []
+  const shared = grants.filter((way) => way.operation === right && formatWay(way) !== undefined)
+  if (shared.length === 0) return []
+  const { type, algorithm } = object
+  return type === undefined || (await approvals.covers('grant', { ...object, type, algorithm })) ? shared : []
 }
 
 /** Grants of a right, the plainest first: those that name the caller or all users, then shared ones, then tags. */
@@ -91,18 +114,22 @@ function findWay(grants: readonly GrantWay[], right: Right): GrantWay | undefine
 /** The decision on an object of another owner. Grants are on keys, not on their versions. */
 async function decideByGrants(
   db: Database,
-  { officers }: Roles,
+  roles: Roles,
   object: Guarded,
   caller: Caller,
   right: Right,
   permitted: Verdict,
 ): Promise<Decision> {
-  const officer = await officers.isActive(caller.name)
+  const officer = await roles.officers.isActive(caller.name)
   const grants = await findGrants(db, object, caller)
-  const way = findWay(grants, right)
-  if (way !== undefined) return { verdict: permitted, by: way, grants }
-  if (officer && officerRights.has(right)) return { verdict: 'allowed', by: 'officer', grants }
-  return { verdict: grants.length === 0 && !officer ? 'nothing' : 'lacks_this_right', grants }
+  const unapproved = await findUnapproved(roles, object, grants, right)
+  const way = findWay(
+    unapproved.length === 0 ? grants : grants.filter((one) => !unapproved.includes(one)),
+    right,
+  )
+  if (way !== undefined) return { verdict: permitted, by: way, grants, unapproved }
+  if (officer && officerRights.has(right)) return { verdict: 'allowed', by: 'officer', grants, unapproved }
+  return { verdict: grants.length === 0 && !officer ? 'nothing' : 'lacks_this_right', grants, unapproved }
 }
 
 function verdictForHolder({ reservedSigners }: Roles, object: Guarded, right: Right): Verdict {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { createDecipheriv, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { endName, type ObjectId, verdictOn } from '@warder/keys'
 import { boolean, Enumeration, enumeration, integer, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import {
   AbeClient,
@@ -16,6 +20,7 @@ import {
   vendorAttribute,
   wrappingSpecification,
 } from '@warder/kmip-server/testing'
+import { openSqlite } from '@warder/storage'
 import { type Started, startKms } from '../testing/start.ts'
 import { approved, ask, done, keyOf, letCreate, officers } from './testing/officers.ts'
 
@@ -336,5 +341,78 @@ test('a tag of one key of a pair puts both under approvals, and their link canno
     const other = ids[1 - half] as string
     assert.match(await alice.fails('DeleteAttribute', [uid(other), link], 'PermissionDenied'), /prod/)
     await alice.fails('Get', [uid(ids[0])], 'PermissionDenied')
+  }
+})
+
+test('grants of material by tag, group or role from before the approvals give nothing that takes an approval now', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-before-'))
+  const db = openSqlite({ path: join(folder, 'kms.db') })
+  const rootKey = randomBytes(32)
+  try {
+    const keys: Record<string, string> = {}
+    {
+      await using before = await startKms({ db, rootKey })
+      const alice = before.user('alice')
+      for (const name of ['guarded', 'free', 'named'])
+        keys[name] = await keyOf(before, 'alice', 'team', ...(name === 'free' ? [] : ['prod']))
+      await done(alice.call('PUT', '/access/groups/ops', { json: { members: ['gus'] } }))
+      const grant = (on: object, user_id: string, operation_types = ['get', 'encrypt']) =>
+        done(alice.post('/access/grant', { ...on, user_id, operation_types }))
+      await grant({ tag: 'team' }, 'tom')
+      await grant({ tag: 'team' }, 'group:ops')
+      for (const name of ['guarded', 'free']) await grant({ unique_identifier: keys[name] }, 'role:corp/dev')
+      await grant({ unique_identifier: keys.named }, 'tom')
+      for (const user of ['tom', 'gus'])
+        await kmipClient(before.user(user)).do('Get', [uid(keys.guarded ?? '')])
+    }
+    await using kms = await startKms({
+      db,
+      rootKey,
+      config: { ...guarded, 'approvals.operations': ['grant'] },
+    })
+    await letCreate(kms, 'alice')
+    const getter = (user: string) => kmipClient(kms.user(user))
+    for (const user of ['tom', 'gus']) {
+      await getter(user).fails('Get', [uid(keys.guarded ?? '')], 'PermissionDenied')
+      await getter(user).do('Get', [uid(keys.free ?? '')])
+      const encrypt = { kid: keys.guarded, alg: 'dir', enc: 'A256GCM', data: 'eA' }
+      await done(kms.user(user).post('/v1/crypto/encrypt', encrypt))
+    }
+    await getter('tom').do('Get', [uid(keys.named ?? '')])
+    await getter('gus').fails('Get', [uid(keys.named ?? '')], 'PermissionDenied')
+    // Nor on a key that gets the tag, or the approvals, afterwards.
+    const later = await keyOf(kms, 'alice', 'prod', 'team')
+    await getter('tom').fails('Get', [uid(later)], 'PermissionDenied')
+    await tagged(kms, keys.free ?? '')
+    await getter('tom').fails('Get', [uid(keys.free ?? '')], 'PermissionDenied')
+    const { db: environment, clock } = kms.environment
+    const roles = { name: 'rob', roles: ['role:corp/dev'] }
+    const object = (await kms.services.keys.get((keys.guarded ?? '') as ObjectId))?.object
+    assert.ok(object)
+    assert.equal(await verdictOn(environment, kms.services.roles, object, roles, 'get'), 'lacks_this_right')
+    assert.equal(await verdictOn(environment, kms.services.roles, object, roles, 'encrypt'), 'allowed')
+    const asked = { user_id: 'tom', unique_identifier: keys.guarded, operation: 'get' }
+    const explained = await done(kms.user('ann').post('/access/explain', asked))
+    assert.equal(explained.allowed, false)
+    assert.deepEqual(
+      explained.reasons.map(({ kind, allows }: Record<string, unknown>) => [kind, allows]),
+      [
+        ['tag', false],
+        ['no_grant', false],
+      ],
+    )
+    // The end of the owner does not make them grants on the keys.
+    const parts = {
+      db: environment,
+      commit: environment.commit,
+      now: () => clock.now(),
+      approvesGrants: true,
+    }
+    assert.notEqual(await endName(parts, 'alice', 's1'), undefined)
+    await getter('tom').fails('Get', [uid(keys.guarded ?? '')], 'PermissionDenied')
+    await getter('tom').do('Get', [uid(keys.named ?? '')])
+  } finally {
+    await db.close()
+    rmSync(folder, { recursive: true, force: true })
   }
 })

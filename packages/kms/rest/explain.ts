@@ -2,6 +2,7 @@ import { Failure, failure } from '@warder/base'
 import {
   decideOn,
   endedPrefix,
+  exportRights,
   findGroupPath,
   findGroupsOfName,
   formatWay,
@@ -135,6 +136,12 @@ function describeWay({ user_id: grantee, tag }: GrantWay, right: Right, path: re
   }
 }
 
+/** A grant that does not name the user and was made before approvals were required. */
+function describeUnapproved(reason: Reason): Reason {
+  const text = `${reason.text} It does not count: on this key such grants require approval, and name a user.`
+  return { ...reason, allows: false, text }
+}
+
 /** The way through a group; empty for other grantees, and for an owner of the key who may not read the group. */
 async function findVisiblePath(
   context: Context,
@@ -157,12 +164,13 @@ async function findVisiblePath(
 async function explainRight(context: Context, key: Key, subject: Caller, right: Right): Promise<Reason[]> {
   const { db, roles } = context.services
   const { object } = key
-  const { verdict, by, grants } = await decideOn(db, roles, object, subject, right)
+  const { verdict, by, grants, unapproved = [] } = await decideOn(db, roles, object, subject, right)
   const reasons: Reason[] = []
   if (by === 'owner') reasons.push({ kind: 'owner', allows: true, text: 'The user owns the key.' })
   for (const way of grants.filter(({ operation }) => operation === right)) {
     const path = await findVisiblePath(context, object, way.user_id, subject.name)
-    reasons.push(describeWay(way, right, path))
+    if (!unapproved.includes(way)) reasons.push(describeWay(way, right, path))
+    else if (by === undefined) reasons.push(describeUnapproved(describeWay(way, right, path)))
   }
   if (by === 'officer')
     reasons.push({ kind: 'officer', allows: true, text: `Crypto officers have ${right} on keys of others.` })
@@ -180,8 +188,9 @@ async function hintRoles(
   subject: Caller,
   right: Right,
 ): Promise<Reason[]> {
-  const { db } = context.services
+  const { db, roles } = context.services
   if (subject.name === requirePrincipal(context).name) return []
+  if (exportRights.has(right) && (await roles.approvals.covers('grant', object))) return []
   const direct = (await grantsOn(db, getChainId(object))).flatMap(({ user, operations }) =>
     operations.map((operation) => ({ operation, user_id: user, tag: '' })),
   )

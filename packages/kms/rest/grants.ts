@@ -5,6 +5,7 @@ import {
   anyObject,
   approvalNeeded,
   createRight,
+  exportRights,
   findCeremony,
   findLinkTarget,
   findObject,
@@ -244,9 +245,6 @@ async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject
   const source = object.type === 'SplitKey' ? findLinkTarget(object, 'ParentLink') : undefined
   return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
 }
-
-/** Rights with which material leaves the service. */
-const exportRights: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
 /**
  * Whether a grant requires approval: rights to export material, and grants to a cloud, whose use of the key is outside

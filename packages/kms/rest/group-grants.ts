@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
 import {
+  exportRights,
   findGroup,
   type GeneralRight,
   groupPrefix,
@@ -71,7 +72,7 @@ export async function changeByTag(context: OperationContext<RestServices>, wante
     await context.commit(tagRevokeChanges(key, user, rights))
     return
   }
-  const exported = rights.find((right) => right === 'get' || right === 'export')
+  const exported = rights.find((right) => exportRights.has(right))
   if (exported !== undefined && roles.approvals.coversAny('grant'))
     throw failure(
       'forbidden',

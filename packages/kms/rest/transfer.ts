@@ -101,7 +101,8 @@ const transferOperation = define({
     await requireFreeGrants(context.services, from)
     const before = await countHoldings(db, from)
     context.audit({ object: from, details: { to, owned: before.owned, granted: before.granted } })
-    return await transfer({ db, commit: context.commit, now: () => clock.now() }, from, to)
+    const approvesGrants = roles.approvals.coversAny('grant')
+    return await transfer({ db, commit: context.commit, now: () => clock.now(), approvesGrants }, from, to)
   },
 })
 

@@ -219,7 +219,12 @@ function createKmsServices(
     ended,
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     aliases: createAliases({ db, clock, leaseMs }),
-    names: createNames({ db, commit: db.commit, now: () => clock.now() }),
+    names: createNames({
+      db,
+      commit: db.commit,
+      now: () => clock.now(),
+      approvesGrants: config['approvals.operations'].includes('grant'),
+    }),
     namedKeys: createNamedKeys({ db, commit: db.commit, now: () => clock.now() }),
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms, normalize: normalizeName }),
     directory: configuredDirectory(config, home, peerSecret),

@@ -35,10 +35,15 @@ export async function prepareEnded(environment: Environment): Promise<void> {
 }
 
 /** Ends names one by one, each with its record; one that cannot be ended now is tried again with the whole page. */
-async function endNames({ db, clock, audit }: Environment, names: readonly EndedName[]): Promise<void> {
+async function endNames(
+  { db, clock, audit, config }: Environment,
+  names: readonly EndedName[],
+): Promise<void> {
   const { endName } = await import('@warder/keys')
   for (const { name, subjectId } of names) {
-    const ended = await endName({ db, commit: db.commit, now: () => clock.now() }, name, subjectId)
+    const approvesGrants = config['approvals.operations'].includes('grant')
+    const parts = { db, commit: db.commit, now: () => clock.now(), approvesGrants }
+    const ended = await endName(parts, name, subjectId)
     if (ended === undefined) continue
     audit.record({
       time: clock.now(),
