@@ -38,7 +38,7 @@ export {
 export { AuditThread } from './search/jobs.ts'
 export { type IndexKeeper, startIndexKeeper } from './search/keeper.ts'
 export type { SearchPage } from './search/search.ts'
-export { isMatchingLine, readPosition, type SearchFilter } from './search/terms.ts'
+export { isMatchingLine, parseLine, readPosition, type SearchFilter } from './search/terms.ts'
 export { readClosedHead } from './segments.ts'
 export { tailAudit } from './tail.ts'
 export {

@@ -681,6 +681,8 @@ export interface Operations {
       readonly right?: string
       /** Only rights that came in this way. */
       readonly way?: 'owner' | 'direct' | 'wildcard' | 'group' | 'role' | 'tag'
+      /** The rights at this time (RFC 3339) in place of the present ones, from the audit log; for crypto officers. Without last uses. */
+      readonly as_of?: string
       /** `X-Next-After` of the previous page. */
       readonly after?: string
       /** 1 to 1000, default 1000. */

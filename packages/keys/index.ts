@@ -170,6 +170,7 @@ export {
   ownsAnything,
   voidVotes,
 } from './access/ownership-store.ts'
+export { PastRights, type RightsReader } from './access/past-rights.ts'
 export {
   createDestructionPolicy,
   decideOn,
@@ -222,6 +223,12 @@ export {
   parseRights,
   type Right,
 } from './access/right.ts'
+export { recordRights } from './access/rights-journal.ts'
+export {
+  isAnyRightChangePending,
+  rightsJournalStatements,
+  rightsRestored,
+} from './access/rights-journal-store.ts'
 export { type ApprovableOnObject, type Askable, approvableOnObjects, askable } from './access/settings.ts'
 export { findLiveSubject } from './access/subject-store.ts'
 export { type AttributeRule, attributeRules } from './attributes/attribute-table.ts'

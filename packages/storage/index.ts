@@ -55,6 +55,7 @@ export {
   isRestoreUnderWay,
   openSqliteSnapshot,
   readSchema,
+  switchTriggers,
 } from './sql/logical-copy-store.ts'
 export { type MigrationPlan, migrate, planMigration, requireUsable } from './sql/migrate.ts'
 export { schemaMigrations } from './sql/older-programs-store.ts'
@@ -64,6 +65,7 @@ export { change, insertInto, query, queryOfText, readOne } from './sql/query.ts'
 export { findRestored, forgetRestored, insertRestored } from './sql/restored-store.ts'
 export { findUnsafeSettings, readConnectionLimit } from './sql/server-settings-store.ts'
 export { openSqlite } from './sql/sqlite.ts'
+export { openTemporaryDatabase, type TemporaryDatabase } from './sql/sqlite-connection.ts'
 export { getDatabaseBytes } from './sql/sqlite-files.ts'
 export { fillSqlite } from './sql/sqlite-filling-store.ts'
 export { type SqliteWriter, startSqliteWriter } from './sql/sqlite-writer.ts'

@@ -15,6 +15,7 @@ export const entryPoints = [
   'auth/methods/saml/verification-thread.ts',
   'kms/index.ts',
   'keys/abe/abe-thread.ts',
+  'keys/access/past-rights-thread.ts',
   'authority/crl/crl-thread.ts',
   'keys/bulk/bulk-thread.ts',
   'audit/examine-thread.ts',

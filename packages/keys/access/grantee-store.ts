@@ -97,7 +97,7 @@ const groupsOfName = query<Params, { readonly group_id: string }>(
 )
 
 /** Groups of a name, those that contain its groups included. */
-export async function findGroupsOfName(db: Database, name: string): Promise<readonly string[]> {
+export async function findGroupsOfName(db: Pick<Database, 'all'>, name: string): Promise<readonly string[]> {
   return (await db.all(groupsOfName, [name, ...fittingParams(name)])).map(({ group_id }) => group_id)
 }
 

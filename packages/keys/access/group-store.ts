@@ -238,7 +238,7 @@ export async function readGroupHead(db: Database): Promise<number> {
 }
 
 /** A member as it is stored: how it is looked up, and a pattern split at its `*`. */
-function toMemberRow(member: string): [member: string, lookup: string, head: string, tail: string] {
+export function toMemberRow(member: string): [member: string, lookup: string, head: string, tail: string] {
   const star = member.indexOf('*')
   if (star < 0) return [member, member, '', '']
   const [start, end] = [member.slice(0, star), member.slice(star + 1)]

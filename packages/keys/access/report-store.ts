@@ -1,5 +1,6 @@
-import { type Database, type Query, query, queryOfText } from '@warder/storage'
+import { type Query, query, queryOfText } from '@warder/storage'
 import { groupPrefix, rolePrefix } from './grantee-store.ts'
+import type { RightsReader } from './past-rights.ts'
 import { allUsers, anyObject } from './right.ts'
 
 /** How a right came to a principal. */
@@ -40,7 +41,7 @@ interface Step {
 }
 
 /** A part of the report: each step reads a bounded range of an index. */
-export type ReportPart = (db: Database, after: Position, limit: number) => Promise<Step>
+export type ReportPart = (db: RightsReader, after: Position, limit: number) => Promise<Step>
 
 type Params = readonly (string | number)[]
 
@@ -178,7 +179,7 @@ export function grantsPart(
     `SELECT o.id FROM managed_object o WHERE ${limits.text} o.id >= ? AND ${isKey} ORDER BY o.id LIMIT ?`,
   )
   let atOnce = firstGrants
-  const findEnd = async (db: Database, from: string): Promise<string | undefined> => {
+  const findEnd = async (db: RightsReader, from: string): Promise<string | undefined> => {
     if (source === 'general') return from <= anyObject ? anyObject : undefined
     return (await db.all(keys, [...limits.params, from, keysAtOnce])).at(-1)?.id
   }
@@ -302,7 +303,7 @@ export interface ReportCursor {
  * @returns at most `max` rows, and where the next step begins; undefined: at the end
  */
 export async function readReport(
-  db: Database,
+  db: RightsReader,
   parts: readonly ReportPart[],
   { part, after }: ReportCursor,
   { limit, max, keeps }: { limit: number; max: number; keeps: (row: ReportRow) => boolean },

@@ -19,6 +19,7 @@ import {
   type ReportRow,
   type ReportScope,
   type ReportSubject,
+  type RightsReader,
   readGroupOrRole,
   readReport,
   reportWays,
@@ -57,6 +58,13 @@ const filterParameters = {
       reportWays.map((way) => Type.Literal(way)),
       { description: 'Only rights that came in this way.' },
     ),
+  ),
+  as_of: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description:
+        'The rights at this time (RFC 3339) in place of the present ones, from the audit log; for crypto officers. Without last uses.',
+    }),
   ),
 }
 const Filters = Type.Object(filterParameters)
@@ -128,12 +136,48 @@ function readRightFilter(text: string): string {
   return right
 }
 
-/** Names under which a principal is a grantee. Roles of other callers are not known. */
-async function listNames(context: Context, user: string): Promise<readonly string[]> {
+/** The rights that are reported: the present ones, or those of a time in the past. */
+interface Rights {
+  readonly context: Context
+  readonly rights: RightsReader
+  /** Unix milliseconds; undefined: now. */
+  readonly asOf: number | undefined
+}
+
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** @throws failure('bad_request') */
+function readReportTime(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const time = timePattern.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw failure('bad_request', 'as_of must be a time like 2026-11-21T00:00:00Z.')
+  return time
+}
+
+/**
+ * Reads the present rights, or those at a time. Names can have belonged to other users then, so that only users who
+ * manage users read the latter.
+ * @throws failure('forbidden' | 'bad_request' | 'conflict' | 'bad_gateway')
+ */
+async function withRights<R>(
+  context: Context,
+  text: string | undefined,
+  work: (rights: Rights) => Promise<R>,
+): Promise<R> {
+  const { services } = context
+  const asOf = readReportTime(text)
+  if (asOf === undefined) return work({ context, rights: services.db, asOf })
+  if (!(await isGovernor(services, requirePrincipal(context))))
+    throw failure('forbidden', 'as_of is for crypto officers.')
+  return services.pastRights.use(asOf, (rights) => work({ context, rights, asOf }))
+}
+
+/** Names under which a principal is a grantee. Roles of other callers, and former ones, are not known. */
+async function listNames({ context, rights, asOf }: Rights, user: string): Promise<readonly string[]> {
   if (user === allUsers || isGroupOrRoleName(user)) return [user]
   const principal = requirePrincipal(context)
-  const roles = user === principal.name ? (principal.roles ?? []) : []
-  return [user, allUsers, ...roles, ...(await findGroupsOfName(context.services.db, user))]
+  const roles = user === principal.name && asOf === undefined ? (principal.roles ?? []) : []
+  return [user, allUsers, ...roles, ...(await findGroupsOfName(rights, user))]
 }
 
 /**
@@ -156,22 +200,37 @@ type Parts = readonly (readonly [kind: 'owner' | 'grant' | 'tag', part: ReportPa
 
 /** The parts of the report on one object. */
 async function planObject(
-  context: Context,
+  read: Rights,
   kid: string,
   user: string | undefined,
   governs: boolean,
 ): Promise<Parts> {
+  const { context, asOf } = read
   const { name } = requirePrincipal(context)
+  if (asOf !== undefined) return planFormerObject(read, kid, user)
   const object = await findNamedObject(context, kid, governs)
   if (object === undefined) return []
   const ownsIt = object.owner === name
   const subject = governs || ownsIt ? user : name
   if (subject !== user && user !== undefined) return []
   const scope = { object: getChainId(object) }
-  const only = subject === undefined ? {} : { only: await toSubject(context, subject) }
+  const only = subject === undefined ? {} : { only: await toSubject(read, subject) }
   const owners: Parts =
     subject === undefined || subject === object.owner ? [['owner', ownersPart(scope)]] : []
   return [...owners, ...grantParts(scope, { ...only, ...(!governs && { reader: name }) })]
+}
+
+/** The object may have another owner since, or be removed: then it is named by its id. */
+async function planFormerObject(read: Rights, kid: string, user: string | undefined): Promise<Parts> {
+  const { services } = read.context
+  const id = (await resolveKid(services, requirePrincipal(read.context).name, kid)) ?? kid
+  const object = (await services.keys.get(id as ObjectId))?.object
+  const scope = { object: object === undefined ? id : getChainId(object) }
+  if (user === undefined) return [['owner', ownersPart(scope)], ...grantParts(scope, {})]
+  return [
+    ['owner', ownersPart({ ...scope, owner: user })],
+    ...grantParts(scope, { only: await toSubject(read, user) }),
+  ]
 }
 
 function grantParts(scope: ReportScope, subject: ReportSubject): Parts {
@@ -183,40 +242,40 @@ function grantParts(scope: ReportScope, subject: ReportSubject): Parts {
 
 /** Parts with the rights of one principal on all objects whose owner `isListed`. */
 async function principalParts(
-  context: Context,
+  read: Rights,
   principal: string,
   isListed: (owner: string | null) => boolean,
 ): Promise<Parts> {
-  const names = await listNames(context, principal)
+  const names = await listNames(read, principal)
   return [
     ['grant', granteesPart(principal, names, isListed)],
     ['tag', granteeTagsPart(principal, names, isListed)],
   ]
 }
 
-async function toSubject(context: Context, principal: string) {
-  return { principal, grantees: new Set(await listNames(context, principal)) }
+async function toSubject(read: Rights, principal: string) {
+  return { principal, grantees: new Set(await listNames(read, principal)) }
 }
 
 /** The parts of the report on all objects that the caller may see. */
-async function planAll(context: Context, user: string | undefined, governs: boolean): Promise<Parts> {
-  const { name } = requirePrincipal(context)
+async function planAll(read: Rights, user: string | undefined, governs: boolean): Promise<Parts> {
+  const { name } = requirePrincipal(read.context)
   if (user !== undefined && (governs || user === name))
-    return [['owner', ownersPart({ owner: user })], ...(await principalParts(context, user, () => true))]
+    return [['owner', ownersPart({ owner: user })], ...(await principalParts(read, user, () => true))]
   if (governs)
     return [['owner', ownersPart({})], ['grant', grantsPart('general', {}, {})], ...grantParts({}, {})]
   const scope = { owner: name }
-  if (user !== undefined) return grantParts(scope, { only: await toSubject(context, user) })
+  if (user !== undefined) return grantParts(scope, { only: await toSubject(read, user) })
   return [
     ['owner', ownersPart(scope)],
     ...grantParts(scope, { reader: name }),
-    ...(await principalParts(context, name, (owner) => owner !== name)),
+    ...(await principalParts(read, name, (owner) => owner !== name)),
   ]
 }
 
 /** @throws failure('bad_request') */
-async function plan(context: Context, filters: Static<typeof Filters>): Promise<Asked> {
-  context.audit({ details: { query: { ...filters } } })
+async function plan(read: Rights, filters: Static<typeof Filters>): Promise<Asked> {
+  const { context, asOf } = read
   const principal = requirePrincipal(context)
   const governs = await isGovernor(context.services, principal)
   if (governs) context.audit(officerAccess)
@@ -224,14 +283,14 @@ async function plan(context: Context, filters: Static<typeof Filters>): Promise<
   const right = filters.right === undefined ? undefined : readRightFilter(filters.right)
   const { way, unique_identifier: kid } = filters
   const parts =
-    kid === undefined ? await planAll(context, user, governs) : await planObject(context, kid, user, governs)
+    kid === undefined ? await planAll(read, user, governs) : await planObject(read, kid, user, governs)
   const wanted = way === undefined || way === 'owner' || way === 'tag' ? way : 'grant'
   return {
     parts: parts.filter(([kind]) => wanted === undefined || kind === wanted).map(([, part]) => part),
     keeps: (row) =>
       (right === undefined || row.right === right || row.right === '*') &&
       (way === undefined || row.way === way),
-    binding: JSON.stringify([principal.name, governs, user, kid, right, way]),
+    binding: JSON.stringify([principal.name, governs, user, kid, right, way, asOf]),
   }
 }
 
@@ -259,13 +318,20 @@ async function readCursor({ seal }: RestServices, binding: string, text: string)
 
 const begin: ReportCursor = { part: 0, after: [] }
 
+const errors = {
+  400: 'Changes of rights are recorded since a later time than `as_of`.',
+  403: 'Only crypto officers read the rights at a time in the past.',
+  409: 'The audit log does not have all changes since `as_of`.',
+  502: 'A node whose audit log has changes since `as_of` does not answer.',
+}
+
 const report = define({
   name: 'access.report',
   reach: ['reveal grants'],
   route: get('/access/report'),
   summary: 'Who has which rights on which keys, and how each right came, in pages',
   description:
-    'Crypto officers see all keys, owners their keys, and all callers their own rights. A page ends after a bounded amount of work, so that it may have fewer rows than `limit`, or none, and a successor. Changes meanwhile may be in it or not. Rights that crypto officers have by their office are not listed.',
+    'Crypto officers see all keys, owners their keys, and all callers their own rights. A page ends after a bounded amount of work, so that it may have fewer rows than `limit`, or none, and a successor. Changes meanwhile may be in it or not. Rights that crypto officers have by their office are not listed. With `as_of`, the rights at that time are computed from the present ones and the audit logs of all nodes; if changes are missing, it is refused.',
   tag: 'Access',
   access: signedIn,
   queryParameters: Type.Object({
@@ -277,24 +343,25 @@ const report = define({
   }),
   paged: true,
   reply: Type.Array(Row),
+  errors,
   async act({ query: { after, limit: wanted, ...filters } }, context) {
     const { services } = context
+    context.audit({ details: { query: { ...filters } } })
     const limit = wanted === undefined ? maxRows : Number(wanted)
     if (limit < 1 || limit > maxRows) throw failure('bad_request', `limit must be 1 to ${maxRows}.`)
-    const { parts, keeps, binding } = await plan(context, filters)
-    let next: ReportCursor | undefined =
-      after === undefined ? begin : await readCursor(services, binding, after)
-    const rows: Static<typeof Row>[] = []
-    for (let step = 0; next !== undefined && rows.length < limit && step < maxSteps; step += 1) {
-      const read = await readReport(services.db, parts, next, {
-        limit: maxRows,
-        max: limit - rows.length,
-        keeps,
-      })
-      rows.push(...read.rows.map(formatRow))
-      next = read.next
-    }
-    return pageReply(rows, next === undefined ? undefined : formatCursor(services, binding, next))
+    return withRights(context, filters.as_of, async (from) => {
+      const { parts, keeps, binding } = await plan(from, filters)
+      let next: ReportCursor | undefined =
+        after === undefined ? begin : await readCursor(services, binding, after)
+      const rows: Static<typeof Row>[] = []
+      for (let step = 0; next !== undefined && rows.length < limit && step < maxSteps; step += 1) {
+        const max = limit - rows.length
+        const read = await readReport(from.rights, parts, next, { limit: maxRows, max, keeps })
+        rows.push(...read.rows.map(formatRow))
+        next = read.next
+      }
+      return pageReply(rows, next === undefined ? undefined : formatCursor(services, binding, next))
+    })
   },
 })
 
@@ -309,19 +376,36 @@ const exported = define({
   access: signedIn,
   queryParameters: Filters,
   replyContentType: 'text/csv',
+  errors,
   async act({ query }, context) {
-    const asked = await plan(context, query)
+    context.audit({ details: { query: { ...query } } })
+    // Refused before the first byte is sent.
+    const asked = await withRights(context, query.as_of, (from) => plan(from, query))
     return rawReply({
-      stream: streamCsv(context.services, asked),
+      stream: streamCsv(context.services, asked, readReportTime(query.as_of)),
       contentType: 'text/csv; charset=utf-8; header=present',
     })
   },
 })
 
-async function* streamCsv({ db }: RestServices, { parts, keeps }: Asked): AsyncGenerator<string> {
+async function* streamCsv(
+  { db, pastRights }: RestServices,
+  asked: Asked,
+  asOf: number | undefined,
+): AsyncGenerator<string> {
+  if (asOf === undefined) return yield* writeCsv(db, asked)
+  const rights = await pastRights.hold(asOf)
+  try {
+    yield* writeCsv(rights.reader, asked)
+  } finally {
+    rights.release()
+  }
+}
+
+async function* writeCsv(rights: RightsReader, { parts, keeps }: Asked): AsyncGenerator<string> {
   yield `${csvColumns.join(',')}\r\n`
   for (let next: ReportCursor | undefined = begin; next !== undefined; ) {
-    const read = await readReport(db, parts, next, { limit: exportRows, max: exportRows, keeps })
+    const read = await readReport(rights, parts, next, { limit: exportRows, max: exportRows, keeps })
     if (read.rows.length > 0) yield read.rows.map(formatCsvRow).join('')
     next = read.next
   }

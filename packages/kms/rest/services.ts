@@ -3,7 +3,15 @@ import type { Clock } from '@warder/base'
 import type { AlgorithmPolicy, ContentKeys } from '@warder/crypto'
 import type { ExternalServices } from '@warder/external-stores'
 import type { Directory, Ended, OidcLogin, PasswordLogin, SamlLogin } from '@warder/identity'
-import type { AccessServices, Blocks, GcmBudgets, LastUses, Names, RotationPolicy } from '@warder/keys'
+import type {
+  AccessServices,
+  Blocks,
+  GcmBudgets,
+  LastUses,
+  Names,
+  PastRights,
+  RotationPolicy,
+} from '@warder/keys'
 import type { AuditReaderServices, Notices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
@@ -17,6 +25,8 @@ export interface RestServices extends AccessServices, AuditReaderServices {
   readonly budgets: GcmBudgets
   /** Last uses of keys by users. */
   readonly uses: LastUses
+  /** Rights at a date, for reports. */
+  readonly pastRights: PastRights
   readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail

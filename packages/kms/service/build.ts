@@ -37,6 +37,7 @@ import {
   createNames,
   type Key,
   normalizeName,
+  PastRights,
   type RestoreGate,
   withheld,
 } from '@warder/keys'
@@ -123,6 +124,7 @@ export async function build(
       credentials: new Set(steps.map(({ credential }) => credential)),
     }),
     async close() {
+      await services.pastRights.close()
       await services.auditSearch.close()
       await services.uses.close()
     },
@@ -190,6 +192,7 @@ function createKmsServices(
   const keys = createKeyRing({ db, seal, clock, backend, policy, capacity, leaseMs })
   keyCacheMetrics(metrics, keys)
   const uses = createLastUses({ db, log })
+  const auditSearch = createAuditSearch(environment, 'kms')
   return {
     db,
     seal,
@@ -201,7 +204,8 @@ function createKmsServices(
     clock,
     rotation: rotationPolicy(config),
     audit,
-    auditSearch: createAuditSearch(environment, 'kms'),
+    auditSearch,
+    pastRights: new PastRights({ db, search: auditSearch, now: () => clock.now() }),
     keys,
     restoreGate,
     budgets: createGcmBudgets(db, maxBudgets),

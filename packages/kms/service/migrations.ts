@@ -1,3 +1,4 @@
+import { rightsJournalStatements } from '@warder/keys'
 import { convertAttributeBags, convertNamesAndLinks } from '@warder/kmip-server'
 import type { Migration } from '@warder/storage'
 
@@ -491,4 +492,5 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX tag_grant_by_user ON tag_grant (user_id, owner, tag)',
     ],
   },
+  { number: 36, name: 'journal of changes of rights', older: true, statements: rightsJournalStatements },
 ]

@@ -1,5 +1,12 @@
 import { createOwnEvent } from '@warder/audit'
-import { createRestoreGate, findHold, forgetReservations, holdRestored, type RestoreGate } from '@warder/keys'
+import {
+  createRestoreGate,
+  findHold,
+  forgetReservations,
+  holdRestored,
+  type RestoreGate,
+  rightsRestored,
+} from '@warder/keys'
 import type { PeriodicWork, ServiceEnvironment } from '@warder/runtime'
 import type { HealthPart } from '@warder/server'
 import type { Database } from '@warder/storage'
@@ -34,7 +41,11 @@ const servedWhileHeld: ReadonlySet<string> = new Set([
  */
 export async function prepareRestored({ db, seal, clock, audit, log, restored }: Environment) {
   // Objects that were created and removed after the backup are unknown here.
-  if (restored !== undefined) await db.commit(forgetReservations(restored.restoredAt))
+  if (restored !== undefined)
+    await db.commit([
+      ...forgetReservations(restored.restoredAt),
+      rightsRestored(restored.digest, restored.madeAt, restored.restoredAt),
+    ])
   const hold = await holdRestored({ db, seal, now: clock.now() }, restored)
   if (hold === undefined) return { isHeld: false, notices: [] }
   const made = new Date(hold.madeAt).toISOString()

@@ -5,12 +5,14 @@ import { externalPartners, refuseHalfStores } from '@warder/external-stores/sett
 import { refuseHalfMethods, sweepEndedSessions, warnOfMethods } from '@warder/identity'
 import {
   dueRotations,
+  isAnyRightChangePending,
   isAnyWaiting,
   isLookDue,
   lifeCycleChanges,
   listMisdatedRotations,
   lookEveryMs,
   overdueObjects,
+  recordRights,
   requireAdoptable,
   stateAt,
   sweepRequests,
@@ -108,6 +110,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     },
     { name: 'kms revocation lists and responders', everySeconds: 2, due: isSigningDue, run: signWhatIsDue },
     { name: 'kms certificates that renew themselves', everySeconds: 300, due: isRenewable, run: renew },
+    { name: 'kms changes of rights', everySeconds: 2, due: isRightChanged, run: recordRights },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
   ].map(onceServing),
 }
@@ -250,6 +253,10 @@ async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): P
     ...sweepAcme(now),
   ]
   await db.commit([...sweeps, ...sweepRequests(now - approvalsKeptMs)])
+}
+
+function isRightChanged({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  return isAnyRightChangePending(db)
 }
 
 function waits({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {

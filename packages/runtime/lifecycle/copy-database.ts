@@ -18,6 +18,7 @@ import {
   raiseCommitCount,
   readCommitCount,
   readSchema,
+  switchTriggers,
 } from '@warder/storage'
 import { listComponents } from './components.ts'
 import { connect, type DatabaseLocation } from './database.ts'
@@ -103,8 +104,17 @@ export async function restoreDatabase(
     const counted = missing > 0 ? [raiseCommitCount(missing)] : []
     await database.commit([...counted, ...insertRestored(origin), dropRestoreMarker()])
   }
-  if (location.kind === 'postgresql')
-    return { ...createCommitFilling(db), finish: (origin) => end(db, origin), close }
+  if (location.kind === 'postgresql') {
+    const { finish, ...filling } = createCommitFilling(db)
+    return {
+      ...filling,
+      async finish(origin) {
+        await finish()
+        await end(db, origin)
+      },
+      close,
+    }
+  }
   await db.close()
   const filling = fillSqlite(location.path)
   return {
@@ -123,12 +133,19 @@ export async function restoreDatabase(
   }
 }
 
-function createCommitFilling(db: Database): Pick<DatabaseRestore, 'begin' | 'add'> {
+function createCommitFilling(
+  db: Database,
+): Pick<DatabaseRestore, 'begin' | 'add'> & { finish(): Promise<void> } {
   let insert: ReturnType<typeof createInsertion> | undefined
+  const filled: CopiedTable[] = []
   return {
     async begin(table) {
-      await db.commit([deleteAllRows(table)])
+      await db.commit([switchTriggers(table, 'DISABLE'), deleteAllRows(table)])
+      filled.push(table)
       insert = createInsertion(table)
+    },
+    async finish() {
+      await db.commit(filled.map((table) => switchTriggers(table, 'ENABLE')))
     },
     async add(rows) {
       await db.commit(insert?.(rows) ?? [])

@@ -105,9 +105,9 @@ export async function migrate(
     try {
       await db.commit([
         change(record, [component, next.number, next.name, computeChecksum(next), now()]),
-        ...next.statements.map((statement) =>
-          change(query<[], unknown>(toDialect(statement, db.dialect)), []),
-        ),
+        ...next.statements
+          .filter((statement) => isForDialect(statement, db.dialect))
+          .map((statement) => change(query<[], unknown>(toDialect(statement, db.dialect)), [])),
         ...told,
       ])
     } catch (error) {
@@ -144,12 +144,21 @@ function computeChecksum(migration: Migration): string {
   return createHash('sha256').update(migration.statements.join('\n;\n')).digest('hex')
 }
 
+/** Statements that begin with the comment `sqlite` or `postgresql` are for that engine alone: triggers differ. */
+const onlyFor = /^\/\* (sqlite|postgresql) \*\/ /
+
+function isForDialect(ddl: string, dialect: Database['dialect']): boolean {
+  const only = onlyFor.exec(ddl)?.[1]
+  return only === undefined || only === dialect
+}
+
 /**
  * The dialect's text of portable DDL. `BYTES` is BLOB or BYTEA; a table is STRICT on SQLite, and WITHOUT
  * ROWID unless it contains `/* rowid *\/` (wide rows); text is compared by code point on PostgreSQL too, as
  * SQLite does.
  */
-function toDialect(ddl: string, dialect: Database['dialect']): string {
+function toDialect(statement: string, dialect: Database['dialect']): string {
+  const ddl = statement.replace(onlyFor, '')
   if (dialect === 'postgresql') {
     return ddl
       .replace(/\/\* rowid \*\//g, '')

@@ -38,6 +38,43 @@ export function openConnection(path: string, readOnly: boolean): DatabaseSync {
   }
 }
 
+/** A private database for intermediate results, synchronous: for threads. */
+export interface TemporaryDatabase {
+  exec(text: string): void
+  /** @returns the number of rows that it changed */
+  run(text: string, params: readonly SqlValue[]): number
+  all(text: string, params: readonly SqlValue[]): readonly Row[]
+  close(): void
+}
+
+/**
+ * Its file has no name and is removed by SQLite itself, also after a crash; what does not fit into the cache is in it
+ * (SQLITE_TMPDIR, TMPDIR, /var/tmp).
+ */
+export function openTemporaryDatabase(): TemporaryDatabase {
+  const db = new DatabaseSync('', { defensive: true })
+  db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384')
+  const statements = new BoundedMap<string, StatementSync>(maxStatements)
+  const prepare = (text: string): StatementSync => {
+    const statement = statements.get(text) ?? db.prepare(text)
+    statements.set(text, statement)
+    return statement
+  }
+  const classified = <R>(work: () => R): R => {
+    try {
+      return work()
+    } catch (error) {
+      throw classify(error, 'a temporary database')
+    }
+  }
+  return {
+    exec: (text) => classified(() => db.exec(text)),
+    run: (text, params) => classified(() => Number(prepare(text).run(...params).changes)),
+    all: (text, params) => classified(() => prepare(text).all(...params) as Row[]),
+    close: () => db.close(),
+  }
+}
+
 interface Prepared {
   readonly statement: StatementSync
   /** The statement returns rows. */

@@ -16,6 +16,8 @@ function emptyDatabase(name: string): string {
   const db = new DatabaseSync(path)
   db.exec('CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB) STRICT')
   db.exec("CREATE INDEX thing_by_name ON thing (name); INSERT INTO thing VALUES (7, 'of a migration', NULL)")
+  db.exec('CREATE TABLE noted (id INTEGER PRIMARY KEY) STRICT')
+  db.exec('CREATE TRIGGER note AFTER INSERT ON thing BEGIN INSERT INTO noted (id) VALUES (NEW.id); END')
   db.close()
   return path
 }
@@ -23,7 +25,7 @@ function emptyDatabase(name: string): string {
 const createRow = (id: number) =>
   [id, id % 3 === 0 ? null : `name ${id}`, new Uint8Array([id % 256, 1])] as const
 
-test('rows come as they are, however many at once, and indexes are there in the end', () => {
+test('rows come as they are, however many at once, and indexes and triggers are there in the end', () => {
   const path = emptyDatabase('whole')
   const filling = fillSqlite(path)
   filling.begin(table)
@@ -41,6 +43,13 @@ test('rows come as they are, however many at once, and indexes are there in the 
   )
   assert.deepEqual(db.prepare('PRAGMA integrity_check').get(), { __proto__: null, integrity_check: 'ok' })
   assert.equal(db.prepare("SELECT COUNT(*) AS n FROM sqlite_schema WHERE name = 'thing_by_name'").get()?.n, 1)
+  assert.equal(
+    db.prepare('SELECT COUNT(*) AS n FROM noted').get()?.n,
+    0,
+    'triggers do not fire for copied rows',
+  )
+  db.exec("INSERT INTO thing (id, name) VALUES (100000, 'later')")
+  assert.equal(db.prepare('SELECT COUNT(*) AS n FROM noted').get()?.n, 1)
   db.close()
 })
 

@@ -19,19 +19,22 @@ const rowsAtOnce = 50
 const cacheKib = 65_536
 
 /**
- * One transaction without a journal on disk, indexes made when all rows are there: a file that is not finished is of no
+ * One transaction without a journal on disk, indexes and triggers made when all rows are there: a file that is not finished is of no
  * use, and belongs to a folder that is removed then.
  * @param path of a database with empty tables
  * @throws StorageUnavailable from its methods, when the disk is full
  */
 export function fillSqlite(path: string): Filling {
   const db = openConnection(path, false)
-  const indexes = db
-    .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
-    .all() as { readonly name: string; readonly sql: string }[]
+  // Triggers do not fire for rows of the backup, which has what they wrote.
+  const later = db
+    .prepare(
+      "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type",
+    )
+    .all() as { readonly type: string; readonly name: string; readonly sql: string }[]
   db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF')
   db.exec(`PRAGMA cache_size = -${cacheKib}; BEGIN`)
-  for (const { name } of indexes) db.exec(`DROP INDEX ${quoteName(name)}`)
+  for (const { type, name } of later) db.exec(`DROP ${type} ${quoteName(name)}`)
   let insertion: ReturnType<typeof createInsert> | undefined
   const runClassified = (work: () => void): void => {
     try {
@@ -48,7 +51,7 @@ export function fillSqlite(path: string): Filling {
     add: (rows) => runClassified(() => insertion?.(rows)),
     finish() {
       runClassified(() => {
-        for (const { sql } of indexes) db.exec(sql)
+        for (const { sql } of later) db.exec(sql)
         // Changing the journal mode writes the first page and syncs the whole file to disk.
         db.exec('COMMIT; PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL')
       })

@@ -113,7 +113,10 @@ export interface Migration {
    * may not be started. undefined: they do not work; every node must be stopped first.
    */
   readonly older?: true | string
-  /** Portable DDL, one statement an element; `BYTES` becomes BLOB or BYTEA, `BIGINT` a 64-bit integer. */
+  /**
+   * Portable DDL, one statement an element; `BYTES` becomes BLOB or BYTEA, `BIGINT` a 64-bit integer. Statements that
+   * begin with a comment of the name `sqlite` or `postgresql` are for that engine alone.
+   */
   readonly statements: readonly string[]
   /**
    * Converts rows to the new schema, before the statements and in separate commits. It may be interrupted,

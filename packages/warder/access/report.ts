@@ -1,6 +1,13 @@
 import { formatCsvCell } from '@warder/audit'
 import type { Input, KmsClient, Reply } from '@warder/client'
-import { exitNotValid, formatTable, printable, requireNoNames, UsageError } from '@warder/command-line'
+import {
+  exitNotValid,
+  formatTable,
+  parseTime,
+  printable,
+  requireNoNames,
+  UsageError,
+} from '@warder/command-line'
 import { type KmsContext, keyOption, keyRights, kmsVerb, readKid } from '@warder/command-line/kms'
 
 export const explainVerb = kmsVerb({
@@ -127,10 +134,13 @@ async function showLeaver({ show }: KmsContext, kms: KmsClient, user: string): P
 export const reportVerb = kmsVerb({
   name: 'report',
   words: '',
-  usage: '[--as USER] [--key KEY] [--right RIGHT] [--way WAY] [--limit N] [--csv] | --leaver USER',
+  usage:
+    '[--as USER] [--key KEY] [--right RIGHT] [--way WAY] [--as-of TIME] [--limit N] [--csv] | --leaver USER',
   summary: 'Report who has which rights on which keys, and how each right came',
   about: `Crypto officers see all keys, owners their keys, and all users their own rights. The audit log records the report.
 LAST USED is the day (UTC) of the last use of the key by the user, with any right, of the last 400 days.
+--as-of reports the rights at a time in the past from the audit logs of all nodes, without LAST USED, to crypto officers;
+if records of changes since then are missing, it is refused.
 --leaver lists all that a user has: what is deleted with the user, and what needs a new owner. It requires a crypto
 officer, except about yourself.`,
   examples: [
@@ -138,6 +148,7 @@ officer, except about yourself.`,
     'warder access report --key KEY --right decrypt',
     'warder access report --way group --json | jq -r .[].user_id',
     'warder access report --csv > rights.csv',
+    'warder access report --as-of 2026-11-01 --key KEY',
     'warder access report --leaver bob',
   ],
   options: {
@@ -149,6 +160,11 @@ officer, except about yourself.`,
     key: { type: 'text', value: 'KEY', help: 'rights on one key, by its id or alias' },
     right: { type: 'text', value: 'RIGHT', help: 'one right; owners have each' },
     way: { type: 'text', value: 'WAY', help: `how the right came: ${ways.join(', ')}` },
+    'as-of': {
+      type: 'text',
+      value: 'TIME',
+      help: 'rights at this time: RFC 3339, a day (its beginning, UTC), or an age like 90d',
+    },
     limit: {
       type: 'number',
       value: 'N',
@@ -159,14 +175,14 @@ officer, except about yourself.`,
     // Of all verbs; see `outputOptions`.
     json: { type: 'flag' },
   },
-  parse({ as, key, right, way: wanted, limit, csv, json, leaver }, names) {
+  parse({ as, key, right, way: wanted, 'as-of': asOf, limit, csv, json, leaver }, names) {
     requireNoNames(names)
-    const given = { as, key, right, way: wanted, leaver }
+    const given = { as, key, right, way: wanted, 'as-of': asOf, leaver }
     for (const [name, value] of Object.entries(given))
       if (value === '') throw new UsageError(`--${name} is empty`)
     if (csv && (json || limit !== undefined || leaver !== undefined))
       throw new UsageError('--csv excludes --json, --limit and --leaver')
-    if (leaver !== undefined && [as, key, right, wanted, limit].some((value) => value !== undefined))
+    if (leaver !== undefined && [as, key, right, wanted, asOf, limit].some((value) => value !== undefined))
       throw new UsageError('--leaver excludes filters and --limit')
     if (limit !== undefined && (limit < 1 || limit > maxLimit))
       throw new UsageError(`--limit must be 1 to ${maxLimit}`)
@@ -177,6 +193,7 @@ officer, except about yourself.`,
       ...(key !== undefined && { unique_identifier: readKid(key) }),
       ...(right !== undefined && { right }),
       ...(way !== undefined && { way }),
+      ...(asOf !== undefined && { as_of: new Date(parseTime('as-of', asOf)).toISOString() }),
     }
     return async (context) => {
       if (leaver !== undefined) return showLeaver(context, context.kms, leaver)

@@ -30,13 +30,26 @@ interface Made {
 const created = (pattern: RegExp, statements: readonly string[]): ReadonlySet<string> =>
   new Set(statements.flatMap((statement) => pattern.exec(statement)?.slice(1).join(' ') ?? []))
 
+/** Whether the statements of a trigger only add rows to these tables. */
+function writesOnly(statements: string, tables: ReadonlySet<string>): boolean {
+  const written = [...statements.matchAll(/\bINSERT INTO (\w+)/g)].map(([, table = '']) => table)
+  return (
+    written.length > 0 &&
+    written.every((table) => tables.has(table)) &&
+    !/\b(?:UPDATE|DELETE FROM|RAISE|REPLACE)\b/.test(statements)
+  )
+}
+
 /** @param unique indexes that refuse rows @returns why a node of the version before fails on it; undefined = it goes on */
 function breaking(
   statement: string,
   { tables, columns }: Made,
   unique: ReadonlySet<string>,
 ): string | undefined {
-  const text = statement.replaceAll(/\s+/g, ' ').trim()
+  const text = statement
+    .replace(/^\/\* \w+ \*\/ /, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
   if (/^CREATE (?:TABLE|INDEX) /.test(text)) return undefined
   const uniqueIndex = /^CREATE UNIQUE INDEX \w+ ON (\w+) .*?(?:WHERE (\w+) IS NOT NULL)?$/.exec(text)
   if (uniqueIndex !== null) {
@@ -52,6 +65,14 @@ function breaking(
       : undefined
   const dropped = /^DROP INDEX (\w+)$/.exec(text)?.[1]
   if (dropped !== undefined) return unique.has(dropped) ? 'older nodes rely on it' : undefined
+  const trigger = /^CREATE TRIGGER \w+ AFTER .* BEGIN (.*) END$/.exec(text)?.[1]
+  if (trigger !== undefined)
+    return writesOnly(trigger, tables) ? undefined : 'older nodes write what it changes'
+  const body = /^CREATE OR REPLACE FUNCTION \w+\(\) RETURNS trigger .*\$\$ BEGIN (.*) END \$\$$/.exec(
+    text,
+  )?.[1]
+  if (body !== undefined) return writesOnly(body, tables) ? undefined : 'older nodes write what it changes'
+  if (/^CREATE TRIGGER \w+ AFTER .* EXECUTE FUNCTION \w+\(\)$/.test(text)) return undefined
   const inserted = /^INSERT INTO (\w+) /.exec(text)?.[1]
   if (inserted !== undefined && tables.has(inserted)) return undefined
   const update = /^UPDATE (\w+) SET (.*?) (?:WHERE .*)?$/.exec(`${text} `)
@@ -67,7 +88,7 @@ function problemsOf(
 ): readonly string[] {
   if (older === undefined) return []
   const made = {
-    tables: created(/^\s*CREATE TABLE (\w+)/, statements),
+    tables: created(/^(?:\/\* \w+ \*\/)?\s*CREATE TABLE (\w+)/, statements),
     columns: created(/^ALTER TABLE (\w+) ADD COLUMN (\w+)/, statements),
   }
   const found = statements.flatMap((statement) => {
@@ -114,6 +135,9 @@ test('statements that break nodes of the version before are found', () => {
     "UPDATE thing SET a = 'b' WHERE a IS NULL",
     'DELETE FROM thing',
     "INSERT INTO thing (a) VALUES ('b')",
+    'CREATE TRIGGER t AFTER INSERT ON thing BEGIN INSERT INTO thing (a) SELECT 1; END',
+    'CREATE TRIGGER t BEFORE INSERT ON thing BEGIN SELECT 1; END',
+    "CREATE OR REPLACE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$",
   ])
     assert.equal(problems(statement), 1, statement)
   assert.equal(
@@ -123,6 +147,7 @@ test('statements that break nodes of the version before are found', () => {
       "UPDATE thing SET text = a, count = 1 WHERE a = 'b'",
       'CREATE UNIQUE INDEX thing_by_text ON thing (text) WHERE text IS NOT NULL',
       'CREATE TABLE other (id TEXT NOT NULL PRIMARY KEY)',
+      "/* sqlite */ CREATE TRIGGER t AFTER INSERT ON thing BEGIN INSERT INTO other (id) SELECT 'a'; END",
       "INSERT INTO other (id) VALUES ('a')",
       'DROP INDEX thing_by_a',
     ),
