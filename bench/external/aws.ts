@@ -1,5 +1,5 @@
 import type { HttpsClient } from '@warder/command-line/https-client'
-import { type Installation, signAwsRequest } from 'warder/testing'
+import { type Installation, signXksRequest } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { createAdministrator, type Json } from './administrator.ts'
 
@@ -44,13 +44,7 @@ export async function awsScenarios(
       // A signature is valid for five minutes, so each drive has its own.
       get headers() {
         // The load generator names the host so, and adds the content type itself.
-        const all = signAwsRequest(
-          credential,
-          `localhost:${new URL(warder.kmsUrl).port}`,
-          path,
-          body,
-          Date.now(),
-        )
+        const all = signXksRequest(credential, `localhost:${new URL(warder.kmsUrl).port}`, path, body)
         return Object.fromEntries(Object.entries(all).filter(([name]) => name !== 'content-type'))
       },
       expect: { status: 200, includes },
@@ -75,7 +69,7 @@ export async function awsScenarios(
   }
   const checked = { ...encrypt, ciphertextDataIntegrityValueAlgorithm: 'SHA_256' }
   const path = `/aws/kms/xks/v1/keys/${kid}/encrypt`
-  const signed = signAwsRequest(credential, host, path, JSON.stringify(encrypt), Date.now())
+  const signed = signXksRequest(credential, host, path, JSON.stringify(encrypt))
   const sealed = await administrator.ask(path, encrypt, signed)
   const decrypt = {
     requestMetadata: requestMetadata('Decrypt'),

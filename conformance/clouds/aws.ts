@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type HttpsClient, openClient } from '@warder/command-line/https-client'
 import type { KmsContext } from '@warder/command-line/kms'
 import {
-  type AwsCredential,
   cleanUp,
   fetchStoreState,
   formatGrantee,
@@ -12,7 +11,8 @@ import {
   requiresClientCertificate,
   type Step,
   showSteps,
-  signAwsRequest,
+  signXksRequest,
+  type XksCredential,
 } from 'warder/testing'
 
 const principal = 'arn:aws:iam::000000000000:role/warder-external-test'
@@ -23,7 +23,7 @@ interface ProxyClient {
   ask(
     rest: string,
     body: object,
-    credential?: AwsCredential,
+    credential?: XksCredential,
   ): Promise<{ readonly status: number; readonly json: Readonly<Record<string, unknown>> }>
 }
 
@@ -72,12 +72,12 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
   }
 }
 
-function createProxyClient(http: HttpsClient, url: string, prefix: string, own: AwsCredential): ProxyClient {
+function createProxyClient(http: HttpsClient, url: string, prefix: string, own: XksCredential): ProxyClient {
   const { host } = new URL(url)
   return {
     async ask(rest, body, credential = own) {
       const path = `${prefix}/kms/xks/v1/${rest}`
-      const headers = signAwsRequest(credential, host, path, JSON.stringify(body), Date.now())
+      const headers = signXksRequest(credential, host, path, JSON.stringify(body))
       const answer = await http.ask(path, { json: body, headers })
       const { json } = answer
       return { status: answer.status, json: typeof json === 'object' && json !== null ? { ...json } : {} }
@@ -99,7 +99,7 @@ async function runSteps(
   context: KmsContext,
   proxy: ProxyClient,
   kid: string,
-  { credential, grantee }: { readonly credential: AwsCredential; readonly grantee: string },
+  { credential, grantee }: { readonly credential: XksCredential; readonly grantee: string },
 ): Promise<readonly Step[]> {
   const done: Step[] = []
   const addStep = (what: string, problem: string | undefined): void => {

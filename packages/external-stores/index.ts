@@ -10,7 +10,6 @@ export {
 } from './aws/access-key-store.ts'
 export { endOfAccessKey, newAccessKey } from './aws/access-keys.ts'
 export { regionProblem, uriPrefixProblem } from './aws/settings.ts'
-export { algorithm, canonicalRequest, signCanonicalRequest, signingKey } from './aws/sigv4.ts'
 export {
   describeExternalOperations,
   type ExternalConfig,

@@ -1,19 +1,11 @@
 import { failure } from '@warder/base'
 import { externalPrincipal } from '@warder/keys'
+import { canonicalRequest, signCanonicalRequest, signingKey, UnsentHeader } from '@warder/outbound/sigv4'
 import type { AuthenticationContext, Principal } from '@warder/server'
 import { partnerNamed } from '../scope/partner-certificate.ts'
 import type { ExternalStoreServices } from '../scope/scope.ts'
 import { type AccessKey, type AccessKeys, endOfAccessKey } from './access-keys.ts'
-import {
-  amzDate,
-  canonicalRequest,
-  readSignatureHeader,
-  type SignatureHeader,
-  sameSignature,
-  signCanonicalRequest,
-  signingKey,
-  UnsentHeader,
-} from './sigv4.ts'
+import { amzDate, readSignatureHeader, type SignatureHeader, sameSignature } from './sigv4.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000

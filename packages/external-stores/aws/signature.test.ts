@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { canonicalRequest, signAwsRequest, signCanonicalRequest, signingKey } from '@warder/outbound/sigv4'
 import { signedHeaders } from './fixtures/xks.ts'
-import { amzDate, canonicalRequest, readSignatureHeader, signCanonicalRequest, signingKey } from './sigv4.ts'
+import { amzDate, readSignatureHeader } from './sigv4.ts'
 
 const scope = { date: '20150830', region: 'us-east-1', service: 'service' }
 const secret = Buffer.from('wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY')
@@ -46,6 +47,20 @@ test('what the library of AWS signs comes out alike, with blanks in headers and 
     signCanonicalRequest(key, read, at, canonicalRequest(request, read.signedHeaders)),
     read.signature,
   )
+})
+
+test('a request that Warder signs has the signature of the library of AWS', async () => {
+  const [body, headers] = ['{"KeyId":"alias/ü"}', { 'x-amz-target': 'TrentService.Encrypt' }]
+  const credential = { id: 'ASIAI2SFODNN7EXAMPLE', secret: secret.toString(), sessionToken: 'a/b+c==' }
+  const at = new Date('2026-05-04T03:02:01Z')
+  const sent = { ...headers, 'x-amz-security-token': credential.sessionToken }
+  const host = 'kms.eu-central-1.amazonaws.com'
+  const [region, service] = ['eu-central-1', 'kms']
+  const theirs = await signedHeaders('/', body, { credential, region, service, at, host, headers: sent })
+  const { 'content-type': type = '' } = theirs
+  const request = { host, path: '/', headers: { ...headers, 'content-type': type }, body: Buffer.from(body) }
+  const ours = signAwsRequest(request, credential, { region, service }, at.getTime())
+  assert.deepEqual({ host, ...ours }, theirs)
 })
 
 test('the example of a header in the XKS Proxy API is read', () => {

@@ -1,16 +1,10 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { BoundedMap } from '@warder/base'
-
-/** The scheme of the header Authorization, and the algorithm in the text that is signed. */
-export const algorithm = 'AWS4-HMAC-SHA256'
+import { algorithm, type SigningScope } from '@warder/outbound/sigv4'
 
 /** Members of the header Authorization (AWS Signature Version 4, "Authentication with the Authorization header"). */
-export interface SignatureHeader {
+export interface SignatureHeader extends SigningScope {
   readonly accessKeyId: string
-  /** `YYYYMMDD` */
-  readonly date: string
-  readonly region: string
-  readonly service: string
   /** Lower case, in order, each once. */
   readonly signedHeaders: readonly string[]
   /** 32 bytes. */
@@ -68,69 +62,9 @@ function readWhole(header: string | undefined): SignatureHeader | string {
   return { ...scope, signature: Buffer.from(Signature, 'hex') }
 }
 
-/** The bytes of a request that a signature covers, as received. */
-export interface SignedRequest {
-  readonly method: string
-  /** Not decoded; contains only characters that a canonical URI does not encode. */
-  readonly path: string
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly body: Uint8Array
-}
-
-/** A signed header is missing in the request. */
-export class UnsentHeader extends Error {}
-
-/**
- * The canonical request, without query. The path is used unchanged: encoding and normalization have no effect on a path
- * without characters that need encoding and without dot segments.
- * @throws UnsentHeader
- */
-export function canonicalRequest(
-  { method, path, headers, body }: SignedRequest,
-  signed: readonly string[],
-): string {
-  let lines = ''
-  for (const name of signed) {
-    const value = headers[name]
-    if (value === undefined) throw new UnsentHeader(name)
-    lines += `${name}:${trimAll(value)}\n`
-  }
-  return `${method}\n${path}\n\n${lines}\n${signed.join(';')}\n${hash('sha256', body, 'hex')}`
-}
-
-/** Trims a value, and replaces sequences of blanks by one. */
-function trimAll(value: string): string {
-  return value.includes('  ') || value.includes('\t') ? value.replaceAll(/[ \t]+/g, ' ').trim() : value.trim()
-}
-
-/** The key that signs for a day, a region and a service. */
-export function signingKey(secret: Uint8Array, date: string, region: string, service: string): Buffer {
-  const seed = Buffer.concat([Buffer.from('AWS4'), secret])
-  let key = hmac(seed, date)
-  seed.fill(0)
-  for (const text of [region, service, 'aws4_request']) key = hmac(key, text)
-  return key
-}
-
-/** @param at the header X-Amz-Date */
-export function signCanonicalRequest(
-  key: Uint8Array,
-  { date, region, service }: Pick<SignatureHeader, 'date' | 'region' | 'service'>,
-  at: string,
-  canonical: string,
-): Buffer {
-  const scope = `${date}/${region}/${service}/aws4_request`
-  return hmac(key, `${algorithm}\n${at}\n${scope}\n${hash('sha256', canonical, 'hex')}`)
-}
-
 /** In constant time. */
 export function sameSignature(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
-}
-
-function hmac(key: Uint8Array, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
 }
 
 /** The date parsed last: all requests of one second have the same. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { openClient } from '@warder/command-line/https-client'
 import type { KmsContext } from '@warder/command-line/kms'
+import { signAwsRequest } from '@warder/outbound/sigv4'
 import { postEkm } from './azure-client.ts'
 import { partners, readTestClient } from './partner-files.ts'
 import { cleanUp, fetchStoreState, requireServing, type Step, type StoreState, showSteps } from './store.ts'
@@ -29,8 +30,7 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
     const path = `${prefix}/kms/xks/v1/health`
     const body = { requestMetadata: { kmsOperation: 'KmsHealthCheck', kmsRequestId: randomUUID() } }
     const { host } = new URL(places.kms.url)
-    const { signAwsRequest } = await import('./aws-signing.ts')
-    const headers = signAwsRequest({ id, secret, region }, host, path, JSON.stringify(body), Date.now())
+    const headers = signXksRequest({ id, secret, region }, host, path, JSON.stringify(body))
     const answer = await http.ask(path, { json: body, headers })
     return showSteps(context, 'aws', [checkHealth(context, path, answer)])
   } finally {
@@ -41,6 +41,25 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
       `the access key ${id} of the test`,
     )
   }
+}
+
+/** Access key of AWS KMS at the XKS proxy. */
+export interface XksCredential {
+  readonly id: string
+  readonly secret: string
+  readonly region: string
+}
+
+/** Signs a POST request as AWS KMS does. @param host value of the header Host @returns its headers */
+export function signXksRequest(
+  { region, ...key }: XksCredential,
+  host: string,
+  path: string,
+  body: string,
+): Readonly<Record<string, string>> {
+  const headers = { 'content-type': 'application/json' }
+  const scope = { region, service: 'kms-xks-proxy' }
+  return signAwsRequest({ host, path, headers, body: Buffer.from(body) }, key, scope, Date.now())
 }
 
 /** Whether AWS KMS needs a client certificate beside its signature. */

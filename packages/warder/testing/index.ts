@@ -1,12 +1,13 @@
 export { commands } from '../commands.ts'
 export { formatGrantee } from '../external/aws-enable.ts'
-export { type AwsCredential, signAwsRequest } from '../external/aws-signing.ts'
 export { type EkmAnswer, postEkm } from '../external/azure-client.ts'
 export {
   createAzureContext,
   getAzurePath,
   listKeyNames,
   requiresClientCertificate,
+  signXksRequest,
+  type XksCredential,
 } from '../external/health.ts'
 export { trialName } from '../external/microsoft-enable.ts'
 export { partners, readTestClient, type TestClient } from '../external/partner-files.ts'
