@@ -8,6 +8,7 @@ import {
   createLookup,
   OutboundError,
   type Resolve,
+  requireNoLinkLocal,
   resolveAllowedAddresses,
   stripBrackets,
   systemResolve,
@@ -17,6 +18,8 @@ import { readWhole, send } from './http-client.ts'
 
 export interface OutboundOptions {
   readonly allowPrivateNetworks: boolean
+  /** Whether private addresses include link-local ones, where clouds serve credentials to machines; default true. */
+  readonly allowLinkLocal?: boolean
   /** PEM of authorities trusted besides those of Node. */
   readonly caFile?: string | undefined
   /** For the whole exchange; default 5000. */
@@ -58,6 +61,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const late = AbortSignal.timeout(timeoutMs)
     const deadline = signal === undefined ? late : AbortSignal.any([late, signal])
     const pinned = await resolveAllowedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
+    if (options.allowLinkLocal === false) requireNoLinkLocal(host, pinned)
     const asked = {
       method,
       agent,
@@ -95,7 +99,7 @@ function parseUrl(address: string): URL {
   return url
 }
 
-function flattenHeaders(incoming: IncomingMessage): Record<string, string | undefined> {
+export function flattenHeaders(incoming: IncomingMessage): Record<string, string | undefined> {
   const headers: Record<string, string | undefined> = {}
   for (const [name, value] of Object.entries(incoming.headers))
     headers[name] = Array.isArray(value) ? value.join(', ') : value

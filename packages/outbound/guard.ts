@@ -73,6 +73,25 @@ export function isPublicAddress(address: string): boolean {
   return global6.check(address, 'ipv6') && !special6.check(address, 'ipv6')
 }
 
+/** Link-local addresses, and those of IPv6 at which AWS serves metadata. */
+const linkLocal = new BlockList()
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4')
+linkLocal.addSubnet('fe80::', 10, 'ipv6')
+linkLocal.addSubnet('fd00:ec2::', 32, 'ipv6')
+
+/** Refuses addresses at which a cloud may serve credentials to this machine. @throws OutboundError `address` */
+export function requireNoLinkLocal(host: string, addresses: readonly LookupAddress[]): void {
+  // Also IPv4 in IPv6 (`::ffff:`).
+  const refused = addresses.find(({ address }) =>
+    linkLocal.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6'),
+  )
+  if (refused !== undefined)
+    throw new OutboundError(
+      'address',
+      `${host} resolves to ${refused.address}, which is a link-local address or that of a metadata service`,
+    )
+}
+
 /** Name resolution. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
 

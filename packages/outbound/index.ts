@@ -7,5 +7,6 @@ export {
   resolveAllowedAddresses,
   systemResolve,
 } from './guard.ts'
+export { type MetadataClient, metadataClient } from './metadata-client.ts'
 export { createPlainFetch, type PlainFetch } from './plain-fetch.ts'
 export { createTlsProbe, type TlsProbe } from './tls-probe.ts'

@@ -7,22 +7,24 @@ export type ProviderConfig = RuntimeConfig & RootKeyConfig
 type CreateProvider = (
   config: ProviderConfig,
   resolvePath: (path: string) => string,
+  env: NodeJS.ProcessEnv,
 ) => Promise<RootKeyProvider>
 
 /** Sources that wrap the root key. Each is loaded when it is used: a start with a file needs none of them. */
 const providers: Partial<Record<RootKeySourceName, CreateProvider>> = {
-  pkcs11: async (...parts) => (await import('./pkcs11.ts')).createPkcs11Provider(...parts),
-  transit: async (...parts) => (await import('./transit.ts')).createTransitProvider(...parts),
-  kmip: async (...parts) => (await import('./kmip.ts')).createKmipProvider(...parts),
+  pkcs11: async (config, path) => (await import('./pkcs11.ts')).createPkcs11Provider(config, path),
+  transit: async (config, path) => (await import('./transit.ts')).createTransitProvider(config, path),
+  kmip: async (config, path) => (await import('./kmip.ts')).createKmipProvider(config, path),
+  'aws-kms': async (...parts) => (await import('./aws/kms.ts')).createAwsKmsProvider(...parts),
 }
 
 /** Reads the settings and files of a provider; contacts nothing. @throws StartupError */
 export async function createRootKeyProvider(
   source: string,
-  { config, home }: RootKeyLaunch,
+  { config, home, env }: RootKeyLaunch,
 ): Promise<RootKeyProvider> {
   const create = providers[source as RootKeySourceName]
   if (create === undefined) throw new StartupError(`this version supports no root_key_source ${source}`)
   // `getSettings` has the rows of the providers for both services.
-  return create(config as unknown as ProviderConfig, (path) => inHome(home, path))
+  return create(config as unknown as ProviderConfig, (path) => inHome(home, path), env)
 }

@@ -7,20 +7,17 @@ import {
   type SettingValues,
   text,
 } from '@warder/runtime/settings'
+import { awsSettings, checkOrigin } from './cloud-settings.ts'
 import { maxTokens, parseTokenUri } from './pkcs11-uris.ts'
 
 /** Sources that hold the root key itself, and those that wrap it. */
-export const rootKeySources = [...localRootKeySources, 'transit', 'kmip', 'pkcs11'] as const
+export const rootKeySources = [...localRootKeySources, 'transit', 'kmip', 'pkcs11', 'aws-kms'] as const
 export type RootKeySourceName = (typeof rootKeySources)[number]
 
 const transitSettings = {
   'root_key_transit.url': optionalText({
     docs: 'Address (https) of Vault, OpenBao or another Warder whose transit key wraps the root key, for `root_key_source` transit. It may be private.',
-    check: (url) => {
-      const wrong =
-        !URL.canParse(url) || new URL(url).origin !== url.replace(/\/$/, '') || !url.startsWith('https:')
-      return wrong ? 'must be an address like https://vault.example:8200' : undefined
-    },
+    check: checkOrigin('https://vault.example:8200'),
   }),
   'root_key_transit.mount': path({ default: 'transit', docs: 'Path of the transit engine.' }),
   'root_key_transit.key': optionalText({
@@ -102,11 +99,12 @@ export const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: rootKeySources,
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM).',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM); aws-kms: by a key of AWS KMS.',
   }),
   ...transitSettings,
   ...kmipSettings,
   ...pkcs11Settings,
+  ...awsSettings,
 }
 
 export type RootKeyConfig = SettingValues<typeof rootKeySettings>

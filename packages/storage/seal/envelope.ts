@@ -62,6 +62,18 @@ export function encodeContext(service: string, context: SealContext): Buffer {
   return Buffer.concat(parts)
 }
 
+/** The parts of an encoded context, of whatever bytes: the service, the table, the row and the column. */
+export function decodeContext(context: Uint8Array): readonly string[] {
+  const bytes = Buffer.from(context.buffer, context.byteOffset, context.byteLength)
+  const parts: string[] = []
+  for (let at = 0; at + 4 <= bytes.length && parts.length < 4; ) {
+    const length = bytes.readUInt32BE(at)
+    parts.push(bytes.toString('utf8', at + 4, at + 4 + length))
+    at += 4 + length
+  }
+  return parts
+}
+
 /** version (1) | data key id (16) | IV (12) | ciphertext | tag (16), AES-256-GCM. */
 export function sealWith(key: KeyObject, id: Uint8Array, aad: Uint8Array, bytes: Uint8Array): Buffer {
   const iv = nextIv()

@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, Secret, StartupError } from '@warder/base'
 import type { Database } from '../sql/types.ts'
-import { encodeContext } from './envelope.ts'
+import { decodeContext, encodeContext } from './envelope.ts'
 import type { RootKey } from './root-key.ts'
 import { commitFirstKeys, findMatchingRootKey } from './seal.ts'
 import {
@@ -124,13 +124,7 @@ function toId(salt: Uint8Array): string {
 
 /** `the NAME database 0f3c…`, of whatever bytes. */
 function describeContext(context: Buffer): string {
-  const parts: string[] = []
-  for (let at = 0; at + 4 <= context.length && parts.length < 3; ) {
-    const length = context.readUInt32BE(at)
-    parts.push(context.toString('utf8', at + 4, at + 4 + length))
-    at += 4 + length
-  }
-  const [service, , id] = parts
+  const [service, , id] = decodeContext(context)
   return service !== undefined && id !== undefined && /^[a-z]+[0-9a-f]{32}$/.test(service + id)
     ? `the ${service} database ${id}`
     : 'no database of Warder'

@@ -90,6 +90,7 @@ command again to finish.
   transit       a new key for each service, wrapped by a key of Vault, OpenBao or another Warder (root_key_transit)
   kmip          a new key for each service, wrapped by a key of a KMIP server (root_key_kmip)
   pkcs11        a new key for each service, wrapped by a key of a PKCS#11 token (root_key_pkcs11)
+  aws-kms       a new key for each service, wrapped by a key of AWS KMS (root_key_aws)
 
 If approvals.operations of the kms contains root_key, rotate and move require an approved request: warder officers ask root-key.`,
   verbs: [showVerb, testVerb, moveVerb, rotateVerb],

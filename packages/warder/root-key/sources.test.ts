@@ -126,10 +126,15 @@ async function succeed(words: readonly string[], env: Readonly<Record<string, st
 
 test('a backup without the root key contains no credential that unwraps it', () => {
   const home = makeHome('backed-up')
-  const env = forBoth({ ROOT_KEY_TRANSIT_ROLE_ID: 'role', ROOT_KEY_TRANSIT_SECRET_ID_FILE: 'secret-id' })
+  const env = forBoth({
+    ROOT_KEY_TRANSIT_ROLE_ID: 'role',
+    ROOT_KEY_TRANSIT_SECRET_ID_FILE: 'secret-id',
+    ROOT_KEY_AWS_CREDENTIALS_FILE: 'aws',
+  })
   const isKept = (rootKey: boolean, name: string): boolean =>
     findBackupSources(home, env, { rootKey, audit: false }).isKept(join(home, name))
   assert.deepEqual([isKept(false, 'secret-id'), isKept(true, 'secret-id')], [false, true])
+  assert.deepEqual([isKept(false, 'aws'), isKept(true, 'aws')], [false, true])
   assert.deepEqual([isKept(false, 'root.key'), isKept(false, 'kms.toml')], [false, true])
 })
 
