@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -15,8 +14,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { findBackupSources } from '../backup/backup-sources.ts'
 import { readCommands, runCommands } from '../testing/guide.ts'
-import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
-import { program } from '../testing/program.ts'
+import { type Installation, killAfter, runWarder, startInstallation } from '../testing/installation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-sources-'))
 const [setUp = '', ...moveAndShow] = readCommands('docs/how-to/root-key.md')
@@ -97,25 +95,6 @@ async function runOnce(home: string, env: Readonly<Record<string, string>>) {
   const { dependencies } = await ask(warder, 'kms', '/health')
   await warder.stop()
   return { mac, output: warder.output(), health: dependencies?.root_key }
-}
-
-/** Runs a command and kills it after a step. */
-async function killAfter(
-  step: string,
-  words: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Promise<void> {
-  const child = spawn(process.execPath, [program, ...words], {
-    env: cleanEnvironment(env),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let out = ''
-  child.stdout.on('data', (text: Buffer) => {
-    out += text.toString()
-    if (out.includes(step)) child.kill('SIGKILL')
-  })
-  await new Promise((resolve) => child.once('close', resolve))
-  assert.ok(out.includes(step), out)
 }
 
 async function succeed(words: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {

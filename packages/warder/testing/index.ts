@@ -27,4 +27,11 @@ export { configureBoth } from '../installation/together.ts'
 export { type Endpoint, openConnection, type Transport, transports } from '../kmip/connection.ts'
 export { ApiServer } from '../kubernetes/testing/api-server.ts'
 export { newUser, runInProcess } from './in-process.ts'
-export { cleanEnvironment, type Installation, startInstallation, temporaryHome } from './installation.ts'
+export {
+  cleanEnvironment,
+  type Installation,
+  killAfter,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+} from './installation.ts'

@@ -70,6 +70,27 @@ export function runWarder(
   })
 }
 
+/** Runs `warder`, and kills it after a step that it prints. @returns its output, which contains the step */
+export async function killAfter(
+  step: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<string> {
+  const [file, ...words] = command
+  const child = spawn(file, [...words, ...args], {
+    env: cleanEnvironment(env),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let out = ''
+  child.stdout.on('data', (text: Buffer) => {
+    out += text.toString()
+    if (out.includes(step)) child.kill('SIGKILL')
+  })
+  await new Promise((resolve) => child.once('close', resolve))
+  if (!out.includes(step)) throw new Error(`no step ${step}: ${out}`)
+  return out
+}
+
 /** The three lines to paste, of what a start printed. */
 export function readLinesToPaste(output: string): readonly string[] {
   const told = output.split('\n').find((line) => line.includes('Warder is running.')) ?? '{"lines":[]}'
