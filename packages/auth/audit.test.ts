@@ -12,7 +12,8 @@ import {
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
 import { migrate } from '@warder/storage'
-import { codeAt, fromBase32 } from './methods/totp/code.ts'
+import { fromBase32 } from './base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import { scene } from './testing/scene.ts'
 import { knownHash, readCookie, startAuth, type TestService } from './testing/start.ts'
 

@@ -76,6 +76,11 @@ export const anySession: Access<unknown> = {
   },
 }
 
+/** Whether users of this scheme enroll second factors here; others do at their identity provider. */
+export function hasSecondFactorHere(scheme: AuthScheme): boolean {
+  return scheme === 'up' || scheme === 'f2' || scheme === 'jwt'
+}
+
 /** Seconds after a login in which its session may change the factors of its user (OWASP ASVS 5.0 §7.5.1). */
 export const recentLoginSeconds = 900
 

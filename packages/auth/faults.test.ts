@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { query } from '@warder/storage'
+import { fromBase32 } from './base32.ts'
 import { preparePasskeyCalls } from './methods/passkey/testing/passkey-scene.ts'
 import { prepareSamlCalls } from './methods/saml/testing/saml-calls.ts'
 import { codeAt } from './methods/totp/code.ts'
@@ -17,6 +18,7 @@ const tables = [
   ...['realm', 'admin', 'admin_realm', 'credential', 'totp', 'approle_role', 'secret_id'],
   ...['orchestrator_role', 'app_token', 'signing_key', 'jwt_subject'],
   ...['saml_key', 'saml_request', 'saml_assertion', 'saml_session', 'passkey', 'used_challenge'],
+  ...['recovery_code', 'enrollment_link'],
 ]
 
 /** Every row of every table; for sessions without their idle limits, which each use moves. */
@@ -96,6 +98,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     certify: () => as(cookie, 'POST', '/certify', { verification_key: publicKey }),
     ...samlCalls,
     ...passkeyCalls,
+    ...(await prepareFactorCalls(auth)),
     'sessions.get': () => as(cookie, 'GET', `/sessions/${own}`),
     'sessions.act': () =>
       as(cookie, 'POST', `/sessions/${own}`, {
@@ -195,6 +198,36 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     },
   }
 }
+
+/** Calls of the operations on the second factors of one's own. */
+async function prepareFactorCalls(auth: TestService): Promise<Prepared['calls']> {
+  const { as, asSuper, user, logIn } = scene(auth)
+  for (const name of ['enrolls', 'leaves', 'linked']) await user('r', name)
+  const [own, leaving] = [await logIn('r', 'enrolls'), await logIn('r', 'leaves')]
+  const begin = async (cookie: string) => {
+    const { secret_base32, enrollment } = (await as(cookie, 'POST', '/account/totp/options')).json
+    return { enrollment, code: currentCode(auth, secret_base32) }
+  }
+  assert.equal((await as(leaving, 'POST', '/account/totp', await begin(leaving))).status, 200)
+  const confirmation = await begin(own)
+  const { token } = (await asSuper('POST', '/realms/r/totp/linked/link')).json
+  const ask = () => auth.call('POST', '/totp/enroll/options', { json: { token } })
+  const { secret_base32, enrollment } = (await ask()).json
+  const byLink = { token, enrollment, code: currentCode(auth, secret_base32) }
+  return {
+    'account.get': () => as(own, 'GET', '/account'),
+    'account.renew_codes': () => as(leaving, 'POST', '/account/recovery-codes'),
+    'totp.enroll_options': () => as(own, 'POST', '/account/totp/options'),
+    'totp.enroll': () => as(own, 'POST', '/account/totp', confirmation),
+    'totp.leave': () => as(leaving, 'DELETE', '/account/totp'),
+    'totp.link': () => asSuper('POST', '/realms/r/totp/ann/link'),
+    'totp.link_options': ask,
+    'totp.link_enroll': () => auth.call('POST', '/totp/enroll', { json: byLink }),
+  }
+}
+
+const currentCode = (auth: TestService, base32: string): string =>
+  codeAt(fromBase32(base32) ?? Buffer.alloc(0), Math.floor(auth.services.now() / 30), 'SHA1')
 
 const following = `follower=${randomUUID()}&after=0&nonce=${'n'.repeat(24)}`
 

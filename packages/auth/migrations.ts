@@ -209,4 +209,20 @@ export const authMigrations: readonly Migration[] = [
       'CREATE INDEX admin_by_fido2 ON admin (fido2)',
     ],
   },
+  {
+    number: 12,
+    name: 'recovery codes, one-time links for enrollment',
+    older: 'accepts no recovery codes',
+    statements: [
+      `CREATE TABLE recovery_code (
+        code_hash BYTES NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, username TEXT NOT NULL,
+        created_at BIGINT NOT NULL)`,
+      'CREATE INDEX recovery_code_by_user ON recovery_code (realm_id, username)',
+      `CREATE TABLE enrollment_link (
+        token_hash BYTES NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, username TEXT NOT NULL,
+        expires_at BIGINT NOT NULL)`,
+      'CREATE INDEX enrollment_link_by_user ON enrollment_link (realm_id, username)',
+      'CREATE INDEX enrollment_link_by_expiry ON enrollment_link (expires_at)',
+    ],
+  },
 ]

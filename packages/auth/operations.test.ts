@@ -43,6 +43,8 @@ describe('the table of operations', () => {
       'POST /saml/{realm_id}/session',
       'POST /saml/{realm_id}/session/end',
       'GET /saml/{realm_id}/slo',
+      'POST /totp/enroll',
+      'POST /totp/enroll/options',
     ])
   })
 

@@ -14,6 +14,7 @@ import {
   rawReply,
 } from '@warder/server'
 import Type, { type TSchema } from 'typebox'
+import { accountOperations } from './account.ts'
 import { adminOperations } from './admins/operations.ts'
 import { anyCaller, findMachineToken, requireSession, superAdmin } from './callers.ts'
 import { type CertifyServices, certifyOperations } from './certify.ts'
@@ -199,6 +200,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,
+  ...accountOperations,
   testNotices,
   ...revocationOperations,
   ...userOperations,

@@ -10,6 +10,12 @@ import {
   listAdmins,
 } from './admins/admin-store.ts'
 import {
+  countRecoveryCodes,
+  recoveryCodeUse,
+  renewRecoveryCodes,
+  uselessCodesRemoval,
+} from './login/recovery-code-store.ts'
+import {
   appRoleUnchanged,
   findAppRole,
   findAppRoleById,
@@ -50,6 +56,12 @@ import {
   listCredentials,
   listEveryCredential,
 } from './methods/password/credential-store.ts'
+import {
+  enrollmentLinkUse,
+  findEnrollmentLink,
+  newEnrollmentLink,
+  removeExpiredLinks,
+} from './methods/totp/enrollment-link-store.ts'
 import { findTotp, totpRemoval, totpStepUse } from './methods/totp/totp-store.ts'
 import {
   isKnownRole,
@@ -64,6 +76,7 @@ import type { Realm } from './realms/realm.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
 import { readFeedAfter, readFeedHead, sweepFeed } from './revocations/feed-store.ts'
 import {
+  credentialSessionsEnd,
   externalSessionsEnd,
   jwtSessionsEnd,
   otherIssuersSessionsEnd,
@@ -197,6 +210,11 @@ function passkeyChanges(): readonly Change[] {
     passkeyRemoval('x', 'r', 'u'),
     passkeysRemoval('r', 'u'),
     challengeUse('c', 1),
+    recoveryCodeUse(new Uint8Array(1), 'r', 'u'),
+    ...renewRecoveryCodes('r', 'u', 1).changes,
+    uselessCodesRemoval('r', 'u'),
+    ...newEnrollmentLink({ realm: 'r', username: 'u', expiresAt: 1 }).changes,
+    enrollmentLinkUse('t', 1),
   ]
 }
 
@@ -229,6 +247,9 @@ it('no lookup, list or sweep scans or sorts a large table', async () => {
   await findPasskey(db, 'x')
   await listPasskeys(db, 'r', 'u')
   await removeExpiredChallenges(commit, 1)
+  await removeExpiredLinks(commit, 1)
+  await findEnrollmentLink(db, 't', 1)
+  await countRecoveryCodes(db, 'r', 'u')
   await removeOldFailures(commit, 1)
   const failures = createFailureCounter(db, new Uint8Array(32))
   await failures.state(1, 1)
@@ -272,6 +293,7 @@ it('no lookup, list or sweep scans or sorts a large table', async () => {
     ...externalSessionsEnd(db, 'r', 'u', end),
     ...singleRows(),
     ...passkeyChanges(),
+    ...credentialSessionsEnd(db, 'r', 'u', end),
     ...passkeySessionsEnd(db, 'r', 'u', end),
     ...schemeSessionsEnd(db, 'r', 'f2', end),
     oneFewer,

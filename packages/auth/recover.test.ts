@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { codeAt, fromBase32 } from './methods/totp/code.ts'
+import { fromBase32 } from './base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import { recoverAdmin } from './recover.ts'
 import { scene } from './testing/scene.ts'
 import { startAuth, type TestService } from './testing/start.ts'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { StartupError } from '@warder/base'
 import { type Database, retryOnGuard, type Seal } from '@warder/storage'
 import { findAdmin } from './admins/admin-store.ts'
+import { uselessCodesRemoval } from './login/recovery-code-store.ts'
 import { listPasskeys, passkeysRemoval } from './methods/passkey/passkey-store.ts'
 import { credentialInsertion, credentialUpdate, findCredential } from './methods/password/credential-store.ts'
 import { createPasswordHasher } from './methods/password/password-hash.ts'
@@ -80,7 +81,13 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
         : credentialUpdate({ ...before, ...credential }),
       ...announceCredential(db, superRealm, username, end.at),
       ...passwordSessionsEnd(db, superRealm, username, end),
-      ...(removeTotp ? [totpRemoval(superRealm, username), passkeysRemoval(superRealm, username)] : []),
+      ...(removeTotp
+        ? [
+            totpRemoval(superRealm, username),
+            passkeysRemoval(superRealm, username),
+            uselessCodesRemoval(superRealm, username),
+          ]
+        : []),
       recoveryInsertion(seal, recovery),
     ])
   })

@@ -10,6 +10,7 @@ import { samlChecks } from './methods/saml/checks.ts'
 import { pendingBounds, removeExcessPending, removeExpiredMessages } from './methods/saml/pending-store.ts'
 import { listSpKeys } from './methods/saml/sp-key-store.ts'
 import { ensureSpKeys } from './methods/saml/sp-keys.ts'
+import { removeExpiredLinks } from './methods/totp/enrollment-link-store.ts'
 import { authMigrations } from './migrations.ts'
 import { authNotices } from './notices.ts'
 import type { AuthServices } from './operations.ts'
@@ -57,9 +58,10 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
-    name: 'used challenges of passkeys',
+    name: 'used challenges of passkeys, and expired links for enrollment',
     everySeconds: 60,
     async run({ db, clock }) {
+      await removeExpiredLinks(db.commit, unixSeconds(clock))
       await removeExpiredChallenges(db.commit, unixSeconds(clock))
     },
   },

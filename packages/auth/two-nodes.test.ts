@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { countSuperAdmins } from './admins/admin-store.ts'
-import { codeAt, fromBase32 } from './methods/totp/code.ts'
+import { fromBase32 } from './base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import { scene } from './testing/scene.ts'
 import { startAuth, type TestService } from './testing/start.ts'
 

@@ -2631,6 +2631,7 @@ export interface Operations {
     readonly body: {
       readonly username: string
       readonly password: string
+      /** A code, or a recovery code. */
       readonly totp_code?: string | null
     }
     readonly reply: {

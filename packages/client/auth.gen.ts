@@ -13,6 +13,43 @@ export interface ErrorSchema {
 
 /** By operationId: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
 export interface Operations {
+  /** Who the caller is, until when, and with which factors */
+  readonly 'account.get': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly realm_id: string
+      readonly username: string
+      readonly auth_scheme: string
+      readonly session_id: string
+      /** Begin of the session, in Unix seconds. */
+      readonly created_at: number
+      /** End of the session if it is not used before. */
+      readonly ends_at: number
+      /** Latest end of the session. */
+      readonly expires_at: number
+      /** Realms; `_` means all of them. */
+      readonly administers: readonly string[]
+      /** Registered with a password. */
+      readonly password: boolean
+      readonly totp: boolean
+      readonly passkeys: number
+      /** Number of unused codes. */
+      readonly recovery_codes: number
+    }
+  }
+  /** Ten new recovery codes of one’s own; earlier ones end */
+  readonly 'account.renew_codes': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly recovery_codes: readonly string[]
+    }
+  }
   /** Add a realm to an administrator */
   readonly 'admins.add_realm': {
     readonly path: {
@@ -1304,6 +1341,8 @@ export interface Operations {
       readonly aaguid: string
       /** Last refused use with a counter that had gone back: a copy of the authenticator may exist. */
       readonly counter_regressed_at: number | null
+      /** If the user had none: codes that replace a lost second factor. They are never shown again. */
+      readonly recovery_codes?: readonly string[]
     }
   }
   /** Options for the registration of a passkey of one’s own */
@@ -1905,6 +1944,36 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** Confirm a TOTP secret of one’s own with a code; replaces an earlier one */
+  readonly 'totp.enroll': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly enrollment: string
+      /** The present code of the app. */
+      readonly code: string
+    }
+    readonly reply: {
+      /** Codes that replace a lost second factor, each once. They are never shown again. */
+      readonly recovery_codes: readonly string[]
+    }
+  }
+  /** A new TOTP secret of one’s own; nothing is stored */
+  readonly 'totp.enroll_options': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly secret_base32: string
+      /** For the QR code. */
+      readonly otpauth_url: string
+      /** For the confirmation, within ten minutes. */
+      readonly enrollment: string
+    }
+  }
   /** Generate a TOTP secret for a user; nothing is stored */
   readonly 'totp.generate': {
     readonly path: {
@@ -1921,6 +1990,63 @@ export interface Operations {
     readonly reply: {
       readonly secret_base32: string
       readonly otpauth_url: string
+    }
+  }
+  /** Remove the TOTP enrollment of one’s own, and the recovery codes if it was the last second factor */
+  readonly 'totp.leave': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** A one-time token with which a user enrolls TOTP; the administrator never sees the secret */
+  readonly 'totp.link': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body?: {
+      /** Default: one day. */
+      readonly expires_in_seconds?: number | null
+    }
+    readonly reply: {
+      readonly token: string
+      readonly expires_at: number
+    }
+  }
+  /** Confirm the TOTP secret of a one-time link with a code; uses the link up */
+  readonly 'totp.link_enroll': {
+    readonly body: {
+      /** The token of the link. */
+      readonly token: string
+      readonly enrollment: string
+      /** The present code of the app. */
+      readonly code: string
+    }
+    readonly reply: {
+      /** Codes that replace a lost second factor, each once. They are never shown again. */
+      readonly recovery_codes: readonly string[]
+    }
+  }
+  /** A new TOTP secret for the user of a one-time link; nothing is stored */
+  readonly 'totp.link_options': {
+    readonly body: {
+      /** The token of the link. */
+      readonly token: string
+    }
+    readonly reply: {
+      readonly secret_base32: string
+      /** For the QR code. */
+      readonly otpauth_url: string
+      /** For the confirmation, within ten minutes. */
+      readonly enrollment: string
+      readonly realm_id: string
+      readonly username: string
     }
   }
   /** Enroll a user after proof of possession of the secret */
@@ -1965,6 +2091,8 @@ export interface Operations {
 
 /** Path and method of each operation. */
 export const routes = {
+  'account.get': { method: 'GET', path: '/account' },
+  'account.renew_codes': { method: 'POST', path: '/account/recovery-codes' },
   'admins.add_realm': { method: 'PUT', path: '/admins/{admin_id}/realms/{realm_id}' },
   'admins.create': { method: 'POST', path: '/admins' },
   'admins.delete': { method: 'DELETE', path: '/admins/{admin_id}' },
@@ -2050,7 +2178,13 @@ export const routes = {
   'token.renew_self': { method: 'POST', path: '/auth/token/renew-self' },
   'token.revoke_self': { method: 'POST', path: '/auth/token/revoke-self' },
   'totp.disable': { method: 'DELETE', path: '/realms/{realm_id}/totp/{username}' },
+  'totp.enroll': { method: 'POST', path: '/account/totp' },
+  'totp.enroll_options': { method: 'POST', path: '/account/totp/options' },
   'totp.generate': { method: 'POST', path: '/realms/{realm_id}/totp/generate' },
+  'totp.leave': { method: 'DELETE', path: '/account/totp' },
+  'totp.link': { method: 'POST', path: '/realms/{realm_id}/totp/{username}/link' },
+  'totp.link_enroll': { method: 'POST', path: '/totp/enroll' },
+  'totp.link_options': { method: 'POST', path: '/totp/enroll/options' },
   'totp.verify': { method: 'POST', path: '/realms/{realm_id}/totp/verify' },
   whoami: { method: 'GET', path: '/whoami' },
 } as const

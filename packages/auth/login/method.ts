@@ -9,6 +9,7 @@ import type { EndingServices, RealmEndings } from '../realms/realm-store.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SessionManager } from '../sessions/session-manager.ts'
 import type { Attempts, FailureCounter } from '../throttle.ts'
+import { hashRecoveryCode, recoveryCodeUse } from './recovery-code-store.ts'
 
 /** The credential of a login request. */
 export type Credential =
@@ -220,7 +221,8 @@ type SecondResult =
   | { readonly missing: undefined; readonly proofs: readonly Proof[] }
 
 /**
- * Checks the answer of a user with second factors; one of them is required. A code of a user without TOTP is ignored.
+ * Checks the answer of a user with second factors; one of them is required. A recovery code replaces each of
+ * them; any other code of a user without TOTP is ignored.
  * @throws LoginRefused for a wrong answer
  */
 export async function proveSecond(
@@ -230,17 +232,26 @@ export async function proveSecond(
   answers: SecondAnswers,
 ): Promise<SecondResult> {
   const enrolled: (SecondProof & SecondCheck)[] = []
+  const recoveryCode = typeof answers.totp_code === 'string' ? hashRecoveryCode(answers.totp_code) : undefined
   for (const { second } of methods) {
     const found = await second?.find(context, user.realm, user.username)
     const answer = second && answers[second.member]
     if (second?.isOnlyForEnrolled === true && answer !== undefined && found === undefined)
       throw second.refused()
     if (second === undefined || found === undefined) continue
-    if (answer !== undefined) return { missing: undefined, proofs: await found.check(answer) }
+    if (answer !== undefined && (recoveryCode === undefined || second.member !== 'totp_code'))
+      return { missing: undefined, proofs: await found.check(answer) }
     enrolled.push({ ...second, ...found })
+  }
+  if (recoveryCode !== undefined && enrolled.length > 0) {
+    context.audit({ details: { second_factor: 'recovery_code' } })
+    const holds = recoveryCodeUse(recoveryCode, user.realm, user.username)
+    return { missing: undefined, proofs: [{ holds, lost: wrongRecoveryCode }] }
   }
   return enrolled.length > 0 ? { missing: enrolled } : { missing: undefined, proofs: [] }
 }
+
+const wrongRecoveryCode = () => new LoginRefused('wrong_recovery_code', 'code')
 
 /** The members of a body that may contain answers. */
 export function secondMembers(methods: readonly MethodFacts[]): Readonly<Record<string, TSchema>> {

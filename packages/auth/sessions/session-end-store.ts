@@ -46,6 +46,9 @@ const deleteUser = deleteWhere<[realm: string, username: string, scheme: AuthSch
 const unregisteredCondition = "realm_id = ? AND username = ? AND auth_scheme IN ('cc', 'sa')"
 const feedUnregistered = insertIntoFeed<[realm: string, username: string]>(unregisteredCondition)
 const deleteUnregistered = deleteWhere<[realm: string, username: string]>(unregisteredCondition)
+const credentialCondition = "realm_id = ? AND username = ? AND auth_scheme IN ('up', 'f2')"
+const feedCredential = insertIntoFeed<[realm: string, username: string]>(credentialCondition)
+const deleteOfCredential = deleteWhere<[realm: string, username: string]>(credentialCondition)
 const wholeSchemeCondition = 'realm_id = ? AND auth_scheme = ?'
 const feedScheme = insertIntoFeed<[realm: string, scheme: AuthScheme]>(wholeSchemeCondition)
 const deleteScheme = deleteWhere<[realm: string, scheme: AuthScheme]>(wholeSchemeCondition)
@@ -109,6 +112,15 @@ export function realmSessionsEnd(db: Database, realm: string, { at, reason }: En
 /** Every session that began with this user's password. */
 export function passwordSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
   return ofScheme(db, realm, username, 'up', end)
+}
+
+/** Every session of a user with a password: those that began with it, or with a passkey. */
+export function credentialSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
+  const sessions = change(feedCredential, [end.at, end.reason, realm, username])
+  return [
+    ...appendToFeed(db, sessions, logins(realm, username, end)),
+    change(deleteOfCredential, [realm, username]),
+  ]
 }
 
 /** Every session that began with a passkey of this user. */

@@ -1,3 +1,4 @@
+export { fromBase32 } from '../base32.ts'
 export { createPasswordHasher } from '../methods/password/password-hash.ts'
 export { logoutRequest } from '../methods/saml/logout.ts'
 export {
@@ -9,7 +10,7 @@ export {
 } from '../methods/saml/testing/saml-scene.ts'
 export { randomId, sharedKey, signQuery, TestIdp } from '../methods/saml/testing/test-idp.ts'
 export { startValidator } from '../methods/saml/testing/validator.ts'
-export { codeAt, fromBase32 } from '../methods/totp/code.ts'
+export { codeAt } from '../methods/totp/code.ts'
 export { authOperations } from '../operations.ts'
 export { Authenticator } from './authenticator.ts'
 export { type Answer, type Client, client } from './client.ts'

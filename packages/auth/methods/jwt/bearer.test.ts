@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { fromBase32 } from '../../base32.ts'
 import { formatKeySet, signToken, startIssuer, type TestIssuer } from '../../testing/issuer.ts'
 import { scene } from '../../testing/scene.ts'
 import { readCookie, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
-import { codeAt, fromBase32 } from '../totp/code.ts'
+import { codeAt } from '../totp/code.ts'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -14,6 +14,11 @@ import Type, { type Static } from 'typebox'
 import { anySession, realmAdmin, recentSession, requireSession, type SessionCaller } from '../../callers.ts'
 import { countSessions } from '../../counting.ts'
 import type { MethodFacts } from '../../login/method.ts'
+import {
+  countRecoveryCodes,
+  renewRecoveryCodes,
+  uselessCodesRemoval,
+} from '../../login/recovery-code-store.ts'
 import { ensureSubjectId } from '../../person-store.ts'
 import { RealmPath } from '../../realms/realm.ts'
 import { findRealm, realmOrThrow } from '../../realms/realm-store.ts'
@@ -186,7 +191,15 @@ const register = (methods: readonly MethodFacts[]): Operation<PasskeyServices> =
     request: Type.Object({ name: Name, credential: RegistrationInput }),
     bodyLimit: 128 * 1024,
     status: 201,
-    reply: PasskeyReply,
+    reply: Type.Object({
+      ...PasskeyReply.properties,
+      recovery_codes: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'If the user had none: codes that replace a lost second factor. They are never shown again.',
+        }),
+      ),
+    }),
     errors: {
       404: 'Passkeys are not available: `passkey_rp_id` is not set.',
       409: 'The realm or the user has no passkeys, the passkey is registered, or the user has 20.',
@@ -212,10 +225,12 @@ const register = (methods: readonly MethodFacts[]): Operation<PasskeyServices> =
       })
       const passkey = { ...key, realm, username, subjectId, name, createdAt: services.now() }
       // The user first: its row is locked, so that the count of the insertion is that of the commit.
-      await commitRegistration(context, [owner, use, passkeyInsertion(passkey)])
+      const hasCodes = (await countRecoveryCodes(services.db, realm, username)) > 0
+      const { codes, changes } = renewRecoveryCodes(realm, username, services.now())
+      await commitRegistration(context, [owner, use, passkeyInsertion(passkey), ...(hasCodes ? [] : changes)])
       return rawReply({
         status: 201,
-        json: describePasskey(passkey),
+        json: { ...describePasskey(passkey), ...(!hasCodes && { recovery_codes: codes }) },
         headers: { 'Set-Cookie': removedChallengeCookie },
       })
     },
@@ -307,7 +322,11 @@ const deleteOwn = define({
     const ids = await listSessionIds(db, { realm, username, scheme: 'f2' }, now())
     const others = ids.filter((id) => id !== own)
     const ends = sessionsEnd(db, others, { at: now(), reason: 'logged_out' })
-    await context.commit([passkeyRemoval(passkey.id, realm, username), ...ends.flat()])
+    await context.commit([
+      passkeyRemoval(passkey.id, realm, username),
+      uselessCodesRemoval(realm, username),
+      ...ends.flat(),
+    ])
     countSessions(metrics, 'revoked', others.length)
   },
 })
@@ -344,6 +363,7 @@ const deleteOfUser = define({
     if (found.length === 0) return
     const results = await context.commit([
       passkeysRemoval(realm, username),
+      uselessCodesRemoval(realm, username),
       ...announceCredential(db, realm, username, now()),
       ...passkeySessionsEnd(db, realm, username, { at: now(), reason: 'deleted' }),
     ])

@@ -56,7 +56,8 @@ describe('passkeys', () => {
     await using test = await startPasskeys()
     const { auth, asSuper, logIn, register } = test
     const authenticator = newAuthenticator()
-    assert.equal((await register(await logIn('r', 'ann'), authenticator)).status, 201)
+    const made = await register(await logIn('r', 'ann'), authenticator)
+    assert.deepEqual([made.status, made.json.recovery_codes.length], [201, 10])
     const plain = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
     const auth_params = { username_password_params: { allow_expired_passwords: false } }
     const login = (call: object = {}) =>
@@ -75,6 +76,8 @@ describe('passkeys', () => {
       const answer = await login({ json, headers: challengeHeader(asked) })
       assert.equal(answer.json.next_step, 'Authenticated', answer.text)
       assert.equal((await login({ json, headers: challengeHeader(asked) })).status, 401, 'once')
+      const recovery = { json: { totp_code: made.json.recovery_codes.pop() } }
+      assert.equal((await login(recovery)).json.next_step, 'Authenticated')
       auth.clock.advance(5)
     }
   })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { query } from '@warder/storage'
+import { fromBase32 } from '../../base32.ts'
 import { scene } from '../../testing/scene.ts'
 import { readCookie, startAuth, type TestService } from '../../testing/start.ts'
-import { codeAt, fromBase32 } from '../totp/code.ts'
+import { codeAt } from '../totp/code.ts'
 
 const counted = query<[], { readonly rows: number }>('SELECT COUNT(*) AS rows FROM session')
 const orphans = [

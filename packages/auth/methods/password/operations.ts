@@ -13,7 +13,7 @@ import { realmExists, realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
 import {
   countEndedSessions,
-  passkeySessionsEnd,
+  credentialSessionsEnd,
   passwordSessionsEnd,
 } from '../../sessions/session-end-store.ts'
 import { checkNewCredentialName, Username } from '../../texts.ts'
@@ -234,17 +234,13 @@ function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordSe
       const end = { at: now(), reason: 'deleted' } as const
       // Deletes the credential first: a concurrent login either finds it gone, or the next statements find
       // its session.
-      const passwordEnds = passwordSessionsEnd(db, realm, username, end)
-      const passkeyEnds = passkeySessionsEnd(db, realm, username, end)
       const results = await context.commit([
         credentialRemoval(realm, username),
         ...methods.flatMap(({ second }) => second?.removal(realm, username) ?? []),
         ...personEnd(db, realm, username, end),
-        ...passkeyEnds,
-        ...passwordEnds,
+        ...credentialSessionsEnd(db, realm, username, end),
       ])
-      const byPasskey = results.at(-1 - passwordEnds.length)?.changes ?? 0
-      countSessions(metrics, 'revoked', countEndedSessions(results) + byPasskey)
+      countSessions(metrics, 'revoked', countEndedSessions(results))
     },
   })
 }

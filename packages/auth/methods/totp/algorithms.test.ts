@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { it } from 'node:test'
+import { fromBase32 } from '../../base32.ts'
 import { scene } from '../../testing/scene.ts'
 import { startAuth } from '../../testing/start.ts'
-import { fromBase32 } from './code.ts'
 
 /** An independent implementation of RFC 6238: the code that an authenticator app computes from the otpauth URL. */
 function appCode(url: URL, unixSeconds: number): string {

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
 import { defineOperation, del, type Operation, post } from '@warder/server'
-import { type Change, GuardFailed } from '@warder/storage'
+import { GuardFailed } from '@warder/storage'
 import Type from 'typebox'
+import { fromBase32 } from '../../base32.ts'
 import { realmAdmin } from '../../callers.ts'
 import {
   type LoginMethod,
@@ -12,11 +12,15 @@ import {
   type SecondProof,
   type SecondProofServices,
 } from '../../login/method.ts'
-import { type Realm, RealmPath } from '../../realms/realm.ts'
+import { recoveryCodesRemoval, uselessCodesRemoval } from '../../login/recovery-code-store.ts'
+import { RealmPath } from '../../realms/realm.ts'
 import { realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
-import { checkUsername, Username } from '../../texts.ts'
-import { type CodeParams, fromBase32, matchingStep, readCodeParams, toBase32, totpSettings } from './code.ts'
+import { Username } from '../../texts.ts'
+import { matchingStep, readCodeParams, totpSettings } from './code.ts'
+import { newSecret, otpauthUrl, requireUser } from './enrollment.ts'
+import { enrollmentLinksRemoval } from './enrollment-link-store.ts'
+import { ownTotpOperations } from './own-totp.ts'
 import {
   findTotp,
   openTotpSecret,
@@ -28,52 +32,12 @@ import {
 
 const define = defineOperation<LoginServices>()
 const tag = 'TOTP'
-/** RFC 4226 §4 R6: 160 bits recommended, 128 required. */
-const newSecretBytes = 20
 const secretBytes = { min: 16, max: 64 }
 const Issuer = Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()]))
 
-/**
- * Formats the label of a Key URI. Apps decode it and take the text before its first colon as the issuer, so neither
- * name may contain a colon. An issuer with a colon is only in the parameter `issuer`, which apps prefer. A username
- * with a colon needs an issuer in front of it, whose colons are replaced.
- */
-function formatLabel(issuer: string, username: string): string {
-  if (!issuer.includes(':')) return `${encodeURIComponent(issuer)}:${encodeURIComponent(username)}`
-  if (!username.includes(':')) return encodeURIComponent(username)
-  const plain = issuer.replaceAll(':', ' ').replaceAll(/\s+/g, ' ').trim()
-  return `${encodeURIComponent(plain)}:${encodeURIComponent(username)}`
-}
-
-/** Key URI for authenticator apps. */
-function otpauthUrl(issuer: string, username: string, secret: string, params: CodeParams): string {
-  const label = formatLabel(issuer, username)
-  const { algorithm, period } = params
-  return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&algorithm=${algorithm}&digits=6&period=${period}`
-}
-
-/**
- * Requires a user whom one of the login methods knows or may know.
- * @returns guards for the commit that enrolls the user, so that no secret is left when the user is deleted meanwhile
- * @throws failure('not_found')
- */
-async function requireUser(
-  methods: readonly MethodFacts[],
-  { db }: LoginServices,
-  realm: Realm,
-  username: string,
-): Promise<Change> {
-  checkUsername(username)
-  for (const method of methods) {
-    const holds = await method.user?.(db, realm, username)
-    if (holds !== undefined) return holds
-  }
-  throw failure('not_found', 'There is no such user in the realm.')
-}
-
 /** @param methods the whole table: users of each may enroll */
 function totpOperations(methods: readonly MethodFacts[]): readonly Operation<LoginServices>[] {
-  return [generateSecret(methods), enrollUser(methods), removeEnrollment]
+  return [generateSecret(methods), enrollUser(methods), removeEnrollment, ...ownTotpOperations(methods)]
 }
 
 function generateSecret(methods: readonly MethodFacts[]): Operation<LoginServices> {
@@ -92,7 +56,7 @@ function generateSecret(methods: readonly MethodFacts[]): Operation<LoginService
       const realm = await realmOrThrow(context.services.db, path.realm_id)
       await requireUser(methods, context.services, realm, body.username)
       context.audit({ realm: realm.id, object: body.username })
-      const secret = toBase32(randomBytes(newSecretBytes))
+      const { base32: secret } = newSecret()
       const issuer = body.issuer || realm.id
       return {
         secret_base32: secret,
@@ -160,6 +124,7 @@ const removeEnrollment = define({
     const isEnrolled = (await findTotp(db, path.realm_id, path.username)) !== undefined
     await context.commit([
       totpRemoval(path.realm_id, path.username),
+      uselessCodesRemoval(path.realm_id, path.username),
       ...(isEnrolled ? announceCredential(db, path.realm_id, path.username, now()) : []),
     ])
   },
@@ -186,7 +151,11 @@ const totpProof: SecondProof = {
     }
   },
   refused: wrongCode,
-  removal: (realm, username) => [totpRemoval(realm, username)],
+  removal: (realm, username) => [
+    totpRemoval(realm, username),
+    enrollmentLinksRemoval(realm, username),
+    recoveryCodesRemoval(realm, username),
+  ],
 }
 
 /** Finds the unused step of a code. @throws LoginRefused */

@@ -68,6 +68,7 @@ export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<v
   await ann.post('/certify?realm=staff', { verification_key })
 
   await walkPasskeys(walked, ann, cookie)
+  await walkFactors(walked, ann)
   await admin
     .post(`${users.replace('/userpass', '')}/totp/generate`, { username: 'ben' })
     .then(async ({ json }) => {
@@ -141,6 +142,21 @@ async function walkPasskeys(
   })
   await admin.get('/realms/staff/passkeys/ann')
   await admin.del('/realms/staff/passkeys/ann')
+}
+
+/** The second factors of Ann's account, and the link for another user. */
+async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker): Promise<void> {
+  await ann.get('/account')
+  const confirm = ({ json: { secret_base32, enrollment } }: Answer) => ({
+    ...{ enrollment, code: codeOf(base32(secret_base32), Math.floor(Date.now() / 30_000)) },
+  })
+  await ann.post('/account/totp', confirm(await ann.post('/account/totp/options')))
+  await ann.post('/account/recovery-codes')
+  await ann.del('/account/totp')
+  const { token } = (await admin.post('/realms/staff/totp/ben/link')).json
+  const anybody = walkerOf(wire('auth'))
+  const options = await anybody.post('/totp/enroll/options', { token })
+  await anybody.post('/totp/enroll', { token, ...confirm(options) })
 }
 
 /** RFC 6238, six digits by HMAC-SHA-1. */
