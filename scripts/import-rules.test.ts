@@ -32,7 +32,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'kmip-codec': ['base'],
   covercrypt: ['base'],
   outbound: ['base'],
-  storage: ['base', 'pki'],
+  storage: ['base', 'crypto', 'pki'],
   audit: ['base', 'outbound', 'pki', 'storage'],
   server: ['audit', 'base', 'outbound', 'pki', 'storage'],
   runtime: ['audit', 'base', 'outbound', 'pki', 'server', 'storage'],

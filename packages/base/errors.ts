@@ -124,6 +124,12 @@ export const errorKinds = {
     sentence: 'The database is unavailable: wait and try again.',
     fixed: true,
   },
+  sealed: {
+    status: 503,
+    sentence:
+      'The service is sealed: holders of shares of its root key must enter them first. GET /health shows the progress.',
+    fixed: true,
+  },
   audit_unavailable: {
     status: 503,
 

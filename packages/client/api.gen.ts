@@ -3,7 +3,7 @@
 
 /** The error: a kind for programs and a sentence for users. */
 export interface ErrorSchema {
-  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
+  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'sealed' | 'audit_unavailable'
   readonly description: string
   /** On 5xx: identifies the log entry with the detail. */
   readonly request_id?: string
@@ -2025,6 +2025,11 @@ export interface Operations {
           readonly message?: string
         }
       }
+      /** The service waits for shares of its root key, of which so many were entered. */
+      readonly sealed?: {
+        readonly entered: number
+        readonly threshold: number
+      }
     }
   }
   /** Public keys that are Active and tagged jwks */
@@ -2642,6 +2647,20 @@ export interface Operations {
   readonly 'ui.logout': {
     readonly reply: undefined
   }
+  /** Enter one share of the root key of a sealed service */
+  readonly unseal: {
+    readonly body: {
+      /** One line that begins with warder-share-1. */
+      readonly share: string
+    }
+    readonly reply: {
+      readonly sealed: boolean
+      /** Shares that were entered. */
+      readonly entered?: number
+      /** Shares that are needed. */
+      readonly threshold?: number
+    }
+  }
   /** Version of the service and of its cryptographic library */
   readonly version: {
     readonly reply: string
@@ -2756,5 +2775,6 @@ export const routes = {
   'server.me': { method: 'GET', path: '/me' },
   'ui.login': { method: 'POST', path: '/ui/login' },
   'ui.logout': { method: 'POST', path: '/ui/logout' },
+  unseal: { method: 'POST', path: '/unseal' },
   version: { method: 'GET', path: '/version' },
 } as const

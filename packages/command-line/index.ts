@@ -41,6 +41,7 @@ export {
   NoAnswer,
   openUserTerminal,
   type Prompter,
+  readAll,
   terminalPrompter,
   type UserTerminal,
 } from './terminal/user-terminal.ts'

@@ -1,3 +1,5 @@
+export { encryptAge } from './age/encrypt.ts'
+export { parseAgeRecipient } from './age/recipient.ts'
 export { algorithmFor, algorithmNames, algorithms, canonicalName, toKeyOps } from './algorithms/algorithms.ts'
 export { isCipher, isFipsSymmetric } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'

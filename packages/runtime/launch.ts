@@ -12,7 +12,13 @@ export {
   readSealed,
   toDatabaseLocation,
 } from './lifecycle/database.ts'
-export { type RootKeyLaunch, type RuntimeConfig, type ServiceLaunch, writeNote } from './lifecycle/launch.ts'
+export {
+  type RootKeyLaunch,
+  type RuntimeConfig,
+  type SealedEndpoints,
+  type ServiceLaunch,
+  writeNote,
+} from './lifecycle/launch.ts'
 export { readRememberedSeq } from './lifecycle/lost-audit.ts'
 export type { RunningService } from './lifecycle/primary.ts'
 export {

@@ -2,7 +2,13 @@ export { type AddressSet, addressSet, parseCidr, unknownClient } from './http/cl
 export { type SweptConnection, startIdleSweep } from './http/connections.ts'
 export { documentationOperations } from './http/documentation.ts'
 export { mergeAuditFields } from './http/exchange.ts'
-export { databaseDown, type HealthPart, healthOperation, unreachableDatabase } from './http/health.ts'
+export {
+  databaseDown,
+  type HealthPart,
+  healthOperation,
+  sealedHealth,
+  unreachableDatabase,
+} from './http/health.ts'
 export {
   createPeerSecretCheck,
   type PartnerHosts,
@@ -12,6 +18,7 @@ export {
 export {
   bearerToken,
   errorBody,
+  type PreparedReply,
   pageReply,
   prepareFailure,
   prepareReply,
@@ -26,6 +33,7 @@ export {
   type TokenBuckets,
   tokenBucketMemory,
 } from './http/token-buckets.ts'
+export { isUnsealRequest, type UnsealProgress, unsealOperation } from './http/unseal.ts'
 export { compileCheck } from './http/validation.ts'
 export {
   type ExpectedToken,

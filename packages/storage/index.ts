@@ -5,9 +5,12 @@ export { readTls } from './postgres/tls.ts'
 export { decodeContext, type Seal, type SealContext, UnknownDataKey } from './seal/envelope.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'
 export {
+  findSharedRootKey,
   openProvidedRootKey,
   type RootKeyProvider,
   RootKeyUnavailable,
+  type SharedRootKey,
+  sharesSource,
   testProvider,
   unwrapDatabaseKey,
 } from './seal/root-key-sources.ts'
@@ -15,6 +18,7 @@ export {
   moveToFile,
   moveToKey,
   moveToProvider,
+  moveToShares,
   requireRootKeyFile,
   rotateRootKey,
   rotateRootKeyFile,
@@ -27,6 +31,15 @@ export {
   openSealToRead,
 } from './seal/seal.ts'
 export { listRootKeySources, sealMigrations } from './seal/seal-store.ts'
+export {
+  createShareSet,
+  describeSet,
+  findShareTexts,
+  isShareName,
+  ShareCollection,
+  type ShareHolder,
+  type ShareSet,
+} from './seal/share-set.ts'
 export { createRowCache } from './sql/cache.ts'
 export {
   commitCountMigrations,

@@ -27,6 +27,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./health/command.ts')).health,
   },
   {
+    name: 'unseal',
+    summary: 'Enter your share of the root key at services that are sealed',
+    load: async () => (await import('./unseal/command.ts')).unseal,
+  },
+  {
     name: 'login',
     summary: 'Log in once, for every command until the session ends',
     load: async () => (await import('./session/login.ts')).login,

@@ -29,6 +29,7 @@ export const reasonOfKind = {
   bad_gateway: 'GeneralFailure',
   overloaded: 'GeneralFailure',
   storage_unavailable: 'GeneralFailure',
+  sealed: 'GeneralFailure',
   audit_unavailable: 'GeneralFailure',
 } as const satisfies Readonly<Record<ErrorKind, string>>
 

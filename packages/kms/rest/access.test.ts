@@ -234,6 +234,7 @@ test('the JWKS shows tagged public keys and nothing secret, with an entity tag',
 test('every path except the documented public ones requires a credential', async () => {
   const open = new Set([
     '/health',
+    '/unseal',
     '/version',
     '/.well-known/jwks.json',
     '/openapi.yaml',

@@ -23,6 +23,7 @@ import {
   healthOperation,
   type Operation,
   openApiDocument,
+  unsealOperation,
 } from '@warder/server'
 import type { Database } from '@warder/storage'
 import { type TransitServices, transitOperations } from '@warder/transit'
@@ -85,7 +86,7 @@ export function kmsOperations({
   credentials,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
-    ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
+    ...withoutData(healthOperation<KmsServices>({ parts: health, clock }), unsealOperation<KmsServices>()),
     ...restOperations,
     ...pkiOperations,
     ...acmeOperations(acme),

@@ -17,6 +17,7 @@ type Environment = ServiceEnvironment<KmsConfig>
 /** Operations that a held installation serves: health, logins, and the decision about it. Everything else is refused. */
 const servedWhileHeld: ReadonlySet<string> = new Set([
   'health',
+  'unseal',
   'version',
   'server.me',
   'ui.login_page',

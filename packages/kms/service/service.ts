@@ -91,6 +91,8 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     config.socket_server_start
       ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }
       : undefined,
+  // The primary loads KMIP only while it is sealed.
+  sealedSocket: async (options) => (await import('./sealed-socket.ts')).createSealedSocket(options),
   partners: externalPartners,
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },

@@ -10,8 +10,8 @@ import {
   text,
 } from './setting.ts'
 
-/** Sources that hold the root key itself. */
-export const localRootKeySources = ['file', 'environment', 'passphrase', 'systemd'] as const
+/** Sources that need no other system. */
+export const localRootKeySources = ['file', 'environment', 'passphrase', 'systemd', 'shares'] as const
 
 /** The defaults of a service that the common settings need. */
 export interface ServiceDefaults {
@@ -135,7 +135,7 @@ const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: localRootKeySources,
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit.',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, a credential of the systemd unit, or shares of several people, who enter them at each start.',
   }),
   root_key_file: text({
     default: 'root.key',
@@ -149,6 +149,12 @@ const rootKeySettings = {
         ? undefined
         : 'must be the name of a credential'
     },
+  }),
+  'root_key_shares.time_limit_seconds': integer({
+    default: 3600,
+    min: 5,
+    max: 86_400,
+    docs: 'For `root_key_source` shares: time from the first share of an unsealing to the last; then all entered shares are discarded, and the service stays sealed.',
   }),
 }
 

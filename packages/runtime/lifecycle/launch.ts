@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { AuditFailureMode } from '@warder/audit'
 import { describeWriteError } from '@warder/base'
 import type { LocalCertificate } from '@warder/server'
-import type { RootKey, RootKeyProvider } from '@warder/storage'
+import type { RootKey, RootKeyProvider, SharedRootKey } from '@warder/storage'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
 export interface RuntimeConfig {
@@ -32,6 +32,7 @@ export interface RuntimeConfig {
   readonly root_key_source: string
   readonly root_key_file: string
   readonly root_key_credential: string
+  readonly 'root_key_shares.time_limit_seconds': number
   readonly rate_limit_per_second: number | undefined
   readonly body_limit_bytes: number
   readonly headers_timeout_ms: number
@@ -83,16 +84,45 @@ export interface ServiceLaunch {
   /** Creates the provider of a source that wraps the root key. It contacts nothing. @throws StartupError */
   readonly rootKeyProvider?: ((source: string, launch: RootKeyLaunch) => Promise<RootKeyProvider>) | undefined
   /**
+   * Collects the shares of a root key from its holders, and opens it. undefined: no holder can be asked.
+   * @throws StartupError when they are not given
+   */
+  readonly collectShares?: CollectShares | undefined
+  /**
    * Called when the program can use the database, before it is changed; the start continues when the promise
    * resolves.
    */
   readonly beforeMigrating?: ((pending: boolean) => Promise<void>) | undefined
   /** Called when the service replies on its port that its database is unreachable. */
   readonly onWaiting?: (() => void) | undefined
+  /** Called when the service replies on its ports that it is sealed, and accepts shares. */
+  readonly onSealed?: ((sealed: SealedEndpoints) => void) | undefined
 }
 
+/** Addresses of a sealed service. */
+export interface SealedEndpoints {
+  readonly url: string
+  /** The listener beside HTTPS. */
+  readonly socket: { readonly host: string; readonly port: number } | undefined
+}
+
+/**
+ * @param find reads the set of shares of the database: again, if another set may have replaced it
+ * @param service name of the service whose database the root key opens
+ */
+export type CollectShares = (find: () => Promise<SharedRootKey>, service: string) => Promise<RootKey>
+
 /** The settings of a service that its root key depends on, with what they refer to. */
-export type RootKeyLaunch = Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'rootKeyProvider'>
+export type RootKeyLaunch = Pick<
+  ServiceLaunch,
+  'config' | 'home' | 'env' | 'rootKeyProvider' | 'collectShares'
+>
+
+/** The members of a launch that cannot be passed to a worker. */
+export type LaunchOfWorker = Omit<
+  ServiceLaunch,
+  'env' | 'onWaiting' | 'onSealed' | 'beforeMigrating' | 'rootKeyProvider' | 'collectShares'
+>
 
 /** A root key in the form that is passed to a worker thread; never written or logged. */
 export interface PlainRootKey {

@@ -2,12 +2,12 @@ import type { MessagePort } from 'node:worker_threads'
 import type { AuditConnection } from '@warder/audit'
 import type { ClientAuthorities, RevokedCertificates } from '@warder/server'
 import type { DatabaseLocation } from './database.ts'
-import type { PlainRootKey, ServiceLaunch } from './launch.ts'
+import type { LaunchOfWorker, PlainRootKey } from './launch.ts'
 
 /** Start data of a worker. Everything here is plain data or a port: it crosses a thread boundary. */
 export interface WorkerStart {
   readonly index: number
-  readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting' | 'beforeMigrating' | 'rootKeyProvider'>
+  readonly launch: LaunchOfWorker
   readonly node: string
   readonly port: number
   /** true: several workers listen on the port, and the kernel distributes connections among them. */

@@ -52,7 +52,7 @@ export async function startMeasurements(
   return listener
 }
 
-interface MetricsListener {
+export interface MetricsListener {
   readonly port: number
   /** For new connections. */
   setTls(tls: TlsMaterial | undefined): void

@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { readKnownCommits } from '@warder/audit'
-import { canSharePort, type ListenOptions, type Logger, listenOn } from '@warder/base'
-import { prepareFailure, prepareReply, responseHeaders, unreachableDatabase } from '@warder/server'
+import type { Logger } from '@warder/base'
+import { prepareReply, unreachableDatabase } from '@warder/server'
 import {
   type Database,
   DatabaseUnreachable,
@@ -21,55 +18,14 @@ import {
 } from '@warder/storage'
 import type { Components } from './components.ts'
 import { connect, type DatabaseLocation, startWriter, toDatabaseLocation } from './database.ts'
-import type { TlsMaterial } from './messages.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import { formatUrl, type Start } from './primary-start.ts'
 import type { Rollback } from './rollback.ts'
 import { createRootKeyState, openRootKeys } from './root-keys.ts'
+import { prepareUnsealing } from './sealed-listeners.ts'
+import { isHealthRequest, type StandIn, type StandInAnswer, startStandIn } from './stand-in.ts'
+import type { Unsealed } from './unsealing.ts'
 import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
-
-interface WaitingListener {
-  close(): void
-}
-
-const maxConnections = 1_000
-const requestTimeoutMs = 10_000
-
-/**
- * Replies for a service that waits for its database: `GET /health` reports DOWN, all other requests receive 503. No body is
- * read, and each connection ends with its reply.
- */
-async function startWaitingListener(options: {
-  readonly name: string
-  readonly place: ListenOptions
-  readonly tls: TlsMaterial | undefined
-  /** `postgresql`. */
-  readonly database: string
-}): Promise<WaitingListener> {
-  const answer: RequestListener = (request, response) => {
-    const requestId = randomUUID()
-    const isHealth =
-      request.url?.split('?')[0] === '/health' && ['GET', 'HEAD'].includes(request.method ?? '')
-    const reply = isHealth
-      ? prepareReply(unreachableDatabase(options.database), 503, undefined)
-      : prepareFailure(new StorageUnavailable('waiting for the database'), requestId)
-    const body = reply.body ?? ''
-    const headers = responseHeaders(reply, requestId, 'no-store', Buffer.byteLength(body))
-    response.writeHead(reply.status, [...headers, 'Connection', 'close']).end(body)
-  }
-  const server = options.tls === undefined ? createHttpServer(answer) : createHttpsServer(options.tls, answer)
-  server.maxConnections = maxConnections
-  server.headersTimeout = requestTimeoutMs
-  server.requestTimeout = requestTimeoutMs
-  server.on('clientError', (_error, socket) => socket.destroy())
-  await listenOn(server, options.place, `${options.name}:`)
-  return {
-    close() {
-      server.close()
-      server.closeIdleConnections()
-    },
-  }
-}
 
 const firstWaitMs = 1_000
 const maxWaitMs = 30_000
@@ -160,14 +116,10 @@ export interface Storage {
   readonly auditFolder: string
   /** The difference between the database and the audit log that the operator accepted. */
   readonly rollback: Rollback | undefined
-  /** Set if the start waited for the database. */
+  /** Set if the start waited for the database, or for shares. */
   readonly standIn: StandIn | undefined
-}
-
-/** The listener that replies for the service while its database is unreachable. */
-interface StandIn {
-  readonly port: number
-  readonly listener: WaitingListener
+  /** Set if holders of shares opened the root key. */
+  readonly unsealed: Unsealed | undefined
 }
 
 /**
@@ -175,22 +127,33 @@ interface StandIn {
  * @throws StartupError for a database that is not the one that the audit log knows, a restore that did not end, a wrong key
  */
 export async function openStorage(start: Start, certificates: PrimaryCertificates): Promise<Storage> {
-  const { launch, definition, log, clock, opened } = start
-  const { config, home } = launch
+  const { definition, log, clock, opened } = start
+  const { config, home } = start.launch
   const { name } = definition
   const location = toDatabaseLocation(config, home, name)
+  let standIn: StandIn | undefined
+  /** @returns the address of the service */
+  const reply = async (answer: StandInAnswer): Promise<string> => {
+    standIn?.setAnswer(answer)
+    standIn ??= await startStandIn(start, certificates, answer)
+    return formatUrl(start, standIn.port)
+  }
+  const unsealing = prepareUnsealing(start, certificates, location, reply)
+  opened.defer(() => unsealing.close())
+  const launch = { ...start.launch, collectShares: unsealing.collect }
   const auditFolder = join(home, 'audit', name)
   const known = await readKnownCommits(auditFolder)
   requireDatabaseFile({ launch, definition, location, known })
   const writer = await startWriter(location)
   if (writer !== undefined) opened.defer(() => writer.close())
-  let standIn: StandIn | undefined
   const db = await connectWhenThere({
     open: () => connect(location, writer?.port(), log),
     maxMs: config.database_wait_ms,
     log,
     async onUnavailable() {
-      standIn = await startStandIn(start, certificates, location)
+      const url = await reply(answerUnreachable(location.kind))
+      log.warn({ url }, 'the service responds with 503 until its database is reachable')
+      launch.onWaiting?.()
     },
   })
   opened.defer(() => db.close())
@@ -213,8 +176,18 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const seal = await openSeal({ db, rootKeys, service: name, clock })
   for (const component of ['notices', name, 'audit']) await migrations.run(component)
   await migrations.close()
+  unsealing.close()
+  const { unsealed } = unsealing
   const rootKeyState = createRootKeyState()
-  return { location, writer, db, rootKeys, rootKeyState, seal, auditFolder, rollback, standIn }
+  return { location, writer, db, rootKeys, rootKeyState, seal, auditFolder, rollback, standIn, unsealed }
+}
+
+/** `GET /health` reports DOWN, and all other requests receive 503. */
+function answerUnreachable(database: string): StandInAnswer {
+  return (request) => {
+    if (isHealthRequest(request)) return prepareReply(unreachableDatabase(database), 503, undefined)
+    throw new StorageUnavailable('waiting for the database')
+  }
 }
 
 /** Warns when the pools of this process can open more connections than PostgreSQL permits. */
@@ -232,26 +205,4 @@ async function warnOfConnectionLimit(
       { most: maxConnections, max_connections: room },
       'this service may open more connections than PostgreSQL accepts: reduce them, or raise max_connections',
     )
-}
-
-/** Answers 503 on the port of the service until its database is there. */
-async function startStandIn(
-  start: Start,
-  certificates: PrimaryCertificates,
-  location: DatabaseLocation,
-): Promise<StandIn> {
-  const { launch, definition, log, ports, opened } = start
-  const { host } = launch.config
-  const port = await ports.claim(host, launch.config.port, definition.name)
-  const listener = await startWaitingListener({
-    name: definition.name,
-    place: { host, port, reusePort: canSharePort(process.platform) },
-    tls: certificates.current().https,
-    database: location.kind,
-  })
-  opened.defer(() => listener.close())
-  ports.release()
-  log.warn({ url: formatUrl(start, port) }, 'the service responds with 503 until its database is reachable')
-  launch.onWaiting?.()
-  return { port, listener }
 }

@@ -54,9 +54,10 @@ export async function startWorkers(
   const sharePort = canSharePort(process.platform)
   const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
   const rateMemory = tokenBucketMemory(sharedRateSlots)
-  const { env: _, onWaiting: __, beforeMigrating: ___, rootKeyProvider: ____, ...plainLaunch } = launch
+  const { env: _, onWaiting: __, onSealed: ___, beforeMigrating: ____, ...plain } = launch
+  const { rootKeyProvider: _____, collectShares: ______, ...plainLaunch } = plain
   // If a port cannot be shared, no listener is open for a moment.
-  if (!sharePort) storage.standIn?.listener.close()
+  if (!sharePort) storage.standIn?.close()
   const pool = await startWorkerPool({
     size: size.first,
     log,
@@ -92,7 +93,7 @@ export async function startWorkers(
   opened.defer(() => pool.drain(config.drain_timeout_ms))
   opened.defer(new Autoscaler(pool, size.max, log).watch())
   ports.release()
-  storage.standIn?.listener.close()
+  storage.standIn?.close()
   return pool
 }
 

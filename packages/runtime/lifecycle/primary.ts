@@ -121,6 +121,11 @@ async function startService(start: Start): Promise<RunningService> {
   })
 
   recordRun(start, audit, 'start')
+  if (storage.unsealed !== undefined)
+    audit?.trail.record({
+      ...createOwnEvent(start.clock.now(), 'root_key.unsealed'),
+      details: { ...storage.unsealed },
+    })
   const { kind: database } = storage.location
   const root_key = await describeRootKeySource(launch)
   log.info({ url, socket, workers: pool.size(), database, root_key, metrics_port: listener?.port }, 'serving')

@@ -3,6 +3,7 @@ import {
   createWrongRootKeyError,
   type Database,
   describeMove,
+  findSharedRootKey,
   isUnsealed,
   loadRootKeys,
   openProvidedRootKey,
@@ -10,12 +11,17 @@ import {
   type RootKey,
   type RootKeyProvider,
   type RootKeySource,
+  type SharedRootKey,
+  sharesSource,
   unwrapDatabaseKey,
 } from '@warder/storage'
 import type { RootKeyLaunch } from './launch.ts'
 
-/** Location of the root key: in a source that stores it, or wrapped by a provider of this name. */
-export type ConfiguredRootKeySource = RootKeySource | { readonly kind: 'provider'; readonly name: string }
+/** Location of the root key: in a source that stores it, in shares of people, or wrapped by a provider of this name. */
+export type ConfiguredRootKeySource =
+  | RootKeySource
+  | { readonly kind: 'shares' }
+  | { readonly kind: 'provider'; readonly name: string }
 
 /** @param name default: the source of the settings */
 export function rootKeySource(
@@ -31,6 +37,8 @@ export function rootKeySource(
       return { kind: 'passphrase', variable: 'WARDER_ROOT_KEY_PASSPHRASE' }
     case 'systemd':
       return { kind: 'systemd', credential: config.root_key_credential }
+    case sharesSource:
+      return { kind: 'shares' }
     default:
       return { kind: 'provider', name }
   }
@@ -47,7 +55,7 @@ export async function createProvider(name: string, launch: RootKeyLaunch): Promi
 export async function requireRootKeySource(launch: RootKeyLaunch): Promise<void> {
   const source = rootKeySource(launch)
   if (source.kind === 'provider') await createProvider(source.name, launch)
-  else loadRootKeys(source, launch.env, { create: false })
+  else if (source.kind !== 'shares') loadRootKeys(source, launch.env, { create: false })
 }
 
 interface OpenRootKeys {
@@ -71,6 +79,7 @@ export async function openRootKeys(
   { service, db, create = false, from, attempts = 5, log }: OpenRootKeys,
 ): Promise<readonly RootKey[]> {
   const source = rootKeySource(launch, from)
+  if (source.kind === 'shares') return [await collectRootKey(launch, service, db)]
   if (source.kind === 'provider') {
     const provider = await createProvider(source.name, launch)
     return openProvidedRootKey({
@@ -93,6 +102,26 @@ export async function openRootKeys(
   }
 }
 
+/** @throws StartupError for a database without shares, and where no holder can be asked for them */
+async function collectRootKey(
+  { collectShares }: RootKeyLaunch,
+  service: string,
+  db: Database,
+): Promise<RootKey> {
+  const find = async (): Promise<SharedRootKey> => {
+    const shared = await findSharedRootKey(db, service)
+    if (shared !== undefined) return shared
+    throw new StartupError(
+      `root_key_source is shares, but the ${service} database is new, and there are no shares of it: start with root_key_source = "file", then run warder root-key move --to shares`,
+    )
+  }
+  if (collectShares !== undefined) return collectShares(find, service)
+  const { set } = await find()
+  throw new StartupError(
+    `the root key of the ${service} database is in shares, of which ${set.threshold} are needed: run the command on a terminal`,
+  )
+}
+
 /** The source of the settings, for the log and operators; never a secret. @throws StartupError */
 export async function describeRootKeySource(launch: RootKeyLaunch): Promise<string> {
   const source = rootKeySource(launch)
@@ -103,6 +132,8 @@ export async function describeRootKeySource(launch: RootKeyLaunch): Promise<stri
       return source.path
     case 'systemd':
       return `credential ${source.credential}`
+    case 'shares':
+      return 'shares of several people'
     default:
       return source.variable
   }
@@ -114,6 +145,11 @@ export async function findRootKeyProblem(
   { service, db, from }: Pick<OpenRootKeys, 'service' | 'db' | 'from'>,
 ): Promise<string | undefined> {
   try {
+    if (rootKeySource(launch, from).kind === 'shares') {
+      // Whether enough holders still have theirs, only they know.
+      await findSharedRootKey(db, service)
+      return undefined
+    }
     const rootKeys = await openRootKeys(launch, { service, db, from, attempts: 2 })
     if ((await openSealToRead({ db, service, rootKeys })) !== undefined) return undefined
     return (await createWrongRootKeyError({ db, service, rootKeys })).message

@@ -161,6 +161,11 @@ export interface ServiceDefinition<Config = never, Services = never> {
   background?(environment: ServiceEnvironment<Config>): Promise<BackgroundWork | undefined>
   /** Address of the listener beside HTTPS; undefined = none. Called only if there is TLS and a client authority. */
   socket?(config: Config): SocketEndpoint | undefined
+  /** In the primary: the same listener while the service is sealed, which refuses every request. */
+  sealedSocket?(
+    options: Omit<SocketOptions, 'rateLimiter'> &
+      Pick<ServiceEnvironment<unknown>, 'clock' | 'log' | 'metrics'>,
+  ): Promise<ServiceSocket>
 }
 
 /** A service as its module declares it. */

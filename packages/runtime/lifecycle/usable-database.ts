@@ -5,6 +5,7 @@ import { StartupError } from '@warder/base'
 import {
   createWrongRootKeyError,
   type Database,
+  findSharedRootKey,
   isEmptyDatabase,
   isRestoreUnderWay,
   isUnsealed,
@@ -16,11 +17,11 @@ import { connect, type DatabaseLocation } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { requireWholeAudit } from './lost-audit.ts'
 import { findMissingFile, findRollback, type Rollback, refuseRollback } from './rollback.ts'
-import { openRootKeys } from './root-keys.ts'
+import { openRootKeys, rootKeySource } from './root-keys.ts'
 import { loadDefinition, type ServiceDefinition } from './service.ts'
 
 interface UsableDatabase {
-  readonly launch: Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'acceptRollback'>
+  readonly launch: Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'acceptRollback' | 'collectShares'>
   readonly definition: ServiceDefinition<unknown, unknown>
   readonly location: DatabaseLocation
   readonly db: Database
@@ -49,7 +50,7 @@ export async function requireUsableDatabase(options: UsableDatabase): Promise<{
     throw new StartupError(
       `${definition.name}: a restore into this database was interrupted: run warder restore again, which starts from the beginning`,
     )
-  const isReadWithKeys = options.known.unread && !(await isEmptyDatabase(db))
+  const isReadWithKeys = options.known.unread && !(await isEmptyDatabase(db)) && !isOnlyForHolders(launch)
   const known = isReadWithKeys
     ? await readKnownCommitsWithKeys(options, db, getAuditFolder(launch, definition))
     : options.known
@@ -69,13 +70,17 @@ export interface InspectedDatabase {
   readonly refusal: string | undefined
 }
 
-/** Makes the checks of a start on a database without changing anything. */
+/**
+ * Makes the checks of a start on a database without changing anything. Holders are not asked for shares of its root key:
+ * what is sealed is not checked then.
+ */
 export async function inspectDatabase(
-  launch: ServiceLaunch,
+  given: ServiceLaunch,
   location: DatabaseLocation,
   now: number,
 ): Promise<InspectedDatabase> {
   let plans: InspectedDatabase['plans']
+  const launch = { ...given, collectShares: undefined }
   try {
     const definition = await loadDefinition(launch)
     const folder = getAuditFolder(launch, definition)
@@ -128,12 +133,21 @@ function requireAccepted(
     refuseRollback(definition.name, getAuditFolder(launch, definition), location, rollback)
 }
 
+/** The root key is in shares, and their holders are not asked. */
+function isOnlyForHolders(launch: Pick<ServiceLaunch, 'config' | 'home' | 'collectShares'>): boolean {
+  return launch.collectShares === undefined && rootKeySource(launch).kind === 'shares'
+}
+
 /**
- * @returns undefined: nothing was sealed yet
+ * @returns undefined: nothing was sealed yet, or only holders of shares can open it
  * @throws StartupError for a root key that does not open the database
  */
 async function requireRootKey(launch: ServiceLaunch, service: string, db: Database) {
   if (await isUnsealed(db)) return undefined
+  if (isOnlyForHolders(launch)) {
+    await findSharedRootKey(db, service)
+    return undefined
+  }
   const rootKeys = await openRootKeys(launch, { service, db, attempts: 1 })
   const seal = await openSealToRead({ db, rootKeys, service })
   if (seal !== undefined) return seal

@@ -13,6 +13,7 @@ import {
   startTracing,
   type TokenBuckets,
   traceDatabase,
+  unsealOperation,
 } from '@warder/server'
 import { type Database, openSeal, type RootKey } from '@warder/storage'
 import { localRootKeySources } from '../config/foundation-settings.ts'
@@ -233,7 +234,7 @@ function withDiagnostics(
   const answersHealth = service.operations.some((operation) => operation.route.path === '/health')
   const operations = answersHealth
     ? service.operations
-    : [...service.operations, healthOperation<unknown>({ parts: health, clock })]
+    : [...service.operations, healthOperation<unknown>({ parts: health, clock }), unsealOperation<unknown>()]
   if (documented) return operations
   const document = openApiDocument({
     title: `Warder ${name}`,

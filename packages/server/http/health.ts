@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { defineOperation, fromProbes, get } from '../operations/define.ts'
 import type { Operation } from '../operations/types.ts'
 import { rawReply } from './reply.ts'
+import type { UnsealProgress } from './unseal.ts'
 
 const State = Type.Union([Type.Literal('UP'), Type.Literal('DOWN')])
 const Part = Type.Object({ name: Type.String(), status: State, message: Type.Optional(Type.String()) })
@@ -16,6 +17,12 @@ const Health = Type.Object({
     restore: Type.Optional(Part),
     root_key: Type.Optional(Part),
   }),
+  sealed: Type.Optional(
+    Type.Object(
+      { entered: Type.Integer(), threshold: Type.Integer() },
+      { description: 'The service waits for shares of its root key, of which so many were entered.' },
+    ),
+  ),
 })
 
 /** A part of the service that `/health` checks. */
@@ -131,6 +138,20 @@ function findCause(thrown: unknown): string | undefined {
 export function unreachableDatabase(name: string): Static<typeof Health> {
   const database = { name, status: 'DOWN', message: databaseDown } as const
   return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
+}
+
+/** The reply of a service that waits for shares of its root key, or has just received them. */
+export function sealedHealth(name: string, progress: UnsealProgress): Static<typeof Health> {
+  const { sealed, entered = 0, threshold = 0 } = progress
+  const database = { name, status: 'UP' } as const
+  if (!sealed) return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
+  const message = `The service is sealed: ${entered} of ${threshold} shares of the root key were entered.`
+  return {
+    status: 'DOWN',
+    latency_ms: 0,
+    dependencies: { database, root_key: { name: 'shares', status: 'DOWN', message } },
+    sealed: { entered, threshold },
+  }
 }
 
 export const databaseDown = 'The database does not respond.'

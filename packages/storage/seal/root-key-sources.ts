@@ -12,6 +12,14 @@ import {
   readRootKeyRow,
   rootKeyParameters,
 } from './seal-store.ts'
+import {
+  decodeShareSet,
+  describeSet,
+  encodeShareSet,
+  type ShareSet,
+  unwrapWithSet,
+  wrapForSet,
+} from './share-set.ts'
 
 /**
  * A system that holds a key of its own, and wraps the root key of each database with it. It never receives data, and is
@@ -213,7 +221,7 @@ export async function unwrapDatabaseKey({
 function describeOtherSource(
   service: string,
   rows: readonly RootKeySourceRow[],
-  { source, description }: RootKeyProvider,
+  { source, description }: Pick<RootKeyProvider, 'source' | 'description'>,
 ): string {
   const way = `or move it: warder root-key move --to ${source}`
   const [row] = rows
@@ -254,4 +262,62 @@ export async function createWrappedRootKey(
   const root: RootKey = { kind: 'key', from: provider.description, key: new Secret(key) }
   const { source, description } = provider
   return { root, salt, source: { source, description, wrapped, created_at: now } }
+}
+
+/** The value of `root_key_source` with which people hold shares of the root key. */
+export const sharesSource = 'shares'
+
+/** A database whose root key people hold in shares. */
+export interface SharedRootKey {
+  readonly set: ShareSet
+  /** @param secret of the set @throws StartupError when it does not open this database */
+  open(secret: Secret): Promise<RootKey>
+}
+
+/**
+ * Reads the set of shares that opens a database.
+ * @returns undefined: nothing was sealed yet
+ * @throws StartupError for a database whose root key is in another source, which is named
+ */
+export async function findSharedRootKey(db: Database, service: string): Promise<SharedRootKey | undefined> {
+  const row = await db.get(readRootKeyRow, rootKeyParameters)
+  if (row === undefined) return undefined
+  const rows = await listRootKeySources(db)
+  const stored = rows.find(({ source }) => source === sharesSource)?.wrapped
+  if (stored === undefined || stored === null)
+    throw new StartupError(
+      describeOtherSource(service, rows, { source: sharesSource, description: 'the shares of its holders' }),
+    )
+  const { set, wrapped } = decodeShareSet(stored)
+  return {
+    set,
+    async open(secret) {
+      const key = unwrapWithSet(set, secret, wrapped, toContext(service, row.salt))
+      const root: RootKey = { kind: 'key', from: describeShares(set), key }
+      if ((await findMatchingRootKey({ db, service, rootKeys: [root] })) !== undefined) return root
+      throw new StartupError(
+        `wrong root key: ${root.from} decrypt a value that does not match the check value of the ${service} database: the row of the set was changed (nothing was changed now)`,
+      )
+    },
+  }
+}
+
+function describeShares(set: ShareSet): string {
+  return `${set.threshold} of ${set.holders.length} shares of set ${describeSet(set)}`
+}
+
+/** A new random root key, encrypted for a set of shares. */
+export function createSharedRootKey(
+  set: ShareSet,
+  service: string,
+  now: number,
+): { readonly root: RootKey; readonly salt: Buffer; readonly source: NewRootKeySource } {
+  const [key, salt] = [randomBytes(keyBytes), randomBytes(16)]
+  const description = describeShares(set)
+  const wrapped = encodeShareSet({ set, wrapped: wrapForSet(set, key, toContext(service, salt)) })
+  return {
+    root: { kind: 'key', from: description, key: new Secret(key) },
+    salt,
+    source: { source: sharesSource, description, wrapped, created_at: now },
+  }
 }

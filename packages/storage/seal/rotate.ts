@@ -7,10 +7,13 @@ import { toDataKeyContext } from './data-keys.ts'
 import { encodeContext, openWith } from './envelope.ts'
 import { loadRootKeys, nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
 import {
+  createSharedRootKey,
   createWrappedRootKey,
+  findSharedRootKey,
   type NewRootKeySource,
   type ProviderRetries,
   type RootKeyProvider,
+  sharesSource,
   unwrapDatabaseKey,
 } from './root-key-sources.ts'
 import { createWrongRootKeyError, findMatchingRootKey, wrapUnder } from './seal.ts'
@@ -22,6 +25,7 @@ import {
   replaceRootKey,
   rewrapDataKey,
 } from './seal-store.ts'
+import type { ShareSet } from './share-set.ts'
 
 export interface SealedDatabase {
   readonly service: string
@@ -169,6 +173,31 @@ export async function moveToProvider<Target extends SealedDatabase>(
     }
     await options.onStep?.(`${service} wrapped`)
   }
+}
+
+/**
+ * Gives each database a new random root key that the shares of a set open. A database that they open already is not
+ * changed, so an interrupted move to the same set is continued without shares.
+ */
+export async function moveToShares<Target extends SealedDatabase>(
+  set: ShareSet,
+  options: MoveOptions<Target>,
+): Promise<void> {
+  for (const database of options.databases) {
+    const { db, service } = database
+    if (!(await isOpenedBy(set, database))) {
+      const old = await options.readOld(database)
+      await requireMatching(database, old)
+      await rewrap({ db, service }, old, createSharedRootKey(set, service, options.now))
+    }
+    await options.onStep?.(`${service} wrapped`)
+  }
+}
+
+async function isOpenedBy({ id }: ShareSet, { db, service }: SealedDatabase): Promise<boolean> {
+  const rows = await listRootKeySources(db)
+  if (!rows.some(({ source }) => source === sharesSource)) return false
+  return (await findSharedRootKey(db, service))?.set.id === id
 }
 
 async function isWrappedBy(

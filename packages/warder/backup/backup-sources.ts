@@ -9,7 +9,7 @@ import { configure } from '../installation/configuration.ts'
 
 /** Files of the running system, and the key that signs backups, so that no recipient can sign. */
 const transientFiles =
-  /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$|backup-signing\.)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
+  /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$|backup-signing\.|shares\.next$)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
 
 export interface BackupSources {
   readonly databases: readonly {

@@ -6,6 +6,7 @@ import type { ServiceName } from '@warder/command-line/endpoints'
 import {
   checkSettings,
   inspectDatabase,
+  rootKeySource,
   type ServiceLaunch,
   toDatabaseLocation,
 } from '@warder/runtime/launch'
@@ -53,7 +54,7 @@ async function checkBoth({ auth, kms, authUrl }: ReturnType<typeof configureToge
   const warnings = [...auth.loaded.warnings, ...kms.loaded.warnings]
   for (const { launch } of [auth, kms]) warnings.push(...(await checkSettings(launch)))
   const databases = [await readDatabaseState('auth', auth.launch), await readDatabaseState('kms', kms.launch)]
-  warnings.push(...databases.flatMap(({ warning }) => warning ?? []))
+  warnings.push(...databases.flatMap((state) => state.warnings))
   return { databases, warnings }
 }
 
@@ -78,6 +79,10 @@ function warnOfDiskSpace(path: string): string | undefined {
   return `${path} has ${formatKib(size)} and its disk ${formatKib(free)} free: an upgrade may need twice the size of the database. If the disk is full, free some space and start again`
 }
 
+function warnOfShares(service: ServiceName): string {
+  return `${service}: a start waits for shares of the root key (warder unseal); sealed values were not checked`
+}
+
 const formatKib = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`
 
 /** State of a database before a start of its service. */
@@ -89,8 +94,8 @@ export interface DatabaseState {
   readonly plans: ReadonlyMap<string, MigrationPlan> | undefined
   /** Why a start would be refused. */
   readonly refusal: string | undefined
-  /** A warning for the operator. */
-  readonly warning: string | undefined
+  /** For the operator. */
+  readonly warnings: readonly string[]
 }
 
 /** Reads the state of a database; a reason to refuse the start is part of it, not an error. */
@@ -99,6 +104,9 @@ async function readDatabaseState(service: ServiceName, launch: ServiceLaunch): P
   const engine = place.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'
   const found = await inspectDatabase(launch, place, systemClock.now())
   const isChanged = [...(found.plans?.values() ?? [])].some(({ pending }) => pending.length > 0)
-  const warning = isChanged && place.kind === 'sqlite' ? warnOfDiskSpace(place.path) : undefined
-  return { service, engine, ...found, warning }
+  const warnings = [
+    ...(isChanged && place.kind === 'sqlite' ? [warnOfDiskSpace(place.path)] : []),
+    ...(rootKeySource(launch).kind === 'shares' ? [warnOfShares(service)] : []),
+  ].filter((warning) => warning !== undefined)
+  return { service, engine, ...found, warnings }
 }

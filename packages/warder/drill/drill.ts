@@ -1,6 +1,7 @@
 import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { readPublicCheckpointKey, verifyAudit } from '@warder/audit'
 import { StartupError, systemClock } from '@warder/base'
 import { readEndpoints, serviceNames, toServer } from '@warder/command-line/endpoints'
@@ -14,6 +15,7 @@ import type { Unlock } from '../backup/wrapped-keys.ts'
 import { configure } from '../installation/configuration.ts'
 import { createTempEnvironment, withStartedServices } from '../installation/temp-installation.ts'
 import { tryServices } from '../try/run.ts'
+import { listEnteredShares } from '../unseal/ask-shares.ts'
 import { restrictSettings } from './settings.ts'
 
 const prefix = 'warder-drill-'
@@ -155,7 +157,36 @@ function explainWrongRootKey(error: unknown): never {
 
 async function testServices(home: string, options: RestoreTestOptions): Promise<void> {
   const what = 'the services of the backup'
-  await withStartedServices(home, options.env, what, () => requestHealth(home, options), options.signal)
+  const use = async (): Promise<void> => {
+    await unsealServices(home, options.signal)
+    await requestHealth(home, options)
+  }
+  await withStartedServices(home, options.env, what, use, options.signal)
+}
+
+const unsealWithinMs = 60_000
+const pollMs = 100
+
+/** Enters the shares that holders gave this drill at the services, if these are sealed, and waits until they serve. */
+async function unsealServices(home: string, signal: AbortSignal): Promise<void> {
+  const shares = listEnteredShares()
+  if (shares.length === 0) return
+  const endpoints = readEndpoints(home)
+  for (const name of serviceNames) {
+    const client = openClient(toServer(home, endpoints[name]))
+    try {
+      for (const share of shares) await client.ask('/unseal', { json: { share } })
+      const until = performance.now() + unsealWithinMs
+      while ((await client.ask('/health').catch(() => undefined))?.status !== 200) {
+        signal.throwIfAborted()
+        if (performance.now() > until)
+          throw new StartupError(`${name} of the backup does not start with the shares`)
+        await setTimeout(pollMs)
+      }
+    } finally {
+      client.close()
+    }
+  }
 }
 
 async function requestHealth(home: string, { login, say }: RestoreTestOptions): Promise<void> {

@@ -16,6 +16,10 @@ export const localCertificates: readonly LocalCertificate[] = [
   { name: 'client', commonName: 'kmip-client', purpose: 'client' },
 ]
 
+/** Loaded when a command needs it: a started service collects shares on its port. */
+const collectShares: ServiceLaunch['collectShares'] = async (find, service) =>
+  (await import('../unseal/ask-shares.ts')).askShares(find, service)
+
 export interface ServiceConfiguration {
   readonly launch: ServiceLaunch
   readonly loaded: LoadedConfig<ReturnType<typeof getSettings>>
@@ -44,7 +48,8 @@ export function configure(
     contradictions: [requireBothOrNeither('tls_cert_file', 'tls_key_file'), requireBothOrNeither(...rsaPair)],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
-  const given = { config, home, version, env, localCertificates, rootKeyProvider: createRootKeyProvider }
+  const rootKeyProvider = createRootKeyProvider
+  const given = { config, home, version, env, localCertificates, rootKeyProvider, collectShares }
   return { launch: { ...serviceModules[name], ...given }, loaded }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { StartupError, systemClock } from '@warder/base'
-import type { HomeContext, Terminal } from '@warder/command-line'
+import { type HomeContext, type Terminal, UsageError } from '@warder/command-line'
 import { type ServiceName, serviceNames } from '@warder/command-line/endpoints'
 import type { RootKeySourceName } from '@warder/root-key-providers/settings'
 import {
@@ -14,12 +14,14 @@ import {
   toDatabaseLocation,
 } from '@warder/runtime/launch'
 import {
+  findSharedRootKey,
   isUnsealed,
   listRootKeySources,
   loadRootKeys,
   moveToFile,
   moveToKey,
   moveToProvider,
+  moveToShares,
   openSeal,
   type RootKey,
   type RootKeyProvider,
@@ -27,8 +29,11 @@ import {
   requireRootKeyFile,
   rotateRootKey,
   rotateRootKeyFile,
+  type ShareSet,
+  sharesSource,
 } from '@warder/storage'
 import { configure } from '../installation/configuration.ts'
+import { forgetPendingShares, pendingSharesPath, prepareShares, type RequestedShares } from './new-shares.ts'
 
 /** The database of a service, with the settings of the service. */
 export interface ServiceDatabase extends Awaited<ReturnType<typeof openSealedDatabase>> {
@@ -119,9 +124,11 @@ export async function move(
   databases: readonly ServiceDatabase[],
   kind: RootKeySourceName,
   { out }: Terminal,
+  shares?: RequestedShares,
 ): Promise<number> {
   const [first] = databases
   if (first === undefined) return 1
+  if (kind === sharesSource) return moveIntoShares(databases, shares, out)
   const { source, provider } = await requireSharedSource(
     databases.map(({ launch }) => launch),
     kind,
@@ -153,17 +160,85 @@ export async function move(
   return 0
 }
 
+/** Into shares for the first time: `rotate` makes new ones. */
+async function moveIntoShares(
+  databases: readonly ServiceDatabase[],
+  shares: RequestedShares | undefined,
+  out: Terminal['out'],
+): Promise<number> {
+  const home = databases[0]?.launch.home ?? '.'
+  const present = await Promise.all(databases.map(findPresentSource))
+  if (present.every((found) => found === sharesSource) && !existsSync(pendingSharesPath(home)))
+    throw new StartupError('the root key is in shares already: warder root-key rotate makes new ones')
+  await replaceShares(databases, home, requireShares(shares), out)
+  out(
+    'both databases use a root key in shares now: set root_key_source = "shares" in auth.toml and kms.toml, give each holder',
+  )
+  out(
+    'the file with their name, and restart the services, which start sealed: warder unseal. Until then a restart is refused.',
+  )
+  out(
+    'Let every holder decrypt the share once before that. Keep the old root key for as long as the backups that need it.',
+  )
+  return 0
+}
+
+function requireShares(shares: RequestedShares | undefined): RequestedShares {
+  if (shares !== undefined) return shares
+  throw new UsageError('shares need --holders FILE and --threshold M')
+}
+
+/** Gives both databases new root keys in shares of one new set. */
+async function replaceShares(
+  databases: readonly ServiceDatabase[],
+  home: string,
+  shares: RequestedShares,
+  out: Terminal['out'],
+): Promise<void> {
+  const isContinued = existsSync(pendingSharesPath(home))
+  // Before shares are made: an approval or a root key may be missing.
+  const approved = isContinued ? undefined : await requireApproval(databases, readPresentKeys)
+  const set = await prepareShares(home, shares, out)
+  const onStep = async (step: string): Promise<void> => out(`  ${step}`)
+  await onStep('shares written')
+  // The votes for an interrupted command count once, unless it had reached the kms.
+  const consume = approved ?? (await requireApprovalUnlessMoved(databases, set))
+  await moveToShares(set, { databases, readOld: readPresentKeys, now: systemClock.now(), onStep })
+  await consume()
+  forgetPendingShares(home)
+  await onStep('finished')
+}
+
+async function requireApprovalUnlessMoved(
+  databases: readonly ServiceDatabase[],
+  set: ShareSet,
+): Promise<() => Promise<void>> {
+  for (const database of databases) {
+    const isShared = (await findPresentSource(database)) === sharesSource
+    const shared = isShared ? await findSharedRootKey(database.db, database.service) : undefined
+    if (database.service === 'kms' && shared?.set.id === set.id) return async () => undefined
+  }
+  return requireApproval(databases, readPresentKeys)
+}
+
 function requireKey(source: ConfiguredRootKeySource, { env }: Pick<ServiceLaunch, 'env'>): RootKey {
-  const [key] = source.kind === 'provider' ? [] : loadRootKeys(source, env, { create: false })
+  const [key] =
+    source.kind === 'provider' || source.kind === 'shares' ? [] : loadRootKeys(source, env, { create: false })
   if (key === undefined) throw new StartupError('there is no root key')
   return key
 }
 
 /** Gives both databases a new root key in the source that they have. */
-export async function rotate({ home, terminal }: HomeContext): Promise<number> {
+export async function rotate({ home, terminal }: HomeContext, shares?: RequestedShares): Promise<number> {
   requireHome(home)
   const launches = serviceNames.map((name) => configureService(name, home, terminal))
   const { source, provider } = await requireSharedSource(launches)
+  if (source.kind === 'shares')
+    return withDatabases({ home, terminal }, (databases) =>
+      rotateShares(databases, requireShares(shares), terminal),
+    )
+  if (shares !== undefined)
+    throw new UsageError(`--holders and --threshold are for shares, and root_key_source is ${source.kind}`)
   // Checked before a database is opened.
   for (const launch of launches) await requireRootKeySource(launch)
   const rotation =
@@ -174,6 +249,19 @@ export async function rotate({ home, terminal }: HomeContext): Promise<number> {
     await approved()
     return 0
   })
+}
+
+async function rotateShares(
+  databases: readonly ServiceDatabase[],
+  shares: RequestedShares,
+  { out }: Terminal,
+): Promise<number> {
+  await replaceShares(databases, databases[0]?.launch.home ?? '.', shares, out)
+  out(
+    'both databases use new root keys in new shares: give each holder the file with their name, and make a new backup.',
+  )
+  out('The shares of before open nothing but the backups of before; keep them as long as those.')
+  return 0
 }
 
 interface Rotation {

@@ -13,11 +13,13 @@ import {
   createProvider,
   describeRootKeySource,
   findRootKeyProblem,
+  openRootKeys,
   rootKeySource,
   type ServiceLaunch,
 } from '@warder/runtime/launch'
 import { isUnsealed, listRootKeySources, loadRootKeys, testProvider } from '@warder/storage'
 import { configureService, move, requireHome, rotate, type ServiceDatabase, withDatabases } from './change.ts'
+import { readShareOptions, shareOptions } from './new-shares.ts'
 
 const showVerb = homeVerb({
   name: 'show',
@@ -34,7 +36,8 @@ const showVerb = homeVerb({
 const testVerb = homeVerb({
   name: 'test',
   words: '',
-  summary: 'Test a source: wrap and unwrap a random value, and compare; changes nothing',
+  summary:
+    'Test a source: wrap and unwrap a random value, or let holders enter their shares; changes nothing',
   examples: ['warder root-key test --to transit --home /var/lib/warder'],
   options: { to: sourceOption('source to test before a move (default: root_key_source)') },
   parse({ to }, names) {
@@ -42,6 +45,8 @@ const testVerb = homeVerb({
     const kind = readSource(to)
     return async ({ home, terminal }) => {
       requireHome(home)
+      if (rootKeySource(configureService('kms', home, terminal), kind).kind === 'shares')
+        return withDatabases({ home, terminal }, testShares)
       for (const service of serviceNames)
         await testSource(service, configureService(service, home, terminal), kind, terminal)
       return 0
@@ -55,13 +60,20 @@ const moveVerb = homeVerb({
   summary: 'Create a new root key in another source, and rewrap the data keys of both services',
   about: `Configure the new source first, and leave root_key_source as it is. Each database is moved in one commit; after an
 interruption run the command again. Then set root_key_source, and restart the services.`,
-  examples: ['warder root-key move --to transit --home /var/lib/warder'],
-  options: { to: sourceOption('the new source (required)') },
-  parse({ to }, names) {
+  examples: [
+    'warder root-key move --to transit --home /var/lib/warder',
+    'warder root-key move --to shares --holders holders.txt --threshold 3 --home /var/lib/warder',
+  ],
+  options: { to: sourceOption('the new source (required)'), ...shareOptions },
+  parse({ to, ...values }, names) {
     requireNoNames(names)
     const kind = readSource(to)
     if (kind === undefined) throw new UsageError(`name the new source: --to ${rootKeySources.join(' | ')}`)
-    return (context) => withDatabases(context, (databases, terminal) => move(databases, kind, terminal))
+    const shares = readShareOptions(values)
+    if (kind !== 'shares' && shares !== undefined)
+      throw new UsageError('--holders, --threshold, --output and --name are for --to shares')
+    return (context) =>
+      withDatabases(context, (databases, terminal) => move(databases, kind, terminal, shares))
   },
 })
 
@@ -70,10 +82,11 @@ const rotateVerb = homeVerb({
   words: '',
   summary: 'Create a new root key in the same source, and rewrap the data keys of both services',
   examples: ['warder root-key rotate --home /var/lib/warder'],
-  options: {},
-  parse(_, names) {
+  options: shareOptions,
+  parse(values, names) {
     requireNoNames(names)
-    return rotate
+    const shares = readShareOptions(values)
+    return (context) => rotate(context, shares)
   },
 })
 
@@ -87,6 +100,7 @@ command again to finish.
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
   passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
   systemd       the new one is the credential root.key.new, the old one root.key (root_key_credential)
+  shares        a new key for each service, and new shares of it for the holders in --holders (root_key_shares)
   transit       a new key for each service, wrapped by a key of Vault, OpenBao or another Warder (root_key_transit)
   kmip          a new key for each service, wrapped by a key of a KMIP server (root_key_kmip)
   pkcs11        a new key for each service, wrapped by a key of a PKCS#11 token (root_key_pkcs11)
@@ -135,6 +149,15 @@ async function showSources(databases: readonly ServiceDatabase[], terminal: Term
   return usable ? 0 : 1
 }
 
+/** A rehearsal for the holders: their shares open both databases. */
+async function testShares(databases: readonly ServiceDatabase[], terminal: Terminal): Promise<number> {
+  for (const { db, service, launch } of databases) {
+    const [key] = await openRootKeys(launch, { db, service, from: 'shares' })
+    terminal.out(`${service.padEnd(6)}${key?.from}: they open the database`)
+  }
+  return 0
+}
+
 async function testSource(
   service: string,
   launch: ServiceLaunch,
@@ -142,6 +165,7 @@ async function testSource(
   terminal: Terminal,
 ): Promise<void> {
   const source = rootKeySource(launch, kind)
+  if (source.kind === 'shares') return
   if (source.kind === 'provider') {
     const provider = await createProvider(source.name, launch)
     for (const member of provider.members ?? [provider]) {

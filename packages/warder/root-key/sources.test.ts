@@ -17,7 +17,10 @@ import { readCommands, runCommands } from '../testing/guide.ts'
 import { type Installation, killAfter, runWarder, startInstallation } from '../testing/installation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-sources-'))
-const [setUp = '', ...moveAndShow] = readCommands('docs/how-to/root-key.md')
+// Those of shares are in shares.test.ts.
+const [setUp = '', ...moveAndShow] = readCommands('docs/how-to/root-key.md').filter(
+  (block) => !/shares|age-keygen/.test(block),
+)
 
 /** Another Warder, whose transit key wraps root keys. */
 let keys: Installation

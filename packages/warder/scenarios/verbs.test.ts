@@ -305,6 +305,7 @@ test('verbs of administration', async () => {
   await run('context use', ['local'], remembered)
   await run('context delete', ['here', '--force'], remembered)
   await run('health')
+  await run('unseal')
   await run('try')
   for (const name of ['kms', 'auth']) await run('config print', [name])
   await run('config explain', ['kms'])

@@ -10,7 +10,7 @@ import {
   type Terminal,
 } from '@warder/command-line'
 import type { ServiceName } from '@warder/command-line/endpoints'
-import { checkSettings, type RunningService, runService } from '@warder/runtime/launch'
+import { checkSettings, type RunningService, runService, type SealedEndpoints } from '@warder/runtime/launch'
 import { formatSettingsHelp } from '@warder/runtime/settings'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
@@ -88,6 +88,9 @@ Example:
       const onWaiting = (): void => {
         if (supervised) process.send?.({ type: 'waiting' })
       }
+      const onSealed = ({ url, socket }: SealedEndpoints): void => {
+        if (supervised) process.send?.({ type: 'sealed', url, ...(socket !== undefined && { kmip: socket }) })
+      }
       const heldPorts = values['held-ports']?.split(',').map(Number) ?? []
       // Nothing is in flight during the start, so the process may exit at once; the next start continues.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
@@ -98,6 +101,7 @@ Example:
           heldPorts,
           peerSecret,
           onWaiting,
+          onSealed,
           ...(supervised && values['migrate-together'] && { beforeMigrating: awaitOtherService }),
           acceptRollback: values['accept-rollback'],
         })

@@ -37,12 +37,19 @@ export interface ServiceWaits {
   readonly type: 'waiting'
 }
 
-type FromService = ServiceReady | ServiceWaits | ServiceAlive | ServiceChecked
+/** The service responds with 503 until holders have entered shares of its root key. */
+export interface ServiceSealed extends Pick<ServiceReady, 'url' | 'kmip'> {
+  readonly type: 'sealed'
+}
+
+type FromService = ServiceReady | ServiceWaits | ServiceSealed | ServiceAlive | ServiceChecked
 
 export interface ServiceChild {
   readonly name: string
   /** Resolves when it responds on its port: it serves, or waits for its database. */
   readonly answers: Promise<void>
+  /** Resolves when it is sealed; never if it is not. */
+  readonly sealed: Promise<ServiceSealed>
   /** Resolves when its database is checked; never if it ended before. */
   readonly checked: Promise<void>
   /** Permits the service to migrate its database. */
@@ -115,6 +122,9 @@ export function startChild(
     child.on('message', ({ type }: FromService) => type !== 'checked' && resolve())
     exited.then(() => resolve())
   })
+  const sealed = new Promise<ServiceSealed>((resolve) => {
+    child.on('message', (message: FromService) => message.type === 'sealed' && resolve(message))
+  })
   const checked = new Promise<void>((resolve) => {
     child.on('message', ({ type }: FromService) => type === 'checked' && resolve())
   })
@@ -122,6 +132,7 @@ export function startChild(
     name,
     ready,
     answers,
+    sealed,
     checked,
     exited,
     migrate() {

@@ -210,7 +210,22 @@ async function beginBoth(
     ]),
   ])
   void migrateTogether()
-  return both
+  const announced = announceSealed(home, settings, running)
+  announced.catch(() => undefined)
+  const ready = await both
+  await announced
+  return ready
+}
+
+/** Holders of shares on this machine find the addresses of sealed services in the home, too. */
+async function announceSealed(
+  home: string,
+  settings: SettingsReader,
+  running: readonly Supervised[],
+): Promise<void> {
+  const [auth, kms] = await Promise.all(running.map(({ child }) => Promise.race([child.sealed, child.ready])))
+  if (auth === undefined || kms === undefined || ![auth, kms].some(({ type }) => type === 'sealed')) return
+  writeEndpoints(home, await findEndpoints(settings, auth, kms))
 }
 
 /** Restarts a service whenever it ends. The other service is not affected. */
@@ -235,8 +250,8 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
 
 async function findEndpoints(
   settings: SettingsReader,
-  auth: ServiceReady,
-  kms: ServiceReady,
+  auth: Pick<ServiceReady, 'url'>,
+  kms: Pick<ServiceReady, 'url' | 'kmip'>,
 ): Promise<Endpoints> {
   const own = await settings.ownTls(auth.url, kms.url)
   return {
