@@ -46,6 +46,7 @@ test('the help of every verb is its own, with examples that call it', async () =
     'external',
     'kmip',
     'admin',
+    'context',
     'audit',
     'root-key',
     'config',

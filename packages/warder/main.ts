@@ -23,7 +23,8 @@ ${commands.map((command) => `  ${command.name.padEnd(14)} ${command.summary}`).j
   warder --version
 
 Every command accepts --home DIR (else WARDER_HOME, else ./.warder): the folder with configuration, databases,
-certificates, the root key and the audit logs. Output is coloured on terminals, unless NO_COLOR or --no-color is set.
+certificates, the root key and the audit logs. For services on another machine see warder context --help. Output is coloured
+on terminals, unless NO_COLOR or --no-color is set.
 
 Exit codes: 0 success; 1 failure, with the reason on standard error; 2 usage error. The help of a command lists others.
 `

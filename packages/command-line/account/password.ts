@@ -42,7 +42,7 @@ export function createPasswordCommand(openPrompter: () => Prompter): Command {
     options,
     help: `warder password [--user U --realm R] [OPTIONS]
 
-Changes the password of a user who knows the present one. All sessions that began with it end, on this machine and others.
+Changes the password of a user who knows the present one. All sessions that began with it end, also on other machines.
 A refused password is answered with advice. Another user's password: warder admin reset-password.
 
 ${optionsHelp(options)}

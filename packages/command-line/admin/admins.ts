@@ -123,8 +123,8 @@ export const addAdmin = adminVerb({
   name: 'add-admin',
   words: 'ID',
   summary: 'Make a user an administrator of realms; without a named user, create one in the realm _',
-  about: `With --realm _ the administrator is a super administrator, of all realms. A user who is created for the administrator has
-its id as name, logs in to the realm _ (warder login --user ID), and gets a random password, which is shown once.`,
+  about: `With --realm _ the administrator is a super administrator, of all realms. A user who is created for the administrator
+has its id as name, logs in to the realm _ (warder login --user ID), and gets a random password, which is shown once.`,
   examples: [
     'warder admin add-admin chief --realm _',
     'warder admin add-admin shop-admin --realm shop --user ann',

@@ -44,7 +44,8 @@ export const settingOptions = {
   'jwt-provider': {
     type: 'list',
     value: 'ISSUER,JWKS[,AUDIENCE]',
-    help: 'accepts tokens of this identity provider: its iss, the https address of its keys, and aud; repeatable',
+    help: `accepts tokens of this identity provider: its iss, the https address of its keys, and aud;
+repeatable`,
   },
   'session-seconds': { type: 'number', value: 'S', help: 'maximum age of a session (new realm: 28800)' },
   'idle-seconds': {

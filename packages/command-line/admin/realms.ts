@@ -187,7 +187,7 @@ log in: transfer them first (warder access transfer).`,
         readonly data: { readonly keys: readonly string[] }
       }
       const count = users.length < maxCounted ? users.length : `${maxCounted} or more`
-      const what = `${count} users with a password, ${data.keys.length} AppRoles, every second factor and every session`
+      const what = `its users (${count} with a password), AppRoles (${data.keys.length}), second factors and sessions`
       await confirm(`Delete realm ${printable(id)} with ${what}?`)
       await api.ask('DELETE', getRealmPath(id))
       show({ deleted: { realm: id } }, [`deleted realm ${printable(id)}, with ${what}`])

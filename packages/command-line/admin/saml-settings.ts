@@ -71,6 +71,23 @@ function readMapping(text: string): readonly [attribute: string, claim: string] 
   return [attribute, claim]
 }
 
+/** Formats the question before a change; another identity provider has other users. */
+function formatQuestion(
+  realm: string,
+  { idp_entity_id: old }: SamlParams,
+  metadata: string | undefined,
+  sameUsers: boolean,
+): string {
+  // Only for the question: the service parses the metadata.
+  const next = /\bentityID\s*=\s*["']([^"']{1,1024})["']/.exec(metadata ?? '')?.[1]
+  if (next === undefined || next === old)
+    return printable(`Change the SAML settings of realm ${realm}, whose identity provider is ${old}?`)
+  const users = sameUsers
+    ? 'Their users are the same persons.'
+    : 'Users of the new one are other persons: sessions and grants of those before end.'
+  return printable(`Replace the identity provider ${old} of realm ${realm} by ${next}? ${users}`)
+}
+
 export const setSaml = adminVerb({
   name: 'set-saml',
   words: 'REALM',
@@ -93,7 +110,8 @@ sessions and grants of those before end, unless --same-users is given.`,
     'metadata-certificate': {
       type: 'list',
       value: 'F',
-      help: 'certificate (PEM) that must have signed fetched metadata; repeatable (default: TLS protects them)',
+      help: `certificate (PEM) that must have signed fetched metadata; repeatable
+(default: TLS protects them)`,
     },
     'base-url': {
       type: 'text',
@@ -153,10 +171,11 @@ sessions and grants of those before end, unless --same-users is given.`,
         ...(URL.canParse(back) ? [new URL(back).origin] : []),
         ...(values.terminal ? [loopbackOrigin] : []),
       ]
+      const metadata = source === undefined ? undefined : await readMetadata(source)
       const saml = {
         ...before,
         ...(source !== undefined && {
-          metadata_xml: await readMetadata(source),
+          metadata_xml: metadata,
           metadata_url: isAddress(source) ? source : null,
         }),
         ...(certificates.length > 0 && { metadata_certificates: certificates }),
@@ -176,10 +195,7 @@ sessions and grants of those before end, unless --same-users is given.`,
             ],
           }),
       }
-      if (before !== undefined)
-        await confirm(
-          `Change the SAML settings of realm ${printable(realmId)}, whose identity provider is ${printable(before.idp_entity_id)}?`,
-        )
+      if (before !== undefined) await confirm(formatQuestion(realmId, before, metadata, values['same-users']))
       await replaceRealm(api, { ...realm, auth_params: { ...realm.auth_params, saml_params: saml } })
       await showSetup(context, realmId)
     }

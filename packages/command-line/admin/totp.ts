@@ -73,7 +73,8 @@ export const enrollTotp = adminVerb({
   words: 'NAME',
   summary: 'Enroll an authenticator app as the second factor of a user, with a QR code in the terminal',
   about: `Shows a new secret, which the app of the user reads, and enrolls it when a code of the app proves that it has it. It
-replaces an app that is enrolled. A user who sees the secret can compute the codes: enroll it in the presence of its owner.`,
+replaces an app that is enrolled. A user who sees the secret can compute the codes: enroll it in the presence of its
+owner.`,
   examples: [
     'warder admin enroll-totp ann --realm shop',
     'warder admin enroll-totp ann --realm shop --secret-file secret --code 123456',

@@ -67,7 +67,12 @@ export const adminAccountOptions = {
 /** Options of every verb: the service and the output. */
 export const adminServiceOptions = {
   home: { type: 'text', value: 'DIR', help: 'home of the running services on this machine' },
-  url: { type: 'text', value: 'URL', help: 'address of another service: https://auth.example.com:8443' },
+  url: {
+    type: 'text',
+    value: 'URL',
+    help: `address of another service: https://auth.example.com:8443
+(default: WARDER_AUTH_URL, with WARDER_URL)`,
+  },
   'ca-file': {
     type: 'text',
     value: 'F',

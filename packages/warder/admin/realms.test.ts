@@ -124,9 +124,9 @@ describe('realms', () => {
     await ok('add-user', 'ann', '--realm', 'shop')
     const kept = await run(['delete-realm', 'shop'], ['n'])
     assert.deepEqual(kept.asked, [
-      'Delete realm shop with 1 users with a password, 0 AppRoles, every second factor and every session? [y/N] ',
+      'Delete realm shop with its users (1 with a password), AppRoles (0), second factors and sessions? [y/N] ',
     ])
-    assert.match(await ok('delete-realm', 'shop'), /^deleted realm shop, with 1 users/)
+    assert.match(await ok('delete-realm', 'shop'), /^deleted realm shop, with its users \(1 with/)
     await fails(/^there is no realm shop: see warder admin realms$/, 'show-realm', 'shop')
     await fails(/^there is no realm shop/, 'delete-realm', 'shop')
     await fails(/403: The realm of the super administrators/, 'delete-realm', '_')
@@ -384,6 +384,16 @@ test('SAML is set up from metadata, changed, and refused where it cannot be', as
     ...first,
     allowed_return_origins: ['https://auth.example.com', 'https://app.example', 'http://127.0.0.1'],
   })
+  const other = file(
+    'other.xml',
+    idp.metadata().replace('https://idp.example/metadata', 'https://other.example'),
+  )
+  const replaced = await run(['set-saml', 'staff', '--metadata', other], ['n'])
+  assert.deepEqual(replaced.asked, [
+    'Replace the identity provider https://idp.example/metadata of realm staff by https://other.example? Users of the new one are other persons: sessions and grants of those before end. [y/N] ',
+  ])
+  const same = await run(['set-saml', 'staff', '--metadata', other, '--same-users'], ['n'])
+  assert.match(same.asked.join(), /by https:\/\/other.example\? Their users are the same persons\./)
   await ok('change-realm', 'staff', '--no-login', 'password')
   assert.match(await ok('realms'), /^staff +SAML /m)
   for (const [expected, ...words] of [

@@ -263,8 +263,8 @@ export const listKeysVerb = kmsVerb({
   words: '',
   summary: 'List the keys that you own; --obtained lists keys of others on which you have rights',
   about: `MADE is the date of the current version. LAST USED is updated after a few seconds. Filters are combined with AND: --tag
-payments --unused 90d. Certificates are listed by warder pki list, or with --type Certificate. With --json: {"keys": […],
-"next": … or null}.`,
+payments --unused 90d. Certificates are listed by warder pki list, or with --type Certificate. With --json:
+{"keys": […], "next": … or null}.`,
   examples: [
     'warder keys list',
     'warder keys list --tag payments --expiring 30d',

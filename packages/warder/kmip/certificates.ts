@@ -20,8 +20,8 @@ export const listCertificatesVerb = homeVerb({
   name: 'certificates',
   words: '[NAME]',
   summary: 'List the client certificates that the local authority issued: users, and when they end',
-  about: `Reads HOME/tls: certificates of warder kmip certificate, and the one of the first run. Certificates that another authority
-issued to a device are not recorded there.`,
+  about: `Reads HOME/tls: certificates of warder kmip certificate, and the one of the first run. Certificates that another
+authority issued to a device are not recorded there.`,
   examples: [
     'warder kmip certificates',
     'warder kmip certificates --expiring 30d',

@@ -41,9 +41,10 @@ export function createLoginCommand(
     options,
     help: `warder login [--realm R --user U | --saml --realm R | --token-file F | --approle] [OPTIONS]
 
-Logs in and stores the session in HOME/logins, in a file with mode 0600 (with --url in ~/.config/warder/logins); if the system has a keyring (secret-tool on
-Linux, the keychain on macOS), the file is encrypted with a key in it. Every command then uses the session until it
-expires, or is ended by warder logout or an administrator. With a second factor, one code is enough for the session.
+Logs in and stores the session in HOME/logins, in a file with mode 0600 (with --url in ~/.config/warder/logins); if the
+system has a keyring (secret-tool on Linux, the keychain on macOS), the file is encrypted with a key in it. Every
+command then uses the session until it expires, or is ended by warder logout or an administrator. With a second factor,
+one code is enough for the session.
 
 A session is bound to its services (their addresses and certificate authority) and never sent to others. A command with
 other credentials (--user, --token-file, WARDER_TOKEN, WARDER_PASSWORD) uses those instead.
