@@ -216,6 +216,10 @@ async function prepareFactorCalls(auth: TestService): Promise<Prepared['calls']>
   const byLink = { token, enrollment, code: currentCode(auth, secret_base32) }
   return {
     'account.get': () => as(own, 'GET', '/account'),
+    'login.methods': () => auth.call('GET', '/public/realms/r/logins'),
+    'sessions.own': () => as(own, 'GET', '/account/sessions'),
+    'sessions.end_others': () => as(own, 'DELETE', '/account/sessions'),
+    'sessions.logout': () => auth.call('POST', '/logout', { cookie: leaving }),
     'account.renew_codes': () => as(leaving, 'POST', '/account/recovery-codes'),
     'totp.enroll_options': () => as(own, 'POST', '/account/totp/options'),
     'totp.enroll': () => as(own, 'POST', '/account/totp', confirmation),

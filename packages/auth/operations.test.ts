@@ -36,6 +36,7 @@ describe('the table of operations', () => {
       'POST /passkeys/login',
       'POST /passkeys/login/options',
       'POST /password',
+      'GET /public/realms/{realm_id}/logins',
       'GET /public/version',
       'POST /saml/{realm_id}/acs',
       'GET /saml/{realm_id}/login',

@@ -90,6 +90,7 @@ import {
   findSession,
   listSessionIds,
   listSessions,
+  listSessionsOfSchemes,
   removeEndedSessions,
   sessionRemovalIfEnded,
   sessionSlide,
@@ -234,6 +235,8 @@ it('no lookup, list or sweep scans or sorts a large table', async () => {
   await removeExpiredSecretIds(commit, 1)
   await findSession(db, 'x')
   await listSessionIds(db, client, 1)
+  const own = { realm: 'r', username: 'u', schemes: ['up', 'f2'], after: '', limit: 9 } as const
+  await listSessionsOfSchemes(db, own, 1)
   for (const username of [undefined, 'u']) {
     await listSessions(db, { realm: 'r', username, after: undefined, limit: 9 }, 1)
   }

@@ -1045,6 +1045,16 @@ export interface Operations {
       readonly passkey_options?: unknown
     }
   }
+  /** Methods of login that a realm has */
+  readonly 'login.methods': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly reply: {
+      /** password, jwt, totp, passkey, certificate, saml */
+      readonly methods: readonly string[]
+    }
+  }
   /** Whether a user and a machine of this name are known */
   readonly 'names.known': {
     readonly query: {
@@ -1808,6 +1818,14 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** End all sessions of the caller but the one of this request */
+  readonly 'sessions.end_others': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
   /** End every session of a realm */
   readonly 'sessions.end_realm': {
     readonly path: {
@@ -1862,6 +1880,14 @@ export interface Operations {
       readonly session_ids: readonly string[]
     }
   }
+  /** End the session of this request, and remove its cookie */
+  readonly 'sessions.logout': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
   /** Live sessions of a realm, or of one of its users, without their cookies */
   readonly 'sessions.of_realm': {
     readonly path: {
@@ -1885,6 +1911,32 @@ export interface Operations {
         readonly created_at: number
         /** Time at which it ends if it is not used before, in Unix seconds. */
         readonly ends_at: number
+      }[]
+      readonly next?: string
+    }
+    readonly paged: true
+  }
+  /** Live sessions of the caller */
+  readonly 'sessions.own': {
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the previous page. */
+      readonly after?: string
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly sessions: readonly {
+        readonly session_id: string
+        readonly realm_id: string
+        readonly username: string
+        readonly auth_scheme: string
+        readonly created_at: number
+        /** Time at which it ends if it is not used before, in Unix seconds. */
+        readonly ends_at: number
+        /** Whether it is the session of this request. */
+        readonly current: boolean
       }[]
       readonly next?: string
     }
@@ -2136,6 +2188,7 @@ export const routes = {
   'kubernetes.role.list': { method: 'GET', path: '/auth/kubernetes/role' },
   'kubernetes.role.save': { method: 'POST', path: '/auth/kubernetes/role/{name}' },
   login: { method: 'POST', path: '/login' },
+  'login.methods': { method: 'GET', path: '/public/realms/{realm_id}/logins' },
   'names.known': { method: 'GET', path: '/known' },
   'notices.test': { method: 'POST', path: '/notices/test' },
   'orchestrator.login': { method: 'POST', path: '/auth/orchestrator/login' },
@@ -2169,10 +2222,13 @@ export const routes = {
   'saml.test': { method: 'POST', path: '/realms/{realm_id}/saml/test' },
   'sessions.act': { method: 'POST', path: '/sessions/{session_id}' },
   'sessions.end': { method: 'DELETE', path: '/sessions' },
+  'sessions.end_others': { method: 'DELETE', path: '/account/sessions' },
   'sessions.end_realm': { method: 'DELETE', path: '/sessions/realms/{realm_id}' },
   'sessions.get': { method: 'GET', path: '/sessions/{session_id}' },
   'sessions.list': { method: 'POST', path: '/sessions/realms/{realm_id}/clients' },
+  'sessions.logout': { method: 'POST', path: '/logout' },
   'sessions.of_realm': { method: 'GET', path: '/sessions/realms/{realm_id}' },
+  'sessions.own': { method: 'GET', path: '/account/sessions' },
   'sessions.sweep': { method: 'DELETE', path: '/sessions/expired' },
   'token.lookup_self': { method: 'GET', path: '/auth/token/lookup-self' },
   'token.renew_self': { method: 'POST', path: '/auth/token/renew-self' },

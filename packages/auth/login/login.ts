@@ -5,7 +5,7 @@ import { anyCaller, anySession, requireSession } from '../callers.ts'
 import { ClaimsReply } from '../claims.ts'
 import { countLogin, countSessions, type LoginOutcome } from '../counting.ts'
 import { ensureSubjectId } from '../person-store.ts'
-import { RealmQuery } from '../realms/realm.ts'
+import { type Realm, RealmPath, RealmQuery } from '../realms/realm.ts'
 import { findRealm } from '../realms/realm-store.ts'
 import { type Session, setSessionCookie } from '../sessions/session.ts'
 import {
@@ -178,6 +178,15 @@ function secondFactorReply(factors: readonly (SecondProof & SecondCheck)[]) {
   })
 }
 
+/** What an unknown realm looks like to its visitors. */
+const typicalRealm = (id: string): Realm => ({
+  id,
+  auth_params: { username_password_params: { allow_expired_passwords: false }, fido2_params: {} },
+  session_max_age_seconds: 1,
+  session_max_stale_age_seconds: 1,
+  certificate_max_age_seconds: 1,
+})
+
 /** @param methods the whole table */
 export function loginOperations<Services extends LoginServices>(
   methods: readonly LoginMethod<Services>[],
@@ -224,6 +233,27 @@ export function loginOperations<Services extends LoginServices>(
         if (result.nextStep === 'TotpRequired') return secondFactorReply(result.factors)
         if (result.nextStep !== 'Authenticated') return { next_step: result.nextStep, session_id: null }
         return sessionReply(result.session, result.cookie)
+      },
+    }),
+    define({
+      name: 'login.methods',
+      reach: ['reveal public'],
+      route: get('/public/realms/{realm_id}/logins'),
+      summary: 'Methods of login that a realm has',
+      description:
+        'For login pages. A realm that does not exist is answered like one with passwords and passkeys.',
+      tag,
+      access: anyCaller,
+      pathParameters: RealmPath,
+      reply: Type.Object({
+        methods: Type.Array(Type.String(), { description: methods.map(({ name }) => name).join(', ') }),
+      }),
+      audited: false,
+      async act({ path }, { services }) {
+        const realm = (await findRealm(services.db, path.realm_id)) ?? typicalRealm(path.realm_id)
+        return {
+          methods: methods.filter(({ opens }) => opens?.(services, realm) === true).map(({ name }) => name),
+        }
       },
     }),
     define({

@@ -2,15 +2,15 @@ import { failure, type Metrics } from '@warder/base'
 import { type Access, defineOperation, get, type OperationContext, pageReply } from '@warder/server'
 import type { Database } from '@warder/storage'
 import Type, { type Static } from 'typebox'
-import { findMachineToken, requireSession } from '../callers.ts'
+import { anySession, findMachineToken, requireSession } from '../callers.ts'
 import type { AuthScheme } from '../claims.ts'
 import { PageQuery } from '../paging.ts'
 import { RealmPath, superRealm } from '../realms/realm.ts'
 import { realmOrThrow } from '../realms/realm-store.ts'
 import { PlainText } from '../texts.ts'
-import type { Session } from './session.ts'
+import { type Session, schemesOfUser } from './session.ts'
 import type { SessionManager } from './session-manager.ts'
-import { listSessions, type SessionCursor } from './session-store.ts'
+import { listSessions, listSessionsOfSchemes, type SessionCursor } from './session-store.ts'
 
 /** Services used by operations on sessions. */
 export interface SessionServices {
@@ -56,14 +56,17 @@ export async function sessionRights(context: OperationContext<unknown>): Promise
   const caller = requireSession(context)
   const { session } = caller
   const powers = await caller.powers()
+  const isName = (owner: SessionOwner): boolean =>
+    owner.realm === session.realm && owner.username === session.username
   const own = (owner: SessionOwner): boolean =>
-    owner.realm === session.realm && owner.username === session.username && owner.scheme === session.scheme
+    isName(owner) && schemesOfUser(session.scheme).includes(owner.scheme)
   const administers = (realm: string): boolean => powers?.administers(realm) === true
   const mayManage = (owner: SessionOwner): boolean => own(owner) || administers(owner.realm)
   return {
     sees: mayManage,
     ends: mayManage,
-    readsCookie: own,
+    // Sessions of another scheme may have other powers.
+    readsCookie: (owner) => isName(owner) && owner.scheme === session.scheme,
     seesRealm: administers,
     endsRealm: administers,
     sweeps: powers?.isSuper === true ? 'every' : (powers?.realms ?? []),
@@ -175,5 +178,39 @@ export const sessionListing = defineOperation<SessionServices>()({
     const last = sessions.at(-1)
     const next = found.length > limit && last !== undefined ? toCursor(last) : undefined
     return pageReply({ sessions: sessions.map(describeSession), ...(next !== undefined && { next }) }, next)
+  },
+})
+
+/** Lists the sessions of the caller, those by password and by passkey together. */
+export const ownSessions = defineOperation<SessionServices>()({
+  name: 'sessions.own',
+  reach: ['reveal attributes'],
+  route: get('/account/sessions'),
+  summary: 'Live sessions of the caller',
+  description: '`next`, if present, is the `after` of the next page.',
+  tag: 'Account',
+  access: anySession,
+  queryParameters: PageQuery,
+  paged: true,
+  reply: Type.Object({
+    sessions: Type.Array(
+      Type.Object({
+        ...ListedSession.properties,
+        current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+      }),
+    ),
+    next: Type.Optional(Text),
+  }),
+  async act({ query }, context) {
+    const { id: own, realm, username, scheme } = requireSession(context).session
+    const { db, now } = context.services
+    const limit = query.limit === undefined ? defaultPageSize : Number(query.limit)
+    const schemes = schemesOfUser(scheme)
+    const wanted = { realm, username, schemes, after: query.after ?? '', limit: limit + 1 }
+    const found = await listSessionsOfSchemes(db, wanted, now())
+    const sessions = found.slice(0, limit)
+    const next = found.length > limit ? sessions.at(-1)?.id : undefined
+    const shown = sessions.map((session) => ({ ...describeSession(session), current: session.id === own }))
+    return pageReply({ sessions: shown, ...(next !== undefined && { next }) }, next)
   },
 })

@@ -1,19 +1,36 @@
 import { failure } from '@warder/base'
-import { defineOperation, del, get, type Operation, type OperationContext, post } from '@warder/server'
+import {
+  defineOperation,
+  del,
+  get,
+  type Operation,
+  type OperationContext,
+  post,
+  rawReply,
+} from '@warder/server'
 import type { Change } from '@warder/storage'
 import Type, { type Static } from 'typebox'
+import { anySession, requireSession } from '../callers.ts'
 import { readScheme, SchemeName } from '../claims.ts'
 import { countSessions } from '../counting.ts'
 import { RealmPath } from '../realms/realm.ts'
 import { PlainText } from '../texts.ts'
 import {
+  ownSessions,
   type SessionOwner,
   type SessionServices,
   sessionAccess,
   sessionListing,
   sessionRights,
 } from './listing.ts'
-import { isLive, type Session, SessionReply, showSession } from './session.ts'
+import {
+  isLive,
+  removedSessionCookie,
+  type Session,
+  SessionReply,
+  schemesOfUser,
+  showSession,
+} from './session.ts'
 import {
   countEndedSessions,
   loginsEnd,
@@ -171,6 +188,43 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
     },
   }),
   sessionListing,
+  ownSessions,
+  define({
+    name: 'sessions.end_others',
+    reach: ['end session'],
+    route: del('/account/sessions'),
+    summary: 'End all sessions of the caller but the one of this request',
+    description: '`DELETE /sessions` ends single ones.',
+    tag: 'Account',
+    access: anySession,
+    status: 204,
+    async act(_input, context) {
+      const { id, realm, username, scheme } = requireSession(context).session
+      context.audit({ realm, object: username })
+      await logOut(
+        context,
+        schemesOfUser(scheme).map((one) => ({ realm, username, scheme: one })),
+        id,
+      )
+    },
+  }),
+  define({
+    name: 'sessions.logout',
+    reach: ['end session'],
+    route: post('/logout'),
+    summary: 'End the session of this request, and remove its cookie',
+    tag: 'Account',
+    access: anySession,
+    status: 204,
+    async act(_input, context) {
+      const { id, realm } = requireSession(context).session
+      context.audit({ realm, object: id })
+      const { db, metrics, now } = context.services
+      const groups = sessionsEnd(db, [id], { at: now(), reason: 'logged_out' })
+      countSessions(metrics, 'logged_out', await commitEnds(context, groups))
+      return rawReply({ status: 204, headers: { 'Set-Cookie': removedSessionCookie } })
+    },
+  }),
   define({
     name: 'sessions.end',
     reach: ['end session'],

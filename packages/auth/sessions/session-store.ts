@@ -44,6 +44,13 @@ const liveOfUser = query<
   `SELECT ${columns} FROM session WHERE realm_id = ? AND username = ? AND session_id > ? AND ends_at > ?
      ORDER BY username, session_id LIMIT ?`,
 )
+const liveOfSchemes = query<
+  [realm: string, username: string, one: string, other: string, id: string, now: number, limit: number],
+  SessionRow
+>(
+  `SELECT ${columns} FROM session WHERE realm_id = ? AND username = ? AND auth_scheme IN (?, ?) AND session_id > ?
+     AND ends_at > ? ORDER BY username, session_id LIMIT ?`,
+)
 const insert = insertInto<
   [string, string, string, string, string | null, Uint8Array, number, number, number, number]
 >('session', [
@@ -152,6 +159,22 @@ export async function listSessions(
     ? db.all(liveOfRealm, [realm, after?.username ?? '', after?.id ?? '', now, limit])
     : db.all(liveOfUser, [realm, username, after?.id ?? '', now, limit]))
   return rows.map(toSession)
+}
+
+/** Lists live sessions of a user that began with one of two schemes, after an id; at most `limit`. */
+export async function listSessionsOfSchemes(
+  db: Database,
+  wanted: {
+    readonly realm: string
+    readonly username: string
+    readonly schemes: readonly [AuthScheme, AuthScheme]
+    readonly after: string
+    readonly limit: number
+  },
+  now: number,
+): Promise<readonly Session[]> {
+  const { realm, username, schemes, after, limit } = wanted
+  return (await db.all(liveOfSchemes, [realm, username, ...schemes, after, now, limit])).map(toSession)
 }
 
 /** @param now Unix seconds */

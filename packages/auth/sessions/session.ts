@@ -67,6 +67,14 @@ export function findNewEnd(session: Session, now: number): number | undefined {
   return gained > 0 && gained >= session.maxStaleAge / 10 ? end : undefined
 }
 
+/**
+ * The schemes whose sessions are of the same user: passkeys belong to users with a password. Other schemes stand for
+ * themselves.
+ */
+export function schemesOfUser(scheme: AuthScheme): readonly [AuthScheme, AuthScheme] {
+  return scheme === 'up' || scheme === 'f2' ? ['up', 'f2'] : [scheme, scheme]
+}
+
 export const sessionCookie = '_ea_'
 
 /**
@@ -84,3 +92,6 @@ export function readSessionCookie(request: IncomingRequest): string | undefined 
 export function setSessionCookie(value: string, maxAgeSeconds: number): string {
   return `${sessionCookie}=${value}; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
 }
+
+/** `Set-Cookie` that removes the session cookie. */
+export const removedSessionCookie = setSessionCookie('', 0)

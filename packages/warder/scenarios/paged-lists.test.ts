@@ -167,6 +167,10 @@ test('the client follows the pages of each operation of auth that has them', asy
       await follow((after) => auth.page('jwt_subjects.list', { path, query: query(after) })),
       3,
     ],
+    'sessions.own': [
+      await follow((after) => auth.page('sessions.own', { query: query(after) }), 'sessions'),
+      0,
+    ],
     'sessions.of_realm': [
       await follow(
         (after) => auth.page('sessions.of_realm', { path: { realm_id: '_' }, query: query(after) }),

@@ -122,12 +122,12 @@ async function walkPasskeys(
 ): Promise<void> {
   const origin = installation.authUrl.replace(/\/\/[^:]+/, '//localhost')
   const [first, second] = [new Authenticator({ origin }), new Authenticator({ origin })]
-  const challengeIn = ({ headers }: Answer) => String(headers['set-cookie']).split(';')[0] ?? ''
+  const cookieIn = ({ headers }: Answer) => String(headers['set-cookie']).split(';')[0] ?? ''
   let id = ''
   for (const authenticator of [first, second]) {
     const options = await ann.post('/account/passkeys/options')
     const credential = authenticator.create(options.json)
-    const headers = { cookie: `${own}; ${challengeIn(options)}` }
+    const headers = { cookie: `${own}; ${cookieIn(options)}` }
     await ann.call('POST', '/account/passkeys', { json: { name: 'Key', credential }, headers })
     id = credential.id
   }
@@ -137,17 +137,18 @@ async function walkPasskeys(
   const anybody = walkerOf(wire('auth'))
   const options = await anybody.post('/passkeys/login/options?realm=staff')
   const json = { credential: first.get(options.json) }
-  await anybody.call('POST', '/passkeys/login?realm=staff', {
-    json,
-    headers: { cookie: challengeIn(options) },
-  })
+  const headers = { cookie: cookieIn(options) }
+  const login = await anybody.call('POST', '/passkeys/login?realm=staff', { json, headers })
   await admin.get('/realms/staff/passkeys/ann')
+  await walkerOf(wire('auth', { headers: { cookie: cookieIn(login) } })).post('/logout')
   await admin.del('/realms/staff/passkeys/ann')
 }
 
 /** The second factors of Ann's account, and the link for another user. */
 async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker): Promise<void> {
   await ann.get('/account')
+  await ann.get('/account/sessions')
+  await ann.del('/account/sessions')
   const confirm = ({ json: { secret_base32, enrollment } }: Answer) => ({
     ...{ enrollment, code: codeOf(base32(secret_base32), Math.floor(Date.now() / 30_000)) },
   })
@@ -156,6 +157,7 @@ async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker
   await ann.del('/account/totp')
   const { token } = (await admin.post('/realms/staff/totp/ben/link')).json
   const anybody = walkerOf(wire('auth'))
+  await anybody.get('/public/realms/staff/logins')
   const options = await anybody.post('/totp/enroll/options', { token })
   await anybody.post('/totp/enroll', { token, ...confirm(options) })
 }
