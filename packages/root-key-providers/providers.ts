@@ -16,6 +16,9 @@ const providers: Partial<Record<RootKeySourceName, CreateProvider>> = {
   transit: async (config, path) => (await import('./transit.ts')).createTransitProvider(config, path),
   kmip: async (config, path) => (await import('./kmip.ts')).createKmipProvider(config, path),
   'aws-kms': async (...parts) => (await import('./aws/kms.ts')).createAwsKmsProvider(...parts),
+  'google-kms': async (...parts) => (await import('./google/kms.ts')).createGoogleKmsProvider(...parts),
+  'azure-key-vault': async (...parts) =>
+    (await import('./azure/key-vault.ts')).createAzureKeyVaultProvider(...parts),
 }
 
 /** Reads the settings and files of a provider; contacts nothing. @throws StartupError */

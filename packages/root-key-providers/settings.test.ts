@@ -19,6 +19,38 @@ const examples: Readonly<Record<string, readonly [good: readonly string[], bad: 
     ['https://kms-fips.us-east-1.amazonaws.com', 'https://10.0.0.1:8443/'],
     ['http://kms.example', 'https://kms.example/path', 'https://a:b@kms.example', 'kms.example'],
   ],
+  'root_key_google.key': [
+    ['projects/my-project/locations/europe-west3/keyRings/warder/cryptoKeys/root_1'],
+    [
+      '',
+      'root',
+      'projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
+      'projects/p/locations/l/keyRings/r/cryptoKeys/k?x',
+      'projects/../locations/l/keyRings/r/cryptoKeys/k',
+    ],
+  ],
+  'root_key_google.endpoint': [['https://cloudkms.googleapis.com'], ['http://cloudkms.googleapis.com', '']],
+  'root_key_azure.key': [
+    [
+      'https://my-vault.vault.azure.net/keys/warder',
+      'https://hsm.managedhsm.azure.net/keys/warder/0123456789abcdef0123456789abcdef',
+    ],
+    [
+      '',
+      'warder',
+      'http://my-vault.vault.azure.net/keys/warder',
+      'https://my-vault.vault.azure.net/keys/warder/',
+      'https://my-vault.vault.azure.net/secrets/warder',
+      'https://a@my-vault.vault.azure.net/keys/warder',
+      'https://my-vault.vault.azure.net/keys/warder/1',
+    ],
+  ],
+  'root_key_azure.tenant_id': [
+    ['11111111-2222-4333-8444-555555555555', 'contoso.com'],
+    ['', '../x', 'a/b'],
+  ],
+  'root_key_azure.client_id': [['11111111-2222-4333-8444-555555555555'], ['', 'a b']],
+  'root_key_azure.authority': [['https://login.microsoftonline.us/'], ['http://login.example', '']],
   'root_key_aws.sts_endpoint': [['https://sts.eu-central-1.amazonaws.com'], ['http://sts.example', '']],
 }
 

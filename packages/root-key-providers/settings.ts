@@ -7,11 +7,19 @@ import {
   type SettingValues,
   text,
 } from '@warder/runtime/settings'
-import { awsSettings, checkOrigin } from './cloud-settings.ts'
+import { awsSettings, azureSettings, checkOrigin, googleSettings } from './cloud-settings.ts'
 import { maxTokens, parseTokenUri } from './pkcs11-uris.ts'
 
 /** Sources that hold the root key itself, and those that wrap it. */
-export const rootKeySources = [...localRootKeySources, 'transit', 'kmip', 'pkcs11', 'aws-kms'] as const
+export const rootKeySources = [
+  ...localRootKeySources,
+  'transit',
+  'kmip',
+  'pkcs11',
+  'aws-kms',
+  'google-kms',
+  'azure-key-vault',
+] as const
 export type RootKeySourceName = (typeof rootKeySources)[number]
 
 const transitSettings = {
@@ -99,12 +107,14 @@ export const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: rootKeySources,
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. shares: several people hold it, and enter their shares at each start; transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM); aws-kms: by a key of AWS KMS.',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. shares: several people hold it, and enter their shares at each start; transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM); aws-kms: by a key of AWS KMS; google-kms: by a key of Google Cloud KMS; azure-key-vault: by a key of Azure Key Vault or Managed HSM.',
   }),
   ...transitSettings,
   ...kmipSettings,
   ...pkcs11Settings,
   ...awsSettings,
+  ...googleSettings,
+  ...azureSettings,
 }
 
 export type RootKeyConfig = SettingValues<typeof rootKeySettings>

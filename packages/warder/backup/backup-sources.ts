@@ -74,7 +74,9 @@ export function findBackupSources(
 /** Files of the home with which a source unwraps the root key. */
 function listRootKeyCredentials(values: Readonly<Record<string, unknown>>, home: string): readonly string[] {
   return Object.entries(values).flatMap(([name, path]) =>
-    /^root_key_\w+\.(?:token|secret_id|key|pin|credentials)_file$/.test(name) && typeof path === 'string'
+    /^root_key_\w+\.(?:token|secret_id|key|pin|credentials|client_secret|client_certificate)_file$/.test(
+      name,
+    ) && typeof path === 'string'
       ? [resolve(inHome(home, path))]
       : [],
   )

@@ -105,6 +105,8 @@ command again to finish.
   kmip          a new key for each service, wrapped by a key of a KMIP server (root_key_kmip)
   pkcs11        a new key for each service, wrapped by a key of a PKCS#11 token (root_key_pkcs11)
   aws-kms       a new key for each service, wrapped by a key of AWS KMS (root_key_aws)
+  azure-key-vault   a new key for each service, wrapped by a key of Azure Key Vault or Managed HSM (root_key_azure)
+  google-kms    a new key for each service, wrapped by a key of Google Cloud KMS (root_key_google)
 
 If approvals.operations of the kms contains root_key, rotate and move require an approved request: warder officers ask root-key.`,
   verbs: [showVerb, testVerb, moveVerb, rotateVerb],

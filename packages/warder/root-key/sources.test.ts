@@ -112,11 +112,13 @@ test('a backup without the root key contains no credential that unwraps it', () 
     ROOT_KEY_TRANSIT_ROLE_ID: 'role',
     ROOT_KEY_TRANSIT_SECRET_ID_FILE: 'secret-id',
     ROOT_KEY_AWS_CREDENTIALS_FILE: 'aws',
+    ROOT_KEY_AZURE_CLIENT_SECRET_FILE: 'azure',
   })
   const isKept = (rootKey: boolean, name: string): boolean =>
     findBackupSources(home, env, { rootKey, audit: false }).isKept(join(home, name))
   assert.deepEqual([isKept(false, 'secret-id'), isKept(true, 'secret-id')], [false, true])
-  assert.deepEqual([isKept(false, 'aws'), isKept(true, 'aws')], [false, true])
+  for (const name of ['aws', 'azure'])
+    assert.deepEqual([isKept(false, name), isKept(true, name)], [false, true])
   assert.deepEqual([isKept(false, 'root.key'), isKept(false, 'kms.toml')], [false, true])
 })
 

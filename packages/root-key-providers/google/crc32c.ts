@@ -1,0 +1,13 @@
+/** Table of the polynomial of Castagnoli, reflected. */
+const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte
+  for (let bit = 0; bit < 8; bit += 1) value = (value >>> 1) ^ (value & 1 ? 0x82f63b78 : 0)
+  return value >>> 0
+})
+
+/** CRC32C (RFC 3720 §12.1), by which Cloud KMS detects bytes that were changed on the way. */
+export function crc32c(bytes: Uint8Array): number {
+  let value = 0xffffffff
+  for (const byte of bytes) value = (table[(value ^ byte) & 0xff] ?? 0) ^ (value >>> 8)
+  return (value ^ 0xffffffff) >>> 0
+}

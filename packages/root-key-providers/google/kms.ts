@@ -1,0 +1,139 @@
+import { type Clock, StartupError, systemClock } from '@warder/base'
+import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
+import {
+  CredentialCache,
+  createCloudClient,
+  decodeBase64,
+  decodeWrapped,
+  encodeWrapped,
+  isTemporary,
+  type Reply,
+  receive,
+  toPhrase,
+} from '../cloud.ts'
+import type { GoogleConfig } from '../cloud-settings.ts'
+import { crc32c } from './crc32c.ts'
+import { chooseGoogleCredentials } from './credentials.ts'
+
+/**
+ * Wraps the root key with a symmetric key of Google Cloud KMS (`encrypt` and `decrypt` of its REST interface). The context
+ * is the additional authenticated data. CRC32C checksums guard each value in both directions. The wrapped bytes record the
+ * version of the key.
+ * @param env of the process, for credentials
+ * @throws StartupError for settings without a key or credentials, and for files that cannot be used
+ */
+export function createGoogleKmsProvider(
+  config: GoogleConfig,
+  resolvePath: (path: string) => string,
+  env: NodeJS.ProcessEnv,
+  clock: Clock = systemClock,
+): RootKeyProvider {
+  const key = config['root_key_google.key']
+  if (key === undefined) throw new StartupError('root_key_source google-kms requires root_key_google.key')
+  const endpoint = config['root_key_google.endpoint']?.replace(/\/$/, '') ?? 'https://cloudkms.googleapis.com'
+  const outbound = createCloudClient(
+    config['root_key_google.ca_file'] ?? config.outbound_ca_file,
+    resolvePath,
+  )
+  const now = (): number => clock.now()
+  const source = chooseGoogleCredentials(config, { resolvePath, env, outbound, now })
+  const tokens = new CredentialCache(() => source.fetch(), now)
+
+  const call = async (operation: Operation, members: object): Promise<Readonly<Record<string, unknown>>> => {
+    const url = `${endpoint}/v1/${key}:${operation}`
+    const body = Buffer.from(JSON.stringify(members))
+    const reply = await tokens.use(
+      ({ token }) => {
+        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+        return receive(endpoint, outbound.post(url, body, { headers }))
+      },
+      ({ status }) => status === 401,
+    )
+    return requireSuccess(reply, { operation, endpoint, key, account: source.description })
+  }
+
+  /** The bytes of a member whose checksum is that of the reply. @throws RootKeyUnavailable */
+  const readChecked = (reply: Readonly<Record<string, unknown>>, member: string): Buffer => {
+    const bytes = decodeBase64(endpoint, member, reply[member])
+    if (String(reply[`${member}Crc32c`]) !== String(crc32c(bytes)))
+      throw new RootKeyUnavailable(`the ${member} of ${endpoint} was changed on the way (CRC32C)`)
+    return bytes
+  }
+
+  return {
+    source: 'google-kms',
+    description: `${endpoint} ${key}`,
+    async wrap(rootKey, context) {
+      const reply = await call('encrypt', {
+        ...withChecksum('plaintext', rootKey),
+        ...withChecksum('additionalAuthenticatedData', context),
+      })
+      if (reply.verifiedPlaintextCrc32c !== true || reply.verifiedAdditionalAuthenticatedDataCrc32c !== true)
+        throw new RootKeyUnavailable(`${endpoint} did not verify the checksums of the request (CRC32C)`)
+      const version = toPhrase(reply.name)
+      if (!isKeyVersion(key, version))
+        throw new StartupError(
+          `${endpoint} used ${version === '' ? 'no key' : `the key ${version}`}, which is not root_key_google.key`,
+        )
+      return encodeWrapped(version, readChecked(reply, 'ciphertext'))
+    },
+    async unwrap(wrapped, context) {
+      const { keyName: version, ciphertext } = decodeWrapped(wrapped, 'google-kms')
+      if (!isKeyVersion(key, version))
+        throw new StartupError(
+          `root_key_google.key is ${key}, but ${version} wrapped the root key: set root_key_google.key to that key`,
+        )
+      const reply = await call('decrypt', {
+        ...withChecksum('ciphertext', ciphertext),
+        ...withChecksum('additionalAuthenticatedData', context),
+      }).catch((error: unknown) => {
+        if (!(error instanceof StartupError)) throw error
+        throw new StartupError(`${error.message} (the root key was wrapped by ${version})`, { cause: error })
+      })
+      return readChecked(reply, 'plaintext')
+    },
+  }
+}
+
+type Operation = 'encrypt' | 'decrypt'
+
+function withChecksum(name: string, bytes: Uint8Array): Readonly<Record<string, string>> {
+  return { [name]: Buffer.from(bytes).toString('base64'), [`${name}Crc32c`]: String(crc32c(bytes)) }
+}
+
+function isKeyVersion(key: string, version: string): boolean {
+  return version.startsWith(`${key}/cryptoKeyVersions/`) && /\/\d{1,19}$/.test(version)
+}
+
+interface Called {
+  readonly operation: Operation
+  readonly endpoint: string
+  readonly key: string
+  readonly account: string
+}
+
+/** @throws RootKeyUnavailable, StartupError */
+function requireSuccess({ status, json }: Reply, called: Called): Readonly<Record<string, unknown>> {
+  if (status === 200 && json !== undefined) return json
+  const { operation, endpoint } = called
+  const error = { ...(json?.error as Readonly<Record<string, unknown>> | undefined) }
+  const [code, message] = [toPhrase(error.status), toPhrase(error.message)]
+  const said = `${[status, code].filter((part) => part !== '').join(' ')}${message === '' ? '' : `: ${message}`}`
+  if (isTemporary(status)) throw new RootKeyUnavailable(`${endpoint} replied to ${operation} with ${said}`)
+  const advice = advise(status, code, called)
+  throw new StartupError(
+    `${endpoint} refused ${operation} with ${said}${advice === undefined ? '' : `; ${advice}`}`,
+  )
+}
+
+function advise(status: number, code: string, { operation, key, account }: Called): string | undefined {
+  if (status === 401) return `the credentials of ${account} are not accepted`
+  if (code === 'PERMISSION_DENIED')
+    return `grant roles/cloudkms.cryptoKeyEncrypterDecrypter on ${key} to ${account}, or check that the key exists`
+  if (code === 'NOT_FOUND') return `there is no key ${key}: check root_key_google.key`
+  if (code === 'FAILED_PRECONDITION')
+    return 'enable the version of the key (gcloud kms keys versions enable), or restore it if its destruction is scheduled; its purpose must be ENCRYPT_DECRYPT'
+  if (code === 'INVALID_ARGUMENT' && operation === 'decrypt')
+    return 'the wrapped root key was changed, or belongs to another key or database'
+  return code === '' ? 'is root_key_google.endpoint one of Cloud KMS?' : undefined
+}
