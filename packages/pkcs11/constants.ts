@@ -182,22 +182,41 @@ export type AttributeName = keyof typeof attributes
 export const mechanisms = {
   CKM_RSA_PKCS_KEY_PAIR_GEN: 0x0,
   CKM_RSA_PKCS: 0x1,
+  CKM_RSA_X_509: 0x3,
   CKM_RSA_PKCS_PSS: 0xd,
+  CKM_SHA_1: 0x220,
+  CKM_SHA_1_HMAC: 0x221,
   CKM_SHA256: 0x250,
+  CKM_SHA256_HMAC: 0x251,
+  CKM_SHA224: 0x255,
+  CKM_SHA224_HMAC: 0x256,
   CKM_SHA384: 0x260,
+  CKM_SHA384_HMAC: 0x261,
   CKM_SHA512: 0x270,
+  CKM_SHA512_HMAC: 0x271,
+  CKM_GENERIC_SECRET_KEY_GEN: 0x350,
   CKM_EC_KEY_PAIR_GEN: 0x1040,
   CKM_ECDSA: 0x1041,
   CKM_EC_EDWARDS_KEY_PAIR_GEN: 0x1055,
   CKM_EDDSA: 0x1057,
   CKM_AES_KEY_GEN: 0x1080,
+  CKM_AES_ECB: 0x1081,
+  CKM_AES_CBC: 0x1082,
+  CKM_AES_CTR: 0x1086,
   CKM_AES_GCM: 0x1087,
+  CKM_AES_CMAC: 0x108a,
   CKM_AES_KEY_WRAP: 0x2109,
   CKM_AES_KEY_WRAP_PAD: 0x210a,
 } as const
 
 /** Mask generation functions of RSA-PSS (Current Mechanisms 2.40 §2.1.7). */
-export const maskGenerationFunctions = { CKG_MGF1_SHA256: 2, CKG_MGF1_SHA384: 3, CKG_MGF1_SHA512: 4 } as const
+export const maskGenerationFunctions = {
+  CKG_MGF1_SHA1: 1,
+  CKG_MGF1_SHA256: 2,
+  CKG_MGF1_SHA384: 3,
+  CKG_MGF1_SHA512: 4,
+  CKG_MGF1_SHA224: 5,
+} as const
 
 /** Flags of tokens, sessions and C_Initialize (Base 2.40 §3.2, §3.3, §3.7). */
 export const flags = {

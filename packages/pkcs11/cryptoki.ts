@@ -124,6 +124,11 @@ export function putMechanism(memory: NativeMemory, mechanism: number, parameters
   )
 }
 
+/** The same, with a parameter that is bytes. */
+export function putMechanismWith(memory: NativeMemory, mechanism: number, bytes: Uint8Array): bigint {
+  return memory.address(memory.putNumbers(mechanism, memory.addressOrNull(bytes), bytes.length))
+}
+
 /** Members of a structure, each of 8 bytes: addresses and CK_ULONG. */
 type Parameters = readonly (number | bigint)[]
 
@@ -135,10 +140,11 @@ export function gcmParameters(
   memory: NativeMemory,
   iv: Uint8Array,
   additionalData: Uint8Array,
+  tagBits: number,
 ): { readonly parameters: Parameters; readonly ivAt: number } {
   const ivAt = memory.put(iv)
   const aad = memory.addressOrNull(additionalData)
-  const parameters = [memory.address(ivAt), iv.length, 8 * iv.length, aad, additionalData.length, 128]
+  const parameters = [memory.address(ivAt), iv.length, 8 * iv.length, aad, additionalData.length, tagBits]
   return { parameters, ivAt }
 }
 

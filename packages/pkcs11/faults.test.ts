@@ -24,7 +24,7 @@ const data = Buffer.from('HAL')
 const key = { label: 'any' }
 
 interface Faulty {
-  readonly options: TokenOptions
+  readonly options: Omit<TokenOptions, 'pinFile'> & { readonly pinFile: string }
   open(): Promise<Token>
   setFault(fault: string | undefined): void
   countLogins(): number
@@ -34,7 +34,7 @@ interface Faulty {
 /** A token of the faulty library with a folder of its own. */
 function createFaulty(
   t: { after(end: () => Promise<void>): void },
-  more: Partial<TokenOptions> = {},
+  more: Partial<Omit<TokenOptions, 'pinFile'>> = {},
 ): Faulty {
   count += 1
   const own = (file: string): string => join(folder, `${count}-${file}`)

@@ -8,11 +8,20 @@ import {
   readAttributes,
   type Template,
 } from './cryptoki.ts'
-import { type KeyAttributes, type KeyReference, type PublicMaterial, TokenError } from './protocol.ts'
+import {
+  type KeyAttributes,
+  type KeyReference,
+  maxKeys,
+  maxListed,
+  type PublicMaterial,
+  TokenError,
+} from './protocol.ts'
 
 /** A handle is not used longer without a new search: the key may have been replaced. */
 const handleMs = 60_000
 const maxHandles = 256
+/** Handles that one call of C_FindObjects returns. */
+const searchRoom = 1024
 
 /** A session of a token that is logged in, for operations. */
 export interface OpenToken {
@@ -62,14 +71,33 @@ function findKeys(token: OpenToken, reference: KeyReference, max = 2): readonly 
   ]
   invoke(token, 'C_FindObjectsInit', ...putTemplate(memory, template))
   try {
-    const [listAt, countAt] = [memory.reserve(8 * max), memory.putNumbers(0)]
-    invoke(token, 'C_FindObjects', memory.address(listAt), BigInt(max), memory.address(countAt))
-    return Array.from({ length: memory.length(countAt, max) }, (_, index) =>
-      memory.number(listAt + 8 * index),
-    )
+    const room = Math.min(max, searchRoom)
+    const [listAt, countAt] = [memory.reserve(8 * room), memory.putNumbers(0)]
+    const found: bigint[] = []
+    for (;;) {
+      invoke(token, 'C_FindObjects', memory.address(listAt), BigInt(room), memory.address(countAt))
+      const count = memory.length(countAt, room)
+      for (let index = 0; index < count; index += 1) found.push(memory.number(listAt + 8 * index))
+      if (count === 0 || found.length >= max) return found
+    }
   } finally {
     token.library.call('C_FindObjectsFinal', token.session)
   }
+}
+
+/** The keys of a class from a position on, with their attributes, and how many there are. */
+export function listKeys(
+  token: OpenToken,
+  kind: KeyReference['class'],
+  from: number,
+): { readonly total: number; readonly keys: readonly KeyAttributes[] } {
+  const handles = findKeys(token, { class: kind }, maxKeys)
+  const { memory } = token
+  const keys = handles.slice(from, from + maxListed).map((handle) => {
+    memory.wipe()
+    return readKeyAttributes(token, handle)
+  })
+  return { total: handles.length, keys }
 }
 
 function formatKey({ class: kind, label, id }: KeyReference): string {

@@ -1,8 +1,16 @@
-import { type FunctionName, keyTypes, mechanisms, objectClasses, returnValues } from './constants.ts'
+import {
+  type AttributeName,
+  type FunctionName,
+  keyTypes,
+  mechanisms,
+  objectClasses,
+  returnValues,
+} from './constants.ts'
 import {
   gcmParameters,
   type NativeMemory,
   putMechanism,
+  putMechanismWith,
   putTemplate,
   ReturnError,
   readAttributes,
@@ -12,6 +20,7 @@ import {
   describeNewKey,
   invoke,
   listIds,
+  listKeys,
   type OpenToken,
   readKeyAttributes,
   readPublicMaterial,
@@ -19,7 +28,10 @@ import {
   withKey,
 } from './objects.ts'
 import {
+  type CipherMechanism,
   type KeyReference,
+  type KeyUse,
+  keyUses,
   maxDataBytes,
   type Operation,
   type Requests,
@@ -40,29 +52,30 @@ type Perform<Op extends Operation> = (token: OpenToken, request: Requests[Op], p
 
 /** The operations of a session. Each leaves no object, no search and no started operation of the library behind. */
 export const operations: { readonly [Op in Exclude<Operation, 'open'>]: Perform<Op> } = {
-  generateKey(token, { label, id, usage }) {
+  generateKey(token, { label, id, type, bytes, uses }) {
     requireNewLabel(token, 'secret', label)
     const template: Template = [
-      ...describeNewKey('secret', 'AES', label, id),
-      ['CKA_VALUE_LEN', 32],
+      ...describeNewKey('secret', type, label, id),
+      ['CKA_VALUE_LEN', bytes],
       ['CKA_SENSITIVE', true],
       ['CKA_EXTRACTABLE', false],
-      ...(['CKA_ENCRYPT', 'CKA_DECRYPT'] as const).map((name) => [name, usage === 'encrypt'] as const),
-      ...(['CKA_WRAP', 'CKA_UNWRAP'] as const).map((name) => [name, usage === 'wrap'] as const),
+      ...keyUses.map((use) => [useAttributes[use], uses.includes(use)] as const),
     ]
     const { memory } = token
-    const mechanism = putMechanism(memory, mechanisms.CKM_AES_KEY_GEN)
+    const { CKM_AES_KEY_GEN, CKM_GENERIC_SECRET_KEY_GEN } = mechanisms
+    const mechanism = putMechanism(memory, type === 'AES' ? CKM_AES_KEY_GEN : CKM_GENERIC_SECRET_KEY_GEN)
     const at = memory.putNumbers(0)
     invoke(token, 'C_GenerateKey', mechanism, ...putTemplate(memory, template), memory.address(at))
     return { result: readKeyAttributes(token, memory.number(at)) }
   },
 
-  generateKeyPair(token, { label, id, pair }) {
+  generateKeyPair(token, { label, id, pair, uses }) {
     requireNewLabel(token, 'private', label)
     const rsa = pair.type === 'RSA'
     const publicTemplate: Template = [
       ...describeNewKey('public', pair.type, label, id),
-      ['CKA_VERIFY', true],
+      ['CKA_VERIFY', uses.includes('sign')],
+      ...(rsa ? ([['CKA_ENCRYPT', uses.includes('decrypt')]] as const) : []),
       ...(rsa
         ? ([
             ['CKA_MODULUS_BITS', pair.bits],
@@ -74,7 +87,8 @@ export const operations: { readonly [Op in Exclude<Operation, 'open'>]: Perform<
       ...describeNewKey('private', pair.type, label, id),
       ['CKA_SENSITIVE', true],
       ['CKA_EXTRACTABLE', false],
-      ['CKA_SIGN', true],
+      ['CKA_SIGN', uses.includes('sign')],
+      ...(rsa ? ([['CKA_DECRYPT', uses.includes('decrypt')]] as const) : []),
     ]
     const generator = {
       RSA: mechanisms.CKM_RSA_PKCS_KEY_PAIR_GEN,
@@ -89,8 +103,8 @@ export const operations: { readonly [Op in Exclude<Operation, 'open'>]: Perform<
     return { result: readKeyAttributes(token, memory.number(at + 8)) }
   },
 
-  encrypt: (token, { key }, [iv, aad, plaintext]) => useGcm(token, 'C_Encrypt', key, iv, aad, plaintext),
-  decrypt: (token, { key }, [iv, aad, ciphertext]) => useGcm(token, 'C_Decrypt', key, iv, aad, ciphertext),
+  encrypt: (token, request, parts) => useCipher(token, 'C_Encrypt', request, parts),
+  decrypt: (token, request, parts) => useCipher(token, 'C_Decrypt', request, parts),
 
   seal(token, { key, mechanism }, [data]) {
     const { memory } = token
@@ -180,7 +194,18 @@ export const operations: { readonly [Op in Exclude<Operation, 'open'>]: Perform<
   publicKey: (token, { key }) => ({
     result: withKey(token, key, (handle) => readPublicMaterial(token, handle)),
   }),
+
+  list: (token, { class: kind, from }) => ({ result: listKeys(token, kind, from) }),
 }
+
+const useAttributes = {
+  encrypt: 'CKA_ENCRYPT',
+  decrypt: 'CKA_DECRYPT',
+  wrap: 'CKA_WRAP',
+  unwrap: 'CKA_UNWRAP',
+  sign: 'CKA_SIGN',
+  verify: 'CKA_VERIFY',
+} as const satisfies Record<KeyUse, AttributeName>
 
 function requirePart(part: Buffer | undefined): Buffer {
   if (part === undefined || part.length > maxDataBytes)
@@ -216,24 +241,51 @@ const describeSealed: Template = [
   ['CKA_SENSITIVE', false],
 ]
 
-/** AES-GCM in one call. @returns the IV that was used, and the result */
-function useGcm(
+/** Encrypts or decrypts in one call. @returns the IV that was used, and the result */
+function useCipher(
   token: OpenToken,
   name: 'C_Encrypt' | 'C_Decrypt',
-  key: KeyReference,
-  iv: Buffer | undefined,
-  aad: Buffer | undefined,
-  data: Buffer | undefined,
+  { key, ...how }: Requests['encrypt'],
+  [iv, aad, data]: Parts,
 ): Outcome {
   const { memory } = token
   const [vector, additional, input] = [requirePart(iv), requirePart(aad), requirePart(data)]
   const parts = withKey(token, key, (handle) => {
-    const { parameters, ivAt } = gcmParameters(memory, vector, additional)
-    invoke(token, `${name}Init`, putMechanism(memory, mechanisms.CKM_AES_GCM, parameters), handle)
+    const { mechanism, readIv } = putCipherMechanism(memory, how, vector, additional)
+    invoke(token, `${name}Init`, mechanism, handle)
     const made = produce(token, input.length + roomBytes, (to) => [name, ...putData(memory, input), ...to])
-    return [memory.bytes(ivAt, vector.length), made]
+    return [readIv(), made]
   })
   return { parts }
+}
+
+function putCipherMechanism(
+  memory: NativeMemory,
+  { mechanism, parameters, tagBits = 128 }: CipherMechanism,
+  iv: Buffer,
+  additional: Buffer,
+): { readonly mechanism: bigint; readIv(): Buffer } {
+  const readIv = (): Buffer => iv
+  switch (parameters) {
+    case 'gcm': {
+      const gcm = gcmParameters(memory, iv, additional, tagBits)
+      return {
+        mechanism: putMechanism(memory, mechanism, gcm.parameters),
+        readIv: () => memory.bytes(gcm.ivAt, iv.length),
+      }
+    }
+    case 'iv':
+      return { mechanism: putMechanismWith(memory, mechanism, iv), readIv }
+    case 'counter': {
+      // CK_AES_CTR_PARAMS (Current Mechanisms 2.40 §2.8.3): bits of the counter, then the block.
+      const block = Buffer.alloc(8 + iv.length)
+      block.writeBigUInt64LE(128n)
+      block.set(iv, 8)
+      return { mechanism: putMechanismWith(memory, mechanism, block), readIv }
+    }
+    case 'none':
+      return { mechanism: putMechanism(memory, mechanism), readIv }
+  }
 }
 
 function putSignMechanism(memory: NativeMemory, { mechanism, pss }: SignMechanism): bigint {

@@ -72,16 +72,40 @@ export interface SignMechanism {
   readonly pss?: readonly [hash: number, mgf: number, saltBytes: number]
 }
 
+/** How data is encrypted: AES-GCM, a mechanism whose parameter is the IV or a counter block, or one without parameters. */
+export interface CipherMechanism {
+  readonly mechanism: number
+  readonly parameters: 'gcm' | 'iv' | 'counter' | 'none'
+  /** Of AES-GCM. */
+  readonly tagBits?: number
+}
+
+/** Permitted uses of a new key (CKA_ENCRYPT …); all others are forbidden. */
+export const keyUses = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify'] as const
+export type KeyUse = (typeof keyUses)[number]
+
 /** Requests by their operation; `parts` are named beside. */
 export interface Requests {
   /** pin */
   open: { readonly slot?: number; readonly label?: string }
-  generateKey: { readonly label: string; readonly id: string; readonly usage: 'encrypt' | 'wrap' }
-  generateKeyPair: { readonly label: string; readonly id: string; readonly pair: NewKeyPair }
+  generateKey: {
+    readonly label: string
+    readonly id: string
+    readonly type: 'AES' | 'generic'
+    readonly bytes: number
+    readonly uses: readonly KeyUse[]
+  }
+  generateKeyPair: {
+    readonly label: string
+    readonly id: string
+    readonly pair: NewKeyPair
+    /** Of the private key; the public one has the opposite ones. */
+    readonly uses: readonly ('sign' | 'decrypt')[]
+  }
   /** iv, additional data, plaintext */
-  encrypt: { readonly key: KeyReference }
-  /** iv, additional data, ciphertext with tag */
-  decrypt: { readonly key: KeyReference }
+  encrypt: { readonly key: KeyReference } & CipherMechanism
+  /** iv, additional data, ciphertext, of AES-GCM with its tag */
+  decrypt: { readonly key: KeyReference } & CipherMechanism
   /** data, which becomes a session object that is wrapped */
   seal: { readonly key: KeyReference; readonly mechanism: number }
   /** wrapped data */
@@ -104,7 +128,12 @@ export interface Requests {
   /** CKA_IDs of all keys of the class with this label */
   ids: { readonly kind: KeyReference['class']; readonly label: string }
   publicKey: { readonly key: KeyReference }
+  /** Keys of a class from a position in the token's order, at most `maxListed`. */
+  list: { readonly class: KeyReference['class']; readonly from: number }
 }
+
+/** Keys in the answer of one `list`, and in all of a class. */
+export const [maxListed, maxKeys] = [100, 100_000]
 
 export type Operation = keyof Requests
 export type Request = { [Op in Operation]: { readonly op: Op } & Requests[Op] }[Operation]

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
-import { BoundedMap, type Logger } from '@warder/base'
+import { BoundedMap, type Logger, type Secret } from '@warder/base'
 import {
   type Answer,
   isLostSession,
@@ -27,14 +27,27 @@ export interface TokenOptions {
   /** Path of the vendor's library. */
   readonly library: string
   readonly token: { readonly label: string } | { readonly slot: number }
-  /** Its first line is the PIN; only its owner may read it. */
-  readonly pinFile: string
+  /** Its first line is the PIN; only its owner may read it. Or the PIN itself, with the name of its setting. */
+  readonly pinFile: string | { readonly pin: Secret; readonly setting: string }
   /** Sessions, each of which performs one request at a time. */
   readonly sessions?: number
   /** A library that does not respond for so long is taken for hung. */
   readonly timeoutMs?: number
   readonly env?: NodeJS.ProcessEnv
   readonly log?: Logger
+}
+
+/** The sessions of a token, in this thread or in another one (`shared-sessions.ts`). */
+export interface Sessions {
+  /** Of the token as it was when a session was last opened. */
+  readonly info: TokenInfo | undefined
+  error(code: TokenError['code'], sentence: string): TokenError
+  /** Starts the library and logs in, unless that was done. @throws TokenError */
+  connect(): Promise<void>
+  /** @throws TokenError */
+  request<Op extends Operation>(op: Op, request: Requests[Op], parts?: readonly Uint8Array[]): Promise<Answer>
+  /** Waits for requests that are under way; rejects those that wait. */
+  close(): Promise<void>
 }
 
 /** Wrong PINs by token, as digests, so that none is tried twice in this process. */
@@ -45,7 +58,7 @@ const digestKey = randomBytes(32)
  * The sessions of a token, in a process that is started again when it fails. A request is repeated only when the token said
  * that its session was gone; one that the library failed on is rejected.
  */
-export class TokenSessions {
+export class TokenSessions implements Sessions {
   readonly #options: TokenOptions
   readonly #name: string
   readonly #lanes: number
@@ -76,7 +89,6 @@ export class TokenSessions {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Of the token as it was when a session was last opened. */
   get info(): TokenInfo | undefined {
     return this.#info
   }
@@ -85,12 +97,10 @@ export class TokenSessions {
     return new TokenError(code, sentence, { token: this.#name })
   }
 
-  /** Starts the library and logs in. @throws TokenError */
   async connect(): Promise<void> {
     await this.#connect()
   }
 
-  /** @throws TokenError */
   async request<Op extends Operation>(
     op: Op,
     request: Requests[Op],
@@ -106,7 +116,6 @@ export class TokenSessions {
     }
   }
 
-  /** Waits for requests that are under way; rejects those that wait. */
   async close(): Promise<void> {
     this.#closed = true
     for (const wake of this.#waiting.splice(0)) wake(this.error('closed', 'it is closed'))
@@ -245,7 +254,8 @@ export class TokenSessions {
 
   async #openNow(lane: Lane): Promise<void> {
     const { library, token, pinFile } = this.#options
-    const pin = this.#readPin(pinFile)
+    const pin =
+      typeof pinFile === 'string' ? this.#readPin(pinFile) : pinFile.pin.use((bytes) => Buffer.from(bytes))
     try {
       const known = `${library} ${JSON.stringify(token)}`
       const digest = createHmac('sha256', digestKey).update(pin).digest('base64')
@@ -258,7 +268,10 @@ export class TokenSessions {
         if (!(error instanceof TokenError && error.code === 'login_refused')) throw error
         // Without a return value the PIN was not tried.
         if (error.returnValue === undefined) throw error
-        const sentence = `the token refuses the PIN of ${pinFile} (${error.sentence}), which is not tried again until the file changes`
+        const sentence =
+          typeof pinFile === 'string'
+            ? `the token refuses the PIN of ${pinFile} (${error.sentence}), which is not tried again until the file changes`
+            : `the token refuses the PIN of ${pinFile.setting} (${error.sentence}), which is not tried again: correct the setting and restart`
         refusedPins.set(known, { digest, sentence })
         throw new TokenError('login_refused', sentence, {
           token: this.#name,

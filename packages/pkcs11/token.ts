@@ -1,16 +1,19 @@
 import { createHash, randomBytes, type webcrypto } from 'node:crypto'
 import { type CurveName, curves, keyTypes, maskGenerationFunctions, mechanisms } from './constants.ts'
 import {
+  type CipherMechanism,
   type KeyAttributes,
   type KeyReference,
   maxDataBytes,
+  maxKeys,
   type NewKeyPair,
   type PublicMaterial,
+  type Requests,
   type SignMechanism,
   type TokenError,
   type TokenInfo,
 } from './protocol.ts'
-import { type TokenOptions, TokenSessions } from './token-sessions.ts'
+import { type Sessions, type TokenOptions, TokenSessions } from './token-sessions.ts'
 
 /** A key by its label (CKA_LABEL), its identifier (CKA_ID, hexadecimal), or both; there must be exactly one. */
 export type KeyName = { readonly label: string; readonly id?: string } | { readonly id: string }
@@ -48,6 +51,7 @@ const digestInfo = {
 } as const
 
 const ecdsaBytes = { 256: 64, 384: 96, 512: 132 } as const
+const gcm: CipherMechanism = { mechanism: mechanisms.CKM_AES_GCM, parameters: 'gcm' }
 /** Of AES-GCM (SP 800-38D §8.2.2: random, 96 bits). */
 const ivBytes = 12
 const maxRandomBytes = 4096
@@ -66,9 +70,9 @@ export async function openToken(options: TokenOptions): Promise<Token> {
 
 /** A PKCS#11 token. Every method may throw a `TokenError`, which names the token. */
 export class Token {
-  readonly #sessions: TokenSessions
+  readonly #sessions: Sessions
 
-  constructor(sessions: TokenSessions) {
+  constructor(sessions: Sessions) {
     this.#sessions = sessions
   }
 
@@ -98,17 +102,29 @@ export class Token {
    * @param encryption use of the key: one for key wrap cannot decrypt, so that it reveals no wrapped key
    */
   async generateKey(label: string, encryption: Encryption = this.encryption): Promise<KeyAttributes> {
-    const usage = encryption === 'A256GCM' ? 'encrypt' : 'wrap'
-    const answer = await this.#sessions.request('generateKey', { label, id: newId(), usage })
+    const uses = encryption === 'A256GCM' ? (['encrypt', 'decrypt'] as const) : (['wrap', 'unwrap'] as const)
+    return this.generateSecret({ label, id: newId(), type: 'AES', bytes: 32, uses })
+  }
+
+  /** Generates a secret key of any size and use, that never leaves the token. */
+  async generateSecret(key: Requests['generateKey']): Promise<KeyAttributes> {
+    const answer = await this.#sessions.request('generateKey', key)
     return answer.result as KeyAttributes
   }
 
-  /** Generates a key pair whose private key never leaves the token. @returns the attributes of the private key */
+  /**
+   * Generates a key pair whose private key never leaves the token.
+   * @param options.id of both keys (CKA_ID, hexadecimal); default: random
+   * @param options.uses of the private key; default: it signs
+   * @returns the attributes of the private key
+   */
   async generateKeyPair(
     label: string,
     type: { readonly rsaBits: number } | { readonly curve: CurveName },
+    options: { readonly id?: string; readonly uses?: Requests['generateKeyPair']['uses'] } = {},
   ): Promise<KeyAttributes> {
-    const answer = await this.#sessions.request('generateKeyPair', { label, id: newId(), pair: toPair(type) })
+    const { id = newId(), uses = ['sign'] } = options
+    const answer = await this.#sessions.request('generateKeyPair', { label, id, uses, pair: toPair(type) })
     return answer.result as KeyAttributes
   }
 
@@ -123,7 +139,7 @@ export class Token {
     this.#requireSize(plaintext, additionalData)
     if (algorithm === 'A256GCM') {
       const parts = [randomBytes(ivBytes), additionalData, plaintext]
-      const answer = await this.#sessions.request('encrypt', { key: reference }, parts)
+      const answer = await this.#sessions.request('encrypt', { key: reference, ...gcm }, parts)
       const [iv, ciphertext] = this.#requireParts(answer.parts, 2)
       return { algorithm, iv, ciphertext }
     }
@@ -148,11 +164,8 @@ export class Token {
     this.#requireSize(ciphertext, additionalData)
     if (algorithm === 'A256GCM') {
       if (iv.length !== ivBytes) throw this.#sessions.error('invalid_data', `an IV has ${ivBytes} bytes`)
-      const answer = await this.#sessions.request('decrypt', { key: reference }, [
-        iv,
-        additionalData,
-        ciphertext,
-      ])
+      const parts = [iv, additionalData, ciphertext]
+      const answer = await this.#sessions.request('decrypt', { key: reference, ...gcm }, parts)
       return this.#requireParts(answer.parts.slice(1), 1)[0]
     }
     const request = { key: reference, mechanism: encryptions[algorithm] }
@@ -163,6 +176,51 @@ export class Token {
     if (plaintext === undefined)
       throw this.#sessions.error('invalid_data', 'the data was encrypted with other additional data')
     return plaintext
+  }
+
+  /** Encrypts or decrypts in one call, with any mechanism. @returns with the IV that was used */
+  async cipher(
+    direction: 'encrypt' | 'decrypt',
+    request: Requests['encrypt'],
+    { iv, additionalData, data }: Readonly<Record<'iv' | 'additionalData' | 'data', Uint8Array>>,
+  ): Promise<{ readonly iv: Buffer; readonly data: Buffer }> {
+    this.#requireSize(data, additionalData, iv)
+    const answer = await this.#sessions.request(direction, request, [iv, additionalData, data])
+    const [used, made] = this.#requireParts(answer.parts, 2)
+    return { iv: used, data: made }
+  }
+
+  /** Wraps data, which become a session object for that, with AES key wrap. */
+  async wrapData(key: KeyReference, algorithm: 'A256KWP' | 'A256KW', data: Uint8Array): Promise<Buffer> {
+    this.#requireSize(data)
+    const answer = await this.#sessions.request('seal', { key, mechanism: encryptions[algorithm] }, [data])
+    return this.#requireParts(answer.parts, 1)[0]
+  }
+
+  /** @throws TokenError `invalid_data` for a wrong key or changed data */
+  async unwrapData(key: KeyReference, algorithm: 'A256KWP' | 'A256KW', wrapped: Uint8Array): Promise<Buffer> {
+    this.#requireSize(wrapped)
+    const request = { key, mechanism: encryptions[algorithm] }
+    const answer = await this.#sessions.request('unseal', request, [wrapped])
+    return this.#requireParts(answer.parts, 1)[0]
+  }
+
+  /** A signature or MAC of any mechanism over its input, as the token returns it. */
+  async signInput(key: KeyReference, mechanism: SignMechanism, input: Uint8Array): Promise<Buffer> {
+    this.#requireSize(input)
+    const answer = await this.#sessions.request('sign', { key, ...mechanism }, [input])
+    return this.#requireParts(answer.parts, 1)[0]
+  }
+
+  /** All keys of a class. @throws TokenError also when they change while they are listed */
+  async listKeys(kind: KeyReference['class']): Promise<readonly KeyAttributes[]> {
+    const keys: KeyAttributes[] = []
+    for (;;) {
+      const { result } = await this.#sessions.request('list', { class: kind, from: keys.length })
+      const page = result as { readonly total: number; readonly keys: readonly KeyAttributes[] }
+      keys.push(...page.keys)
+      if (page.keys.length === 0 || keys.length >= Math.min(page.total, maxKeys)) return keys
+    }
   }
 
   /** Wraps a secret key of the token that is extractable. */
@@ -235,13 +293,18 @@ export class Token {
     return answer.result as readonly string[]
   }
 
-  /** The public key of a pair, as JWK. */
-  async publicKey(key: KeyName): Promise<webcrypto.JsonWebKey> {
-    const answer = await this.#sessions.request('publicKey', { key: { class: 'public', ...key } })
+  /** The public key of a pair, as JWK. @param kind a token has the public numbers of RSA also in the private key */
+  async publicKey(key: KeyName, kind: 'public' | 'private' = 'public'): Promise<webcrypto.JsonWebKey> {
+    const answer = await this.#sessions.request('publicKey', { key: { class: kind, ...key } })
     const jwk = toJwk(answer.result as PublicMaterial)
     if (jwk === undefined)
       throw this.#sessions.error('not_supported', 'the public key is of another kind, or not revealed')
     return jwk
+  }
+
+  /** Opens the token, unless it is open. @throws TokenError */
+  async connect(): Promise<void> {
+    await this.#sessions.connect()
   }
 
   /** Finishes requests that are under way, closes the sessions and ends the library. */
