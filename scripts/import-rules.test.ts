@@ -16,6 +16,7 @@ const libraries = [
   'runtime',
   'pki',
   'crypto',
+  'pkcs11',
   'kmip-codec',
   'covercrypt',
 ]

@@ -130,6 +130,10 @@ export const errorKinds = {
       'The service is sealed: holders of shares of its root key must enter them first. GET /health shows the progress.',
     fixed: true,
   },
+  hsm_unavailable: {
+    status: 503,
+    sentence: 'The HSM that has the key cannot be used now.',
+  },
   audit_unavailable: {
     status: 503,
 

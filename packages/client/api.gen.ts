@@ -3,7 +3,7 @@
 
 /** The error: a kind for programs and a sentence for users. */
 export interface ErrorSchema {
-  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'sealed' | 'audit_unavailable'
+  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'sealed' | 'hsm_unavailable' | 'audit_unavailable'
   readonly description: string
   /** On 5xx: identifies the log entry with the detail. */
   readonly request_id?: string
@@ -1083,6 +1083,64 @@ export interface Operations {
       readonly aad?: string
     }
   }
+  /** List the keys in an HSM, for one of its administrators */
+  readonly 'crypto.hsms.keys.list': {
+    readonly path: {
+      /** Name of the HSM in the settings. */
+      readonly hsm: string
+    }
+    readonly query?: {
+      /** Position of the first key; default 0. */
+      readonly from?: string
+    }
+    readonly reply: {
+      readonly keys: readonly {
+        readonly label: string
+        /** CKA_ID, hexadecimal; empty if the key has none. */
+        readonly key_id: string
+        /** secret or private */
+        readonly class: string
+        /** AES, HMAC, RSA, EC, Ed25519, or unknown: such a key cannot be registered. */
+        readonly type: string
+        /** Of a secret key. */
+        readonly bits?: number
+        readonly sensitive: boolean
+        readonly extractable: boolean
+        readonly never_extractable: boolean
+        /** Generated in the HSM. */
+        readonly local: boolean
+        /** The key of this service, if it is registered. */
+        readonly kid?: string
+      }[]
+      /** Number of keys; a reply contains at most 100. */
+      readonly total: number
+    }
+  }
+  /** Register a key that exists in an HSM, for one of its administrators */
+  readonly 'crypto.hsms.keys.register': {
+    readonly path: {
+      /** Name of the HSM in the settings. */
+      readonly hsm: string
+    }
+    readonly body: {
+      /** CKA_LABEL of the key. */
+      readonly label: string
+      /** CKA_ID, hexadecimal, if several keys have the label. */
+      readonly key_id?: string | null
+      /** secret or private, if both have the label. */
+      readonly class?: string | null
+      /** The key is bound to it. Default: to none. */
+      readonly alg?: string | null
+      readonly tags?: readonly string[] | null
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly kid_public?: string
+      readonly kty: string
+      /** The HSM reports that the key was generated in it, always sensitive and never extractable. */
+      readonly hardware: boolean
+    }
+  }
   /** Generate a key, or import one */
   readonly 'crypto.keys.create': {
     readonly body: {
@@ -1097,6 +1155,8 @@ export interface Operations {
       readonly tags?: readonly string[] | null
       /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
       readonly ext?: boolean | null
+      /** Name of an HSM of the settings, in which the key is generated: it never leaves it. Alternatively kid is the identifier of the key, hsm::NAME::LABEL. */
+      readonly hsm?: string | null
       /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
       readonly use?: string | null
       /** For an import: limits the key to these operations (RFC 7517 §4.3). */
@@ -1286,6 +1346,10 @@ export interface Operations {
       readonly key_ops: readonly string[]
       /** For a secret or private key. false: no user can export its bytes in clear, not even over KMIP. */
       readonly ext?: boolean
+      /** Name of the HSM that has the key; its value is not on this server. */
+      readonly hsm?: string
+      /** For a key in an HSM. true: the HSM reported that the key was generated in it, has always been sensitive and has never been extractable. */
+      readonly hardware?: boolean
       readonly state: string
       readonly owner: string
       /** The other half of a pair. */
@@ -2024,6 +2088,11 @@ export interface Operations {
           readonly status: 'UP' | 'DOWN'
           readonly message?: string
         }
+        readonly hsm?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
       }
       /** The service waits for shares of its root key, of which so many were entered. */
       readonly sealed?: {
@@ -2259,6 +2328,8 @@ export interface Operations {
         readonly tags?: readonly string[] | null
         /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
         readonly ext?: boolean | null
+        /** Name of an HSM of the settings, in which the key is generated: it never leaves it. Alternatively kid is the identifier of the key, hsm::NAME::LABEL. */
+        readonly hsm?: string | null
         /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
         readonly use?: string | null
         /** For an import: limits the key to these operations (RFC 7517 §4.3). */
@@ -2615,7 +2686,16 @@ export interface Operations {
       readonly fips_mode: boolean
       /** Whether the FIPS provider of OpenSSL is active. */
       readonly fips_provider: boolean
-      readonly hsm_instances: readonly unknown[]
+      readonly hsm_instances: readonly {
+        /** Of the identifiers of its keys: hsm::NAME. */
+        readonly prefix: string
+        readonly model: string
+        readonly slots: readonly {
+          readonly slot_id: number | null
+          /** Whether its token can be used now. */
+          readonly accessible: boolean
+        }[]
+      }[]
       readonly default_username: string
       readonly external_stores: readonly {
         readonly name: string
@@ -2714,6 +2794,8 @@ export const routes = {
   'crypto.datakey': { method: 'POST', path: '/v1/crypto/datakey' },
   'crypto.decrypt': { method: 'POST', path: '/v1/crypto/decrypt' },
   'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
+  'crypto.hsms.keys.list': { method: 'GET', path: '/v1/crypto/hsms/{hsm}/keys' },
+  'crypto.hsms.keys.register': { method: 'POST', path: '/v1/crypto/hsms/{hsm}/keys' },
   'crypto.keys.create': { method: 'POST', path: '/v1/crypto/keys' },
   'crypto.keys.dates': { method: 'PATCH', path: '/v1/crypto/keys/{kid}' },
   'crypto.keys.destroy': { method: 'DELETE', path: '/v1/crypto/keys/{kid}' },

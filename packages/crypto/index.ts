@@ -2,7 +2,7 @@ export { encryptAge } from './age/encrypt.ts'
 export { parseAgeRecipient } from './age/recipient.ts'
 export { algorithmFor, algorithmNames, algorithms, canonicalName, toKeyOps } from './algorithms/algorithms.ts'
 export { isCipher, isFipsSymmetric } from './algorithms/ciphers.ts'
-export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
+export { CryptoFailure, type CryptoFailureCode, decryptionFailed, refuse } from './algorithms/failure.ts'
 export { digest, type HashAlgorithm, type HashName, requireHash } from './algorithms/hashes.ts'
 export { keyTypes, type MaterialAlgorithm, slhDsaBits } from './algorithms/key-types.ts'
 export { hmacs } from './algorithms/macs.ts'
@@ -32,7 +32,10 @@ export {
   decryptSymmetric,
   type Encrypted,
   encryptSymmetric,
+  finishDecryption,
   maximumStreamBytes,
+  prepareDecryption,
+  prepareEncryption,
 } from './cipher/symmetric.ts'
 export { type Derivation, type DerivationMethod, deriveKey, joseDerivation } from './derivation/derive-key.ts'
 export { decodeBase64Url, encodeBase64Url } from './jose/base64url.ts'
@@ -72,11 +75,22 @@ export {
   isJoseKey,
   type KeyMaterial,
   type KeyShape,
+  type MaterialDescriptor,
   type MaterialKind,
   modulusBits,
   serializeMaterial,
 } from './material/material.ts'
-export { encryptRsa, joseEncryption, oaepPlan, planRsa, type RsaPlan } from './rsa/rsa-encryption.ts'
+export {
+  decryptRsa,
+  encryptRsa,
+  joseEncryption,
+  oaepPlan,
+  planRsa,
+  type RsaPlan,
+} from './rsa/rsa-encryption.ts'
+export { createRejection, oaepUnwrapCek, type RsaPrivateKey } from './rsa/rsa-oaep.ts'
+export { toDerSignature } from './signature/ecdsa-digest.ts'
+export { digestInfo } from './signature/rsa-encodings.ts'
 export { type ToSign, verifyOffLoop } from './signature/sign.ts'
 export { joseSignature, planSignature } from './signature/signature-plan.ts'
 export type { KeyPart, SplitKeyMethod } from './split/shamir.ts'

@@ -272,6 +272,16 @@ export {
 export { type IndexGaps, ObjectAttributes, toStoredValue } from './attributes/object-attributes.ts'
 export { attributesForReplacement, passesToReplacement } from './attributes/replacement.ts'
 export { bulkThread, largeMember, openLarge, sealLarge } from './bulk/bulk.ts'
+export { hsmKeyStatements, insertHsmKey, listDueHsmKeys, listHsmKeys } from './hsm/hsm-key-store.ts'
+export { createHsms, type Hsm, type Hsms, hsmPrefix, onHsm, requireHsm, requireHsmAdmin } from './hsm/hsms.ts'
+export {
+  createHsmKey,
+  describeHsmKey,
+  getCurve,
+  type HsmKeyMaterial,
+  toHsmKeySpec,
+} from './hsm/new-hsm-key.ts'
+export { removeDueHsmKeys } from './hsm/remove-due.ts'
 export { abePolicyAttribute, abeVendor, shortIdentifier } from './objects/attribute-index-store.ts'
 export {
   type BudgetStep,
@@ -288,7 +298,7 @@ export {
   useRetryMs,
 } from './objects/budget-look-store.ts'
 export { countByState } from './objects/count-by-state-store.ts'
-export { encrypts, type NewHalf, newKeyObjects, toUsageMask } from './objects/create.ts'
+export { encrypts, type HsmMaterial, type NewHalf, newKeyObjects, toUsageMask } from './objects/create.ts'
 export { applyCreationRules, type CreationServices, stageNew } from './objects/creation/apply-rules.ts'
 export {
   type AttributeSource,
@@ -296,6 +306,7 @@ export {
   dateOrder,
   nameValue,
   requireAttributeDateOrder,
+  requireHardwareStorage,
   requireRoomFor,
   requireSoftwareStorage,
 } from './objects/creation/attribute-checks.ts'
@@ -346,6 +357,15 @@ export {
 } from './objects/creation/vendor-name.ts'
 export { createGcmBudgets, type GcmBudgets } from './objects/gcm-budget.ts'
 export { findReservedInvocations, maxInvocations } from './objects/gcm-budget-store.ts'
+export {
+  allowsUse,
+  createHsmHalves,
+  findHsmTarget,
+  type HsmTarget,
+  nextHsmTarget,
+  toHsmHalves,
+  toHsmTarget,
+} from './objects/hsm-halves.ts'
 export { findObjectsByIds, inventoryPage, type Listed, tagsOfMany } from './objects/inventory-store.ts'
 export {
   type InventoryCursor,

@@ -11,6 +11,7 @@ export type {
   ServiceDefinition,
   ServiceEnvironment,
   ServiceInstance,
+  Shared,
 } from './lifecycle/service.ts'
 export { createLogger } from './logger.ts'
 export { createMetrics } from './metrics.ts'

@@ -24,6 +24,7 @@ export {
   boolean,
   choice,
   integer,
+  isSecret,
   list,
   optionalInteger,
   optionalText,

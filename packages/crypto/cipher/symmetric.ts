@@ -92,6 +92,46 @@ export function decryptSymmetric(key: KeyObject, plan: CipherPlan, input: Cipher
   return decryptor(key, plan, iv, input.aad, input.data.length, tag).final(input.data).data
 }
 
+/**
+ * Checks the input of an encryption that is done elsewhere, and chooses its IV.
+ * @returns the IV for the mechanism, that for the client, and the data with their padding
+ * @throws as `encryptSymmetric`
+ */
+export function prepareEncryption(
+  plan: CipherPlan,
+  { data, iv, aad }: PlainInput,
+): { readonly iv: Uint8Array; readonly fresh: Buffer | undefined; readonly data: Uint8Array } {
+  requireAad(plan, aad)
+  requireWhole(plan, data.length)
+  const { bytes, fresh } = encryptionIv(plan, iv, data.length)
+  const padding =
+    plan.kind === 'block'
+      ? paddingFor(plan.padding, data.length % plan.block, plan.block, data.at(-1))
+      : nothing
+  return { iv: bytes ?? nothing, fresh, data: padding.length === 0 ? data : Buffer.concat([data, padding]) }
+}
+
+/** Checks the input of a decryption that is done elsewhere. @throws as `decryptSymmetric` */
+export function prepareDecryption(
+  plan: CipherPlan,
+  { data, iv, aad, tag }: CipherInput,
+): { readonly iv: Uint8Array; readonly tag: Uint8Array } {
+  requireAad(plan, aad)
+  const bytes = decryptionIv(plan, iv, data.length)
+  const checked = requireTag(plan, tag)
+  if (plan.mode === 'KW' || plan.mode === 'KWP' || plan.mode === 'XTS') requireWhole(plan, data.length, true)
+  if (plan.kind === 'block' && data.length % plan.block !== 0) throw decryptionFailed()
+  return { iv: bytes ?? nothing, tag: checked ?? nothing }
+}
+
+/** Takes the padding of a block cipher off data that were decrypted elsewhere. @throws decryption_failed */
+export function finishDecryption({ kind, padding, block }: CipherPlan, data: Buffer): Buffer {
+  if (kind !== 'block') return data
+  const at = Math.max(0, data.length - block)
+  const last = removePadding(padding, data.subarray(at), block)
+  return data.subarray(0, at + last.length)
+}
+
 /** Starts an encryption in parts. @throws as `encryptSymmetric` */
 export function openEncryption(
   key: KeyObject,

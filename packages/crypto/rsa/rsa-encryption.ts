@@ -15,7 +15,7 @@ import { type CryptographicParameters, type ParameterName, requireOnly } from '.
 import { type AlgorithmPolicy, permit, requireOutsideFips } from '../algorithms/policy.ts'
 import { getPublicHalf, modulusBits } from '../material/material.ts'
 import { joseOaep, type OaepScheme } from './oaep-encoding.ts'
-import { oaepDecrypt, oaepEncrypt } from './rsa-oaep.ts'
+import { oaepDecrypt, oaepEncrypt, type RsaPrivateKey } from './rsa-oaep.ts'
 
 /** How an RSA key encrypts: OAEP, PKCS#1 v1.5, or a fresh AES key under OAEP that wraps data of any length. */
 export type RsaPlan =
@@ -100,10 +100,16 @@ export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buf
  * ciphertexts (implicit rejection by OpenSSL), so that there is no error to exploit.
  * @throws decryption_failed
  */
-export async function decryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Promise<Buffer> {
-  const bytes = Math.ceil(modulusBits(key) / 8)
+export async function decryptRsa(
+  key: KeyObject | RsaPrivateKey,
+  plan: RsaPlan,
+  data: Uint8Array,
+): Promise<Buffer> {
+  const bytes = 'open' in key ? key.rejection.modulusLess1.length : Math.ceil(modulusBits(key) / 8)
   switch (plan.padding) {
     case 'PKCS1':
+      if ('open' in key)
+        throw notSupported('RSA encryption with PKCS#1 v1.5 is not supported for a key in an HSM: use OAEP.')
       if (data.length !== bytes) throw decryptionFailed()
       try {
         return privateDecrypt({ key, padding: constants.RSA_PKCS1_PADDING }, data)

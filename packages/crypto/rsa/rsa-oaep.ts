@@ -44,9 +44,24 @@ export function oaepEncrypt(scheme: OaepScheme, key: KeyObject, message: Uint8Ar
   return made
 }
 
+/** An RSA private key, wherever it is. */
+export interface RsaPrivateKey {
+  readonly rejection: Rejection
+  /** c^d mod n of any c below the modulus, as long as the modulus. */
+  open(ciphertext: Uint8Array): Promise<Buffer>
+}
+
+function toPrivateKey(key: KeyObject): RsaPrivateKey {
+  return { rejection: getRejection(key), open: (ciphertext) => rsaPrivate(key, ciphertext) }
+}
+
 /** Opens off the event loop, failing in one way only. @throws CryptoFailure decryption_failed */
-export async function oaepDecrypt(scheme: OaepScheme, key: KeyObject, data: Uint8Array): Promise<Buffer> {
-  const { encoded, inRange } = await rsaOpen(key, data)
+export async function oaepDecrypt(
+  scheme: OaepScheme,
+  key: KeyObject | RsaPrivateKey,
+  data: Uint8Array,
+): Promise<Buffer> {
+  const { encoded, inRange } = await rsaOpen('open' in key ? key : toPrivateKey(key), data)
   return oaepDecodeMessage(scheme, encoded, inRange)
 }
 
@@ -64,13 +79,16 @@ export async function oaepDecrypt(scheme: OaepScheme, key: KeyObject, data: Uint
  */
 export function oaepUnwrapCek(
   hash: OaepHash,
-  key: KeyObject,
+  key: KeyObject | RsaPrivateKey,
   wrapped: Uint8Array,
   size: number,
 ): Promise<Buffer> {
-  const { secret } = getRejection(key)
+  const opener = 'open' in key ? key : toPrivateKey(key)
+  const { secret } = opener.rejection
   const rejection = createHmac('sha256', secret).update(`${hash}.${size}.`).update(wrapped).digest()
-  return rsaOpen(key, wrapped).then(({ encoded }) => oaepDecode(hash, encoded, rejection.subarray(0, size)))
+  return rsaOpen(opener, wrapped).then(({ encoded }) =>
+    oaepDecode(hash, encoded, rejection.subarray(0, size)),
+  )
 }
 
 /**
@@ -79,18 +97,19 @@ export function oaepUnwrapCek(
  * @returns the encoded message as long as the modulus, to be wiped; `inRange` false = invalid ciphertext for the key
  */
 function rsaOpen(
-  key: KeyObject,
+  key: RsaPrivateKey,
   ciphertext: Uint8Array,
 ): Promise<{ readonly encoded: Buffer; readonly inRange: boolean }> {
-  const { modulusLess1, decoy } = getRejection(key)
+  const { modulusLess1, decoy } = key.rejection
   const inRange =
     ciphertext.length === modulusLess1.length &&
     Buffer.compare(ciphertext, modulusLess1) < 0 &&
     ciphertext.subarray(0, -1).some((byte) => byte !== 0)
-  return rsaPrivate(key, inRange ? ciphertext : decoy).then((encoded) => ({ encoded, inRange }))
+  return key.open(inRange ? ciphertext : decoy).then((encoded) => ({ encoded, inRange }))
 }
 
-interface Rejection {
+/** What the private operation is done with, and what it yields, for ciphertexts that are not valid. */
+export interface Rejection {
   /** n - 1, big-endian, as long as the modulus. */
   readonly modulusLess1: Buffer
   /** A well-formed ciphertext of this key whose message is empty: never a key of any size. */
@@ -103,23 +122,25 @@ const rejections = new WeakMap<KeyObject, Rejection>()
 function getRejection(key: KeyObject): Rejection {
   const known = rejections.get(key)
   if (known !== undefined) return known
-  const open = createPublicKey(key)
-  const modulusLess1 = Buffer.from(open.export({ format: 'jwk' }).n as string, 'base64url')
-  // n is odd: no borrow.
-  modulusLess1[modulusLess1.length - 1] = (modulusLess1.at(-1) as number) - 1
   const der = key.export({ format: 'der', type: 'pkcs8' })
   const seed = createHash('sha256')
     .update('warder: key for rejected RSA-OAEP ciphertexts\0')
     .update(der)
     .digest()
   der.fill(0)
-  const made = {
-    modulusLess1,
-    decoy: oaepWrap('SHA_256', open, Buffer.alloc(0)),
-    secret: createSecretKey(seed),
-  }
-  seed.fill(0)
+  const made = createRejection(createPublicKey(key), seed)
   rejections.set(key, made)
+  return made
+}
+
+/** @param seed 32 secret bytes that belong to the key; wiped */
+export function createRejection(open: KeyObject, seed: Buffer): Rejection {
+  const modulusLess1 = Buffer.from(open.export({ format: 'jwk' }).n as string, 'base64url')
+  // n is odd: no borrow.
+  modulusLess1[modulusLess1.length - 1] = (modulusLess1.at(-1) as number) - 1
+  const decoy = oaepWrap('SHA_256', open, Buffer.alloc(0))
+  const made = { modulusLess1, decoy, secret: createSecretKey(seed) }
+  seed.fill(0)
   return made
 }
 

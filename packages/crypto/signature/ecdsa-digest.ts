@@ -223,6 +223,12 @@ function pointWithin(spki: Uint8Array, name: string): Point {
   return decodePoint(point as Buffer)
 }
 
+/** A signature of both numbers in their full length (RFC 7518 §3.4) in DER. */
+export function toDerSignature(signature: Uint8Array): Buffer {
+  const half = signature.length / 2
+  return derSequence(derInteger(signature.subarray(0, half)), derInteger(signature.subarray(half)))
+}
+
 function derSignature(r: bigint, s: bigint, { orderBits }: CurveNumbers): Buffer {
   const length = Math.ceil(orderBits / 8)
   return derSequence(derInteger(toBytes(r, length)), derInteger(toBytes(s, length)))

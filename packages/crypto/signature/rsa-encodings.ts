@@ -25,12 +25,8 @@ function nist(last: number): string {
   return `${nistArc.slice(0, -2)}${last.toString(16).padStart(2, '0')}`
 }
 
-/**
- * EMSA-PKCS1-v1_5 encoding of a digest that was made elsewhere (RFC 8017 §9.2).
- * @param bytes length of the modulus
- * @throws bad_parameters when the key is too short
- */
-export function pkcs1Encode(hash: HashAlgorithm, digested: Uint8Array, bytes: number): Buffer {
+/** DigestInfo of a digest (RFC 8017 §9.2, step 2). */
+export function digestInfo(hash: HashAlgorithm, digested: Uint8Array): Buffer {
   const identifier = Buffer.from(identifiers[hash.name], 'hex')
   // SEQUENCE { SEQUENCE { OID, NULL }, OCTET STRING }; all lengths are below 128.
   const algorithm = Buffer.concat([
@@ -44,7 +40,16 @@ export function pkcs1Encode(hash: HashAlgorithm, digested: Uint8Array, bytes: nu
     Buffer.from([0x04, digested.length]),
     digested,
   ])
-  const info = Buffer.concat([Buffer.from([0x30, content.length]), content])
+  return Buffer.concat([Buffer.from([0x30, content.length]), content])
+}
+
+/**
+ * EMSA-PKCS1-v1_5 encoding of a digest that was made elsewhere (RFC 8017 §9.2).
+ * @param bytes length of the modulus
+ * @throws bad_parameters when the key is too short
+ */
+export function pkcs1Encode(hash: HashAlgorithm, digested: Uint8Array, bytes: number): Buffer {
+  const info = digestInfo(hash, digested)
   if (bytes < info.length + 11) throw refuse('bad_parameters', 'The hash is too long for this key.')
   const encoded = Buffer.alloc(bytes, 0xff)
   encoded[0] = 0

@@ -56,7 +56,7 @@ function requireUsableMaster(master: ManagedObject, now: number): AbeForm {
 /** The material of a key that must have one. @throws failure('crypto_failure') */
 export async function abeMaterial(
   objects: UnitOfWork,
-  object: Pick<ManagedObject, 'id'>,
+  object: Pick<ManagedObject, 'id' | 'form'>,
 ): Promise<Uint8Array> {
   const material = await objects.material(object)
   if (material === undefined)

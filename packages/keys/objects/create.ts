@@ -1,5 +1,12 @@
-import { algorithms, type KeyMaterial, type MaterialKind, serializeMaterial } from '@warder/crypto'
+import {
+  algorithms,
+  type KeyMaterial,
+  type MaterialDescriptor,
+  type MaterialKind,
+  serializeMaterial,
+} from '@warder/crypto'
 import { ObjectAttributes } from '../attributes/object-attributes.ts'
+import type { HsmKeyMaterial } from '../hsm/new-hsm-key.ts'
 import { type Extractability, type NewObject, newObjectDefaults, type ObjectType } from './managed-object.ts'
 import { type Usage, usageMask } from './may-use.ts'
 import { newObjectId, type ObjectId } from './object-id.ts'
@@ -11,8 +18,15 @@ export interface NewKey {
   readonly now: number
 }
 
+/** A key that was created in an HSM. */
+export interface HsmMaterial extends MaterialDescriptor {
+  readonly hsm: HsmKeyMaterial
+}
+
 export interface NewHalf {
-  readonly material: KeyMaterial
+  /** Default: an identifier of the service. */
+  readonly id?: ObjectId
+  readonly material: KeyMaterial | HsmMaterial
   readonly usageMask: number
   readonly tags: readonly string[]
   /** Default: extractable, not sensitive. */
@@ -33,7 +47,7 @@ export function newKeyObjects(
   key: NewKey,
   halves: readonly [NewHalf] | readonly [NewHalf, NewHalf],
 ): readonly NewObject[] {
-  const ids = halves.map(() => newObjectId(key.now))
+  const ids = halves.map(({ id }) => id ?? newObjectId(key.now))
   return halves.map(
     ({ material, usageMask, tags, extractability }, index): NewObject => ({
       object: {
@@ -51,10 +65,10 @@ export function newKeyObjects(
         linkedId: ids.length === 2 ? ids[1 - index] : undefined,
         createdAt: key.now,
         activationAt: key.now,
-        form: {},
+        form: 'hsm' in material ? { hsm: material.hsm.form } : {},
         attributes: ObjectAttributes.none,
       },
-      material: serializeMaterial(material),
+      material: 'hsm' in material ? Uint8Array.from(material.hsm.material) : serializeMaterial(material),
       tags,
     }),
   )
@@ -83,7 +97,7 @@ const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'w
  * Usage mask of new material. A private key also has the uses of its public half, since that half can always be derived
  * from it (an imported key has no other).
  */
-export function toUsageMask(material: KeyMaterial, boundAlg: string | undefined): number {
+export function toUsageMask(material: MaterialDescriptor, boundAlg: string | undefined): number {
   const uses = listUses(material.algorithm, boundAlg)
   return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
 }

@@ -19,6 +19,8 @@ import {
   StorageUnavailable,
   UnknownDataKey,
 } from '@warder/storage'
+import { decodeReference, type HsmForm, openHsmKey } from '../hsm/hsm-key.ts'
+import { createHsms, type Hsms } from '../hsm/hsms.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
 import { mayUse, mayUseHmacKey, type Usage, type Verdict } from './may-use.ts'
 import type { ObjectId } from './object-id.ts'
@@ -112,6 +114,8 @@ export interface KeyRing {
   readonly uses: RowCache<Key>['uses']
   /** Backend that uses its keys. */
   readonly backend: KeyBackend
+  /** HSMs that have keys; undefined: the settings contain none. */
+  readonly hsms: Hsms | undefined
 }
 
 export interface KeyRingOptions {
@@ -120,6 +124,7 @@ export interface KeyRingOptions {
   readonly clock: Clock
   /** Backend that uses the keys; absent: this process. */
   readonly backend?: KeyBackend
+  readonly hsms?: Hsms | undefined
   /** Keys that it does not permit are loaded, so that they can be read and destroyed, but cannot be used. */
   readonly policy?: AlgorithmPolicy
   /** Max decrypted keys. */
@@ -129,7 +134,7 @@ export interface KeyRingOptions {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { db, clock, backend = softwareBackend } = options
+  const { db, clock, backend = softwareBackend, hsms } = options
   const cache = createRowCache<Key>({
     db,
     topic: objectTopic,
@@ -155,17 +160,18 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       return cache.uses
     },
     backend,
+    hsms,
   }
 }
 
 /** A key that cannot be decrypted can still be read and destroyed: only its use fails. */
-async function openObject({ db, seal, backend }: KeyRingOptions, id: ObjectId) {
+async function openObject({ db, seal, backend, hsms }: KeyRingOptions, id: ObjectId) {
   try {
     const found = await findWithMaterial(db, seal, id)
     if (found === undefined) return undefined
     const { object, material } = found
     try {
-      return { object, key: await openKey(object, material, backend) }
+      return { object, key: await openKey(object, material, backend, hsms) }
     } finally {
       material?.fill(0)
     }
@@ -199,19 +205,27 @@ export async function openKey(
   object: ManagedObject,
   material: Uint8Array | undefined,
   backend: KeyBackend = softwareBackend,
+  hsms?: Hsms,
 ): Promise<OpenedKey> {
   const kind = kinds[object.type]
-  const { format, abe } = object.form
+  const { form } = object
   // Attribute-based keys are used on their own thread (`kms/abe`).
-  if (material === undefined || kind === undefined || format !== undefined || abe !== undefined)
+  if (material === undefined || kind === undefined || form.format !== undefined || form.abe !== undefined)
     return nothing
   const { algorithm, bits, curve, boundAlg } = object
   const key = algorithm === undefined || bits === undefined ? undefined : { algorithm, bits, curve, boundAlg }
-  const held = await backend.open(kind, material)
+  const held =
+    form.hsm === undefined ? await backend.open(kind, material) : openInHsm(form.hsm, material, hsms)
   if (key === undefined || !isJoseKey(key)) return { held, described: undefined }
   const own = { kind, algorithm: key.algorithm, bits: key.bits }
   const descriptor = curve === undefined ? own : { ...own, curve }
   // A row that was changed must not turn a key into one of another strength.
   if (!fits(descriptor, held.shape)) throw failure('internal_error', 'stored key does not fit its descriptor')
   return { held, described: { ...descriptor, held } }
+}
+
+/** @throws failure('hsm_unavailable') when the settings do not have the HSM */
+function openInHsm(form: HsmForm, material: Uint8Array, hsms: Hsms | undefined): BackendKey {
+  const reference = decodeReference(form, material)
+  return openHsmKey((hsms ?? createHsms([])).require(form.name), reference)
 }

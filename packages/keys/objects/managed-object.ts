@@ -1,4 +1,5 @@
 import type { ObjectAttributes } from '../attributes/object-attributes.ts'
+import type { HsmForm } from '../hsm/hsm-key.ts'
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle, Withholding } from './state-machine.ts'
 
@@ -92,6 +93,8 @@ export interface MaterialForm {
   readonly members?: readonly string[]
   /** Set for the keys of attribute-based encryption. */
   readonly abe?: AbeForm
+  /** Set for secret and private keys in an HSM. */
+  readonly hsm?: HsmForm
 }
 
 /** Record of an object besides its material; the same for REST and KMIP. Times in Unix milliseconds. */

@@ -7,6 +7,7 @@ import {
   type Seal,
   type SealContext,
 } from '@warder/storage'
+import { releaseHsmKey } from '../hsm/hsm-key-store.ts'
 import { budgetLooks } from './budget-look-store.ts'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import { removeUses } from './last-use-store.ts'
@@ -211,6 +212,7 @@ export function updateChanges(
   return [
     change(updateObject, toUpdate(after, now, version), 1),
     ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),
+    ...(sealed === null || after.form.hsm === undefined ? releaseHsmKey(before, now) : []),
     ...nameLinkChanges(before, after),
     ...(after.algorithm === 'AES' && before.algorithm !== 'AES' ? [ensureBudget(id)] : []),
     ...budgetLooks(before, after),
@@ -230,8 +232,9 @@ export function requirePresent(id: ObjectId): Change {
 
 /** Removes objects and everything that belongs to them, in one commit; their identifiers stay reserved for their owners. */
 export function removalChanges(db: Database, removed: readonly ManagedObject[], now: number): Change[] {
-  return removed.flatMap(({ id, owner, version }) => [
+  return removed.flatMap(({ id, owner, version, form }) => [
     change(deleteObject, [id, version], 1),
+    ...releaseHsmKey({ id, form }, now),
     reserveId(id, owner, now),
     removeTags(id),
     ...removeNamesAndLinks(id),

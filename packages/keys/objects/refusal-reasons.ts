@@ -30,6 +30,7 @@ export const reasonOfKind = {
   overloaded: 'GeneralFailure',
   storage_unavailable: 'GeneralFailure',
   sealed: 'GeneralFailure',
+  hsm_unavailable: 'GeneralFailure',
   audit_unavailable: 'GeneralFailure',
 } as const satisfies Readonly<Record<ErrorKind, string>>
 

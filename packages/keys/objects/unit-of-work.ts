@@ -1,6 +1,7 @@
 import { type Clock, type Failure, failure } from '@warder/base'
 import type { AlgorithmPolicy } from '@warder/crypto'
 import type { Change, Commit, Database, Seal } from '@warder/storage'
+import { type Hsms, hsmPrefix } from '../hsm/hsms.ts'
 import { attributeIndexChanges } from './attribute-index-store.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
@@ -83,12 +84,26 @@ export class UnitOfWork {
     return known === undefined ? undefined : this.#services.keys.get(known)
   }
 
-  /** The material in clear: bytes of the caller's own, to be wiped after use. undefined: it has none (any more). */
-  async material(object: Pick<ManagedObject, 'id'>): Promise<Uint8Array | undefined> {
-    const staged = this.#staged.get(object.id)
+  /**
+   * The material in clear: bytes of the caller's own, to be wiped after use. undefined: it has none (any more).
+   * @throws failure('crypto_failure'), in KMIP KeyValueNotPresent, for a key in an HSM, whose material is not here
+   */
+  async material(object: Pick<ManagedObject, 'id' | 'form'>): Promise<Uint8Array | undefined> {
+    const { hsm } = object.form
+    if (hsm !== undefined)
+      throw failure(
+        'crypto_failure',
+        `The key is in the HSM ${hsm.name}: its value is not on this server, and does not leave the HSM.`,
+        { members: { result_reason: 'KeyValueNotPresent' } },
+      )
+    return this.#readMaterial(object.id)
+  }
+
+  async #readMaterial(id: ObjectId): Promise<Uint8Array | undefined> {
+    const staged = this.#staged.get(id)
     if (staged?.material === null || (staged !== undefined && staged.after === undefined)) return undefined
     if (staged?.material !== undefined) return Uint8Array.from(staged.material)
-    const found = await findWithMaterial(this.#services.db, this.#services.seal, object.id)
+    const found = await findWithMaterial(this.#services.db, this.#services.seal, id)
     return found?.material
   }
 
@@ -103,6 +118,7 @@ export class UnitOfWork {
         'bad_request',
         `An identifier must not begin with \`${aliasPrefix}\`, the prefix of aliases.`,
       )
+    requireHsmForm(object)
     const staged = this.#staged.get(object.id)
     // An object made and removed by this unit leaves no trace, also of its identifier.
     if (staged?.before !== undefined || staged?.after !== undefined) throw identifierTaken()
@@ -230,6 +246,16 @@ export class UnitOfWork {
     this.#staged.set(object.id, { before, after: undefined, material: null, tags: [], invocations: 0 })
   }
 
+  /** HSMs that have keys. */
+  get hsms(): Hsms | undefined {
+    return this.#services.keys.hsms
+  }
+
+  /** The database, for rows that are written before the unit is committed. */
+  get db(): Database {
+    return this.#services.db
+  }
+
   /** A change of rows that belong to no object. */
   also(...changes: readonly Change[]): void {
     this.#more.push(...changes)
@@ -303,11 +329,12 @@ export class UnitOfWork {
 
   async #stagedKey({ after }: Staged): Promise<Key | undefined> {
     if (after === undefined) return undefined
-    const material = await this.material(after)
+    const material = await this.#readMaterial(after.id)
+    const { backend, hsms } = this.#services.keys
     try {
       return new Key(
         after,
-        await openKey(after, material, this.#services.keys.backend),
+        await openKey(after, material, backend, hsms),
         this.#services.clock,
         this.#services.policy,
       )
@@ -324,6 +351,13 @@ async function requireRoomToChoose(db: Database, owner: string): Promise<void> {
     'conflict',
     'Too many identifiers of removed objects are reserved for you: choose one of them, or omit the identifier.',
   )
+}
+
+/** @throws failure('bad_request') for the identifier of a key in an HSM on another object */
+function requireHsmForm({ id, type, form, linkedId }: NewObject['object']): void {
+  if (!id.startsWith(hsmPrefix) || form.hsm !== undefined) return
+  if (type === 'PublicKey' && linkedId?.startsWith(hsmPrefix) === true) return
+  throw failure('bad_request', `Identifiers that begin with \`${hsmPrefix}\` are those of keys in an HSM.`)
 }
 
 /** The identifier that a new object is to have is that of another one. */

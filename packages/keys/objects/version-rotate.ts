@@ -7,11 +7,19 @@ import {
   type KeyMaterial,
   type KeySpec,
   keyFacts,
+  type MaterialAlgorithm,
   requirePermitted,
 } from '@warder/crypto'
 import { attributesForReplacement } from '../attributes/replacement.ts'
 import { type NewHalf, newKeyObjects } from './create.ts'
-import { getChainId, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
+import { createHsmHalves, type HsmTarget, nextHsmTarget } from './hsm-halves.ts'
+import {
+  type Extractability,
+  getChainId,
+  type ManagedObject,
+  type NewObject,
+  type ObjectLink,
+} from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
 import { hasOwnSchedule, scheduleIn } from './rotation-schedule.ts'
 import { stateAt, withheld, withheldSentences } from './state-machine.ts'
@@ -41,7 +49,7 @@ export async function stageRotation(
   now: number,
 ): Promise<Rotation> {
   const { newest, open, openKey } = await rotatable(objects, services, key, now)
-  const made = await successors(newest, open, now)
+  const made = await successors(objects, newest, open, now)
   try {
     const [first, second] = made
     if (first === undefined) throw failure('internal_error', 'no version was created')
@@ -114,16 +122,20 @@ async function otherHalf(objects: UnitOfWork, object: ManagedObject): Promise<Ma
 }
 
 async function successors(
+  objects: UnitOfWork,
   newest: ManagedObject,
   open: ManagedObject | undefined,
   now: number,
 ): Promise<readonly NewObject[]> {
-  const generated = await generateKey(toSpec(newest))
   const replaced = open === undefined ? [newest] : [newest, open]
-  const materials = toMaterials(generated)
+  const target = nextHsmTarget(objects, newest, now)
+  const generated =
+    target === undefined
+      ? toMaterials(await generateKey(toSpec(newest))).map((material) => ({ material }))
+      : await createHsmVersion(objects, newest, target, now)
   const halves = replaced.map(
     (object, index): NewHalf => ({
-      material: materials[index] as KeyMaterial,
+      ...(generated[index] as Pick<NewHalf, 'id' | 'material' | 'extractability'>),
       usageMask: object.usageMask,
       tags: [],
     }),
@@ -136,10 +148,28 @@ async function successors(
       object: {
         ...one.object,
         ...copyVersionMembers(before, now),
+        // An HSM reports this of each key.
+        ...(one.object.form.hsm !== undefined && pickExtractability(one.object)),
         attributes: attributesForReplacement(before.attributes),
       },
     }
   })
+}
+
+/** Creates the next version in the HSM of the key. */
+function createHsmVersion(
+  objects: UnitOfWork,
+  { algorithm, bits, curve, usageMask, id }: ManagedObject,
+  target: HsmTarget,
+  now: number,
+): Promise<readonly NewHalf[]> {
+  if (algorithm === undefined) throw failure('crypto_failure', `The algorithm of ${id} is unknown.`)
+  const request = { algorithm: algorithm as MaterialAlgorithm, bits, curve, mask: () => usageMask }
+  return createHsmHalves(objects, objects, target, request, now)
+}
+
+function pickExtractability({ extractable, sensitive, neverExtractable, alwaysSensitive }: Extractability) {
+  return { extractable, sensitive, neverExtractable, alwaysSensitive }
 }
 
 function toMaterials(made: GeneratedKey): readonly KeyMaterial[] {

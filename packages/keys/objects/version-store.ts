@@ -1,4 +1,5 @@
 import { type Change, change, type Database, query, readOne } from '@warder/storage'
+import { releaseHsmKeys } from '../hsm/hsm-key-store.ts'
 import { getChainId, type ManagedObject } from './managed-object.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 import { objectTopic, removalChanges } from './object-store.ts'
@@ -115,6 +116,7 @@ async function chainRemovalChanges(db: Database, first: ManagedObject, now: numb
     change(linksTo, [chain]),
     change(aliases, [chain]),
     reserveChainIds(chain, now),
+    ...(first.form.hsm === undefined ? [] : [releaseHsmKeys(chain, now)]),
     change(whole, [chain], ids.length),
     ...ids.map((id) => db.changed(objectTopic, id)),
   ]

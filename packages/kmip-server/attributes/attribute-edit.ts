@@ -143,6 +143,8 @@ function requireEditable(state: AttributeState, node: TtlvNode, edit?: 'add'): E
   // Operation Policy Name is first set by a client or the server, and changed or deleted by no client (KMIP 1.4 §3.18).
   if (node.tag === Tag.Attribute && isLegacyName(requireVendorName(node)) && edit !== 'add') throw readOnly()
   requireNotFixed(state.object, node)
+  if (state.object.form.hsm !== undefined && (node.tag === Tag.Extractable || node.tag === Tag.Sensitive))
+    throw kmipFailure('AttributeReadOnly', 'The HSM that has the key determines this.')
   return { rule, name: readAttributeName(node) }
 }
 

@@ -155,10 +155,7 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.Digest, (object) => abeAttributes(object).find(({ tag }) => tag === Tag.Digest)],
   [Tag.Fresh, () => boolean(Tag.Fresh, true)],
   [Tag.LeaseTime, () => interval(Tag.LeaseTime, defaultLease)],
-  [
-    Tag.ProtectionStorageMask,
-    () => integer(Tag.ProtectionStorageMask, Enumeration.ProtectionStorageMask.Software),
-  ],
+  [Tag.ProtectionStorageMask, ({ form }) => integer(Tag.ProtectionStorageMask, toStorageMask(form.hsm))],
   [Tag.Sensitive, () => boolean(Tag.Sensitive, false)],
   [Tag.AlwaysSensitive, () => boolean(Tag.AlwaysSensitive, false)],
   [Tag.Extractable, () => boolean(Tag.Extractable, true)],
@@ -183,6 +180,13 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
       generation === 0 ? undefined : dateTime(Tag.RotateDate, Math.floor(createdAt / 1000)),
   ],
 ])
+
+/** Hardware only for a key of which the HSM reported that it was never anywhere else. */
+function toStorageMask(hsm: ManagedObject['form']['hsm']): number {
+  const { Software, Hardware, OffSystem } = Enumeration.ProtectionStorageMask
+  if (hsm === undefined) return Software
+  return hsm.hardware ? Hardware : OffSystem
+}
 
 function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
   const value = curve === undefined ? undefined : valueByName('RecommendedCurve', curve)

@@ -307,7 +307,7 @@ async function importPair(
 ): Promise<CertifiedPair> {
   const { made, created } = await stageKey(key, context, objects, now)
   const [half] = created
-  if (!('kind' in made) || made.kind !== 'private' || half === undefined)
+  if (made === undefined || !('kind' in made) || made.kind !== 'private' || half === undefined)
     throw failure('bad_request', 'key: is not a private key.')
   const privateKey = await objects.key(half.id)
   if (privateKey === undefined) throw failure('internal_error', 'the imported key was not found')

@@ -15,8 +15,13 @@ import {
 } from '@warder/crypto'
 import {
   createAccess,
+  createHsmHalves,
   type Extractability,
   encrypts,
+  findHsmTarget,
+  findObject,
+  type HsmTarget,
+  hsmPrefix,
   maxTags,
   type NewHalf,
   newKeyObjects,
@@ -55,6 +60,12 @@ export const KeyRequest = Type.Object({
   ),
   tags: Type.Optional(Tags),
   ext: Ext,
+  hsm: Type.Optional(
+    Type.String({
+      description:
+        'Name of an HSM of the settings, in which the key is generated: it never leaves it. Alternatively kid is the identifier of the key, hsm::NAME::LABEL.',
+    }),
+  ),
   ...jwkUseMembers,
   ...jwkNameMembers,
   ...materialProperties,
@@ -89,7 +100,7 @@ function requireNotAbe(body: KeyRequest): void {
 }
 
 /** Refuses `bits` that do not match: the caller is wrong about the key's strength. @throws failure('bad_request') */
-function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
+function requireBits({ bits }: KeyRequest, material: Pick<KeyMaterial, 'algorithm' | 'bits'>): void {
   if (bits === undefined || toKty(material.algorithm) === 'AKP' || bits === material.bits) return
   throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)
 }
@@ -128,7 +139,76 @@ async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedK
   }
 }
 
-type StageKeyServices = Pick<RestServices, 'db' | 'policy' | 'tagSigningPairs'>
+type StageKeyServices = Pick<RestServices, 'db' | 'policy' | 'tagSigningPairs' | 'keys'>
+
+/** The HSM in which a request wants its key; undefined: in none. @throws Failure */
+function readHsmTarget(
+  body: KeyRequest,
+  context: OperationContext<StageKeyServices>,
+  now: number,
+): HsmTarget | undefined {
+  const { kid, hsm } = body
+  const isNamed = typeof kid === 'string' && kid.startsWith(hsmPrefix)
+  if (!isNamed && hsm === undefined) return undefined
+  const given = materialMembers.find((name) => body[name] !== undefined)
+  if (given !== undefined)
+    throw failure('bad_request', `${given}: a key in an HSM is generated there, and cannot be imported.`)
+  requireNoJwkMembers(isNamed ? { ...body, kid: undefined } : body)
+  const wanted = { id: isNamed ? kid : undefined, hsm }
+  return findHsmTarget(context.services.keys.hsms, wanted, requirePrincipal(context).name, now)
+}
+
+/** Generates the key in the HSM; its objects are staged like those of other keys. */
+async function stageHsmKey(
+  body: KeyRequest,
+  {
+    spec,
+    tags,
+    target,
+  }: { readonly spec: KeySpec; readonly tags: readonly string[]; readonly target: HsmTarget },
+  context: OperationContext<StageKeyServices>,
+  objects: UnitOfWork,
+  now: number,
+) {
+  const { services } = context
+  if (body.ext === true)
+    throw failure('bad_request', 'ext: a key in an HSM cannot be exported; omit it, or set it to false.')
+  if ('bits' in spec && body.bits !== undefined && body.bits !== spec.bits)
+    throw failure('bad_request', `bits: this key has ${spec.bits}, not ${body.bits}`)
+  const publicTags = readPublicTags(spec, services)
+  if (tags.length + publicTags.length > maxTags) throw tooManyTags()
+  await requireUnusedId(services, target)
+  const mask = (half: Parameters<typeof toUsageMask>[0]) => toUsageMask(half, spec.alg)
+  const { algorithm } = spec
+  const size = {
+    bits: 'bits' in spec ? spec.bits : undefined,
+    curve: 'curve' in spec ? spec.curve : undefined,
+  }
+  const made = await createHsmHalves(objects, services, target, { algorithm, ...size, mask }, now)
+  const [first, second] = made
+  const halves = [first, second].flatMap((half, index) =>
+    half === undefined
+      ? []
+      : [{ ...half, tags: [...new Set([...tags, ...(index === 0 ? [] : publicTags)])] }],
+  ) as readonly NewHalf[] as readonly [NewHalf] | readonly [NewHalf, NewHalf]
+  const key = { owner: requirePrincipal(context).name, boundAlg: spec.alg, now }
+  const created = await stageNew(objects, services, key, newKeyObjects(key, halves))
+  const { material, usageMask } = first
+  return { spec, made: undefined, material, usageMask, created }
+}
+
+/** @throws failure('conflict') before anything is created in the HSM */
+async function requireUnusedId({ db }: StageKeyServices, { id }: HsmTarget): Promise<void> {
+  if ((await findObject(db, id)) !== undefined)
+    throw failure('conflict', 'An object with this identifier exists already.')
+}
+
+function tooManyTags() {
+  return failure(
+    'bad_request',
+    `tags: a key can have at most ${maxTags}, including \`${jwksTag}\` of its public half.`,
+  )
+}
 
 /** Stages the key of a request, which is not one of attribute-based encryption: the caller commits. @throws Failure */
 export async function stageKey(
@@ -145,16 +225,14 @@ export async function stageKey(
     throw failure('bad_request', 'oth: RSA keys of more than two primes are not supported.')
   const spec = toKeySpec(body, services.policy)
   const tags = userTags(body.tags ?? [])
+  const target = readHsmTarget(body, context, now)
+  if (target !== undefined) return stageHsmKey(body, { spec, tags, target }, context, objects, now)
   const made = await makeMaterial(spec, body)
   if (!('kind' in made)) requireNoJwkMembers(body)
   const limit = 'kind' in made ? toUsageLimit(body, made, spec.alg) : unlimited
   const extractability = toExtractability(body.ext)
   const halves = listHalves(made, spec.alg, tags, readPublicTags(spec, services), extractability, limit)
-  if (halves.some((half) => half.tags.length > maxTags))
-    throw failure(
-      'bad_request',
-      `tags: a key can have at most ${maxTags}, including \`${jwksTag}\` of its public half.`,
-    )
+  if (halves.some((half) => half.tags.length > maxTags)) throw tooManyTags()
   const [{ material, usageMask }] = halves
   requireBits(body, material)
   requirePermitted(services.policy, keyFacts(material))
@@ -170,7 +248,7 @@ export const createKey = define({
   route: post('/v1/crypto/keys'),
   summary: 'Generate a key, or import one',
   description:
-    'Members with key material make it an import. Only the private key of an imported pair is stored.',
+    'Members with key material make it an import. Only the private key of an imported pair is stored. With hsm the key is generated in an HSM, which requires that the caller is one of its administrators.',
   tag: 'Keys',
   access: createAccess<RestServices>(),
   request: KeyRequest,
@@ -178,7 +256,7 @@ export const createKey = define({
   errors: {
     403: 'The caller may not create keys, or user keys of this master key.',
     404: 'No such master key.',
-    409: 'The master key was changed concurrently.',
+    409: 'The master key was changed concurrently, or the HSM or this service has a key with this name.',
     422: 'The algorithm is not supported, or the key is not a master key.',
   },
   async act({ body }, context) {
@@ -197,7 +275,8 @@ export const createKey = define({
       ...(kid !== undefined && { object: kid }),
       algorithm: spec.alg ?? material.algorithm,
       details: {
-        origin: 'kind' in made ? 'imported' : 'generated',
+        origin: made !== undefined && 'kind' in made ? 'imported' : 'generated',
+        ...(created[0]?.form.hsm !== undefined && { hsm: created[0].form.hsm.name }),
         ...(body.ext === false && { ext: false }),
         ...(kidPublic !== undefined && { linked: kidPublic }),
       },

@@ -35,6 +35,15 @@ const KeyDescription = Type.Object({
         'For a secret or private key. false: no user can export its bytes in clear, not even over KMIP.',
     }),
   ),
+  hsm: Type.Optional(
+    Type.String({ description: 'Name of the HSM that has the key; its value is not on this server.' }),
+  ),
+  hardware: Type.Optional(
+    Type.Boolean({
+      description:
+        'For a key in an HSM. true: the HSM reported that the key was generated in it, has always been sensitive and has never been extractable.',
+    }),
+  ),
   state: Type.String(),
   owner: Type.String(),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
@@ -94,6 +103,10 @@ export const getKey = define({
       ...(object.bits !== undefined && { bits: object.bits }),
       key_ops: [...formatOps(object)],
       ...(ext !== undefined && { ext }),
+      ...(object.form.hsm !== undefined && {
+        hsm: object.form.hsm.name,
+        hardware: object.form.hsm.hardware,
+      }),
       state: key.state,
       owner: object.owner,
       ...(whole.linkedId !== undefined && { linked_kid: whole.linkedId }),

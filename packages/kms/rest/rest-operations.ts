@@ -18,6 +18,7 @@ import { externalStoreOperations } from './external-stores.ts'
 import { getKey } from './get-key.ts'
 import { grantOperations } from './grants.ts'
 import { groupOperations } from './groups.ts'
+import { hsmOperations } from './hsm-keys.ts'
 import { listKeys } from './inventory.ts'
 import { jwks } from './jwks.ts'
 import { setDates } from './key-dates.ts'
@@ -117,6 +118,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     dataKey,
     ...tagOperations,
     ...aliasOperations,
+    ...hsmOperations,
     ...lifeOperations,
     setDates,
     keyUses,

@@ -16,6 +16,14 @@ import type { AuditReaderServices, Notices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
+/** An HSM, in the words of the deployed servers. */
+interface HsmDescription {
+  /** Of the identifiers of its keys, `hsm::NAME`. */
+  readonly prefix: string
+  readonly model: string
+  readonly slots: readonly { readonly slot_id: number | null; readonly accessible: boolean }[]
+}
+
 /** Services that the operations of the REST API need. */
 export interface RestServices extends AccessServices, AuditReaderServices {
   readonly seal: Seal
@@ -32,6 +40,8 @@ export interface RestServices extends AccessServices, AuditReaderServices {
   readonly audit: AuditTrail
   /** undefined = the settings name no receiver. */
   readonly notices: Pick<Notices, 'tell'> | undefined
+  /** The HSMs of the settings, and whether each can be used. */
+  describeHsms(): Promise<readonly HsmDescription[]>
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
   /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */

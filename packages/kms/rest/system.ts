@@ -25,7 +25,18 @@ const ServerInfo = Type.Object({
   version: Type.String(),
   fips_mode: Type.Boolean({ description: 'Whether only algorithms of FIPS builds are accepted.' }),
   fips_provider: Type.Boolean({ description: 'Whether the FIPS provider of OpenSSL is active.' }),
-  hsm_instances: Type.Array(Type.Unknown()),
+  hsm_instances: Type.Array(
+    Type.Object({
+      prefix: Type.String({ description: 'Of the identifiers of its keys: hsm::NAME.' }),
+      model: Type.String(),
+      slots: Type.Array(
+        Type.Object({
+          slot_id: Type.Union([Type.Integer(), Type.Null()]),
+          accessible: Type.Boolean({ description: 'Whether its token can be used now.' }),
+        }),
+      ),
+    }),
+  ),
   default_username: Type.String(),
   external_stores: Type.Array(
     Type.Object(
@@ -47,7 +58,7 @@ const serverInfo = define({
     version,
     fips_mode: services.fips,
     fips_provider: getFips() === 1,
-    hsm_instances: [],
+    hsm_instances: (await services.describeHsms()).map((hsm) => ({ ...hsm, slots: [...hsm.slots] })),
     default_username: services.defaultUsername,
     external_stores: await Promise.all(services.external.enabled.map((store) => withState(store, services))),
   }),

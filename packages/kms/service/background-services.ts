@@ -3,6 +3,7 @@ import { createAliases, createKeyRing, createLastUses } from '@warder/keys'
 import type { ServiceEnvironment } from '@warder/runtime'
 import type { Database } from '@warder/storage'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { getHsms } from './hsms.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { createRoles } from './roles.ts'
@@ -18,7 +19,8 @@ export function getRenewalServices(environment: ServiceEnvironment<KmsConfig>): 
   if (known !== undefined) return known
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
-  const keys = createKeyRing({ db, seal, clock, policy, capacity: config.unwrapped_cache_max_size, leaseMs })
+  const capacity = config.unwrapped_cache_max_size
+  const keys = createKeyRing({ db, seal, clock, hsms: getHsms(environment), policy, capacity, leaseMs })
   keyCacheMetrics(metrics, keys)
   const services: RenewalServices = {
     db,
@@ -45,11 +47,14 @@ const maintenances = new WeakMap<Database, Maintenance>()
 const maxKeys = 64
 
 /** Signs for the authorities outside of requests. */
-export function getMaintenance({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
+export function getMaintenance(environment: ServiceEnvironment<KmsConfig>): Maintenance {
+  const { config, db, seal, clock, log } = environment
   const known = maintenances.get(db)
   if (known !== undefined) return known
   const policy = configuredPolicy(config)
-  const keys = createKeyRing({ db, seal, clock, policy, capacity: maxKeys, leaseMs: config.cache_lease_ms })
+  const hsms = getHsms(environment)
+  const leaseMs = config.cache_lease_ms
+  const keys = createKeyRing({ db, seal, clock, hsms, policy, capacity: maxKeys, leaseMs })
   const maintenance = createMaintenance({ db, seal, keys, policy, revocation: revocationConfig(config), log })
   maintenances.set(db, maintenance)
   return maintenance

@@ -64,6 +64,7 @@ import { setRotation } from '../rest/key-rotation.ts'
 import { rotateKey } from '../rest/rotate-key.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { closeHsms, describeHsms, getHsms, hsmHealth } from './hsms.ts'
 import { rotationPolicy } from './key-life-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
 import { getNotices, kmsNotices } from './notices.ts'
@@ -127,6 +128,7 @@ export async function build(
       await services.pastRights.close()
       await services.auditSearch.close()
       await services.uses.close()
+      await closeHsms(environment)
     },
     socket: ({ tls, rateLimiter, clientRevocation }) =>
       createKmipSocket({
@@ -152,12 +154,13 @@ export async function build(
 
 /** With the revocation feed, if the service subscribes to it. */
 function createHealth(
-  { health, db, config }: ServiceEnvironment<KmsConfig>,
+  environment: ServiceEnvironment<KmsConfig>,
   ended: Ended | undefined,
   restoreGate: RestoreGate | undefined,
 ): readonly HealthPart[] {
+  const { health, db, config } = environment
   const restore = restoreGate === undefined ? [] : [restorePart(restoreGate)]
-  const parts = [...(health ?? [readableDatabase(db)]), ...restore]
+  const parts = [...(health ?? [readableDatabase(db)]), ...restore, ...hsmHealth(environment)]
   if (ended === undefined) return parts
   const feed: HealthPart = {
     key: 'auth_feed',
@@ -189,7 +192,8 @@ function createKmsServices(
   const revocation = revocationConfig(config)
   const leaseMs = config.cache_lease_ms
   const capacity = config.unwrapped_cache_max_size
-  const keys = createKeyRing({ db, seal, clock, backend, policy, capacity, leaseMs })
+  const hsms = getHsms(environment)
+  const keys = createKeyRing({ db, seal, clock, backend, hsms, policy, capacity, leaseMs })
   keyCacheMetrics(metrics, keys)
   const uses = createLastUses({ db, log })
   const auditSearch = createAuditSearch(environment, 'kms')
@@ -215,6 +219,7 @@ function createKmsServices(
     notices: getNotices(environment),
     receivers: createReceivers('kms', kmsNotices, environment),
     ceremonyShares: { stageFresh: stageFreshCeremony, read: readShare },
+    describeHsms: () => describeHsms(environment),
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,

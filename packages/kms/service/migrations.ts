@@ -1,4 +1,4 @@
-import { rightsJournalStatements } from '@warder/keys'
+import { hsmKeyStatements, rightsJournalStatements } from '@warder/keys'
 import { convertAttributeBags, convertNamesAndLinks } from '@warder/kmip-server'
 import type { Migration } from '@warder/storage'
 
@@ -493,4 +493,5 @@ export const kmsMigrations: readonly Migration[] = [
     ],
   },
   { number: 36, name: 'journal of changes of rights', older: true, statements: rightsJournalStatements },
+  { number: 37, name: 'keys in HSMs', older: 'does not know keys in HSMs', statements: hsmKeyStatements },
 ]

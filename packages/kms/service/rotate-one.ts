@@ -19,6 +19,7 @@ import {
 import type { ServiceEnvironment } from '@warder/runtime'
 import { type Database, GuardFailed } from '@warder/storage'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { getHsms } from './hsms.ts'
 import { getNotices } from './notices.ts'
 import type { KmsConfig } from './settings.ts'
 
@@ -72,10 +73,12 @@ export async function forgetUnstuck(environment: RotationEnvironment, now: numbe
   }
 }
 
-export function getRotationServices({ config, db, seal, clock }: RotationEnvironment) {
+export function getRotationServices(environment: RotationEnvironment) {
+  const { config, db, seal, clock } = environment
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
-  const keys = rings.get(db) ?? createKeyRing({ db, seal, clock, policy, capacity: 16, leaseMs })
+  const hsms = getHsms(environment)
+  const keys = rings.get(db) ?? createKeyRing({ db, seal, clock, hsms, policy, capacity: 16, leaseMs })
   rings.set(db, keys)
   return { db, seal, keys, clock, policy }
 }

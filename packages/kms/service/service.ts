@@ -26,6 +26,8 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { announceEnds, announcesEnds } from './ending-notices.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
+import { readHsms } from './hsm-settings.ts'
+import { isHsmKeyDue, probeHsms, removeHsmKeys, shareHsms } from './hsms.ts'
 import { rotationPolicy } from './key-life-settings.ts'
 import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
@@ -46,6 +48,8 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   async check(environment) {
     const { config, log } = environment
     refuseContradictions(config)
+    const hsms = readHsms(config)
+    if (typeof hsms === 'string') throw new StartupError(hsms)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     await refuseUnknownAlgorithm(config)
@@ -71,7 +75,9 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   async probe(environment) {
     const { unusableProvider } = await import('@warder/identity')
     const problem = await unusableProvider(environment)
-    return problem === undefined ? [] : [problem]
+    // A running service reports its HSMs itself: a second login could lock a token.
+    const hsms = environment.isRunning ? [] : await probeHsms(environment)
+    return [...(problem === undefined ? [] : [problem]), ...hsms]
   },
   async prepare(environment) {
     await prepareEnded(environment)
@@ -84,6 +90,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     objectMetrics(environment)
     listMetrics(environment.metrics)
   },
+  share: shareHsms,
   // Loaded by workers only: the primary needs neither the operations nor their dependencies.
   build: async (environment) => (await import('./build.ts')).build(environment),
   background: (environment) => followAuth(environment),
@@ -103,6 +110,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
       run: announceEnds,
     },
     { name: 'kms destructions that wait', everySeconds: lookEveryMs / 1000, due: waits, run: carryOut },
+    { name: 'kms keys to remove from HSMs', everySeconds: 2, due: isHsmKeyDue, run: removeHsmKeys },
     { name: 'kms rotations of keys', everySeconds: 60, due: isRotationDue, run: rotateKeys },
     {
       name: 'kms objects of rotated wrapping keys',

@@ -27,6 +27,7 @@ import {
   text,
 } from '@warder/runtime/settings'
 import { algorithmSettings } from './algorithm-settings.ts'
+import { hsmSettings } from './hsm-settings.ts'
 import { destructionConfigSettings, rotationConfigSettings } from './key-life-settings.ts'
 import { acmeSettings, pkiSettings } from './pki-settings.ts'
 
@@ -309,6 +310,7 @@ export const kmsSettings = {
     docs: "With `fips`: do not start unless OpenSSL's FIPS provider is in force (the runtime was started with --enable-fips).",
   }),
   ...algorithmSettings,
+  ...hsmSettings,
   ...externalSettings,
   ...pkiSettings,
   ...acmeSettings,

@@ -2,7 +2,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { StartupError, suggest } from '@warder/base'
 import { parse, TomlError } from 'smol-toml'
 import { type ForeignSettings, findForeignSetting, toForeignEnvName, translate } from './foreign-settings.ts'
-import { readText, readTyped, type Setting, type SettingsTable, type SettingValues } from './setting.ts'
+import {
+  isSecret,
+  readText,
+  readTyped,
+  type Setting,
+  type SettingsTable,
+  type SettingValues,
+} from './setting.ts'
 
 /**
  * Positions of the keys in a TOML text: dotted key -> line (from 1). Reads tables, dotted and quoted keys and
@@ -286,7 +293,7 @@ function readFlags({ table, args }: Sources): Layer {
 }
 
 function formatGiven(setting: Setting<unknown>, value: unknown): string {
-  return setting.type === 'secret'
+  return isSecret(setting)
     ? ''
     : ` (got ${JSON.stringify(typeof value === 'bigint' ? Number(value) : value)})`
 }

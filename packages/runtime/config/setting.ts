@@ -18,8 +18,17 @@ export interface Setting<T> {
   readonly separator?: RegExp
   /** Items of a list may be tables in the file, `[[section.key]]`; each is read as its JSON text. */
   readonly tables?: boolean
+  /** The items of a list contain secrets: they are never shown. */
+  readonly secret?: boolean
+  /** A list of one item may be a string in the file. */
+  readonly single?: boolean
   /** Returns a sentence when the value will not do. */
   check?(value: NonNullable<T>): string | undefined
+}
+
+/** Whether the value is never shown. */
+export function isSecret(setting: Setting<unknown>): boolean {
+  return setting.type === 'secret' || setting.secret === true
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
@@ -65,7 +74,10 @@ export function choice<const C extends readonly string[]>(
 }
 
 export function list(
-  row: Common<readonly string[]> & { default: readonly string[]; separator?: RegExp; tables?: boolean },
+  row: Common<readonly string[]> & { default: readonly string[] } & Pick<
+      Setting<unknown>,
+      'separator' | 'tables' | 'secret' | 'single'
+    >,
 ): Setting<readonly string[]> {
   return { type: 'list', ...row }
 }
@@ -85,8 +97,9 @@ export function readTyped(setting: Setting<unknown>, value: unknown): Read {
     case 'boolean':
       return typeof value === 'boolean' ? checkValue(setting, value) : { problem: describeExpected(setting) }
     case 'list': {
-      const items = Array.isArray(value)
-        ? value.map((item) => toItemText(item, setting.tables === true))
+      const given = setting.single === true && typeof value === 'string' ? [value] : value
+      const items = Array.isArray(given)
+        ? given.map((item) => toItemText(item, setting.tables === true))
         : [undefined]
       return items.every((item) => item !== undefined)
         ? checkValue(setting, items)

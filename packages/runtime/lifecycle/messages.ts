@@ -24,6 +24,8 @@ export interface WorkerStart {
   readonly database: DatabaseLocation
   readonly writer: MessagePort | undefined
   readonly audit: AuditConnection | undefined
+  /** Of `ServiceDefinition.share`. */
+  readonly shared: MessagePort | undefined
   readonly buckets: SharedArrayBuffer | undefined
   /** Token buckets for rate limits of the service's own. */
   readonly rateMemory: SharedArrayBuffer

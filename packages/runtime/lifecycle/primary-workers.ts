@@ -7,7 +7,7 @@ import type { SocketStart, TlsMaterials } from './messages.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import { formatUrl, type Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
-import type { SocketEndpoint } from './service.ts'
+import type { Shared, SocketEndpoint } from './service.ts'
 import { canRequireCertificates } from './tls-materials.ts'
 import { startWorker, startWorkerPool, type WorkerPool } from './worker.ts'
 
@@ -45,11 +45,12 @@ export async function startWorkers(
     readonly storage: Storage
     readonly audit: AuditLog | undefined
     readonly endpoints: ServiceEndpoints
+    readonly shared: Shared | undefined
     giveUp(reason: string): void
   },
 ): Promise<WorkerPool> {
   const { launch, log, metrics, node, size, ports, opened } = start
-  const { certificates, storage, audit, endpoints, giveUp } = parts
+  const { certificates, storage, audit, endpoints, shared, giveUp } = parts
   const { config } = launch
   const sharePort = canSharePort(process.platform)
   const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
@@ -82,6 +83,7 @@ export async function startWorkers(
           database: storage.location,
           writer: storage.writer?.port(),
           audit: audit?.connect(),
+          shared: shared?.connect(),
           buckets,
           rateMemory,
           pulse: Pulse.memory(),

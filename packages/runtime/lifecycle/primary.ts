@@ -103,7 +103,9 @@ async function startService(start: Start): Promise<RunningService> {
   const { url, socket } = endpoints
   storage.writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
   storage.writer?.onProblem((problem) => log.error({ problem }, 'the database cannot be written any more'))
-  const pool = await startWorkers(start, { certificates, storage, audit, endpoints, giveUp })
+  const shared = definition.share?.(environment)
+  if (shared !== undefined) opened.defer(() => shared.close())
+  const pool = await startWorkers(start, { certificates, storage, audit, endpoints, shared, giveUp })
   const listener = await startMeasurements(start, environment, pool, certificates.current().https)
   const serving = { ...environment, baseUrl: url }
   startPeriodicWork(start, storage, serving)
@@ -116,7 +118,7 @@ async function startService(start: Start): Promise<RunningService> {
   const background = await definition.background?.(serving)
   if (background !== undefined) opened.defer(() => background.stop())
   opened.defer(releaseMemoryWhenIdle())
-  void probeOthers(launch, definition).then((problems) => {
+  void probeOthers(launch, definition, true).then((problems) => {
     for (const problem of problems) log.warn({}, problem)
   })
 

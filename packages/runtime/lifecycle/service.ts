@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { AuditTrail } from '@warder/audit'
 import type { Clock, Counters, Logger, Metrics, Secret } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
@@ -42,6 +43,8 @@ export interface ServiceEnvironment<Config> {
   readonly peerSecret?: Secret | undefined
   /** Token buckets that the workers share, `sharedRateSlots` of them, for rate limits of the service's own. Known in workers. */
   readonly rateMemory?: SharedArrayBuffer | undefined
+  /** Known in workers, if the service shares something with them (`ServiceDefinition.share`). */
+  readonly shared?: MessagePort | undefined
   /** Known in `prepare` of the first start after a restore, until one has come to its end. */
   readonly restored?: RestoredBackup | undefined
 }
@@ -58,6 +61,14 @@ export interface PeriodicWork<Config> {
 /** Work that runs until the service stops. */
 interface BackgroundWork {
   stop(): Promise<void>
+}
+
+/** What the primary of a service shares with its workers. */
+export interface Shared {
+  /** A port for one worker, which is transferred to it. */
+  connect(): MessagePort
+  /** Called when no worker runs any more. */
+  close(): Promise<void>
 }
 
 /** A listener of a service beside its HTTPS one, on a port of its own, inside one worker. */
@@ -147,11 +158,18 @@ export interface ServiceDefinition<Config = never, Services = never> {
    * which it neither delays nor ends.
    * @returns a sentence for each unusable system
    */
-  probe?(environment: Pick<ServiceEnvironment<Config>, 'config' | 'outbound'>): Promise<readonly string[]>
+  probe?(
+    environment: Pick<ServiceEnvironment<Config>, 'config' | 'home' | 'outbound'> & {
+      /** false: for the command. */
+      readonly isRunning: boolean
+    },
+  ): Promise<readonly string[]>
   /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */
   prepare(environment: ServiceEnvironment<Config>): Promise<{ readonly notices: readonly string[] }>
   /** Registers metrics of the whole service, in the primary. */
   measure?(environment: ServiceEnvironment<Config>): void
+  /** In the primary, before any worker. undefined = nothing is shared. */
+  share?(environment: ServiceEnvironment<Config>): Shared | undefined
   /** In each worker. */
   build(environment: ServiceEnvironment<Config>): Promise<ServiceInstance<Services>>
   readonly periodic: readonly PeriodicWork<Config>[]

@@ -53,7 +53,7 @@ export async function validateSettings(check: SettingsCheck): Promise<void> {
 export async function checkLaunch(launch: ServiceLaunch): Promise<readonly string[]> {
   const definition = await loadDefinition(launch)
   await validateSettings({ launch, definition, clock: systemClock, log: quiet })
-  return probeOthers(launch, definition)
+  return probeOthers(launch, definition, false)
 }
 
 const ignore = (): void => undefined
@@ -64,13 +64,15 @@ const quiet: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore
 export async function probeOthers(
   { config, home }: Pick<ServiceLaunch, 'config' | 'home'>,
   definition: ServiceDefinition<unknown, unknown>,
+  isRunning: boolean,
 ): Promise<readonly string[]> {
   if (definition.probe === undefined) return []
   const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: caFile } = config
   const file = caFile === undefined ? undefined : inHome(home, caFile)
   // The first start creates it; no other authority is trusted then.
   const known = file !== undefined && existsSync(file) ? file : undefined
-  return definition.probe({ config, outbound: createOutbound({ allowPrivateNetworks, caFile: known }) })
+  const outbound = createOutbound({ allowPrivateNetworks, caFile: known })
+  return definition.probe({ config, home, outbound, isRunning })
 }
 
 /** Certificates, keys and CRLs, as far as the start does not make them itself. */

@@ -133,6 +133,7 @@ async function openEnvironment(service: string): Promise<Opened> {
     health: [...createHealthParts(db, audit, clock), ...rootKeyParts],
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     rateMemory: start.rateMemory,
+    shared: start.shared,
   }
   return { environment, audit, tracing }
 }

@@ -154,7 +154,7 @@ function createThread(start: WorkerStart): Worker {
   return new Worker(new URL('./worker-thread.ts', import.meta.url), {
     name: `warder-${start.index}`,
     workerData: start,
-    transferList: [start.audit?.port, start.writer].filter((port) => port !== undefined),
+    transferList: [start.audit?.port, start.writer, start.shared].filter((port) => port !== undefined),
     // Requests create short-lived objects: with a larger nursery they are collected less often.
     resourceLimits: { maxYoungGenerationSizeMb: 48 },
     stdout: false,

@@ -16,6 +16,7 @@ const Health = Type.Object({
     auth_feed: Type.Optional(Part),
     restore: Type.Optional(Part),
     root_key: Type.Optional(Part),
+    hsm: Type.Optional(Part),
   }),
   sealed: Type.Optional(
     Type.Object(
@@ -28,7 +29,7 @@ const Health = Type.Object({
 /** A part of the service that `/health` checks. */
 export interface HealthPart {
   /** Its member of `dependencies`. */
-  readonly key: 'database' | 'audit' | 'auth_feed' | 'restore' | 'root_key'
+  readonly key: 'database' | 'audit' | 'auth_feed' | 'restore' | 'root_key' | 'hsm'
   /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`, `transit`. */
   readonly name: string
   /** Sentence for callers when the part does not work; read after each failure. */

@@ -6,6 +6,7 @@ import {
   formatDefaultToml,
   formatSettingsHelp,
   formatSettingsToml,
+  isSecret,
   readSettingsFile,
   toEnvName,
 } from '@warder/runtime/settings'
@@ -40,7 +41,10 @@ function migrate(file: string, output: string | undefined, force: boolean, termi
     for (const refusal of refusals) terminal.err(refusal)
     throw new StartupError(`${file} was not migrated: ${refusals.length} of its settings have no counterpart`)
   }
-  const secrets = [...found.keys()].filter((key) => table[key]?.type === 'secret')
+  const secrets = [...found].flatMap(([key, value]) => {
+    const isEmpty = Array.isArray(value) && value.length === 0
+    return table[key] !== undefined && isSecret(table[key]) && !isEmpty ? [key] : []
+  })
   if (output === undefined && secrets.length > 0) {
     throw new StartupError(
       `${file} contains secrets (${secrets.join(', ')}): use --output FILE, or --output - to print them`,
@@ -151,8 +155,7 @@ export const config = verbCommand({
 function formatValues(name: ServiceName, home: string, env: Terminal['env']): readonly string[] {
   const { loaded } = configure(name, home, [], env)
   return Object.entries(getSettings(name)).map(([key, setting]) => {
-    const value =
-      setting.type === 'secret' && loaded.values[key] !== undefined ? '[secret]' : loaded.values[key]
+    const value = isSecret(setting) && loaded.values[key] !== undefined ? '[secret]' : loaded.values[key]
     const from = loaded.provenance[key]
     const where = from === 'environment' ? toEnvName(name, key, setting) : from
     return `${name}.${key} = ${value === undefined ? 'unset' : JSON.stringify(value)}  (${where})`

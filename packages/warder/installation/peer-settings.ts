@@ -1,8 +1,6 @@
 import { isAbsolute, join } from 'node:path'
 import type { ForeignSettings } from '@warder/runtime/settings'
 
-const noHsm =
-  'Warder keeps keys in its database; take it out, and let an HSM wrap the root key: root_key_source pkcs11'
 const noProxy =
   'Warder makes outbound requests directly; allow them in the firewall, and take the section out'
 const noSecretAge = 'decrypted keys stay in memory until they are evicted or changed; remove this setting'
@@ -200,11 +198,6 @@ export const peerSettings: ForeignSettings = {
   },
   keyset_warn_depth: { needless: 'it only caused warnings' },
   crl_refresh_check_hours: { needless: 'revocation lists are signed again before they expire' },
-  hsm_model: { refused: noHsm, harmless: ['proteccio'] },
-  hsm_admin: { refused: noHsm, harmless: ['admin'] },
-  hsm_slot: { refused: noHsm },
-  hsm_password: { refused: noHsm },
-  hsm_instances: { refused: noHsm },
   ms_dke_service_url: {
     refused: 'Double Key Encryption has a section of its own: `warder external microsoft enable` writes it',
   },

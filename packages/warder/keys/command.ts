@@ -5,6 +5,7 @@ import { showStructureVerb } from './abe-show.ts'
 import { aliasVerb } from './alias.ts'
 import { createKeyVerb, importKeyVerb } from './create.ts'
 import { destroyKeysVerb } from './destroy.ts'
+import { listHsmKeysVerb, registerHsmKeyVerb } from './hsm.ts'
 import { disableKeysVerb, enableKeysVerb, restoreKeysVerb, setDatesVerb } from './life.ts'
 import { listKeysVerb } from './list.ts'
 import { setRotationVerb } from './rotation.ts'
@@ -34,6 +35,8 @@ export const keysParts: KmsCommandParts = {
     enableKeysVerb,
     destroyKeysVerb,
     restoreKeysVerb,
+    listHsmKeysVerb,
+    registerHsmKeyVerb,
     createMasterVerb,
     createUserVerb,
     showStructureVerb,

@@ -43,10 +43,16 @@ function formatSignatureAlgorithms(): string {
     .join('\n')
 }
 
+/** `main`: with a label of its own; `main::backup`: with this label. */
+function toHsmMembers(hsm: string | undefined): Pick<KeyRequest, 'hsm' | 'kid'> {
+  if (hsm === undefined) return {}
+  return hsm.includes('::') ? { kid: `hsm::${hsm}` } : { hsm }
+}
+
 export const createKeyVerb = kmsVerb({
   name: 'create',
   words: '',
-  usage: '--alg ALG | --kty TYPE  [--crv C] [--bits N] [--tag T]... [--not-extractable]',
+  usage: '--alg ALG | --kty TYPE  [--crv C] [--bits N] [--tag T]... [--hsm HSM] [--not-extractable]',
   summary: 'Create a key; prints its id, or the two ids of a pair',
   about: `The algorithm determines the only use of the key:
   A128GCM A192GCM A256GCM                                          encrypts files and data
@@ -61,6 +67,7 @@ ${formatSignatureAlgorithms()}
     'warder keys create --alg A256GCM --tag backup',
     'warder keys create --alg A256GCM --not-extractable',
     'warder keys create --alg ES256',
+    'warder keys create --alg A256GCM --hsm main::backup',
     'KEY=$(warder keys create --alg A256GCM --json | jq -r .kid)',
   ],
   options: {
@@ -69,14 +76,19 @@ ${formatSignatureAlgorithms()}
     crv: { type: 'text', value: 'C', help: 'curve of an EC or OKP key' },
     bits: { type: 'number', value: 'N', help: 'size of an RSA key, 2048 to 8192 (default 2048)' },
     tag: { type: 'list', value: 'T', help: 'tag of the key; repeatable' },
+    hsm: {
+      type: 'text',
+      value: 'HSM',
+      help: 'generates the key in this HSM of the settings, HSM or HSM::LABEL; it never leaves it',
+    },
     'not-extractable': {
       type: 'flag',
       help: 'the key cannot be exported: KMIP clients do not get it, not even wrapped',
     },
   },
-  parse({ tag: tags, 'not-extractable': notExtractable, ...kind }, names) {
+  parse({ tag: tags, 'not-extractable': notExtractable, hsm, ...kind }, names) {
     requireNoNames(names)
-    const body = buildGenerateRequest({ ...kind, tags, notExtractable })
+    const body = { ...buildGenerateRequest({ ...kind, tags, notExtractable }), ...toHsmMembers(hsm) }
     return (context) => createKey(context, body)
   },
 })

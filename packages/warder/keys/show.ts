@@ -15,6 +15,8 @@ function formatKey(key: Shown, more: Details): readonly string[] {
     ],
     ['bound to', key.alg],
     ['for', key.key_ops.join(', ')],
+    ['in the HSM', key.hsm],
+    ['hardware', formatHardware(key.hardware)],
     ['state', formatState(key)],
     ['version', key.rotated_at === undefined ? undefined : `${key.version}, made ${key.rotated_at}`],
     ['rotated', more.rotation && formatRotation(more.rotation)],
@@ -41,6 +43,11 @@ function formatKey(key: Shown, more: Details): readonly string[] {
   return rows.flatMap(([name, value]) =>
     value === undefined ? [] : [`${name.padEnd(13)} ${printable(value)}`],
   )
+}
+
+function formatHardware(hardware: boolean | undefined): string | undefined {
+  if (hardware === undefined) return undefined
+  return hardware ? 'yes: generated in the HSM, always sensitive, never extractable' : 'not proven by the HSM'
 }
 
 const dates = [

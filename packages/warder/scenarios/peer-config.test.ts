@@ -157,7 +157,11 @@ test('its environment variables are understood, too', () => {
 test('what has no counterpart is refused by its name, with what to do instead', () => {
   for (const [text, told] of [
     ['[tls]\ntls_p12_file = "x.p12"', /:2: tls\.tls_p12_file is refused: .*openssl pkcs12/],
-    ['hsm_password = ["very secret"]', /:1: hsm_password is refused: Warder keeps keys in its database/],
+    ['hsm_password = "very secret"', /:1: hsm_password must be an array of strings$/],
+    [
+      '[[hsm_instances]]\nhsm_model = "none"\nhsm_password = ["very secret"]',
+      /hsm_model must be proteccio, /,
+    ],
     [
       '[google_cse_config]\ngoogle_cse_disable_tokens_validation = true',
       /google_cse_disable_tokens_validation is refused: tokens are always verified/,
@@ -213,10 +217,13 @@ test('warder config migrate writes the file under our names, for its owner only'
 
 test('warder config migrate names all that has no counterpart, and writes nothing', async () => {
   const [file, output] = [join(home, 'refused.toml'), join(home, 'nothing.toml')]
-  writeFileSync(file, 'hsm_slot = [1]\n[tls]\ntls_p12_file = "x.p12"\ntls_p12_password = "p12 secret"\n')
+  writeFileSync(
+    file,
+    '[db]\nclear_database = true\n[tls]\ntls_p12_file = "x.p12"\ntls_p12_password = "p12 secret"\n',
+  )
   const { code, err } = await runWarder(['config', 'migrate', file, '--output', output])
   assert.equal(code, 1)
-  for (const name of ['hsm_slot', 'tls.tls_p12_file', 'tls.tls_p12_password'])
+  for (const name of ['db.clear_database', 'tls.tls_p12_file', 'tls.tls_p12_password'])
     assert.ok(err.includes(`${name} is refused`))
   assert.match(err, /was not migrated: 3 of its settings have no counterpart/)
   assert.ok(!err.includes('p12 secret') && !existsSync(output))

@@ -19,9 +19,11 @@ import { maxTags } from '../name-link-tag-store.ts'
 import { refusal } from '../refusal.ts'
 import { isTagName, readTags, readVendorName } from './vendor-name.ts'
 
-const { Software, OnSystem } = Enumeration.ProtectionStorageMask
+const { Software, OnSystem, Hardware, OffSystem } = Enumeration.ProtectionStorageMask
 /** Storage of this server: software that stores sealed keys in its own database. */
 const available = Software | OnSystem
+/** Storage of an HSM. */
+const ofHsm = Hardware | OffSystem
 
 /**
  * ProtectionStorageMasks (KMIP 2.1 §7.33) at any level: one of the alternatives must match the storage of this server.
@@ -30,24 +32,39 @@ const available = Software | OnSystem
 export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {
   for (const node of nodes) {
     if (node.tag !== Tag.ProtectionStorageMasks || node.type !== 'Structure') continue
-    if (!node.value.some(isOurs)) throw unavailable()
+    if (!node.value.some((one) => isWithin(one, available))) throw unavailable()
   }
 }
+
+/**
+ * The same for a key in an HSM, also at the attribute ProtectionStorageMask.
+ * @throws ProtectionStorageUnavailable
+ */
+export function requireHardwareStorage(nodes: readonly TtlvNode[]): void {
+  for (const node of nodes) {
+    const isList = node.type === 'Structure' && listTags.has(node.tag)
+    if (isList && !node.value.some((one) => isWithin(one, ofHsm))) throw unavailable()
+    if (node.tag === Tag.ProtectionStorageMask && !isWithin(node, ofHsm)) throw unavailable()
+  }
+}
+
+const listTags: ReadonlySet<number> = new Set([
+  Tag.ProtectionStorageMasks,
+  Tag.CommonProtectionStorageMasks,
+  Tag.PrivateProtectionStorageMasks,
+])
 
 /**
  * The attribute ProtectionStorageMask describes where the object is stored. A client cannot set another value.
  * @throws ProtectionStorageUnavailable
  */
 function requireTrueStorage(node: TtlvNode): void {
-  if (!isOurs(node)) throw unavailable()
+  if (!isWithin(node, available)) throw unavailable()
 }
 
-function isOurs({ tag, value }: TtlvNode): boolean {
+function isWithin({ tag, value }: TtlvNode, storage: number): boolean {
   return (
-    tag === Tag.ProtectionStorageMask &&
-    typeof value === 'number' &&
-    (value & ~available) === 0 &&
-    value !== 0
+    tag === Tag.ProtectionStorageMask && typeof value === 'number' && (value & ~storage) === 0 && value !== 0
   )
 }
 

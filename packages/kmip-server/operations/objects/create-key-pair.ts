@@ -40,6 +40,7 @@ import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { definePayload } from '../../payloads/payload.ts'
 import { createMaster } from '../abe/create-keys.ts'
+import { requestedHsm, stageHsmPair } from './hsm-keys.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
 export const createKeyPair = defineOperation({
@@ -50,18 +51,23 @@ export const createKeyPair = defineOperation({
   request: definePayload({ ...pairAttributes, storageMasks: pairStorageMasks }),
   reply: pairReply,
   async handle({ common, ofPrivate, ofPublic, storageMasks }, context) {
-    requireSoftwarePair(storageMasks)
     const { rules } = context
     const half = (type: 'PrivateKey' | 'PublicKey', own: readonly TtlvNode[]) =>
       withDefaults(rules, type, withoutHalfType(mergeAttributes(common, own)))
     const secret = half('PrivateKey', ofPrivate)
     const open = half('PublicKey', ofPublic)
+    const hsm = requestedHsm(context, secret, storageMasks)
+    if (hsm === undefined) requireSoftwarePair(storageMasks)
     if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
     const plan = pairPlan({ ...readPairRequest(secret, open), fips: context.services.fips })
     for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
     requireAlike(secret, open)
-    const ids = await stagePair(context, plan, secret, open)
-    context.audit({ object: ids.privateId, algorithm: plan.algorithm, details: { linked: ids.publicId } })
+    const ids =
+      hsm === undefined
+        ? await stagePair(context, plan, secret, open)
+        : await stageHsmPair(context, plan, secret, open, hsm)
+    const details = { linked: ids.publicId, ...(hsm !== undefined && { hsm: hsm.hsm.name }) }
+    context.audit({ object: ids.privateId, algorithm: plan.algorithm, details })
     context.placeholder = ids.privateId
     return { privateKeyUniqueIdentifier: ids.privateId, publicKeyUniqueIdentifier: ids.publicId }
   },

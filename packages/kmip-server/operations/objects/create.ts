@@ -3,6 +3,7 @@ import { isFipsSymmetric } from '@warder/crypto'
 import {
   type AlgorithmName,
   algorithmNode,
+  type HsmTarget,
   type NewObjectRequest,
   requireSoftwareStorage,
   stageNewObject,
@@ -25,6 +26,7 @@ import { kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
 import { definePayload, field, required } from '../../payloads/payload.ts'
 import { createUserKey } from '../abe/create-keys.ts'
+import { requestedHsm, stageHsmSymmetricKey } from './hsm-keys.ts'
 
 /** Symmetric keys that can be created, with their lengths in bits of CryptographicLength. */
 interface SymmetricKind {
@@ -88,8 +90,10 @@ export const create = defineOperation({
     }
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
-    requireSoftwareStorage(masks)
     const attributes = withDefaults(context.rules, type, requested)
+    const hsm = type === 'SymmetricKey' ? requestedHsm(context, attributes, masks) : undefined
+    if (hsm !== undefined) return createInHsm(context, attributes, hsm)
+    requireSoftwareStorage(masks)
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
     try {
       const object = stageNewObject(context, { ...request, defaultMask: defaultMaskFor(request) })
@@ -104,6 +108,17 @@ export const create = defineOperation({
     }
   },
 })
+
+async function createInHsm(context: KmipContext, attributes: readonly TtlvNode[], hsm: HsmTarget) {
+  const { id, type, algorithm } = await stageHsmSymmetricKey(context, attributes, hsm)
+  context.audit({
+    object: id,
+    ...(algorithm !== undefined && { algorithm }),
+    details: { hsm: hsm.hsm.name },
+  })
+  context.placeholder = id
+  return { objectType: type, uniqueIdentifier: id }
+}
 
 /**
  * Without a CryptographicUsageMask in the request, a key gets every use that its type supports, like a registered one.

@@ -9,6 +9,7 @@ import {
   type ManagedObject,
   pairPlan,
   readAction,
+  requireHardwareStorage,
   requirePartsMayGo,
   requireReplaceable,
   rotateMaster,
@@ -28,6 +29,7 @@ import { kmipFailure } from '../../failure/failure.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
 import { definePayload, field } from '../../payloads/payload.ts'
 import { mergeAttributes, stagePair } from './create-key-pair.ts'
+import { replacementTarget, stageHsmPair } from './hsm-keys.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair replaces an existing one, half by half. */
@@ -50,7 +52,9 @@ export const reKeyKeyPair = defineOperation({
       throw kmipFailure('InvalidObjectType', `ReKeyKeyPair does not support objects of type ${object.type}.`)
     if (object.form.abe !== undefined) return rotate([...common, ...ofPrivate], context)
     requireReplaceable(context, object)
-    requireSoftwarePair(asked.storageMasks)
+    const hsm = replacementTarget(context, object)
+    if (hsm === undefined) requireSoftwarePair(asked.storageMasks)
+    else requireHardwareStorage(asked.storageMasks)
     const half = await findLinkedHalf(context, object)
     const open = half === undefined ? undefined : await context.permitted(half, 'rekey')
     if (open !== undefined) requireReplaceable(context, open)
@@ -64,7 +68,10 @@ export const reKeyKeyPair = defineOperation({
     const openWishes = wishes(ofPublic)
     const openAttributes =
       open === undefined ? openWishes : await copyAttributes(context, open, openWishes, seconds)
-    const { privateId, publicId } = await stagePair(context, plan, secretAttributes, openAttributes)
+    const { privateId, publicId } =
+      hsm === undefined
+        ? await stagePair(context, plan, secretAttributes, openAttributes)
+        : await stageHsmPair(context, plan, secretAttributes, openAttributes, hsm)
     await replace(context, object, privateId)
     if (open !== undefined) await replace(context, open, publicId)
     else context.objects.entrust({ id: publicId }, object.owner)

@@ -2,6 +2,7 @@ import {
   linkReplacement,
   type ManagedObject,
   type NewObjectRequest,
+  requireHardwareStorage,
   requireReplaceable,
   requireSoftwareStorage,
   stageNewObject,
@@ -20,6 +21,7 @@ import { wrapKeyValue } from '../../key-blocks/wrap.ts'
 import { keyInForm, keyObject, toStoredBlock } from '../../key-blocks/write-object.ts'
 import { definePayload, field } from '../../payloads/payload.ts'
 import { newSymmetricKey } from './create.ts'
+import { replacementTarget, stageHsmSymmetricKey } from './hsm-keys.ts'
 import { newBrought } from './registered-object.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
@@ -42,21 +44,34 @@ export const reKey = defineOperation({
     if (object.type !== 'SymmetricKey')
       throw kmipFailure('InvalidObjectType', `ReKey does not support objects of type ${object.type}.`)
     requireReplaceable(context, object)
-    requireSoftwareStorage(asked.storageMasks)
+    const hsm = replacementTarget(context, object)
+    if (hsm === undefined) requireSoftwareStorage(asked.storageMasks)
+    else requireHardwareStorage(asked.storageMasks)
     const seconds = readOffset(asked.offset)
     const attributes = await copyAttributes(context, object, asked.attributes, seconds)
-    const request = newSymmetricKey(attributes, context)
-    try {
-      const made = await stageReplacement(context, object, request, attributes)
-      await linkReplacement(context, object, made)
-      context.audit({ object: object.id, details: { replacement: made.id } })
-      context.placeholder = made.id
-      return { uniqueIdentifier: made.id }
-    } finally {
-      request.material?.fill(0)
-    }
+    const made =
+      hsm === undefined
+        ? await replaceHere(context, object, attributes)
+        : await stageHsmSymmetricKey(context, attributes, hsm)
+    await linkReplacement(context, object, made)
+    context.audit({ object: object.id, details: { replacement: made.id } })
+    context.placeholder = made.id
+    return { uniqueIdentifier: made.id }
   },
 })
+
+async function replaceHere(
+  context: KmipContext,
+  object: ManagedObject,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  const request = newSymmetricKey(attributes, context)
+  try {
+    return await stageReplacement(context, object, request, attributes)
+  } finally {
+    request.material?.fill(0)
+  }
+}
 
 async function stageReplacement(
   context: KmipContext,

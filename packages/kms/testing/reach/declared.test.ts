@@ -32,6 +32,8 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'server.me': ['reveal attributes'],
   'external.list': ['reveal attributes'],
   'external.aws.keys.list': ['reveal attributes'],
+  // Of administrators of an HSM.
+  'crypto.hsms.keys.list': ['reveal attributes'],
   // By the right `audit`, which is on no object.
   'audit.records': ['reveal records'],
   'audit.export': ['reveal records'],

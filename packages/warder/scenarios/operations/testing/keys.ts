@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { interval, Tag } from '@warder/kmip-codec'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
+import { openToken } from '@warder/pkcs11'
+import { createSofthsmToken, missingSofthsm, type SofthsmToken } from '@warder/pkcs11/testing'
 import { type Walked, type Walker, walkerOf } from './walked-installation.ts'
 
 const aes = { kty: 'oct', alg: 'A256GCM' }
@@ -66,6 +68,30 @@ export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
   for (const path of ['records', 'export', 'verify']) await admin.kms.get(`/v1/audit/${path}`)
   await wire('kms').post('/v1/audit/node', { type: 'verify' })
   await admin.kms.post('/v1/notices/test', {})
+}
+
+/** A token with a key that the service does not know, and the settings of an HSM with it; undefined without SoftHSM. */
+export async function createWalkedHsm(): Promise<
+  { readonly softhsm: SofthsmToken; readonly env: Readonly<Record<string, string>> } | undefined
+> {
+  if (missingSofthsm !== false) return undefined
+  const softhsm = createSofthsmToken()
+  const { library, label, pinFile, env } = softhsm
+  const token = await openToken({ library, token: { label }, pinFile, env })
+  await token.generateKey('theirs')
+  await token.close()
+  const hsm = { name: 'main', library, token_label: label, pin_file: pinFile, admins: ['admin', 'alice'] }
+  const { SOFTHSM2_CONF = '' } = env
+  return { softhsm, env: { SOFTHSM2_CONF, KMS_HSM: JSON.stringify(hsm) } }
+}
+
+/** Lists the keys of an HSM, and registers one. */
+export async function walkHsm({ user }: Walked): Promise<void> {
+  const alice = await user('alice')
+  const ofHsm = '/v1/crypto/hsms/main/keys'
+  assert.equal((await alice.get(ofHsm)).json.total, 1)
+  const { kid } = (await alice.post(ofHsm, { label: 'theirs' })).json
+  await alice.post('/v1/crypto/encrypt', { kid, ...direct, data })
 }
 
 async function walkVersions(alice: Walker, kid: string, sealed: object): Promise<void> {

@@ -1,0 +1,212 @@
+import { createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
+import { failure } from '@warder/base'
+import { type KeyAttributes, type KeyUse, TokenError } from '@warder/pkcs11'
+import type { Change, Database } from '@warder/storage'
+import { encodeReference, type HsmForm } from './hsm-key.ts'
+import { deleteHsmKey, type HsmKeyRow, insertHsmKey, keepHsmKey } from './hsm-key-store.ts'
+import { type Hsm, toHsmFailure } from './hsms.ts'
+
+/** Keys that are created in an HSM. Sizes in bits. */
+export type HsmKeySpec =
+  | { readonly algorithm: 'AES' | 'HMAC' | 'RSA'; readonly bits: number }
+  | { readonly algorithm: 'EC'; readonly curve: string }
+  | { readonly algorithm: 'Ed25519' }
+
+/** A key in an HSM as its object stores it. */
+export interface HsmKeyMaterial {
+  readonly form: HsmForm
+  /** The reference; not secret, but sealed. */
+  readonly material: Buffer
+  /** Of a pair. */
+  readonly publicKey: KeyObject | undefined
+  readonly bits: number
+  /** As the HSM reports it. */
+  readonly extractability: {
+    readonly extractable: boolean
+    readonly sensitive: boolean
+    readonly neverExtractable: boolean
+    readonly alwaysSensitive: boolean
+  }
+}
+
+/** Uses of a key (KMIP 2.1 §11.12). */
+type Usage =
+  | ('encrypt' | 'decrypt' | 'wrapKey' | 'unwrapKey')
+  | ('sign' | 'verify' | 'macGenerate' | 'macVerify')
+
+/** The key is removed from the HSM if its object was not stored by then. */
+const abandonedAfterMs = 600_000
+const curveBits: Readonly<Record<string, number>> = { 'P-256': 256, 'P-384': 384, 'P-521': 521 }
+type Curve = 'P-256' | 'P-384' | 'P-521'
+
+/** The key to create, in the words of its object. @throws failure('unsupported_algorithm') for keys that no HSM makes here */
+export function toHsmKeySpec(key: {
+  readonly algorithm: string | undefined
+  readonly bits?: number | undefined
+  readonly curve?: string | undefined
+}): HsmKeySpec {
+  const { algorithm, bits, curve } = key
+  if (algorithm === 'Ed25519') return { algorithm }
+  if (algorithm === 'EC' && curve !== undefined && curveBits[curve] !== undefined) return { algorithm, curve }
+  if (
+    (algorithm === 'AES' && bits !== undefined && bits <= 256) ||
+    algorithm === 'HMAC' ||
+    algorithm === 'RSA'
+  )
+    if (bits !== undefined) return { algorithm, bits }
+  throw failure(
+    'unsupported_algorithm',
+    'An HSM has keys for AES (128, 192 or 256 bits), HMAC, RSA, EC on P-256, P-384 and P-521, and Ed25519.',
+  )
+}
+
+/**
+ * Creates a key in an HSM for an object of this unit of work. If the unit is not committed, the key is removed again.
+ * @param request.objectId identifier of the object, or of the private half of a pair
+ * @param request.permits uses of the object, which the HSM enforces as well
+ * @throws Failure 409 for a label that a key has, 503 if the HSM cannot be used
+ */
+export async function createHsmKey(
+  objects: { also(...changes: readonly Change[]): void },
+  { db }: { readonly db: Database },
+  request: {
+    readonly hsm: Hsm
+    readonly label: string
+    readonly objectId: string
+    readonly spec: HsmKeySpec
+    permits(use: Usage): boolean
+  },
+  now: number,
+): Promise<HsmKeyMaterial> {
+  const { hsm, label, objectId, spec } = request
+  const kind = spec.algorithm === 'AES' || spec.algorithm === 'HMAC' ? 'secret' : 'private'
+  const id = randomBytes(16).toString('hex')
+  const row: HsmKeyRow = {
+    ...{ id, object_id: objectId, hsm: hsm.name, class: kind, label, key_id: id },
+    due_at: now + abandonedAfterMs,
+  }
+  await db.commit([insertHsmKey(row)])
+  try {
+    const attributes = await generate(hsm, label, id, spec, (use) => request.permits(use))
+    const made = await describeHsmKey(hsm, kind, { ...attributes, label, id })
+    objects.also(keepHsmKey(row))
+    return made
+  } catch (error) {
+    // Nothing was created: the label is taken, or the HSM refused.
+    if (error instanceof TokenError && (error.code === 'key_exists' || error.code === 'not_supported'))
+      await db.commit([deleteHsmKey(row)])
+    throw toHsmFailure(hsm.name, error)
+  }
+}
+
+function generate(
+  { token }: Hsm,
+  label: string,
+  id: string,
+  spec: HsmKeySpec,
+  permits: (use: Usage) => boolean,
+): Promise<KeyAttributes> {
+  const isFor = (...uses: readonly Usage[]): boolean => uses.some(permits)
+  switch (spec.algorithm) {
+    case 'AES':
+    case 'HMAC': {
+      const type = spec.algorithm === 'AES' ? 'AES' : 'generic'
+      return token.generateSecret({
+        label,
+        id,
+        type,
+        bytes: spec.bits / 8,
+        uses: secretUses.flatMap(([use, of]) => (permits(of) ? [use] : [])),
+      })
+    }
+    case 'RSA': {
+      const uses = [
+        ...(isFor('sign', 'verify') ? (['sign'] as const) : []),
+        ...(isFor('decrypt', 'unwrapKey', 'encrypt', 'wrapKey') ? (['decrypt'] as const) : []),
+      ]
+      return token.generateKeyPair(label, { rsaBits: spec.bits }, { id, uses })
+    }
+    case 'EC':
+      return token.generateKeyPair(label, { curve: spec.curve as Curve }, { id })
+    case 'Ed25519':
+      return token.generateKeyPair(label, { curve: 'Ed25519' }, { id })
+  }
+}
+
+const secretUses: readonly (readonly [KeyUse, Usage])[] = [
+  ['encrypt', 'encrypt'],
+  ['decrypt', 'decrypt'],
+  ['wrap', 'wrapKey'],
+  ['unwrap', 'unwrapKey'],
+  ['sign', 'macGenerate'],
+  ['verify', 'macVerify'],
+]
+
+/** A key of an HSM as an object stores it, by the attributes that the HSM reports. @throws TokenError, Failure */
+export async function describeHsmKey(
+  { name, token }: Hsm,
+  kind: 'secret' | 'private',
+  attributes: KeyAttributes & { readonly label: string; readonly id: string },
+): Promise<HsmKeyMaterial> {
+  const { label, id } = attributes
+  const extractability = {
+    extractable: attributes.extractable !== false,
+    sensitive: attributes.sensitive === true,
+    neverExtractable: attributes.neverExtractable === true,
+    alwaysSensitive: attributes.alwaysSensitive === true,
+  }
+  const { extractable, sensitive, neverExtractable, alwaysSensitive } = extractability
+  const hardware =
+    attributes.local === true && sensitive && alwaysSensitive && neverExtractable && !extractable
+  const form: HsmForm = { name, label, id, hardware }
+  const reference = { name, label, id, class: kind } as const
+  if (kind === 'secret') {
+    const bits = (attributes.valueBytes ?? 0) * 8
+    return {
+      form,
+      material: encodeReference({ ...reference, bits }),
+      publicKey: undefined,
+      bits,
+      extractability,
+    }
+  }
+  const publicKey = createPublicKey({
+    key: await findPublicKey(token, { label, ...(id !== '' && { id }) }),
+    format: 'jwk',
+  })
+  const spki = publicKey.export({ format: 'der', type: 'spki' }).toString('base64url')
+  const rejection = randomBytes(32).toString('base64url')
+  const material = encodeReference({
+    ...{ ...reference, spki },
+    ...(publicKey.asymmetricKeyType === 'rsa' && { rejection }),
+  })
+  const { modulusLength = 256 } = publicKey.asymmetricKeyDetails ?? {}
+  const bits = publicKey.asymmetricKeyType === 'ec' ? getCurveBits(publicKey) : modulusLength
+  return { form, material, publicKey, bits, extractability }
+}
+
+/** From the public key of the pair, or of RSA from the private one. */
+async function findPublicKey(token: Hsm['token'], key: { readonly label: string; readonly id?: string }) {
+  try {
+    return await token.publicKey(key)
+  } catch (error) {
+    if (!(error instanceof TokenError && error.code === 'key_not_found')) throw error
+    return token.publicKey(key, 'private')
+  }
+}
+
+/** OpenSSL's names of the curves (RFC 5480 §2.1.1.1). */
+const curveNames: Readonly<Record<string, string>> = {
+  prime256v1: 'P-256',
+  secp384r1: 'P-384',
+  secp521r1: 'P-521',
+}
+
+/** JOSE name of the curve of an EC key. */
+export function getCurve(publicKey: KeyObject): string | undefined {
+  return curveNames[publicKey.asymmetricKeyDetails?.namedCurve ?? '']
+}
+
+function getCurveBits(publicKey: KeyObject): number {
+  return curveBits[getCurve(publicKey) ?? ''] ?? 0
+}

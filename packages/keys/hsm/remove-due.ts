@@ -1,0 +1,45 @@
+import type { Logger } from '@warder/base'
+import { TokenError } from '@warder/pkcs11'
+import { type Database, GuardFailed } from '@warder/storage'
+import { claimHsmKey, deleteHsmKey, type HsmKeyRow, listDueHsmKeys } from './hsm-key-store.ts'
+import type { Hsms } from './hsms.ts'
+
+/** Keys that one run removes. */
+const maxRemoved = 100
+/** Until a key that could not be removed is tried again, and for which a removal takes the key. */
+const retryMs = 60_000
+
+/** Removes keys from HSMs that no object uses any more. Keys that cannot be removed now are tried again. */
+export async function removeDueHsmKeys(
+  { db, hsms, log }: { readonly db: Database; readonly hsms: Hsms; readonly log: Logger },
+  now: number,
+): Promise<void> {
+  for (const row of await listDueHsmKeys(db, now, maxRemoved)) {
+    try {
+      await db.commit([claimHsmKey(row, now + retryMs)])
+      await removeKey(hsms, row)
+      await db.commit([deleteHsmKey(row)])
+      log.info({ hsm: row.hsm, label: row.label, object: row.object_id }, 'a key was removed from its HSM')
+    } catch (error) {
+      // Another node removes it, or its object was created after all.
+      if (error instanceof GuardFailed) continue
+      const reason = error instanceof Error ? error.message : String(error)
+      log.warn(
+        { hsm: row.hsm, label: row.label, object: row.object_id, reason },
+        'a key could not be removed from its HSM, and is tried again',
+      )
+    }
+  }
+}
+
+async function removeKey(hsms: Hsms, { hsm, class: kind, label, key_id: id }: HsmKeyRow): Promise<void> {
+  const { token } = hsms.require(hsm)
+  const key = { label, ...(id !== '' && { id }) }
+  for (const part of kind === 'private' ? (['private', 'public'] as const) : (['secret'] as const)) {
+    try {
+      await token.destroy(part, key)
+    } catch (error) {
+      if (!(error instanceof TokenError && error.code === 'key_not_found')) throw error
+    }
+  }
+}
