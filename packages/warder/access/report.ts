@@ -139,8 +139,8 @@ export const reportVerb = kmsVerb({
   summary: 'Report who has which rights on which keys, and how each right came',
   about: `Crypto officers see all keys, owners their keys, and all users their own rights. The audit log records the report.
 LAST USED is the day (UTC) of the last use of the key by the user, with any right, of the last 400 days.
---as-of reports the rights at a time in the past from the audit logs of all nodes, without LAST USED, to crypto officers;
-if records of changes since then are missing, it is refused.
+--as-of reports the rights at a time in the past from the audit logs of all nodes, without LAST USED, to crypto
+officers; if records of changes since then are missing, it is refused.
 --leaver lists all that a user has: what is deleted with the user, and what needs a new owner. It requires a crypto
 officer, except about yourself.`,
   examples: [
