@@ -25,7 +25,7 @@ test('warder health loads no service, no library and fewer than 60 files', () =>
 
 /** Where settings and their checks may be. */
 const ofSettings =
-  /settings\.ts$|\/packages\/(?:base|runtime\/config|crypto\/algorithms|keys|external-stores)\/|\/node_modules\/smol-toml\//
+  /(?:settings|pkcs11-uris)\.ts$|\/packages\/(?:base|runtime\/config|crypto\/algorithms|keys|external-stores)\/|\/node_modules\/smol-toml\//
 
 test('settings load no service, no store and no schemas', () => {
   const files = globSync('../packages/*/{service/,}settings.ts', { cwd: import.meta.dirname })

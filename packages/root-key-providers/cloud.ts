@@ -138,9 +138,10 @@ export function decodeWrapped(
 ): { readonly keyName: string; readonly ciphertext: Buffer } {
   const bytes = Buffer.from(wrapped.buffer, wrapped.byteOffset, wrapped.byteLength)
   const end = bytes.length < 3 ? 0 : 3 + bytes.readUInt16BE(1)
-  if (bytes[0] !== wrappedVersion || end <= 3 || bytes.length <= end)
+  const keyName = bytes.toString('latin1', 3, end)
+  if (bytes[0] !== wrappedVersion || !/^[\x21-\x7e]{1,2048}$/.test(keyName) || bytes.length <= end)
     throw new StartupError(
       `the wrapped root key was not made by root_key_source ${source}, or by a later version of Warder`,
     )
-  return { keyName: bytes.toString('utf8', 3, end), ciphertext: bytes.subarray(end) }
+  return { keyName, ciphertext: bytes.subarray(end) }
 }

@@ -28,6 +28,8 @@ export async function createRootKeyProvider(
 ): Promise<RootKeyProvider> {
   const create = providers[source as RootKeySourceName]
   if (create === undefined) throw new StartupError(`this version supports no root_key_source ${source}`)
+  // As in the clients of the clouds, an empty variable is an absent one.
+  const variables = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   // `getSettings` has the rows of the providers for both services.
-  return create(config as unknown as ProviderConfig, (path) => inHome(home, path), env)
+  return create(config as unknown as ProviderConfig, (path) => inHome(home, path), variables)
 }

@@ -4,7 +4,6 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { signAwsRequest } from '@warder/outbound/sigv4'
-import { migrate, openProvidedRootKey, openSeal, openSqlite, sealMigrations } from '@warder/storage'
 import type { AwsConfig } from '../cloud-settings.ts'
 import {
   type Fault,
@@ -13,6 +12,7 @@ import {
   refuses,
   type Scripted,
   startCloudServer,
+  testDatabases,
   toContext,
 } from '../testing/cloud-server.ts'
 import { createAwsKmsProvider } from './kms.ts'
@@ -261,6 +261,7 @@ test('a wrapped root key that is truncated, garbage or of another source is refu
     Buffer.of(1),
     Buffer.of(1, 0, 0, 1),
     Buffer.of(2, 0, 1, 97, 1),
+    Buffer.of(1, 0, 1, 10, 1),
     wrapped.subarray(0, 40),
   ])
     await refuses(
@@ -523,39 +524,5 @@ test('the role of an instance is obtained by IMDSv2, if the setting says so', as
   )
 })
 
-test('both services open their databases again; a throttled server is tried again, a silent one given up', async () => {
-  const clock = { now: Date.now, monotonic: () => performance.now() }
-  for (const service of ['auth', 'kms']) {
-    const db = openSqlite({ path: join(cloud.folder, `${service}.db`) })
-    await migrate(db, 'seal', sealMigrations)
-    const waits: number[] = []
-    const open = (more: object = {}) =>
-      openProvidedRootKey({
-        ...{ db, service, provider: create(), create: true, clock },
-        retries: { wait: async (ms: number) => void waits.push(ms), ...more },
-      })
-    const seal = await openSeal({ db, service, clock, rootKeys: await open() })
-    const sealed = seal.seal({ table: 't', row: 'r', column: 'c' }, Buffer.from('x'))
-    let left = 2
-    const throttle = (): Scripted | undefined => {
-      left -= 1
-      return left >= 0 ? failed('ThrottlingException', 'Rate exceeded') : undefined
-    }
-    const again = await cloud.withFault(throttle, () => open())
-    assert.deepEqual(waits, [1000, 2000])
-    const opened = (await openSeal({ db, service, clock, rootKeys: again })).open(
-      { table: 't', row: 'r', column: 'c' },
-      sealed,
-    )
-    assert.equal(Buffer.from(await opened).toString(), 'x')
-    await cloud.withFault(
-      () => 'hang',
-      () =>
-        refuses(
-          open({ timeoutMs: 100, attempts: 1 }),
-          /cannot be used: no response within 100 ms; without it the root key stays wrapped/,
-        ),
-    )
-    await db.close()
-  }
-})
+test('both services open their databases again; a throttled server is tried again, a silent one given up', () =>
+  testDatabases(cloud, create, failed('ThrottlingException', 'Rate exceeded')))

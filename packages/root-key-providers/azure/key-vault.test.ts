@@ -16,8 +16,10 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '@warder/base'
+import type { RuntimeConfig } from '@warder/runtime/launch'
 import { ensureLocalAuthority } from '@warder/server'
 import type { AzureConfig } from '../cloud-settings.ts'
+import { createRootKeyProvider } from '../providers.ts'
 import {
   type Fault,
   isUnavailable,
@@ -25,6 +27,7 @@ import {
   refuses,
   type Scripted,
   startCloudServer,
+  testDatabases,
   toContext,
 } from '../testing/cloud-server.ts'
 import { createAzureKeyVaultProvider } from './key-vault.ts'
@@ -430,4 +433,22 @@ test('a managed identity is used only by its setting: of a machine, or of a serv
         /refused the token request with 400 invalid_request Identity not found; assign an identity to this machine/,
       ),
   )
+})
+
+test('both services open their databases again; a throttled server is tried again, a silent one given up', () =>
+  testDatabases(cloud, create, failed(429, 'Throttled')))
+
+test('the source is created of the settings, the home and the environment of a service', async () => {
+  const config = {
+    ...settings,
+    'root_key_azure.client_secret_file': undefined,
+    outbound_ca_file: 'ca.crt',
+  } as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
+  const launch = {
+    config,
+    home: cloud.folder,
+    env: { AZURE_CLIENT_SECRET: 'secret', AZURE_FEDERATED_TOKEN_FILE: '', AZURE_TENANT_ID: '' },
+  }
+  const provider = await createRootKeyProvider('azure-key-vault', launch)
+  assert.deepEqual(await provider.unwrap(await create().wrap(rootKey, context), context), rootKey)
 })

@@ -44,12 +44,7 @@ export function chooseGoogleCredentials(config: GoogleConfig, parts: CredentialP
 type Members = Readonly<Record<string, unknown>>
 
 function readCredentials(path: string, what: string, parts: CredentialParts): TokenSource {
-  let members: Members | undefined
-  try {
-    members = parseStrictObject(readFileSync(path))
-  } catch (error) {
-    throw new StartupError(`${what}: cannot read ${path}: ${error instanceof Error ? error.message : error}`)
-  }
+  const members = readObject(path, what)
   if (members === undefined) throw new StartupError(`${what}: ${path} is not a JSON object`)
   const { universe_domain: universe = 'googleapis.com' } = members
   if (universe !== 'googleapis.com')
@@ -65,6 +60,14 @@ function readCredentials(path: string, what: string, parts: CredentialParts): To
       throw new StartupError(
         `${what}: ${path} has the type ${toPhrase(members.type) || 'undefined'}, which is not supported: it must be service_account or external_account`,
       )
+  }
+}
+
+function readObject(path: string, what: string): Members | undefined {
+  try {
+    return parseStrictObject(readFileSync(path))
+  } catch (error) {
+    throw new StartupError(`${what}: cannot read ${path}: ${error instanceof Error ? error.message : error}`)
   }
 }
 
@@ -148,7 +151,7 @@ function createSubjectReader(source: unknown, file: string): () => string {
   const what = `credential_source of ${file}`
   return () => {
     if (type === 'text') return readTokenFile(path, what)
-    const token = parseStrictObject(readFileSync(path))?.[String(field)]
+    const token = readObject(path, what)?.[String(field)]
     if (!isToken(token)) throw new StartupError(`${what}: ${path} has no member ${field} with a token`)
     return token
   }

@@ -19,6 +19,7 @@ import {
   refuses,
   type Scripted,
   startCloudServer,
+  testDatabases,
   toContext,
 } from '../testing/cloud-server.ts'
 import { crc32c } from './crc32c.ts'
@@ -343,6 +344,12 @@ test('a credentials file that cannot be used is refused by name', () => {
     { ...external, credential_source: { file: path, format: { type: 'json' } } },
     /format of credential_source must be text, or json with its field/,
   )
+  const format = { type: 'json', subject_token_field_name: 'jwt' }
+  attempt(
+    { ...external, credential_source: { file: `${path}.absent`, format } },
+    /credential_source of \S+ \S+: cannot read/,
+  )
+  attempt({ ...external, credential_source: { file: path, format } }, /has no member jwt with a token/)
   attempt(
     { ...external, credential_source: { file: path }, quota_project_id: 'x' },
     /quota_project_id is not supported/,
@@ -467,3 +474,6 @@ test('the metadata server gives a token, if the setting says so', async () => {
       refuses(fresh(), /refused the token request with 404; attach a service account to the instance or pod/),
   )
 })
+
+test('both services open their databases again; a throttled server is tried again, a silent one given up', () =>
+  testDatabases(cloud, create, failed(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded')))

@@ -7,7 +7,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StartupError, systemClock } from '@warder/base'
 import { ensureLocalAuthority } from '@warder/server'
-import { RootKeyUnavailable } from '@warder/storage'
+import {
+  migrate,
+  openProvidedRootKey,
+  openSeal,
+  openSqlite,
+  type RootKeyProvider,
+  RootKeyUnavailable,
+  sealMigrations,
+} from '@warder/storage'
 
 /** A request, as a server received it. */
 export interface Received {
@@ -121,4 +129,47 @@ export async function isUnavailable(run: Promise<unknown>, message: RegExp): Pro
     assert.match(error.message, message)
     return true
   })
+}
+
+/**
+ * Both services begin with a source and open their databases again: also if it is throttled at first, and not while it is
+ * silent.
+ */
+export async function testDatabases(
+  cloud: CloudServer,
+  create: () => RootKeyProvider,
+  throttled: Scripted,
+): Promise<void> {
+  const clock = systemClock
+  for (const service of ['auth', 'kms']) {
+    const db = openSqlite({ path: join(cloud.folder, `${service}.db`) })
+    await migrate(db, 'seal', sealMigrations)
+    const waits: number[] = []
+    const open = (more: { readonly timeoutMs?: number; readonly attempts?: number } = {}) =>
+      openProvidedRootKey({
+        ...{ db, service, provider: create(), create: true, clock },
+        retries: { wait: async (ms: number) => void waits.push(ms), ...more },
+      })
+    const place = { table: 't', row: 'r', column: 'c' }
+    const seal = await openSeal({ db, service, clock, rootKeys: await open() })
+    const sealed = seal.seal(place, Buffer.from('x'))
+    let left = 2
+    const throttle: Fault = () => {
+      left -= 1
+      return left >= 0 ? throttled : undefined
+    }
+    const rootKeys = await cloud.withFault(throttle, () => open())
+    assert.deepEqual(waits, [1000, 2000])
+    const opened = await (await openSeal({ db, service, clock, rootKeys })).open(place, sealed)
+    assert.equal(Buffer.from(opened).toString(), 'x')
+    await cloud.withFault(
+      () => 'hang',
+      () =>
+        refuses(
+          open({ timeoutMs: 100, attempts: 1 }),
+          /cannot be used: no response within 100 ms; without it the root key stays wrapped/,
+        ),
+    )
+    await db.close()
+  }
 }
