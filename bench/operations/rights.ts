@@ -3,13 +3,17 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { openAuditLog } from '@warder/audit'
+import { systemClock } from '@warder/base'
+import { isAnyRightChangePending, recordRights } from '@warder/keys'
 import { type Started, startKms } from '@warder/kms/testing'
 import { openPostgres, openSqlite, query } from '@warder/storage'
 import { median } from '../median.ts'
 
 /**
  * Measures `encrypt` by the right of a group against a direct grant, before and after many grants exist, and the report
- * of rights over all of them: the whole CSV, first pages, and the growth of memory. Server and client are one process.
+ * of rights over all of them: the whole CSV, first pages, and the growth of memory. Then the report at a date: after the
+ * grants, and before them, so that all of them are undone. Server and client are one process.
  *
  * Run: `node bench/operations/rights.ts [--grants 1000000] [--groups 10000] [--pairs 31]`; with `POSTGRES_URL` in the
  * environment, in that empty database.
@@ -111,14 +115,15 @@ async function compare(kms: Started, kid: string): Promise<number> {
 }
 
 /** Reads the CSV without keeping it. @returns its rows, bytes and seconds */
-function readCsv(kms: Started) {
+function readCsv(kms: Started, filter = '') {
   const began = performance.now()
   return new Promise<{ rows: number; bytes: number; seconds: number; heap: number }>((resolve, reject) => {
     const options = {
-      ...{ host: 'localhost', port: kms.port, ca: kms.ca, path: '/access/report/csv' },
+      ...{ host: 'localhost', port: kms.port, ca: kms.ca, path: `/access/report/csv${filter}` },
       headers: { authorization: `Bearer ${kms.token({ sub: 'admin' })}` },
     }
     request(options, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`))
       let rows = -1
       let bytes = 0
       let heap = 0
@@ -135,22 +140,40 @@ function readCsv(kms: Started) {
   })
 }
 
-async function report(kms: Started): Promise<void> {
+async function measureCsv(kms: Started, what: string, filter = ''): Promise<void> {
   globalThis.gc?.()
   const before = process.memoryUsage().heapUsed
   const used = process.cpuUsage()
-  const { rows, bytes, seconds, heap } = await readCsv(kms)
+  const { rows, bytes, seconds, heap } = await readCsv(kms, filter)
   const { user, system } = process.cpuUsage(used)
   const mib = (amount: number): string => (amount / 2 ** 20).toFixed(0)
   print(
-    `CSV: ${rows} rows, ${mib(bytes)} MiB in ${seconds.toFixed(1)} s (processor ${((user + system) / 1e6).toFixed(1)} s); heap ${mib(before)} MiB before, at most ${mib(heap)} MiB`,
+    `${what}: ${rows} rows, ${mib(bytes)} MiB in ${seconds.toFixed(1)} s (processor ${((user + system) / 1e6).toFixed(1)} s); heap ${mib(before)} MiB before, at most ${mib(heap)} MiB`,
   )
+}
+
+async function report(kms: Started): Promise<void> {
+  await measureCsv(kms, 'CSV')
   for (const path of ['', '?way=group', '?user_id=user-7', '?unique_identifier=000000000007', '?way=tag']) {
     const began = performance.now()
     const { status, json, text } = await kms.user('admin').get(`/access/report${path}`)
     if (status !== 200) throw new Error(text)
     print(`page ${path || '(all)'}: ${json.length} rows in ${(performance.now() - began).toFixed(0)} ms`)
   }
+}
+
+/** Writes the changes of rights to the audit log of the home. */
+async function recordChanges({ home, environment }: Started): Promise<void> {
+  const { node, seal } = environment
+  const log = await openAuditLog({
+    ...{ folder: join(home, 'audit', 'kms'), service: 'kms', mode: 'continue', node, rotateBytes: 2 ** 26 },
+    ...{ clock: systemClock, log: environment.log, seal },
+  })
+  const began = performance.now()
+  while (await isAnyRightChangePending(db)) await recordRights({ db, audit: log.trail, clock: systemClock })
+  print(`changes of rights recorded in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  await log.whenIdle()
+  await log.close()
 }
 
 try {
@@ -161,11 +184,15 @@ try {
   for (const user_id of ['group:bench', 'carol'])
     await alice.post('/access/grant', { unique_identifier: kid, user_id, operation_types: ['encrypt'] })
   print(`encrypt, group / direct: ${(await compare(kms, kid)).toFixed(3)} with two grants`)
+  const first = new Date().toISOString()
   const began = performance.now()
   await fill()
   print(`${grants} grants, ${groups} groups: filled in ${((performance.now() - began) / 1000).toFixed(1)} s`)
   print(`encrypt, group / direct: ${(await compare(kms, kid)).toFixed(3)} with all grants`)
   await report(kms)
+  await recordChanges(kms)
+  for (const time of [new Date().toISOString(), first])
+    for (const what of ['first', 'again']) await measureCsv(kms, `as of ${time}, ${what}`, `?as_of=${time}`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

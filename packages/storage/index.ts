@@ -58,6 +58,7 @@ export {
 } from './sql/errors.ts'
 export { holdLease, leaseMigrations, writeProbe } from './sql/lease.ts'
 export {
+  advanceIdentities,
   beginRestore,
   type CopiedRow,
   type CopiedTable,

@@ -82,8 +82,8 @@ const rowsAtOnce = 2000
 const recordsAtOnce = 100
 /** More changes that wait for the audit log are not read. */
 const maxPending = 100_000
-/** Clocks of nodes, and the time until changes are recorded, differ from that of the database by less. */
-const marginMs = 3_600_000
+/** Clocks of nodes differ from that of the database by less. */
+const marginMs = 600_000
 /** Records that do not follow the ones read so far. */
 const maxOthers = 1000
 /** Pages without a record of the chain, in sequence. */
@@ -310,6 +310,20 @@ export class PastRights {
     } catch (error) {
       release()
       throw error
+    }
+  }
+
+  /**
+   * Whether the rights at a time are computed; if they are not after `waitMs`, the work continues for a later call.
+   * @throws as `hold`
+   */
+  async isReady(time: number, waitMs: number): Promise<boolean> {
+    const waited = Promise.withResolvers<false>()
+    const timer = setTimeout(() => waited.resolve(false), waitMs)
+    try {
+      return await Promise.race([this.use(time, async () => true), waited.promise])
+    } finally {
+      clearTimeout(timer)
     }
   }
 

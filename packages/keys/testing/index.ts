@@ -1,5 +1,6 @@
 export { formerOwnerName } from '../access/names.ts'
 export { getReach, rightGroups, rights } from '../access/right.ts'
+export { readRightsJournal } from '../access/rights-journal-store.ts'
 export { reserveBlock } from '../objects/gcm-budget-store.ts'
 export type { ObjectType, UsageLimits } from '../objects/managed-object.ts'
 export { creationChanges, removalChanges } from '../objects/object-store.ts'

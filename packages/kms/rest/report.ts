@@ -39,6 +39,8 @@ type Context = OperationContext<RestServices>
 const maxRows = 1000
 /** Queries of one page: it ends after them, also with fewer rows. */
 const maxSteps = 50
+/** A page ends without rows after this time while the rights at a time are computed. */
+const waitMs = 10_000
 const exportRows = 2000
 const filterParameters = {
   user_id: Type.Optional(
@@ -117,8 +119,6 @@ function formatCsvRow(row: ReportRow): string {
 interface Asked {
   readonly parts: readonly ReportPart[]
   readonly keeps: (row: ReportRow) => boolean
-  /** Binds a cursor to the caller and the filters. */
-  readonly binding: string
 }
 
 /** @throws failure('bad_request') */
@@ -147,29 +147,21 @@ interface Rights {
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
 /** @throws failure('bad_request') */
-function readReportTime(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
+function readReportTime(text: string): number {
   const time = timePattern.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(time)) throw failure('bad_request', 'as_of must be a time like 2026-11-21T00:00:00Z.')
   return time
 }
 
-/**
- * Reads the present rights, or those at a time. Names can have belonged to other users then, so that only users who
- * manage users read the latter.
- * @throws failure('forbidden' | 'bad_request' | 'conflict' | 'bad_gateway')
- */
-async function withRights<R>(
+/** @throws failure('bad_request' | 'conflict' | 'bad_gateway' | 'overloaded') for rights at a time that are not known */
+function withRights<R>(
   context: Context,
-  text: string | undefined,
+  { asOf }: Question,
   work: (rights: Rights) => Promise<R>,
 ): Promise<R> {
-  const { services } = context
-  const asOf = readReportTime(text)
-  if (asOf === undefined) return work({ context, rights: services.db, asOf })
-  if (!(await isGovernor(services, requirePrincipal(context))))
-    throw failure('forbidden', 'as_of is for crypto officers.')
-  return services.pastRights.use(asOf, (rights) => work({ context, rights, asOf }))
+  const { db, pastRights } = context.services
+  if (asOf === undefined) return work({ context, rights: db, asOf })
+  return pastRights.use(asOf, (rights) => work({ context, rights, asOf }))
 }
 
 /** Names under which a principal is a grantee. Roles of other callers, and former ones, are not known. */
@@ -273,15 +265,38 @@ async function planAll(read: Rights, user: string | undefined, governs: boolean)
   ]
 }
 
-/** @throws failure('bad_request') */
-async function plan(read: Rights, filters: Static<typeof Filters>): Promise<Asked> {
-  const { context, asOf } = read
+/** The filters of a request, and whether its caller sees all keys. */
+interface Question {
+  readonly governs: boolean
+  readonly user: string | undefined
+  readonly kid: string | undefined
+  readonly right: string | undefined
+  readonly way: ReportRow['way'] | undefined
+  /** Unix milliseconds; undefined: now. */
+  readonly asOf: number | undefined
+  /** Binds a cursor to the caller and the filters. */
+  readonly binding: string
+}
+
+/**
+ * Names can have belonged to other users in the past, so that only users who manage users read the rights at a time.
+ * @throws failure('bad_request'), failure('forbidden')
+ */
+async function readQuestion(context: Context, filters: Static<typeof Filters>): Promise<Question> {
+  context.audit({ details: { query: { ...filters } } })
   const principal = requirePrincipal(context)
+  const asOf = filters.as_of === undefined ? undefined : readReportTime(filters.as_of)
   const governs = await isGovernor(context.services, principal)
   if (governs) context.audit(officerAccess)
+  if (asOf !== undefined && !governs) throw failure('forbidden', 'as_of is for crypto officers.')
   const user = filters.user_id === undefined ? undefined : readUserFilter(filters.user_id)
   const right = filters.right === undefined ? undefined : readRightFilter(filters.right)
   const { way, unique_identifier: kid } = filters
+  const binding = JSON.stringify([principal.name, governs, user, kid, right, way, asOf])
+  return { governs, user, kid, right, way, asOf, binding }
+}
+
+async function plan(read: Rights, { governs, user, kid, right, way }: Question): Promise<Asked> {
   const parts =
     kid === undefined ? await planAll(read, user, governs) : await planObject(read, kid, user, governs)
   const wanted = way === undefined || way === 'owner' || way === 'tag' ? way : 'grant'
@@ -290,7 +305,6 @@ async function plan(read: Rights, filters: Static<typeof Filters>): Promise<Aske
     keeps: (row) =>
       (right === undefined || row.right === right || row.right === '*') &&
       (way === undefined || row.way === way),
-    binding: JSON.stringify([principal.name, governs, user, kid, right, way, asOf]),
   }
 }
 
@@ -346,13 +360,16 @@ const report = define({
   errors,
   async act({ query: { after, limit: wanted, ...filters } }, context) {
     const { services } = context
-    context.audit({ details: { query: { ...filters } } })
+    const question = await readQuestion(context, filters)
+    const { asOf, binding } = question
     const limit = wanted === undefined ? maxRows : Number(wanted)
     if (limit < 1 || limit > maxRows) throw failure('bad_request', `limit must be 1 to ${maxRows}.`)
-    return withRights(context, filters.as_of, async (from) => {
-      const { parts, keeps, binding } = await plan(from, filters)
-      let next: ReportCursor | undefined =
-        after === undefined ? begin : await readCursor(services, binding, after)
+    const at: ReportCursor = after === undefined ? begin : await readCursor(services, binding, after)
+    if (asOf !== undefined && !(await services.pastRights.isReady(asOf, waitMs)))
+      return pageReply([], formatCursor(services, binding, at))
+    return withRights(context, question, async (from) => {
+      const { parts, keeps } = await plan(from, question)
+      let next: ReportCursor | undefined = at
       const rows: Static<typeof Row>[] = []
       for (let step = 0; next !== undefined && rows.length < limit && step < maxSteps; step += 1) {
         const max = limit - rows.length
@@ -378,11 +395,11 @@ const exported = define({
   replyContentType: 'text/csv',
   errors,
   async act({ query }, context) {
-    context.audit({ details: { query: { ...query } } })
+    const question = await readQuestion(context, query)
     // Refused before the first byte is sent.
-    const asked = await withRights(context, query.as_of, (from) => plan(from, query))
+    const asked = await withRights(context, question, (from) => plan(from, question))
     return rawReply({
-      stream: streamCsv(context.services, asked, readReportTime(query.as_of)),
+      stream: streamCsv(context.services, asked, question.asOf),
       contentType: 'text/csv; charset=utf-8; header=present',
     })
   },

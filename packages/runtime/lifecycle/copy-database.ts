@@ -1,5 +1,6 @@
 import { StartupError } from '@warder/base'
 import {
+  advanceIdentities,
   beginRestore,
   type CopiedRow,
   type CopiedTable,
@@ -145,7 +146,8 @@ function createCommitFilling(
       insert = createInsertion(table)
     },
     async finish() {
-      await db.commit(filled.map((table) => switchTriggers(table, 'ENABLE')))
+      const enabled = filled.map((table) => switchTriggers(table, 'ENABLE'))
+      await db.commit([...enabled, ...(await advanceIdentities(db))])
     },
     async add(rows) {
       await db.commit(insert?.(rows) ?? [])

@@ -90,6 +90,23 @@ export function formatColumns(columns: readonly string[]): string {
   return columns.map(quoteName).join(', ')
 }
 
+const identities = query<[], { readonly table_name: string; readonly column_name: string }>(
+  `SELECT CAST(table_name AS TEXT) AS table_name, CAST(column_name AS TEXT) AS column_name
+     FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`,
+)
+
+/** On PostgreSQL: new rows continue behind those of the backup. SQLite does so by itself. */
+export async function advanceIdentities(db: Database): Promise<readonly Change[]> {
+  return (await db.all(identities, [])).map(({ table_name: table, column_name: column }) =>
+    change(
+      query<[], unknown>(
+        `SELECT setval(pg_get_serial_sequence('${quoteName(table)}', '${column}'), COALESCE(MAX(${quoteName(column)}), 0) + 1, false) FROM ${quoteName(table)}`,
+      ),
+      [],
+    ),
+  )
+}
+
 /** Parameters of one statement; SQLite accepts 32,766 of them. */
 const maxParameters = 2000
 

@@ -251,4 +251,6 @@ test('the commands of the guide to rights work, in their order', { skip }, async
   const [head, ...lines] = read('rights.csv').trimEnd().split('\r\n')
   assert.equal(head, 'user_id,unique_identifier,owner_id,right,way,granted_to,tag,last_used')
   assert.ok(lines.some((line) => line.startsWith('"carol"') && line.includes('"group:on-call"')))
+  const then = read('rights-then.csv')
+  assert.ok(then.includes('"carol"') && !then.includes('"dan"'))
 })
