@@ -20,7 +20,14 @@ import { endName, rightsRestored } from '@warder/keys'
 import { readRightsJournal } from '@warder/keys/testing'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { restoreDatabase, toDatabaseLocation } from '@warder/runtime/launch'
-import { commitCountMigrations, type Database, migrate, openSqliteSnapshot, query, readSchema } from '@warder/storage'
+import {
+  commitCountMigrations,
+  type Database,
+  migrate,
+  openSqliteSnapshot,
+  query,
+  readSchema,
+} from '@warder/storage'
 import fc from 'fast-check'
 import { kmsService } from '../service/service.ts'
 import type { Caller } from '../testing/client.ts'
