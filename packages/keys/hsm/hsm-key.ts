@@ -29,7 +29,7 @@ import {
   type SignMechanism,
   TokenError,
 } from '@warder/pkcs11'
-import { type Hsm, toHsmFailure } from './hsms.ts'
+import { createHsms, type Hsm, type Hsms, onHsm, toHsmFailure } from './hsms.ts'
 
 /**
  * Form of the material of a key in an HSM, which is a reference to it. The owner of the object cannot change it.
@@ -82,9 +82,12 @@ export function decodeReference(form: HsmForm, material: Uint8Array): HsmReferen
 /** Data of one operation, in bytes: more is not sent to a token in one request. */
 const maxHsmBytes = 60 * 1024
 
-/** Opens a key by its reference; the HSM is not contacted. */
-export function openHsmKey(hsm: Hsm, reference: HsmReference): BackendKey {
-  return new HsmKey(hsm, reference)
+/**
+ * Opens a key by its reference; the HSM is not contacted.
+ * @param hsms the HSMs of the settings: a key of another one can be read and removed, but not used
+ */
+export function openHsmKey(reference: HsmReference, hsms: Hsms = createHsms([])): BackendKey {
+  return new HsmKey(reference, hsms)
 }
 
 /** A key in an HSM. Each operation is one request to its token; nothing of the key is in this process. */
@@ -93,14 +96,14 @@ class HsmKey implements BackendKey {
   readonly parts = undefined
   readonly shape: KeyShape
   readonly publicKey: KeyObject | undefined
-  readonly #hsm: Hsm
+  readonly #hsms: Hsms
   readonly #reference: HsmReference
   readonly #key: KeyReference
   #rsa: RsaPrivateKey | undefined
 
-  constructor(hsm: Hsm, reference: HsmReference) {
+  constructor(reference: HsmReference, hsms: Hsms) {
     const { class: kind, label, id, bits, spki } = reference
-    this.#hsm = hsm
+    this.#hsms = hsms
     this.#reference = reference
     this.#key = { class: kind, label, ...(id !== '' && { id }) }
     this.publicKey =
@@ -141,15 +144,15 @@ class HsmKey implements BackendKey {
     const { iv, tag } = prepareDecryption(plan, input)
     try {
       if (plan.mode === 'KW' || plan.mode === 'KWP')
-        return await this.#hsm.token.unwrapData(this.#key, toWrap(plan), input.data)
+        return await this.#token.unwrapData(this.#key, toWrap(plan), input.data)
       const request = { key: this.#key, ...toMechanism(plan) }
       const data = tag.length === 0 ? input.data : Buffer.concat([input.data, tag])
       const additionalData = input.aad ?? nothing
-      const made = await this.#hsm.token.cipher('decrypt', request, { iv, additionalData, data })
+      const made = await this.#token.cipher('decrypt', request, { iv, additionalData, data })
       return finishDecryption(plan, made.data)
     } catch (error) {
       if (error instanceof TokenError && error.code === 'invalid_data') throw decryptionFailed()
-      throw toHsmFailure(this.#hsm.name, error)
+      throw toHsmFailure(this.#reference.name, error)
     }
   }
 
@@ -187,10 +190,13 @@ class HsmKey implements BackendKey {
     throw notInHsm('Key agreement')
   }
 
-  #on<Result>(work: (token: Hsm['token']) => Promise<Result>): Promise<Result> {
-    return work(this.#hsm.token).catch((error: unknown) => {
-      throw toHsmFailure(this.#hsm.name, error)
-    })
+  /** @throws failure('hsm_unavailable') when the settings do not have the HSM */
+  get #token(): Hsm['token'] {
+    return this.#hsms.require(this.#reference.name).token
+  }
+
+  async #on<Result>(work: (token: Hsm['token']) => Promise<Result>): Promise<Result> {
+    return onHsm(this.#reference.name, () => work(this.#token))
   }
 
   #openRsa(): RsaPrivateKey {

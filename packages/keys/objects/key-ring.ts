@@ -19,8 +19,8 @@ import {
   StorageUnavailable,
   UnknownDataKey,
 } from '@warder/storage'
-import { decodeReference, type HsmForm, openHsmKey } from '../hsm/hsm-key.ts'
-import { createHsms, type Hsms } from '../hsm/hsms.ts'
+import { decodeReference, openHsmKey } from '../hsm/hsm-key.ts'
+import type { Hsms } from '../hsm/hsms.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
 import { mayUse, mayUseHmacKey, type Usage, type Verdict } from './may-use.ts'
 import type { ObjectId } from './object-id.ts'
@@ -215,17 +215,13 @@ export async function openKey(
   const { algorithm, bits, curve, boundAlg } = object
   const key = algorithm === undefined || bits === undefined ? undefined : { algorithm, bits, curve, boundAlg }
   const held =
-    form.hsm === undefined ? await backend.open(kind, material) : openInHsm(form.hsm, material, hsms)
+    form.hsm === undefined
+      ? await backend.open(kind, material)
+      : openHsmKey(decodeReference(form.hsm, material), hsms)
   if (key === undefined || !isJoseKey(key)) return { held, described: undefined }
   const own = { kind, algorithm: key.algorithm, bits: key.bits }
   const descriptor = curve === undefined ? own : { ...own, curve }
   // A row that was changed must not turn a key into one of another strength.
   if (!fits(descriptor, held.shape)) throw failure('internal_error', 'stored key does not fit its descriptor')
   return { held, described: { ...descriptor, held } }
-}
-
-/** @throws failure('hsm_unavailable') when the settings do not have the HSM */
-function openInHsm(form: HsmForm, material: Uint8Array, hsms: Hsms | undefined): BackendKey {
-  const reference = decodeReference(form, material)
-  return openHsmKey((hsms ?? createHsms([])).require(form.name), reference)
 }

@@ -5,6 +5,7 @@ import { removeDueHsmKeys } from '@warder/keys'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { createSofthsmToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
 import { hsmSettings, readHsms } from '../service/hsm-settings.ts'
+import { tryKeys } from '../service/restore-test.ts'
 import { grant } from '../testing/client.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
@@ -424,6 +425,29 @@ test('a creation that is not committed leaves no key in the HSM', {
     assert.doesNotMatch(pkcs11Tool('--list-objects'), /label: +abandoned/)
   } finally {
     await kms[Symbol.asyncDispose]()
+  }
+})
+
+test('keys of an HSM that the settings do not have are shown and counted as intact, and their use is 503', {
+  skip,
+}, async () => {
+  const kms = await getKms()
+  const { environment } = kms
+  await kms.user('alice').post('/v1/crypto/keys', { kty: 'RSA', alg: 'RS256', kid: 'hsm::main::elsewhere' })
+  const other = await startKms({ db: environment.db, seal: environment.seal, node: 'without' })
+  try {
+    const alice = other.user('alice')
+    const shown = await alice.get('/v1/crypto/keys/hsm::main::elsewhere')
+    assert.deepEqual([shown.json.hsm, shown.json.public_jwk?.kty], ['main', 'RSA'], shown.text)
+    const refused = await alice.post('/v1/crypto/sign', { kid: 'hsm::main::elsewhere', alg: 'RS256', data })
+    assert.deepEqual(
+      [refused.status, refused.json.description],
+      [503, 'The settings of this server contain no HSM main, which has the key.'],
+    )
+    const { broken } = await tryKeys(environment.db, environment.seal, 1000)
+    assert.deepEqual(broken, [])
+  } finally {
+    await other[Symbol.asyncDispose]()
   }
 })
 

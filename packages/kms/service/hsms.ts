@@ -11,11 +11,10 @@ import {
 } from '@warder/pkcs11'
 import type { ServiceEnvironment, Shared } from '@warder/runtime'
 import type { HealthPart } from '@warder/server'
-import type { Database } from '@warder/storage'
 import { type HsmConfig, readHsms } from './hsm-settings.ts'
 import type { KmsConfig } from './settings.ts'
 
-type Environment = Pick<ServiceEnvironment<KmsConfig>, 'config' | 'home' | 'log' | 'db' | 'shared'>
+type Environment = Pick<ServiceEnvironment<KmsConfig>, 'config' | 'home' | 'log' | 'shared'>
 
 /** HSMs that the settings of a checked start contain. */
 function listHsms(config: KmsConfig): readonly HsmConfig[] {
@@ -23,17 +22,17 @@ function listHsms(config: KmsConfig): readonly HsmConfig[] {
   return typeof read === 'string' ? [] : read
 }
 
-/** The sessions of each token in this thread, by the name of the HSM; one per database. */
-const opened = new WeakMap<Database, ReadonlyMap<string, Sessions>>()
+/** The sessions of each token in this thread, by the name of the HSM; for each service by its settings. */
+const opened = new WeakMap<KmsConfig, ReadonlyMap<string, Sessions>>()
 
-function getSessions({ config, home, log, db, shared }: Environment): ReadonlyMap<string, Sessions> {
-  const known = opened.get(db)
+function getSessions({ config, home, log, shared }: Environment): ReadonlyMap<string, Sessions> {
+  const known = opened.get(config)
   if (known !== undefined) return known
   const connect = shared === undefined ? undefined : connectSessions(shared)
   const sessions = new Map(
     listHsms(config).map((hsm) => [hsm.name, connect?.(hsm.name) ?? openSessions(hsm, home, log)] as const),
   )
-  opened.set(db, sessions)
+  opened.set(config, sessions)
   return sessions
 }
 
@@ -62,9 +61,9 @@ export function getHsms(environment: Environment): Hsms | undefined {
 }
 
 /** Closes the tokens that this thread opened. */
-export async function closeHsms({ db }: Pick<Environment, 'db'>): Promise<void> {
-  const sessions = opened.get(db)
-  opened.delete(db)
+export async function closeHsms({ config }: Pick<Environment, 'config'>): Promise<void> {
+  const sessions = opened.get(config)
+  opened.delete(config)
   await Promise.all([...(sessions?.values() ?? [])].map((one) => one.close()))
 }
 

@@ -4,6 +4,7 @@ import { type Rewrapped, stageRewrap } from '@warder/kmip-server'
 import type { ServiceEnvironment } from '@warder/runtime'
 import { type Database, GuardFailed } from '@warder/storage'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { getHsms } from './hsms.ts'
 import type { KmsConfig } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>
@@ -18,10 +19,12 @@ function getServices(environment: Environment) {
   return known
 }
 
-function createServices({ config, db, seal, clock }: Environment) {
+function createServices(environment: Environment) {
+  const { config, db, seal, clock } = environment
+  const hsms = getHsms(environment)
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
-  const keys = createKeyRing({ db, seal, clock, policy, capacity: maxKeys, leaseMs })
+  const keys = createKeyRing({ db, seal, clock, hsms, policy, capacity: maxKeys, leaseMs })
   return { db, seal, keys, clock, policy, budgets: createGcmBudgets(db, maxKeys) }
 }
 
