@@ -34,7 +34,10 @@ const oneYear = 365 * 86_400
 export async function bootstrap(
   environment: ServiceEnvironment<AuthConfig>,
   givenPassword: string | undefined = process.env.WARDER_ADMIN_PASSWORD,
-  hash: PasswordHasher['hash'] = createPasswordHasher(1).hash,
+  hash: PasswordHasher['hash'] = createPasswordHasher(
+    1,
+    (environment.config as PasswordPolicySettings).fips,
+  ).hash,
 ): Promise<readonly string[]> {
   const { db, seal, clock, home } = environment
   const now = unixSeconds(clock)

@@ -93,7 +93,11 @@ function authenticateWith(services: AuthServices): Authenticate {
   }
 }
 
-type Config = AuthConfig & { readonly workers?: number; readonly clients_ca_cert_file?: string | undefined }
+type Config = AuthConfig & {
+  readonly workers?: number
+  readonly clients_ca_cert_file?: string | undefined
+  readonly fips?: boolean
+}
 
 function countWorkers({ workers }: Config): number {
   return workers === undefined || workers === 0 ? availableParallelism() : workers
@@ -146,7 +150,7 @@ export async function build(
     sessionSigner,
     asksForCertificates: (config as Config).clients_ca_cert_file !== undefined,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
-    hasher: createPasswordHasher(hashesAtOnce(config)),
+    hasher: createPasswordHasher(hashesAtOnce(config), (config as Config).fips),
     passkeys: readPasskeyPolicy(config, environment.home, baseUrl),
     providers: createIdentityProviders({ outbound, clock, log }),
     spKeys: selectSpKeys(environment, now),

@@ -59,7 +59,7 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
     throw new StartupError(
       `the realm ${superRealm} does not accept passwords (username_password_params is not set)`,
     )
-  const hash = createPasswordHasher(1).hash
+  const hash = createPasswordHasher(1, options.config.fips).hash
   const passwordHash = await hash(normalPassword(password), { client: 'recovery', tenant: superRealm })
   const hasTotp = (await findTotp(db, superRealm, username)) !== undefined
   const hasPasskeys = (await listPasskeys(db, superRealm, username)).length > 0

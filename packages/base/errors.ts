@@ -1,3 +1,4 @@
+import { getFips } from 'node:crypto'
 import { existsSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
@@ -186,9 +187,29 @@ export function failure(kind: ErrorKind, sentence?: string, options?: FailureOpt
   return new Failure(kind, sentence, options)
 }
 
-/** Converts a thrown value to the failure that is sent to the caller: everything but a Failure becomes `internal_error`. */
+const notInFips =
+  "An algorithm of this request is not available in FIPS mode: OpenSSL's FIPS provider does not have it."
+/** Errors of OpenSSL for algorithms, curves and sizes that its providers do not have. */
+const missingCodes: readonly unknown[] = [
+  'ERR_OSSL_EVP_UNSUPPORTED',
+  'ERR_OSSL_EC_UNKNOWN_GROUP',
+  'ERR_OSSL_RSA_INVALID_MODULUS',
+]
+
+/** Whether the FIPS provider refused what the settings permit. */
+function isMissingInFips(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || getFips() !== 1) return false
+  return missingCodes.includes((thrown as NodeJS.ErrnoException).code) || /:unsupported$/.test(thrown.message)
+}
+
+/**
+ * Converts a thrown value to the failure that is sent to the caller: everything but a Failure becomes `internal_error`,
+ * except algorithms that are missing in FIPS mode.
+ */
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown
+  if (isMissingInFips(thrown))
+    return new Failure('unsupported_algorithm', notInFips, { detail: String(thrown), cause: thrown })
   return new Failure('internal_error', undefined, {
     detail: thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown),
     cause: thrown,

@@ -2686,6 +2686,14 @@ export interface Operations {
       readonly fips_mode: boolean
       /** Whether the FIPS provider of OpenSSL is active. */
       readonly fips_provider: boolean
+      /** What the active FIPS provider says about itself. */
+      readonly fips_provider_details?: {
+        readonly name: string
+        readonly version: string
+        readonly build: string
+        readonly status: 'active' | 'error'
+        readonly self_tests: 'passed' | 'failed'
+      }
       readonly hsm_instances: readonly {
         /** Of the identifiers of its keys: hsm::NAME. */
         readonly prefix: string

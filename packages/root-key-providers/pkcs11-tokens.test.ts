@@ -26,7 +26,7 @@ import {
   sealMigrations,
 } from '@warder/storage'
 import { createPkcs11Provider } from './pkcs11.ts'
-import { parseTokenUri } from './pkcs11-uris.ts'
+import { parseTokenUri } from './pkcs11-settings.ts'
 import { rootKeySettings } from './settings.ts'
 
 const skip = missingSofthsm

@@ -10,8 +10,8 @@ import {
 } from '@warder/pkcs11'
 import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
 import { openOnce, takeTurn } from './pkcs11-pins.ts'
+import { parseTokenUri, type TokenUri } from './pkcs11-settings.ts'
 import { combineTokens } from './pkcs11-tokens.ts'
-import { parseTokenUri, type TokenUri } from './pkcs11-uris.ts'
 import type { RootKeyConfig } from './settings.ts'
 
 type Config = Pick<RootKeyConfig, Extract<keyof RootKeyConfig, `root_key_pkcs11.${string}`>>

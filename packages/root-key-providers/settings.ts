@@ -8,7 +8,7 @@ import {
   text,
 } from '@warder/runtime/settings'
 import { awsSettings, azureSettings, checkOrigin, googleSettings } from './cloud-settings.ts'
-import { maxTokens, parseTokenUri } from './pkcs11-uris.ts'
+import { maxTokens, parseTokenUri } from './pkcs11-settings.ts'
 
 /** Sources that hold the root key itself, and those that wrap it. */
 export const rootKeySources = [

@@ -1,3 +1,4 @@
+export { type FipsProvider, readFipsProvider } from './fips/provider.ts'
 export { nodeProofHeader } from './lifecycle/audit-nodes.ts'
 export { type AuditReaderServices, auditOperations } from './lifecycle/audit-operations.ts'
 export { type AuditSearchConfig, createAuditSearch } from './lifecycle/audit-search.ts'

@@ -1,5 +1,6 @@
 // Entry for commands: they check a service, start it, or open its database. It loads no server; a service is loaded when it
 // is checked or started.
+export { prepareFips } from './fips/provider.ts'
 export {
   type CopiedSchema,
   type DatabaseRestore,

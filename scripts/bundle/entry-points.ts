@@ -21,6 +21,7 @@ export const entryPoints = [
   'audit/examine-thread.ts',
   'audit/search/thread.ts',
   'pkcs11/token-process.ts',
+  'runtime/fips/provider-process.ts',
   'runtime/lifecycle/worker-thread.ts',
   'storage/sql/sqlite-writer-thread.ts',
 ] as const

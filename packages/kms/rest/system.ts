@@ -1,9 +1,10 @@
 import { getFips } from 'node:crypto'
-import { version } from '@warder/base'
+import { memoizeFor, version } from '@warder/base'
 import type { ExternalServices } from '@warder/external-stores'
 import { publicAccess, requirePrincipal, signedIn } from '@warder/keys'
+import { readFipsProvider } from '@warder/runtime'
 import { fromProbes, get, type Operation } from '@warder/server'
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 
 /** `GET /version`: one JSON string, as clients of the reference read it. */
@@ -25,6 +26,18 @@ const ServerInfo = Type.Object({
   version: Type.String(),
   fips_mode: Type.Boolean({ description: 'Whether only algorithms of FIPS builds are accepted.' }),
   fips_provider: Type.Boolean({ description: 'Whether the FIPS provider of OpenSSL is active.' }),
+  fips_provider_details: Type.Optional(
+    Type.Object(
+      {
+        name: Type.String(),
+        version: Type.String(),
+        build: Type.String(),
+        status: Type.Union([Type.Literal('active'), Type.Literal('error')]),
+        self_tests: Type.Union([Type.Literal('passed'), Type.Literal('failed')]),
+      },
+      { description: 'What the active FIPS provider says about itself.' },
+    ),
+  ),
   hsm_instances: Type.Array(
     Type.Object({
       prefix: Type.String({ description: 'Of the identifiers of its keys: hsm::NAME.' }),
@@ -57,12 +70,34 @@ const serverInfo = define({
   act: async (_input, { services }) => ({
     version,
     fips_mode: services.fips,
-    fips_provider: getFips() === 1,
+    ...(await describeFipsProvider()),
     hsm_instances: (await services.describeHsms()).map((hsm) => ({ ...hsm, slots: [...hsm.slots] })),
     default_username: services.defaultUsername,
     external_stores: await Promise.all(services.external.enabled.map((store) => withState(store, services))),
   }),
 })
+
+/** Another process reads it, at most once in ten minutes. */
+const readProvider = memoizeFor(
+  () => readFipsProvider(),
+  600_000,
+  () => performance.now(),
+)
+
+async function describeFipsProvider(): Promise<
+  Pick<Static<typeof ServerInfo>, 'fips_provider' | 'fips_provider_details'>
+> {
+  if (getFips() !== 1) return { fips_provider: false }
+  const { name, version, buildinfo, status, selfTest } = await readProvider()
+  return {
+    fips_provider: true,
+    fips_provider_details: {
+      ...{ name, version, build: buildinfo },
+      status: status ? 'active' : 'error',
+      self_tests: selfTest ? 'passed' : 'failed',
+    },
+  }
+}
 
 async function withState(
   store: ExternalServices['enabled'][number],

@@ -21,7 +21,7 @@ import {
   toGovernance,
 } from '@warder/keys'
 import { sweepPending } from '@warder/kmip-server'
-import type { ServiceDefinition, ServiceEnvironment } from '@warder/runtime'
+import { readFipsProvider, type ServiceDefinition, type ServiceEnvironment } from '@warder/runtime'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { announceEnds, announcesEnds } from './ending-notices.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
@@ -60,7 +60,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
       const { checkGoogleSettings } = await import('@warder/external-stores')
       checkGoogleSettings(environment)
     }
-    askForFipsProvider(config, log)
+    await logFipsProvider(config, log)
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
     if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
@@ -125,19 +125,11 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   ].map(onceServing),
 }
 
-/**
- * `fips` itself only limits the algorithms; whether a validated module executes them depends on OpenSSL.
- * @throws StartupError when it is required and absent
- */
-function askForFipsProvider(config: KmsConfig, log: Logger): void {
-  if (!config.fips || getFips() === 1) return
-  if (config.fips_provider_required) {
-    throw new StartupError(
-      "fips_provider_required is set, but OpenSSL's FIPS provider is not active: start with an OpenSSL configuration " +
-        'that loads it and NODE_OPTIONS=--enable-fips, or disable the setting',
-    )
-  }
-  log.warn({}, "fips only restricts the algorithms: OpenSSL's FIPS provider is not active")
+/** `fips` itself only limits the algorithms; whether a validated module executes them depends on OpenSSL. */
+async function logFipsProvider(config: KmsConfig, log: Logger): Promise<void> {
+  if (!config.fips) return
+  if (getFips() === 1) log.info({ ...(await readFipsProvider()) }, "OpenSSL's FIPS provider is active")
+  else log.warn({}, "fips only restricts the algorithms: OpenSSL's FIPS provider is not active")
 }
 
 /** Warns of endpoints that strangers may try again and again. */

@@ -301,14 +301,6 @@ export const kmsSettings = {
     default: false,
     docs: 'Ignore UsernameAndPassword in the header of KMIP messages if the caller has a client certificate: for devices that always send one (FortiOS). The password is then not checked, and the certificate alone determines the user.',
   }),
-  fips: boolean({
-    default: false,
-    docs: 'Permit only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',
-  }),
-  fips_provider_required: boolean({
-    default: false,
-    docs: "With `fips`: do not start unless OpenSSL's FIPS provider is in force (the runtime was started with --enable-fips).",
-  }),
   ...algorithmSettings,
   ...hsmSettings,
   ...externalSettings,

@@ -28,6 +28,7 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
     ...tlsSettings,
     ...databaseSettings(name),
     ...rootKeySettings,
+    ...fipsSettings,
     ...limitSettings(bodyLimitBytes),
     ...requestSettings,
     ...supervisionSettings,
@@ -155,6 +156,23 @@ const rootKeySettings = {
     min: 5,
     max: 86_400,
     docs: 'For `root_key_source` shares: time from the first share of an unsealing to the last; then all entered shares are discarded, and the service stays sealed.',
+  }),
+}
+
+const fipsSettings = {
+  fips: boolean({
+    default: false,
+    docs: 'Permit only algorithms that FIPS 140-3 approves: no keys of OKP, EdDSA or ML-DSA-44; new passwords are hashed by PBKDF2 in place of argon2id.',
+  }),
+  fips_provider_path: optionalText({
+    docs: "With `fips`: OpenSSL's FIPS provider (fips.so), with which Node is started. The start is refused if it does not load or fails its self-tests.",
+  }),
+  fips_provider_config: optionalText({
+    docs: 'Configuration that `openssl fipsinstall` wrote for this provider. Unset = fipsmodule.cnf beside it.',
+  }),
+  fips_provider_required: boolean({
+    default: false,
+    docs: "With `fips`, without `fips_provider_path`: do not start unless OpenSSL's FIPS provider is in force (Node was started with it, and with --enable-fips).",
   }),
 }
 

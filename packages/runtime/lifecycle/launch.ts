@@ -4,9 +4,10 @@ import type { AuditFailureMode } from '@warder/audit'
 import { describeWriteError } from '@warder/base'
 import type { LocalCertificate } from '@warder/server'
 import type { RootKey, RootKeyProvider, SharedRootKey } from '@warder/storage'
+import type { FipsConfig } from '../fips/provider.ts'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
-export interface RuntimeConfig {
+export interface RuntimeConfig extends FipsConfig {
   readonly host: string
   readonly port: number
   readonly workers: number

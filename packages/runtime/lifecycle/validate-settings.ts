@@ -9,6 +9,7 @@ import {
   readAuthorities,
   readPair,
 } from '@warder/server'
+import { requireFipsProvider } from '../fips/provider.ts'
 import { createAuditTimestamps } from './audit-time-stamps.ts'
 import { openClientCrls } from './client-crls.ts'
 import { checkDatabaseFiles, toDatabaseLocation } from './database.ts'
@@ -36,6 +37,7 @@ export async function validateSettings(check: SettingsCheck): Promise<void> {
   const { launch, definition, clock, log } = check
   const { config, home } = launch
   checkDatabaseFiles(toDatabaseLocation(config, home, definition.name))
+  await requireFipsProvider(config, home)
   validateTls(check)
   requireAuthorities('outbound_ca_file', config, home)
   if (config.audit_enabled) createAuditTimestamps(config, home)

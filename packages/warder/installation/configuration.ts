@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ServiceName } from '@warder/command-line/endpoints'
 import { createRootKeyProvider } from '@warder/root-key-providers'
-import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
+import { prepareFips, type RuntimeConfig, type ServiceLaunch } from '@warder/runtime/launch'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
 import { version } from '../version.ts'
@@ -51,6 +51,14 @@ export function configure(
   const rootKeyProvider = createRootKeyProvider
   const given = { config, home, version, env, localCertificates, rootKeyProvider, collectShares }
   return { launch: { ...serviceModules[name], ...given }, loaded }
+}
+
+/**
+ * The flags with which Node has to run a service, so that it uses the FIPS provider of its settings.
+ * @throws StartupError when that cannot be used
+ */
+export function readNodeFlags({ launch }: ServiceConfiguration): Promise<readonly string[]> {
+  return prepareFips(launch.config, launch.home)
 }
 
 const rsaPair = ['socket_server_rsa_cert_file', 'socket_server_rsa_key_file'] as const

@@ -1,6 +1,7 @@
+import { getFips } from 'node:crypto'
 import { once } from 'node:events'
 import { url as debuggerUrl } from 'node:inspector'
-import { openHome } from '@warder/base'
+import { openHome, StartupError } from '@warder/base'
 import {
   type Command,
   homeOption,
@@ -12,7 +13,7 @@ import {
 import type { ServiceName } from '@warder/command-line/endpoints'
 import { checkSettings, type RunningService, runService, type SealedEndpoints } from '@warder/runtime/launch'
 import { formatSettingsHelp } from '@warder/runtime/settings'
-import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
+import { configure, readNodeFlags, type ServiceConfiguration } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { requireOpenFiles } from '../installation/open-files.ts'
 import { getSettings } from '../installation/services.ts'
@@ -85,6 +86,8 @@ Example:
         terminal.out(`the configuration of ${name} in ${folder} is valid`)
         return 0
       }
+      const flags = supervised ? [] : await readNodeFlags(configuration)
+      if (flags.length > 0 && getFips() !== 1) replaceProcess(flags)
       const onWaiting = (): void => {
         if (supervised) process.send?.({ type: 'waiting' })
       }
@@ -112,6 +115,14 @@ Example:
       return serve(service, { home: folder, supervised }, terminal.forService?.() ?? terminal)
     },
   }
+}
+
+/** Starts this command again in the same process, on Node with these flags. @throws StartupError on Windows */
+function replaceProcess(flags: readonly string[]): never {
+  if (process.execve === undefined)
+    throw new StartupError('fips_provider_path is not supported here: start both services with warder start')
+  const words = [process.execPath, ...process.execArgv, ...flags, ...process.argv.slice(1)]
+  return process.execve(process.execPath, words, { ...process.env })
 }
 
 /** Applies the defaults of a joint start to a service that was started together with the other one. */

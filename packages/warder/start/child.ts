@@ -65,14 +65,20 @@ const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 /** Time limit for the last lines of an ended process. */
 const lastLinesWithinMs = 1000
 
+interface ChildOptions {
+  readonly args: readonly string[]
+  /** Of Node. */
+  readonly flags: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+}
+
 /**
  * Runs `warder auth` or `warder kms` as a child process, and forwards its output. A service without heartbeats is killed,
  * which is reported on the terminal.
  */
 export function startChild(
   name: 'auth' | 'kms',
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
+  { args, flags, env }: ChildOptions,
   terminal: Terminal,
 ): ServiceChild {
   const stdio = ['ignore', 'pipe', 'pipe', 'ipc'] as const
@@ -81,7 +87,7 @@ export function startChild(
     stdio: [...stdio],
     // The kms collects garbage after a burst of large data (docs/adr/node-performance.md). The debugger is disabled from
     // the start.
-    execArgv: [...process.execArgv, '--expose-gc', '--disable-sigusr1'],
+    execArgv: [...process.execArgv, ...flags, '--expose-gc', '--disable-sigusr1'],
   })
   forwardLines(child.stdout, terminal.out)
   forwardLines(child.stderr, terminal.err)

@@ -1,7 +1,7 @@
 // Reads the settings of both services in a short-lived process, because that loads the code of both.
 
 import { StartupError } from '@warder/base'
-import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
+import { configure, readNodeFlags, type ServiceConfiguration } from '../installation/configuration.ts'
 import { findOwnTls } from '../installation/own-certificate.ts'
 import { requireTogether } from '../installation/together.ts'
 import { getListenAddresses } from './listen-addresses.ts'
@@ -18,7 +18,9 @@ const answers: {
   [Kind in Question['kind']]: (question: Question & { kind: Kind }) => Promise<Answers[Kind]>
 } = {
   async places() {
-    return getListenAddresses(...read())
+    const [auth, kms] = read()
+    const nodeFlags = { auth: await readNodeFlags(auth), kms: await readNodeFlags(kms) }
+    return { ...getListenAddresses(auth, kms), nodeFlags }
   },
   async reach({ authUrl }) {
     const [auth, kms] = read()

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { StartupError } from '@warder/base'
-import type { OwnTls } from '@warder/command-line/endpoints'
+import type { OwnTls, ServiceName } from '@warder/command-line/endpoints'
 import { forwardLines } from './child.ts'
 import type { ListenAddresses } from './listen-addresses.ts'
 
@@ -19,17 +19,20 @@ export type Question =
   | { readonly kind: 'trust'; readonly authUrl: string; readonly kmsUrl: string }
 
 export interface Answers {
-  places: ListenAddresses
+  places: ListenAddresses & { readonly nodeFlags: NodeFlags }
   reach: undefined
   trust: { readonly auth: OwnTls | undefined; readonly kms: OwnTls | undefined }
 }
+
+/** Flags with which the process of each service is started. */
+export type NodeFlags = Readonly<Record<ServiceName, readonly string[]>>
 
 export type Reply = { readonly answer: unknown } | { readonly refused: string; readonly startup: boolean }
 
 /** Reads the settings of both services for the starter. */
 export interface SettingsReader {
-  /** Reads the addresses of both services. @throws StartupError for invalid settings */
-  places(): Promise<ListenAddresses>
+  /** Reads the addresses and flags of both services. @throws StartupError for invalid settings */
+  places(): Promise<Answers['places']>
   /** @throws StartupError when the kms cannot verify the certificate of auth at this address */
   requireReachableAuth(authUrl: string): Promise<void>
   /** Finds the parameters to verify certificates of the operator. */

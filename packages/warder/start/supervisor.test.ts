@@ -29,7 +29,7 @@ test('a process that cannot be started has ended', async (t) => {
     process.execPath = execPath
   })
   process.execPath = '/nowhere/node'
-  const child = startChild('auth', [], process.env, nobody)
+  const child = startChild('auth', { args: [], flags: [], env: process.env }, nobody)
   await assert.rejects(child.ready, /ENOENT/)
   assert.equal(await child.exited, 1)
 })

@@ -65,6 +65,7 @@ const stopPollMs = 200
 interface Supervised {
   readonly name: 'auth' | 'kms'
   readonly args: readonly string[]
+  readonly flags: readonly string[]
   readonly env: NodeJS.ProcessEnv
   child: ServiceChild
   readonly backoff: RestartBackoff
@@ -179,8 +180,9 @@ async function beginBoth(
       ...(held.length === 0 ? [] : [`--held-ports=${held}`]),
       ...(acceptRollback ? ['--accept-rollback'] : []),
     ]
-    const child = startChild(name, firstArgs, env, terminal)
-    const one: Supervised = { name, args, env, child, backoff: new RestartBackoff() }
+    const flags = addresses.nodeFlags[name]
+    const child = startChild(name, { args: firstArgs, flags, env }, terminal)
+    const one: Supervised = { name, args, flags, env, child, backoff: new RestartBackoff() }
     running.push(one)
     // Released as soon as the service responds, because requests of the kms to auth could otherwise reach the holder.
     const release = (): void => {
@@ -240,7 +242,7 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
     const until = performance.now() + waitMs
     while (performance.now() < until && !stopping()) await setTimeout(stopPollMs)
     if (stopping()) return 0
-    one.child = startChild(one.name, one.args, one.env, terminal)
+    one.child = startChild(one.name, one, terminal)
     await one.child.ready.then(
       () => one.backoff.served(performance.now()),
       () => undefined,

@@ -128,10 +128,11 @@ function readPassword(
     if (problem !== undefined) throw failure('bad_request', `password_input.plaintext: ${problem}.`)
     return { plaintext: normalPassword(plaintext) }
   }
-  if (hashed === undefined || !isAcceptedHash(hashed)) {
+  if (hashed === undefined || !isAcceptedHash(hashed, policy.fips)) {
+    const others = policy.fips ? '' : 'of argon2id, v=19, with exactly m=65536, t=3, p=4, or '
     throw failure(
       'bad_request',
-      'password_input.hashed: must be a PHC string of argon2id, v=19, with exactly m=65536, t=3, p=4.',
+      `password_input.hashed: must be a PHC string ${others}of pbkdf2-sha512 with exactly i=210000 and 64 bytes.`,
     )
   }
   return { hashed }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { reservedClaims } from '../../claims.ts'
 import { scene } from '../../testing/scene.ts'
 import { knownHash, startAuth } from '../../testing/start.ts'
-import { credentialInsertion } from './credential-store.ts'
+import { credentialInsertion, credentialUpdate, findCredential } from './credential-store.ts'
 
 describe('credentials', () => {
   it('never disclose their hash, keep the password on updates, and end sessions with a new one', async () => {
@@ -72,6 +72,45 @@ describe('credentials', () => {
     assert.ok(
       auth.events.some((event) => event.operation === 'credentials.replace' && event.object === 'ann'),
     )
+  })
+
+  it('are of PBKDF2 in FIPS mode, and others are replaced at the next login', async () => {
+    const fips = { fips: true } as never
+    await using auth = await startAuth({ adminPassword: 'correct horse', config: fips, everyHash: true })
+    const { asSuper, realm } = scene(auth)
+    await realm('r')
+    const create = (username: string, password_input: object) =>
+      asSuper('POST', '/realms/r/userpass', { username, password_input })
+    const refused = await create('ann', { hashed: knownHash })
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, /must be a PHC string of pbkdf2-sha512 with exactly i=210000/)
+    assert.equal((await create('ann', { plaintext: 'correct horse' })).status, 201)
+    const find = async (username: string) => {
+      const found = await findCredential(auth.environment.db, 'r', username)
+      assert.ok(found)
+      return found
+    }
+    const { passwordHash } = await find('ann')
+    assert.match(passwordHash, /^\$pbkdf2-sha512\$i=210000\$/)
+    assert.equal((await create('bob', { hashed: passwordHash })).status, 201)
+    for (const damaged of [
+      passwordHash.slice(0, -1),
+      passwordHash.replace('210000', '1000'),
+      `${passwordHash}A`,
+    ])
+      assert.equal((await create('eve', { hashed: damaged })).status, 400, damaged)
+    const logIn = async (username: string, password: string) =>
+      (await auth.call('POST', '/login?realm=r', { basic: `${username}:${password}` })).status
+    assert.equal(await logIn('bob', 'correct horse'), 200)
+    assert.equal(await logIn('bob', 'wrong horse'), 401)
+    assert.equal(await logIn('nobody', 'correct horse'), 401)
+    const before = await find('bob')
+    await auth.environment.db.commit([credentialUpdate({ ...before, passwordHash: knownHash })])
+    assert.equal(await logIn('bob', 'wrong horse'), 401)
+    assert.equal((await find('bob')).passwordHash, knownHash)
+    assert.equal(await logIn('bob', 'correct horse'), 200)
+    assert.match((await find('bob')).passwordHash, /^\$pbkdf2-sha512/)
+    assert.equal(await logIn('bob', 'correct horse'), 200)
   })
 
   it('are refused when a member is invalid', async () => {

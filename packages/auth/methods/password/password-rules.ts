@@ -50,18 +50,23 @@ export interface PasswordPolicy {
   readonly minimumLength: number
   /** Refuse the username and the most common passwords. */
   readonly refuseCommon: boolean
+  /** Refuse hashes that are not approved. */
+  readonly fips: boolean
 }
 
 /** The settings of the service that define a policy. */
 export interface PasswordPolicySettings {
   readonly 'admin_password_policy.minimum_length': number
   readonly 'admin_password_policy.refuse_common': boolean
+  /** Of the runtime. */
+  readonly fips?: boolean
 }
 
 export function readPasswordPolicy(config: PasswordPolicySettings): PasswordPolicy {
   return {
     minimumLength: config['admin_password_policy.minimum_length'],
     refuseCommon: config['admin_password_policy.refuse_common'],
+    fips: config.fips === true,
   }
 }
 

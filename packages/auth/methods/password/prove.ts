@@ -1,4 +1,5 @@
 import type { QueueOwner } from '@warder/runtime'
+import type { Change } from '@warder/storage'
 import Type from 'typebox'
 import { type Subject, sessionClaims } from '../../claims.ts'
 import {
@@ -12,7 +13,7 @@ import {
 import { methodSettings, type Realm } from '../../realms/realm.ts'
 import { isUsername } from '../../texts.ts'
 import type { Credential } from './credential.ts'
-import { credentialUnchanged, findCredential } from './credential-store.ts'
+import { credentialUnchanged, credentialUpdate, findCredential } from './credential-store.ts'
 import { hashOwner, type PasswordHasher } from './password-hash.ts'
 import { maxPasswordLength, normalPassword, type PasswordPolicySettings } from './password-rules.ts'
 
@@ -65,11 +66,24 @@ export const passwordProof = firstProof<PasswordServices, 'basic'>({
       roles: credential.roles,
       extraClaims: sessionClaims(credential.extraClaims),
     }
-    const proofs = [{ holds: credentialUnchanged(credential), lost: credentialChanged }]
+    const proofs = [
+      { holds: await keepOrRenew(context.services, credential, given), lost: credentialChanged },
+    ]
     const expired = credential.changePassword && passwordSettings.of(realm)?.allow_expired_passwords !== true
     return { realm, subject, proofs, ...(expired ? { nextStep: 'ChangePassword' } : {}) }
   },
 })
+
+/** The guard of a login; it also replaces a hash that is not approved. The login knows the password only now. */
+async function keepOrRenew(
+  { hasher }: PasswordServices,
+  credential: Credential,
+  { password, owner }: GivenPassword,
+): Promise<Change> {
+  if (!hasher.isOutdated(credential.passwordHash)) return credentialUnchanged(credential)
+  const passwordHash = await hasher.hash(normalPassword(password), owner)
+  return credentialUpdate({ ...credential, passwordHash })
+}
 
 export interface PasswordServices extends LoginServices {
   readonly hasher: PasswordHasher
