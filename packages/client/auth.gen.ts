@@ -809,6 +809,38 @@ export interface Operations {
       readonly entries: readonly (readonly (string | number)[])[]
     }
   }
+  /** Hand the session of this request over to the service that requested it */
+  readonly 'handover.give': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly request: string
+    }
+    readonly reply: {
+      readonly location: string
+    }
+  }
+  /** Request the hand-over of a session to a service of the installation */
+  readonly 'handover.request': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      /** https URL to which the browser returns. */
+      readonly return_to: string
+      /** Returned together with the code. */
+      readonly state: string
+      /** BASE64URL(SHA-256(verifier)) (RFC 7636, S256). */
+      readonly code_challenge: string
+    }
+    readonly reply: {
+      readonly request: string
+      readonly expires_at: number
+    }
+  }
   /** Issuers of session tokens: of every node that shares the signing keys */
   readonly 'issuers.session': {
     readonly reply: {
@@ -2176,6 +2208,8 @@ export const routes = {
   'credentials.list_all': { method: 'GET', path: '/admins/userpass' },
   'credentials.replace': { method: 'PUT', path: '/realms/{realm_id}/userpass/{username}' },
   'ended.follow': { method: 'GET', path: '/ended' },
+  'handover.give': { method: 'POST', path: '/account/handover' },
+  'handover.request': { method: 'POST', path: '/handover' },
   'issuers.session': { method: 'GET', path: '/.well-known/session-issuers' },
   'jwks.certificate': { method: 'GET', path: '/.well-known/certificate-jwks.json' },
   'jwks.session': { method: 'GET', path: '/.well-known/jwks.json' },

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { StartupError } from '@warder/base'
 import { basicConstraints, issueCertificate, nameFromText } from '@warder/pki'
+import { loadConfig } from '@warder/runtime/settings'
+import { authSettings } from '../../settings.ts'
 import type { TestService } from '../../testing/start.ts'
 import { type PasskeySettings, readPasskeyPolicy } from './relying-party.ts'
 import {
@@ -354,5 +356,22 @@ describe('the relying party', () => {
         (error) => error instanceof StartupError && says.test(error.message),
       )
     assert.throws(() => read({ passkey_origins: ['https://a.example'] }, 'https://10.0.0.1'), /passkey_rp_id/)
+  })
+
+  it('refuses values that cannot be meant', () => {
+    const load = (env: Record<string, string>) =>
+      loadConfig({ service: 'auth', table: authSettings, file: '/nowhere/auth.toml', env, args: [] })
+    for (const [name, value] of [
+      ['AUTH_PASSKEY_RP_ID', 'https://example.com'],
+      ['AUTH_PASSKEY_RP_ID', 'Example.com'],
+      ['AUTH_PASSKEY_RP_ID', '10.0.0.1'],
+      ['AUTH_PASSKEY_ORIGINS', 'http://example.com'],
+      ['AUTH_PASSKEY_ORIGINS', 'https://example.com/'],
+      ['AUTH_PASSKEY_ATTESTATION', 'indirect'],
+      ['AUTH_PASSKEY_AAGUIDS', '1234'],
+    ] as const)
+      assert.throws(() => load({ [name]: value }), StartupError, `${name} ${value}`)
+    const { values } = load({ AUTH_PASSKEY_ORIGINS: 'https://a.example,https://b.example:8443' })
+    assert.deepEqual(values.passkey_origins, ['https://a.example', 'https://b.example:8443'])
   })
 })

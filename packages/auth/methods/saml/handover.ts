@@ -81,7 +81,7 @@ async function endByHandle(
   context.audit({ object: id })
   const session = await services.sessions.use(id)
   if (session === undefined) return
-  context.audit({ principal: session.username, auth_method: 'sa' })
+  context.audit({ principal: session.username, auth_method: session.scheme })
   await context.commit([
     ...sessionsEnd(services.db, [id], { at: services.now(), reason: 'logged_out' }).flat(),
     idpSessionRemoval(id),
@@ -100,7 +100,7 @@ async function openLogoutHandle(seal: Seal, realm: string, handle: string): Prom
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
 /** Services of the installation, which send the peer secret. The operation authenticates them itself. */
-const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
+export const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
 const realmsAtOnce = 100
 const maxRealms = 200
 
@@ -231,6 +231,6 @@ async function redeem(
   const session = await services.sessions.use(handover.sessionId)
   const cookie = session && (await services.sessions.readCookie(session.id))
   if (session === undefined || cookie === undefined) throw refuse('ended')
-  context.audit({ principal: session.username, auth_method: 'sa', object: session.id })
+  context.audit({ principal: session.username, auth_method: session.scheme, object: session.id })
   return { session, cookie, logoutHandle: sealLogoutHandle(services.seal, realm, session.id) }
 }

@@ -28,6 +28,7 @@ import { pendingInsertion } from './pending-store.ts'
 import { authnRequest, redirectUrl } from './redirect.ts'
 import { renewalOperations } from './renewal.ts'
 import { type SamlServices, samlRealm } from './saml-realm.ts'
+import { sessionHandovers } from './session-handover.ts'
 import { codeReturnUrl, isLoopback, returnUrl, type SamlSettings, samlSettings } from './settings.ts'
 
 const define = defineOperation<SamlServices>()
@@ -159,6 +160,7 @@ const samlOperations: readonly Operation<SamlServices>[] = [
     },
   }),
   ...handoverOperations,
+  ...sessionHandovers,
   ...logoutOperations,
   ...dryRunOperations,
   ...renewalOperations,

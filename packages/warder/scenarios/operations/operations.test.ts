@@ -20,7 +20,7 @@ import { createWalkedHsm, walkHsm, walkKeys, walkKmip } from './testing/keys.ts'
 import { walkMachines } from './testing/machines.ts'
 import { officerSettings, walkOfficers } from './testing/officers.ts'
 import { startOldKeyService, startOpenIdProvider, tokenIssuer } from './testing/parties.ts'
-import { walkRealms } from './testing/realms.ts'
+import { peerSecret, walkRealms } from './testing/realms.ts'
 import { walkOtherPaths, walkTransit } from './testing/transit.ts'
 import { startWalk, walkerOf } from './testing/walked-installation.ts'
 
@@ -67,6 +67,7 @@ test('every operation that the services describe succeeds at least once, in what
   const provider = opened.use(await startOpenIdProvider(walk.home))
   const env = {
     ...cloudSettings(cloudKeys, issuers, authority, old.url),
+    WARDER_PEER_SECRET: peerSecret,
     AUTH_OUTBOUND_ALLOW_PRIVATE_NETWORKS: 'true',
     AUTH_OUTBOUND_CA_FILE: ca,
     KMS_OUTBOUND_ALLOW_PRIVATE_NETWORKS: 'true',

@@ -10,6 +10,8 @@ export interface TokenIssuer {
   token(claims: Readonly<Record<string, unknown>>): Promise<string>
 }
 
+/** Shared by the services of the walk. */
+export const peerSecret = 'a-secret-of-both-services-0123456789'
 const providerName = 'https://idp.example'
 const times = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
 
@@ -158,6 +160,14 @@ async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker
   const { token } = (await admin.post('/realms/staff/totp/ben/link')).json
   const anybody = walkerOf(wire('auth'))
   await anybody.get('/public/realms/staff/logins')
+  const service = walkerOf(wire('auth', { headers: { 'x-warder-peer': peerSecret } }))
+  const handover = {
+    return_to: 'https://kms.example/',
+    state: 's'.repeat(16),
+    code_challenge: 'c'.repeat(43),
+  }
+  const { request } = (await service.post('/handover', handover)).json
+  await ann.post('/account/handover', { request })
   const options = await anybody.post('/totp/enroll/options', { token })
   await anybody.post('/totp/enroll', { token, ...confirm(options) })
 }
