@@ -47,6 +47,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./session/session.ts')).whoami,
   },
   {
+    name: 'account',
+    summary: 'Show your account, enroll a second factor, get recovery codes',
+    load: async () => (await import('@warder/command-line/account')).accountCommand,
+  },
+  {
     name: 'password',
     summary: 'Change your own password',
     load: async () => (await import('@warder/command-line/account')).password,

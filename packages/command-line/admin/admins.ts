@@ -11,6 +11,7 @@ interface Admin {
   readonly id: string
   readonly realms: readonly string[]
   readonly userpass: string | null
+  readonly fido2: string | null
   readonly jwt: string | null
   readonly saml: string | null
   readonly client_certificate: string | null
@@ -25,6 +26,7 @@ const getAdminPath = (id: string): string => `/admins/${encodeURIComponent(id)}`
 /** Members that name the user, and how the options call them. */
 const identities = {
   userpass: { option: 'user', label: 'user' },
+  fido2: { option: 'passkey', label: 'passkey of' },
   jwt: { option: 'jwt', label: 'JWT' },
   saml: { option: 'saml', label: 'SAML' },
   client_certificate: { option: 'certificate', label: 'certificate' },
@@ -53,6 +55,7 @@ const formatRealms = ({ realms }: Pick<Admin, 'realms'>): string =>
 
 const identityOptions = {
   user: { type: 'text', value: 'NAME', help: 'is the user with this name and a password' },
+  passkey: { type: 'text', value: 'NAME', help: 'is the user with this name and a passkey' },
   jwt: { type: 'text', value: 'SUBJECT', help: 'is the user whom an identity provider calls by this sub' },
   saml: { type: 'text', value: 'NAME', help: 'is the user whom a SAML identity provider calls by this name' },
   certificate: {
@@ -202,7 +205,7 @@ export const changeAdmin = adminVerb({
     if (both !== undefined) throw new UsageError(`--add-realm and --remove-realm both name ${both}`)
     if (added.length + removed.length + Object.keys(identity).length === 0)
       throw new UsageError(
-        'give what changes: --add-realm, --remove-realm, --user, --jwt, --saml or --certificate',
+        'give what changes: --add-realm, --remove-realm, --user, --passkey, --jwt, --saml or --certificate',
       )
     return async ({ api, show, confirm }) => {
       const before = await fetchAdmin(api, id)

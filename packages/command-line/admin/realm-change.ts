@@ -16,6 +16,7 @@ export interface Realm {
 /** Login methods: their names in the command, and their members of `auth_params`. */
 export const methods = {
   password: { member: 'username_password_params', label: 'password' },
+  passkey: { member: 'fido2_params', label: 'passkey' },
   jwt: { member: 'jwt_params', label: 'JWT' },
   certificate: { member: 'client_certificate_params', label: 'certificate' },
   saml: { member: 'saml_params', label: 'SAML' },
@@ -25,6 +26,7 @@ export type Method = keyof typeof methods
 /** Settings of the methods that need none: passwords that must be changed do not open a session. */
 const defaultSettings: Readonly<Partial<Record<Method, object>>> = {
   password: { allow_expired_passwords: false },
+  passkey: {},
   certificate: {},
 }
 
@@ -39,7 +41,7 @@ export const settingOptions = {
   login: {
     type: 'list',
     value: 'METHOD',
-    help: 'accepts this login method: password or certificate; repeatable',
+    help: 'accepts this login method: password, passkey or certificate; repeatable',
   },
   'jwt-provider': {
     type: 'list',
@@ -76,7 +78,9 @@ export interface RealmChange {
 
 /** @throws UsageError, StartupError for a file that cannot be used */
 export function readChange(id: string, values: ValuesOf<typeof settingOptions>): RealmChange {
-  const enabled = values.login.map((name) => readMethod('login', name, ['password', 'certificate']))
+  const enabled = values.login.map((name) =>
+    readMethod('login', name, ['password', 'passkey', 'certificate']),
+  )
   const providers = values['jwt-provider'].map(readProvider)
   const file = values.settings === undefined ? {} : readSettings(values.settings, id)
   const { auth_params: params = {}, ...members } = file

@@ -1,9 +1,8 @@
 import { StartupError } from '@warder/base'
+import { confirmApp } from '../account/authenticator-app.ts'
 import { requireOneName, UsageError } from '../commands/options.ts'
 import { readSecretFile } from '../files.ts'
-import { Refused } from '../login/exchange.ts'
-import { formatQrCode } from '../terminal/qr-code.ts'
-import { printable } from '../terminal/table.ts'
+import { formatTime, printable } from '../terminal/table.ts'
 import { describeUser } from './users.ts'
 import { type AdminContext, adminVerb, realmOption } from './verb.ts'
 
@@ -31,8 +30,6 @@ async function enroll(
   await api.ask('POST', `${getTotpPath(realm)}/verify`, body)
 }
 
-const maxTries = 3
-
 /** Shows a new secret, and enrolls it with a code of the app that has read it. */
 async function enrollApp(context: AdminContext, enrollment: Enrollment): Promise<void> {
   const { api, prompter, note } = context
@@ -49,23 +46,9 @@ async function enrollApp(context: AdminContext, enrollment: Enrollment): Promise
       ...(issuer !== undefined && { issuer }),
     },
   )) as { readonly secret_base32: string; readonly otpauth_url: string }
-  note([
-    'Read this with an authenticator app:',
-    '',
-    ...((await formatQrCode(url)) ?? ['(the terminal is too narrow for the QR code)']),
-    '',
-    `or enter the secret: ${printable(secret.replaceAll(/(.{4})(?=.)/g, '$1 '))}`,
-  ])
-  for (let tries = 1; ; tries++) {
-    const code = await prompter.ask(`Code of the app for ${describeUser(realm, username)}: `)
-    try {
-      await enroll(context, enrollment, secret, code)
-      return
-    } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 400 || tries === maxTries) throw error
-      note([`the code does not match: check the clock of the device (${maxTries - tries} more tries)`])
-    }
-  }
+  await confirmApp({ url, secret, owner: describeUser(realm, username) }, { prompter, note }, (code) =>
+    enroll(context, enrollment, secret, code),
+  )
 }
 
 export const enrollTotp = adminVerb({
@@ -99,6 +82,41 @@ owner.`,
       else await enroll(context, enrollment, readSecretFile(file, 'the secret').replaceAll(/\s/g, ''), code)
       context.show({ totp_enabled: { realm, username } }, [
         `${describeUser(realm, username)} logs in with a code of the app from now on; each code works once`,
+      ])
+    }
+  },
+})
+
+const defaultLinkHours = 24
+
+export const linkTotp = adminVerb({
+  name: 'totp-token',
+  words: 'NAME',
+  summary: 'Create a one-time token with which a user enrolls TOTP; you do not see the secret',
+  about: `For users who have lost their second factor, or never had a session. The user enters the token at warder account
+enroll-totp --token-file, or on a page. It replaces earlier tokens of the user, and gives no session: the login still
+takes the password.`,
+  examples: ['warder admin totp-token ann --realm shop', 'warder account enroll-totp --token-file token'],
+  options: {
+    realm: realmOption,
+    hours: {
+      type: 'number',
+      value: 'N',
+      help: `hours until it expires, 1 to 168 (default ${defaultLinkHours})`,
+    },
+  },
+  parse({ realm, hours = defaultLinkHours }, names) {
+    const username = requireOneName(names, 'user: warder admin totp-token NAME --realm R')
+    if (hours < 1 || hours > 168) throw new UsageError('--hours must be 1 to 168')
+    return async ({ api, show }) => {
+      const path = `${getTotpPath(realm)}/${encodeURIComponent(username)}/link`
+      const link = (await api.ask('POST', path, { expires_in_seconds: hours * 3600 })) as {
+        readonly token: string
+        readonly expires_at: number
+      }
+      show({ realm, username, ...link }, [
+        `token: ${printable(link.token)}    (shown once; until ${formatTime(link.expires_at)})`,
+        `${describeUser(realm, username)} uses it with warder account enroll-totp --token-file FILE`,
       ])
     }
   },

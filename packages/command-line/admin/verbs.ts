@@ -6,7 +6,7 @@ import { samlVerb } from './saml.ts'
 import { setSaml } from './saml-settings.ts'
 import { destroySecretId, listSecretIds, newSecretId } from './secret-ids.ts'
 import { endSessions, listSessions } from './sessions.ts'
-import { disableTotp, enrollTotp } from './totp.ts'
+import { disableTotp, enrollTotp, linkTotp } from './totp.ts'
 import { addUser, changeUser, deleteUser, listUsers, resetPassword, showUser } from './users.ts'
 import type { AdminVerb } from './verb.ts'
 
@@ -28,6 +28,7 @@ export const verbs: readonly AdminVerb[] = [
   changeUser,
   resetPassword,
   deleteUser,
+  linkTotp,
   enrollTotp,
   disableTotp,
   listSubjects,

@@ -62,7 +62,7 @@ async function logInWith(
     if (!prompter.interactive) {
       throw new StartupError(`${login.username} has a second factor: give its code with --totp-code`)
     }
-    const code = (await prompter.ask(`TOTP code of ${login.username}: `)).trim()
+    const code = (await prompter.ask(formatCodeQuestion(login.username, answer))).trim()
     answer = await requestLogin(client, login, password, code)
   }
   if (getNextStep(answer) === 'ChangePassword') {
@@ -163,6 +163,15 @@ export async function findPassword(
   if (!prompter.interactive) throw new StartupError(login.withoutPassword)
   const text = await prompter.askSecret(`Password of ${username} in realm ${realm}: `)
   return { text, from: 'the prompt' }
+}
+
+/** Formats the prompt for a second factor; a recovery code can be entered in place of each. */
+function formatCodeQuestion(username: string, answer: Answer): string {
+  const { second_factors: factors } = (answer.json ?? {}) as { second_factors?: unknown }
+  const hasTotp = !Array.isArray(factors) || factors.includes('totp')
+  return hasTotp
+    ? `TOTP code of ${username}: `
+    : `Recovery code of ${username} (passkeys cannot be used in a terminal): `
 }
 
 function getNextStep(answer: Answer): string {

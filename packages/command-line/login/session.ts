@@ -21,6 +21,7 @@ const schemes: Readonly<Record<string, string>> = {
   jwt: 'token of an issuer',
   cc: 'client certificate',
   sa: 'SAML',
+  f2: 'passkey',
 }
 
 /**

@@ -138,8 +138,13 @@ describe('realms', () => {
     for (const [expected, ...words] of [
       [/^name the realm/],
       [/^give what changes/, 'club'],
-      [/^--login must be one of password, certificate, not 'jwt'$/, 'club', '--login', 'jwt'],
-      [/^--no-login must be one of password, jwt, certificate, saml, not 'x'$/, 'club', '--no-login', 'x'],
+      [/^--login must be one of password, passkey, certificate, not 'jwt'$/, 'club', '--login', 'jwt'],
+      [
+        /^--no-login must be one of password, passkey, jwt, certificate, saml, not 'x'$/,
+        'club',
+        '--no-login',
+        'x',
+      ],
       [/exclude each other/, 'club', '--login', 'password', '--no-login', 'password'],
       [/^--jwt-provider must be ISSUER,JWKS/, 'club', '--jwt-provider', 'https://idp.example'],
       [/^--jwt-provider must be/, 'club', '--jwt-provider', 'https://i.example,http://i.example/keys'],
@@ -197,8 +202,12 @@ test('administrators are added with or without a user, changed and deleted', asy
   await ok('change-admin', 'chief', '--add-realm', 'club', '--remove-realm', 'shop', '--jwt', 'sub-1')
   const changed = await json('show-admin', 'chief')
   assert.deepEqual([changed.realms, changed.userpass, changed.jwt], [['club'], 'chief', 'sub-1'])
-  await ok('change-admin', 'chief', '--jwt', 'none')
-  assert.equal((await json('show-admin', 'chief')).jwt, null)
+  await ok('change-admin', 'chief', '--jwt', 'none', '--passkey', 'chief')
+  assert.deepEqual(
+    [(await json('show-admin', 'chief')).jwt, (await json('show-admin', 'chief')).fido2],
+    [null, 'chief'],
+  )
+  await ok('change-admin', 'chief', '--passkey', 'none')
   await fails(/chief does not administer the realm shop/, 'change-admin', 'chief', '--remove-realm', 'shop')
   await fails(/409: The last super administrator/, 'change-admin', 'admin', '--remove-realm', '_')
   await fails(/409: The last super administrator/, 'delete-admin', 'admin')

@@ -280,6 +280,7 @@ test('verbs of administration', async () => {
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
   const device = ['--secret-file', file('secret', secret), '--code', totpCode(secret)]
   await run('admin enroll-totp', ['ann', ...realm, ...device])
+  await run('admin totp-token', ['ann', ...realm])
   await run('admin disable-totp', ['ann', ...realm, '--yes'])
   await run('admin delete-user', ['ann', ...realm, '--yes'])
   await run('admin assign-jwt-subject', ['sue', ...realm, '--issuer', 'https://idp.example', '--yes'])
@@ -303,12 +304,18 @@ test('verbs of administration', async () => {
   const next = file('next', 'violet harbour 7 lanterns')
   await run('admin add-user', ['eve', ...realm, '--new-password-file', password])
   await run('password', ['--user', 'eve', ...realm, '--password-file', password, '--new-password-file', next])
+  const asEve = ['--user', 'eve', ...realm, '--password-file', next]
+  await run('login', ['--no-keyring', ...asEve])
+  await run('account show')
+  const { secret_base32: own, enrollment } = await run('account enroll-totp', ['--begin', json])
+  await run('account enroll-totp', ['--enrollment', enrollment, '--code', totpCode(own)])
+  await run('account recovery-codes', ['--yes'])
+  await run('account disable-totp', ['--yes'])
 
   // Only without a home are services elsewhere remembered.
   const remembered = { XDG_CONFIG_HOME: join(folder, 'config'), WARDER_HOME: '' }
   const places = ['--url', warder.kmsUrl, '--auth-url', warder.authUrl, '--ca-file', warder.caFile]
-  const eve = ['--user', 'eve', ...realm, '--password-file', next]
-  await run('login', ['--no-keyring', ...places, ...eve, '--context', 'here'], remembered)
+  await run('login', ['--no-keyring', ...places, ...asEve, '--context', 'here'], remembered)
   await run('context list', [], remembered)
   await run('context show', [], remembered)
   await run('context use', ['local'], remembered)

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Prompter } from '@warder/command-line'
-import { createPasswordCommand } from '@warder/command-line/account'
+import { createAccountCommand, createPasswordCommand } from '@warder/command-line/account'
 import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
-// What a user remembers: the services of `warder login --url`, and a password.
+// What a user remembers: the services of `warder login --url`, a password, and a second factor.
 
 let warder: Installation
 const folder = temporaryHome()
@@ -192,4 +193,107 @@ test('the first administrator is told of the file with the old password', async 
   assert.equal((await runWarder(['logout', '--home', warder.home])).code, 0)
   const done = await changePassword([], [chosen, chosen])
   assert.match(done.out, /initial-admin-password contains the old password: remove it$/)
+})
+
+/** RFC 6238, SHA-1, 30 seconds. */
+function totp(secret: string, step = Math.floor(Date.now() / 30_000)): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+  const bits = [...secret].map((char) => alphabet.indexOf(char).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const digest = createHmac('sha1', key).update(counter).digest()
+  const number = digest.readUInt32BE((digest.at(-1) ?? 0) & 15) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
+
+/** Runs `warder account` with a user at the terminal, whose app has read what was shown; without answers, no terminal. */
+async function runAccount(
+  words: readonly string[],
+  answers?: readonly (string | ((secret: string) => string))[],
+) {
+  const left = [...(answers ?? [])]
+  const [lines, notes]: [string[], string[]] = [[], []]
+  const ask = async (): Promise<string> => {
+    const answer = left.shift() ?? ''
+    const shown = /enter the secret: ([A-Z2-7 ]+)$/m.exec(notes.join('\n'))?.[1]?.replaceAll(' ', '')
+    return typeof answer === 'string' ? answer : answer(shown ?? '')
+  }
+  const prompter: Prompter = { interactive: answers !== undefined, ask, askSecret: ask }
+  const terminal = {
+    out: (line: string) => void lines.push(line),
+    err: (line: string) => void notes.push(line),
+    env: {},
+  }
+  try {
+    await createAccountCommand(() => prompter).run(['--home', warder.home, ...words], terminal)
+    return { out: lines.join('\n'), notes: notes.join('\n'), failed: '' }
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    return { out: lines.join('\n'), notes: notes.join('\n'), failed: error.message }
+  }
+}
+
+test('users enroll their own second factor with a QR code, and log in with a recovery code', async () => {
+  const login = ['login', '--no-keyring', '--home', warder.home, '--realm', 'shop', '--user', 'ann']
+  const logIn = (...words: string[]) =>
+    runWarder([...login, '--password-file', file('present', first), ...words])
+  assert.equal((await logIn()).code, 0)
+  assert.match(
+    (await runAccount(['show'])).out,
+    /^user: +ann of realm shop\nfactors: +password\nunused recovery codes: +0\n/,
+  )
+  const wrong = await runAccount(['enroll-totp'], ['000000', '000001', '000002'])
+  assert.match(wrong.failed, /400: code: does not match the secret/)
+  assert.match(
+    (await runAccount(['enroll-totp'])).failed,
+    /a secret is shown at a terminal only; programs use --begin/,
+  )
+
+  const enrolled = await runAccount(['enroll-totp'], ['000000', (secret) => totp(secret)])
+  assert.equal(enrolled.failed, '')
+  assert.match(enrolled.notes, /[█▀▄]{10}/)
+  assert.match(enrolled.notes, /\(2 more tries\)/)
+  const codes = enrolled.out.match(/^ {2}\S+$/gm)?.map((line) => line.trim()) ?? []
+  assert.equal(codes.length, 10)
+  assert.match((await runAccount(['show'])).out, /factors: +password, TOTP\nunused recovery codes: +10\n/)
+
+  assert.match((await logIn()).err, /ann has a second factor: give its code with --totp-code/)
+  assert.equal((await logIn('--totp-code', codes[0] ?? '')).code, 0)
+  assert.notEqual((await logIn('--totp-code', codes[0] ?? '')).code, 0, 'each works once')
+  assert.equal((await runAccount(['recovery-codes'], ['n'])).failed, 'nothing was changed')
+  const renewed = JSON.parse((await runAccount(['recovery-codes', '--yes', '--json'])).out).recovery_codes
+  assert.equal(renewed.length, 10)
+  assert.notEqual((await logIn('--totp-code', codes[1] ?? '')).code, 0, 'the earlier ones ended')
+  assert.equal((await runAccount(['disable-totp', '--yes'])).failed, '')
+  assert.equal((await logIn()).code, 0)
+})
+
+test('a user without a session enrolls with a one-time token of an administrator', async () => {
+  assert.equal((await runWarder(['logout', '--home', warder.home])).code, 0)
+  const words = ['admin', 'totp-token', 'ann', '--realm', 'shop', '--home', warder.home]
+  const created = await runWarder([...words, '--json', '--password-file', file('admin', chosen)])
+  assert.equal(created.code, 0, created.err)
+  const token = file('token', JSON.parse(created.out).token)
+  const enrolled = await runAccount(['enroll-totp', '--token-file', token], [(secret) => totp(secret)])
+  assert.equal(enrolled.failed, '')
+  assert.match(enrolled.out, /^the app is enrolled/)
+  const again = await runAccount(['enroll-totp', '--token-file', token], ['000000'])
+  assert.match(again.failed, /401: The link was used, has expired, or was replaced/)
+  for (const [expected, ...more] of [
+    [/both calls must be in one session: run warder login first/, 'enroll-totp', '--begin'],
+    [/--enrollment and --code must be given together/, 'enroll-totp', '--code', '1'],
+    [
+      /--begin and --enrollment exclude each other/,
+      'enroll-totp',
+      '--begin',
+      '--enrollment',
+      'x',
+      '--code',
+      '1',
+    ],
+    [/unknown argument: x/, 'show', 'x'],
+    [/there is no verb 'fly'/, 'fly'],
+  ] as const)
+    assert.match((await runAccount(more)).failed, expected)
 })
