@@ -59,6 +59,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
   } as const
   const memory = createEndedMemory(config.auth_feed_max_entries)
   const outbound = createOutbound({
+    proxy: undefined,
     allowPrivateNetworks: true,
     caFile: warder.caFile,
     timeoutMs: 15_000,

@@ -57,7 +57,7 @@ export async function startMoto(): Promise<Moto> {
   const port = await readPort(child)
   const caFile = join(folder, 'ca.crt')
   const url = `https://127.0.0.1:${port}`
-  const outbound = createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs: 30_000 })
+  const outbound = createOutbound({ proxy: undefined, allowPrivateNetworks: true, caFile, timeoutMs: 30_000 })
 
   const send = async (service: string, headers: Record<string, string>, text: string): Promise<string> => {
     const body = Buffer.from(text)

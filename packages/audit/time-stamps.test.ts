@@ -72,6 +72,7 @@ test('full files are stamped by an authority of OpenSSL, one that was away is as
   t.after(() => server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const fetch = createPlainFetch({
+    proxy: undefined,
     ...{ allowPrivateNetworks: true, ports: 'any' as const, maxRedirects: 0 },
     ...{ maxBytes: 65_536, timeoutMs: 20_000 },
   })

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Clock, type Logger, Secret, StartupError } from '@warder/base'
 import type { Names } from '@warder/keys'
-import { createOutbound, type Outbound } from '@warder/outbound'
+import { createOutbound, type Outbound, type OutboundSettings, readOutboundAccess } from '@warder/outbound'
 import { httpsProblem } from '@warder/runtime/settings'
 import { peerSecretHeader } from '@warder/server'
 import type { Database, Seal } from '@warder/storage'
@@ -24,7 +24,7 @@ import { type LoginProvider, sessionExtractor } from './session-cookie.ts'
 import { isRealmId } from './user-name.ts'
 
 /** The settings of authentication. */
-export interface IdentityConfig extends RoleConfig {
+export interface IdentityConfig extends RoleConfig, OutboundSettings {
   readonly default_username: string
   readonly auth_verifier_ca_cert: string | undefined
   readonly auth_verifier_issuer: string | undefined
@@ -131,7 +131,7 @@ export function checkIdentity(
     throw new Error('sealing and storing are not available while settings are checked')
   }
   const seal = { seal: unopened, open: unopened }
-  const outbound = createOutbound({ allowPrivateNetworks: false })
+  const outbound = createOutbound({ allowPrivateNetworks: false, proxy: undefined })
   const db = undefined as unknown as Database
   const keyDigest = async (): Promise<undefined> => undefined
   const peerSecret = Secret.fromText('no installation: no request is sent')
@@ -385,5 +385,10 @@ function outboundToAuth(
 ): Outbound {
   const { auth_verifier_ca_cert: file } = config
   const caFile = file === undefined ? undefined : resolve(home, file)
-  return createOutbound({ allowPrivateNetworks: true, caFile, ...bounds })
+  return createOutbound({
+    ...readOutboundAccess(config, home),
+    allowPrivateNetworks: true,
+    caFile,
+    ...bounds,
+  })
 }

@@ -1,23 +1,22 @@
-import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { Agent } from 'node:https'
+import { Agent, type RequestOptions } from 'node:https'
 import { isIP } from 'node:net'
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
-import { StartupError } from '@warder/base'
+import type { Duplex } from 'node:stream'
 import {
   createLookup,
+  findRoute,
+  type Guard,
   OutboundError,
-  type Resolve,
+  type Route,
   requireNoLinkLocal,
-  resolveAllowedAddresses,
   stripBrackets,
-  systemResolve,
   toOutboundError,
 } from './guard.ts'
 import { readWhole, send } from './http-client.ts'
+import { loadTrustedAuthorities } from './trust.ts'
+import { openConnection } from './tunnel.ts'
 
-export interface OutboundOptions {
-  readonly allowPrivateNetworks: boolean
+export interface OutboundOptions extends Guard {
   /** Whether private addresses include link-local ones, where clouds serve credentials to machines; default true. */
   readonly allowLinkLocal?: boolean
   /** PEM of authorities trusted besides those of Node. */
@@ -26,20 +25,17 @@ export interface OutboundOptions {
   readonly timeoutMs?: number
   /** Largest response body; default 1 MiB. */
   readonly maxBytes?: number
-  /** Name resolution; a test passes its own. */
-  readonly resolve?: Resolve
 }
 
 /**
  * The client for requests that services send by themselves. https only; a redirect is a failure; names are resolved
  * here, every address is checked, and the connection goes to the address that was checked, so that a name cannot answer
- * differently the second time.
+ * differently the second time. Through a proxy, TLS begins behind it: it sees neither requests nor responses.
  */
 export function createOutbound(options: OutboundOptions): Outbound {
   const timeoutMs = options.timeoutMs ?? 5000
   const maxBytes = options.maxBytes ?? 1_048_576
-  const resolve = options.resolve ?? systemResolve
-  const agent = new Agent({
+  const agent = new RoutedAgent({
     keepAlive: true,
     maxSockets: 8,
     maxTotalSockets: 64,
@@ -60,15 +56,21 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const host = stripBrackets(url)
     const late = AbortSignal.timeout(timeoutMs)
     const deadline = signal === undefined ? late : AbortSignal.any([late, signal])
-    const pinned = await resolveAllowedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
-    if (options.allowLinkLocal === false) requireNoLinkLocal(host, pinned)
-    const asked = {
+    const port = url.port === '' ? 443 : Number(url.port)
+    const route = await findRoute({ host, port, scheme: 'tls' }, options, deadline)
+    if (options.allowLinkLocal === false)
+      requireNoLinkLocal(
+        host,
+        route.addresses ?? (isIP(host) === 0 ? [] : [{ address: host, family: isIP(host) }]),
+      )
+    const asked: RoutedOptions = {
       method,
       agent,
       signal: deadline,
       servername: isIP(host) === 0 ? host : '',
       headers: { ...headers },
-      lookup: createLookup(pinned),
+      lookup: createLookup(route.addresses ?? []),
+      way: { route, deadline },
     }
     try {
       const incoming = await send(url, asked, body)
@@ -90,6 +92,27 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
+/** Options of a request, which Node hands to the agent when it needs a connection. */
+interface RoutedOptions extends RequestOptions {
+  readonly way?: { readonly route: Route; readonly deadline: AbortSignal }
+}
+
+/** Keeps connections, and opens them on the way that was chosen for the request. */
+class RoutedAgent extends Agent {
+  override createConnection(
+    options: RoutedOptions,
+    done?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const { way, ...rest } = options
+    if (way?.route.proxy === undefined) return super.createConnection(rest, done)
+    openConnection(way.route, way.deadline).then(
+      (socket) => done?.(null, super.createConnection({ ...rest, socket } as RequestOptions) as Duplex),
+      (error: Error) => done?.(error, undefined as unknown as Duplex),
+    )
+    return undefined
+  }
+}
+
 function parseUrl(address: string): URL {
   if (!URL.canParse(address)) throw new OutboundError('url', 'not a URL')
   const url = new URL(address)
@@ -104,22 +127,6 @@ export function flattenHeaders(incoming: IncomingMessage): Record<string, string
   for (const [name, value] of Object.entries(incoming.headers))
     headers[name] = Array.isArray(value) ? value.join(', ') : value
   return headers
-}
-
-/**
- * The usual authorities, and those of a file besides, for all connections of a client. Read for each connection they took 0.8 MiB
- * outside of the heap, which a thread that is seldom collected kept after the connection had ended.
- * @param caFile PEM
- * @throws StartupError when it cannot be read
- */
-export function loadTrustedAuthorities(caFile: string | undefined): { secureContext?: SecureContext } {
-  if (caFile === undefined) return {}
-  try {
-    const ca = [...rootCertificates, readFileSync(caFile, 'utf8')]
-    return { secureContext: createSecureContext({ ca }) }
-  } catch (error) {
-    throw new StartupError(`cannot read ${caFile}: ${error instanceof Error ? error.message : error}`)
-  }
 }
 
 export interface OutboundResponse {

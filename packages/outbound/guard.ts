@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { CodedError } from '@warder/base'
 import { TooLarge } from './http-client.ts'
+import type { OutboundProxy, ProxyServer, Target } from './proxy.ts'
 
 export type OutboundCode = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
 
@@ -111,6 +112,81 @@ export function stripBrackets(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
+/** Rules for the addresses of connections. */
+export interface Guard {
+  readonly allowPrivateNetworks: boolean
+  /** The setting that permits them; default `outbound_allow_private_networks`. */
+  readonly privateNetworksSetting?: string
+  /** undefined = every connection is direct. */
+  readonly proxy: OutboundProxy | undefined
+  readonly resolve?: Resolve
+  /** Which addresses are those of the public internet; a test passes its own. */
+  readonly isPublic?: (address: string) => boolean
+}
+
+/** Way of a connection that is allowed. */
+export interface Route {
+  readonly host: string
+  readonly port: number
+  /** undefined = directly. */
+  readonly proxy?: ProxyServer | undefined
+  /** Checked; the connection goes to one of them, also through a proxy. undefined = the proxy resolves the name. */
+  readonly addresses?: readonly LookupAddress[]
+}
+
+/**
+ * Chooses the way to a target and checks its addresses. A proxy would resolve the name again, to other addresses if its
+ * owner wishes: it is given an address that was checked here, unless the settings leave that to the proxy.
+ * @throws OutboundError `name`, `address`, `time`
+ */
+export async function findRoute(target: Target, guard: Guard, deadline: AbortSignal): Promise<Route> {
+  const { host, port } = target
+  const proxy = guard.proxy?.select(target)
+  if (proxy !== undefined && guard.proxy?.resolvesNames === true) {
+    requireAllowedName(host, guard)
+    return { host, port, proxy }
+  }
+  const { resolve = systemResolve, allowPrivateNetworks, isPublic, privateNetworksSetting } = guard
+  try {
+    const addresses = await resolveAllowedAddresses(
+      host,
+      resolve,
+      allowPrivateNetworks,
+      deadline,
+      isPublic,
+      privateNetworksSetting,
+    )
+    return { host, port, proxy, addresses }
+  } catch (error) {
+    const isUnknown = error instanceof OutboundError && error.code === 'name'
+    if (proxy === undefined || !isUnknown) throw error
+    throw new OutboundError(
+      'name',
+      `${error.message} here; outbound_proxy_resolves = true lets the proxy ${proxy.name} resolve names`,
+      { cause: error },
+    )
+  }
+}
+
+/** Special-use names (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`) and names without a dot are those of a network. */
+const privateName = /^[^.]+$|(?:^|\.)(?:localhost|local|internal|home\.arpa)$/
+
+/** Rules that hold without an address: those for addresses, and names of private networks. */
+function requireAllowedName(
+  host: string,
+  { allowPrivateNetworks, isPublic = isPublicAddress, privateNetworksSetting = defaultSetting }: Guard,
+): void {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  const isPrivate = isIP(name) === 0 ? privateName.test(name) : !isPublic(name)
+  if (isPrivate && !allowPrivateNetworks)
+    throw new OutboundError(
+      'address',
+      `${host} is not of the public internet; ${privateNetworksSetting} = true permits such hosts`,
+    )
+}
+
+const defaultSetting = 'outbound_allow_private_networks'
+
 /**
  * Resolves the addresses of a host, all of which are allowed. The connection must use one of them, so that a name cannot
  * resolve to another address the second time.
@@ -124,7 +200,7 @@ export async function resolveAllowedAddresses(
   allowPrivate: boolean,
   deadline: AbortSignal,
   isPublic = isPublicAddress,
-  setting = 'outbound_allow_private_networks',
+  setting = defaultSetting,
 ): Promise<readonly LookupAddress[]> {
   const family = isIP(host)
   let addresses: readonly LookupAddress[]

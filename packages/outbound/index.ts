@@ -1,12 +1,8 @@
-export { createOutbound, loadTrustedAuthorities, type Outbound, type OutboundResponse } from './client.ts'
-export {
-  createLookup,
-  type OutboundCode,
-  OutboundError,
-  type Resolve,
-  resolveAllowedAddresses,
-  systemResolve,
-} from './guard.ts'
+export { createOutbound, type Outbound, type OutboundResponse } from './client.ts'
+export { findRoute, type OutboundCode, OutboundError, type Resolve, systemResolve } from './guard.ts'
 export { type MetadataClient, metadataClient } from './metadata-client.ts'
 export { createPlainFetch, type PlainFetch } from './plain-fetch.ts'
+export { type OutboundAccess, type OutboundSettings, readOutboundAccess } from './proxy.ts'
 export { createTlsProbe, type TlsProbe } from './tls-probe.ts'
+export { loadTrustedAuthorities } from './trust.ts'
+export { openConnection } from './tunnel.ts'

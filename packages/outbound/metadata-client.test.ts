@@ -51,6 +51,7 @@ test('no other host, no redirect and no large reply is accepted', async () => {
 
 test('link-local addresses are refused where a client says so, also behind a name', async () => {
   const outbound = createOutbound({
+    proxy: undefined,
     allowPrivateNetworks: true,
     allowLinkLocal: false,
     resolve: async () => [{ address: '::ffff:169.254.169.254', family: 6 }],

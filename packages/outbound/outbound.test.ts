@@ -44,7 +44,7 @@ after(() => {
 })
 
 const local = (more: object = {}) =>
-  createOutbound({ allowPrivateNetworks: true, caFile: join(folder, 'ca.crt'), ...more })
+  createOutbound({ proxy: undefined, allowPrivateNetworks: true, caFile: join(folder, 'ca.crt'), ...more })
 
 async function assertRefused(reason: OutboundCode, run: Promise<unknown>): Promise<void> {
   await assert.rejects(run, (error: unknown) => {
@@ -70,7 +70,7 @@ test('an https resource is fetched, and bytes are posted', async () => {
 })
 
 test('private addresses are refused in every spelling, also behind a name', async () => {
-  const outbound = createOutbound({ allowPrivateNetworks: false })
+  const outbound = createOutbound({ proxy: undefined, allowPrivateNetworks: false })
   for (const host of [
     '127.0.0.1',
     '2130706433',
@@ -90,6 +90,7 @@ test('private addresses are refused in every spelling, also behind a name', asyn
   }
   for (const address of ['192.168.1.1', '::ffff:10.0.0.1']) {
     const named = createOutbound({
+      proxy: undefined,
       allowPrivateNetworks: false,
       resolve: async () => [
         { address: '93.184.216.34', family: 4 },
@@ -112,7 +113,7 @@ test('the connection goes to the address that was checked, and the certificate m
   assert.equal(asked, 1)
   await assertRefused(
     'connection',
-    createOutbound({ allowPrivateNetworks: true }).get(`https://localhost:${port}/`),
+    createOutbound({ proxy: undefined, allowPrivateNetworks: true }).get(`https://localhost:${port}/`),
   )
 })
 
@@ -227,7 +228,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not let a 
     asked += 1
     response.end('{}')
   }
-  const outbound = createOutbound({ allowPrivateNetworks: true })
+  const outbound = createOutbound({ proxy: undefined, allowPrivateNetworks: true })
   await assertRefused('connection', outbound.get(`https://127.0.0.1:${port}/`))
   assert.equal(asked, 0)
 })

@@ -1,20 +1,21 @@
 import type { IncomingMessage } from 'node:http'
+import type { RequestOptions } from 'node:https'
 import { isIP } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { connect } from 'node:tls'
 import {
   createLookup,
+  findRoute,
+  type Guard,
   OutboundError,
-  type Resolve,
-  resolveAllowedAddresses,
+  type Route,
   stripBrackets,
-  systemResolve,
   toOutboundError,
 } from './guard.ts'
 import { readWhole, send } from './http-client.ts'
+import { connectToProxy, openConnection, requireCredentials } from './tunnel.ts'
 
-export interface PlainFetchOptions {
-  readonly allowPrivateNetworks: boolean
-  /** The setting that permits them; default `outbound_allow_private_networks`. */
-  readonly privateNetworksSetting?: string
+export interface PlainFetchOptions extends Guard {
   /** Permitted ports, also of redirects; default 80 and 443. */
   readonly ports?: readonly number[] | 'any'
   /** Redirects that are followed, each to an address that is checked again. */
@@ -23,9 +24,6 @@ export interface PlainFetchOptions {
   readonly maxBytes: number
   /** For the whole exchange, redirects included. */
   readonly timeoutMs: number
-  readonly resolve?: Resolve
-  /** Which addresses are those of the public internet; a test passes its own. */
-  readonly isPublic?: (address: string) => boolean
 }
 
 export interface PlainResponse {
@@ -47,42 +45,34 @@ export interface PlainFetch {
  * verification of the certificate. The data is never secret, and never trusted because of its origin.
  */
 export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
-  const { allowPrivateNetworks, privateNetworksSetting, maxRedirects, maxBytes, timeoutMs, isPublic } =
-    options
-  const resolve = options.resolve ?? systemResolve
-  const ports = options.ports ?? [80, 443]
+  const { maxRedirects, maxBytes, timeoutMs, ports = [80, 443] } = options
 
   const once = async (
     url: URL,
     deadline: AbortSignal,
     posted?: { readonly type: string; readonly body: Uint8Array },
   ): Promise<IncomingMessage> => {
-    requirePlain(url, ports)
-    const host = stripBrackets(url)
-    const addresses = await resolveAllowedAddresses(
-      host,
-      resolve,
-      allowPrivateNetworks,
-      deadline,
-      isPublic,
-      privateNetworksSetting,
-    )
+    const target = { host: stripBrackets(url), port: requirePlain(url, ports) }
+    const isPlain = url.protocol === 'http:'
+    const route = await findRoute({ ...target, scheme: isPlain ? 'http' : 'tls' }, options, deadline)
+    const way = selectWay(url, route, deadline)
     const exchange = {
+      ...way,
       method: posted === undefined ? 'GET' : 'POST',
-      // A connection of its own: nothing of one answer is seen by the next.
-      agent: false,
       signal: deadline,
-      lookup: createLookup(addresses),
       headers: {
         ...{ accept: '*/*', 'user-agent': 'Warder', connection: 'close' },
         ...(posted && { 'content-type': posted.type }),
+        ...way.headers,
       },
-      ...(url.protocol === 'https:' && {
-        rejectUnauthorized: false,
-        servername: isIP(host) === 0 ? host : '',
-      }),
+      ...(!isPlain && { rejectUnauthorized: false, servername: isIP(target.host) === 0 ? target.host : '' }),
     }
-    return send(url, exchange, posted?.body)
+    const incoming = await send(url, exchange, posted?.body)
+    if (incoming.statusCode === 407 && route.proxy !== undefined) {
+      incoming.destroy()
+      throw requireCredentials(route.proxy, incoming)
+    }
+    return incoming
   }
 
   return {
@@ -117,12 +107,38 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
   }
 }
 
+/** A connection of its own for each exchange: nothing of one answer is seen by the next. */
+function selectWay(url: URL, route: Route, deadline: AbortSignal): RequestOptions {
+  const { proxy, addresses } = route
+  if (proxy === undefined) return { agent: false, lookup: createLookup(addresses ?? []) }
+  // A proxy resolves the name of an absolute form again (RFC 9112 §3.2.2): only if it may.
+  if (url.protocol === 'http:' && addresses === undefined) {
+    const authorization = proxy.authorization()
+    return {
+      createConnection: () => connectToProxy(proxy),
+      path: `${url.origin}${url.pathname}${url.search}`,
+      ...(authorization !== undefined && { headers: { 'proxy-authorization': authorization } }),
+    }
+  }
+  return {
+    createConnection: (options, done) => {
+      openConnection(route, deadline).then(
+        (socket) =>
+          done(null, url.protocol === 'http:' ? socket : connect({ ...(options as object), socket })),
+        (error: Error) => done(error, undefined as unknown as Duplex),
+      )
+      return undefined
+    },
+  }
+}
+
 function parseUrl(address: string, base?: URL): URL {
   if (!URL.canParse(address, base)) throw new OutboundError('url', 'not a URL')
   return new URL(address, base)
 }
 
-function requirePlain(url: URL, ports: readonly number[] | 'any'): void {
+/** @returns the port */
+function requirePlain(url: URL, ports: readonly number[] | 'any'): number {
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new OutboundError('url', 'only http and https are allowed')
   if (url.username !== '' || url.password !== '')
@@ -130,4 +146,5 @@ function requirePlain(url: URL, ports: readonly number[] | 'any'): void {
   const port = url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port)
   if (ports !== 'any' && !ports.includes(port))
     throw new OutboundError('url', `port ${port} is not one of ${ports.join(', ')}`)
+  return port
 }

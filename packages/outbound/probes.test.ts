@@ -41,6 +41,7 @@ const resolve = async (name: string) => [
 ]
 const plain = (more: Partial<PlainFetchOptions> = {}) =>
   createPlainFetch({
+    proxy: undefined,
     allowPrivateNetworks: true,
     ports: [port],
     maxRedirects: 3,

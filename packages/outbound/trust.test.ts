@@ -15,7 +15,7 @@ test('connections that end leave no authorities in memory', {
     import { connect } from 'node:tls'
     import { createServer } from 'node:net'
     import { readFileSync } from 'node:fs'
-    import { loadTrustedAuthorities } from ${JSON.stringify(new URL('client.ts', import.meta.url).href)}
+    import { loadTrustedAuthorities } from ${JSON.stringify(new URL('trust.ts', import.meta.url).href)}
     const resident = () => Number(/^RssAnon:\\s+(\\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024
     const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))

@@ -1,3 +1,4 @@
+import type { OutboundAccess } from '@warder/outbound'
 import { choice, optionalText, type SettingValues } from '@warder/runtime/settings'
 
 /** A check for the address of a server, without a path. */
@@ -59,6 +60,8 @@ export const awsSettings = {
 
 export type AwsConfig = SettingValues<typeof awsSettings> & {
   readonly outbound_ca_file: string | undefined
+  /** Not a setting of its own, see `ProviderConfig`. */
+  readonly proxy: OutboundAccess['proxy']
 }
 
 const googleKeyForm =
@@ -91,6 +94,8 @@ export const googleSettings = {
 
 export type GoogleConfig = SettingValues<typeof googleSettings> & {
   readonly outbound_ca_file: string | undefined
+  /** Not a setting of its own, see `ProviderConfig`. */
+  readonly proxy: OutboundAccess['proxy']
 }
 
 /** Identifier of a key. Groups: vault, name, version. */
@@ -148,6 +153,8 @@ export const azureSettings = {
 
 export type AzureConfig = SettingValues<typeof azureSettings> & {
   readonly outbound_ca_file: string | undefined
+  /** Not a setting of its own, see `ProviderConfig`. */
+  readonly proxy: OutboundAccess['proxy']
 }
 
 function checkAzureId(id: string): string | undefined {

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { parseStrictObject, StartupError } from '@warder/base'
-import { createOutbound, type Outbound, OutboundError, type OutboundResponse } from '@warder/outbound'
+import {
+  createOutbound,
+  type Outbound,
+  type OutboundAccess,
+  OutboundError,
+  type OutboundResponse,
+} from '@warder/outbound'
 import { RootKeyUnavailable } from '@warder/storage'
 
 /** Of each request. A provider needs at most three, and is given up after 30 seconds. */
@@ -14,9 +20,11 @@ const requestLimits = { timeoutMs: 8000, maxBytes: 65_536 }
 export function createCloudClient(
   caFile: string | undefined,
   resolvePath: (path: string) => string,
+  proxy: OutboundAccess['proxy'],
 ): Outbound {
   return createOutbound({
     allowPrivateNetworks: true,
+    proxy,
     allowLinkLocal: false,
     caFile: caFile === undefined ? undefined : resolvePath(caFile),
     ...requestLimits,

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createServer, type TLSSocket } from 'node:tls'
 import { StartupError, systemClock } from '@warder/base'
+import { readOutboundAccess } from '@warder/outbound'
+import { startProxy } from '@warder/outbound/testing'
 import { ensureLocalAuthority } from '@warder/server'
 import { RootKeyUnavailable } from '@warder/storage'
 import { createKmipProvider } from './kmip.ts'
@@ -44,6 +46,7 @@ after(() => {
 const settings = {
   'root_key_kmip.server': `127.0.0.1:${(server.address() as AddressInfo).port}` as string | undefined,
   'root_key_kmip.key_id': 'key',
+  proxy: undefined,
   'root_key_kmip.cert_file': at('client.crt'),
   'root_key_kmip.key_file': at('client.key'),
   'root_key_kmip.ca_file': at('ca.crt') as string | undefined,
@@ -90,6 +93,42 @@ test('a client certificate that has expired is named before a connection', async
     () => createKmipProvider({ ...settings, ...files }, (path) => path),
     /root_key_kmip\.cert_file: the certificate \S+client\.crt has expired at 20\S+: renew it/,
   )
+})
+
+test('the connection takes a tunnel of the proxy, and TLS is that of the server', async () => {
+  const proxy = await startProxy()
+  const access = readOutboundAccess(
+    {
+      outbound_allow_private_networks: false,
+      outbound_ca_file: undefined,
+      outbound_proxy: proxy.url,
+      outbound_proxy_credentials_file: undefined,
+      outbound_proxy_resolves: true,
+      outbound_no_proxy: [],
+    },
+    folder,
+    {},
+  )
+  const named = {
+    ...settings,
+    proxy: access.proxy,
+    'root_key_kmip.server': `kmip.internal:${(server.address() as AddressInfo).port}`,
+  }
+  const provider = createKmipProvider(named, (path) => path)
+  const unwrap = () => provider.unwrap(Buffer.alloc(48), Buffer.from('context'))
+  await assert.rejects(unwrap(), (error: unknown) => {
+    assert.ok(error instanceof RootKeyUnavailable)
+    assert.match(error.message, /kmip\.internal\. is not in the cert's altnames/)
+    return true
+  })
+  proxy.fault = () => 'close'
+  await assert.rejects(unwrap(), (error: unknown) => {
+    assert.ok(error instanceof RootKeyUnavailable)
+    assert.match(error.message, /^the proxy http:\S+ cannot be used/)
+    return true
+  })
+  assert.deepEqual(new Set(proxy.seen.map(({ target }) => target)), new Set([named['root_key_kmip.server']]))
+  await proxy.close()
 })
 
 test('missing settings, and files that cannot be used, are refused before a connection', () => {

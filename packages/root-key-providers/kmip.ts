@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { connect, createSecureContext, type SecureContext } from 'node:tls'
-import { StartupError } from '@warder/base'
+import { readPrivateFile, StartupError } from '@warder/base'
 import {
   boolean,
   byteString,
@@ -25,10 +26,12 @@ import {
   textString,
   writeRequest,
 } from '@warder/kmip-codec'
-import { type RootKeyProvider, RootKeyUnavailable, readPrivateFile } from '@warder/storage'
+import { findRoute, type OutboundAccess, openConnection } from '@warder/outbound'
+import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
 import type { RootKeyConfig } from './settings.ts'
 
-type Config = Pick<RootKeyConfig, Extract<keyof RootKeyConfig, `root_key_kmip.${string}`>>
+type Config = Pick<RootKeyConfig, Extract<keyof RootKeyConfig, `root_key_kmip.${string}`>> &
+  Pick<OutboundAccess, 'proxy'>
 
 const timeoutMs = 10_000
 const maxResponseBytes = 65_536
@@ -50,6 +53,7 @@ export function createKmipProvider(config: Config, resolvePath: (path: string) =
       server,
       address,
       context: files(),
+      proxy: config.proxy,
     })
   files()
   return {
@@ -140,6 +144,7 @@ interface Target {
   readonly server: string
   readonly address: Address
   readonly context: SecureContext
+  readonly proxy: OutboundAccess['proxy']
 }
 
 /** One request on a connection of its own: a root key is unwrapped too rarely to keep one. */
@@ -193,12 +198,13 @@ function readPayload(bytes: Uint8Array, operation: OperationName, server: string
   )
 }
 
-function send(request: Uint8Array, { server, address, context }: Target): Promise<Uint8Array> {
+async function send(request: Uint8Array, { server, address, context, proxy }: Target): Promise<Uint8Array> {
+  const connection = await openRoute(address, proxy)
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
-  const isName = isIP(address.host) === 0
+  const { host } = address
   const socket = connect({
-    ...address,
-    ...(isName && { servername: address.host }),
+    ...{ socket: connection, host },
+    ...(isIP(host) === 0 && { servername: host }),
     secureContext: context,
     rejectUnauthorized: true,
   })
@@ -224,4 +230,20 @@ function send(request: Uint8Array, { server, address, context }: Target): Promis
     clearTimeout(timer)
     socket.destroy()
   })
+}
+
+/** The address is one of the operator alone, so that it may be private. @throws RootKeyUnavailable */
+async function openRoute(address: Address, proxy: OutboundAccess['proxy']): Promise<Duplex> {
+  const deadline = AbortSignal.timeout(timeoutMs)
+  try {
+    const route = await findRoute(
+      { ...address, scheme: 'tls' },
+      { allowPrivateNetworks: true, proxy },
+      deadline,
+    )
+    return await openConnection(route, deadline)
+  } catch (error) {
+    if (error instanceof StartupError) throw error
+    throw new RootKeyUnavailable((error as Error).message, { cause: error })
+  }
 }

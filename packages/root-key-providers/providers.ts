@@ -1,9 +1,11 @@
 import { inHome, StartupError } from '@warder/base'
+import { type OutboundAccess, readOutboundAccess } from '@warder/outbound'
 import type { RootKeyLaunch, RuntimeConfig } from '@warder/runtime/launch'
 import type { RootKeyProvider } from '@warder/storage'
 import type { RootKeyConfig, RootKeySourceName } from './settings.ts'
 
-export type ProviderConfig = RuntimeConfig & RootKeyConfig
+/** `proxy` is no setting of its own: the one that the settings or the environment name. */
+export type ProviderConfig = RuntimeConfig & RootKeyConfig & Pick<OutboundAccess, 'proxy'>
 type CreateProvider = (
   config: ProviderConfig,
   resolvePath: (path: string) => string,
@@ -31,5 +33,7 @@ export async function createRootKeyProvider(
   // As in the clients of the clouds, an empty variable is an absent one.
   const variables = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   // `getSettings` has the rows of the providers for both services.
-  return create(config as unknown as ProviderConfig, (path) => inHome(home, path), variables)
+  const { proxy } = readOutboundAccess(config, home, env)
+  const all = { ...config, proxy } as unknown as ProviderConfig
+  return create(all, (path) => inHome(home, path), variables)
 }

@@ -98,6 +98,7 @@ const secretIdFile = join(folder, 'secret-id')
 writeFileSync(secretIdFile, 'secret\n', { mode: 0o600 })
 const settings = {
   outbound_ca_file: join(folder, 'ca.crt'),
+  proxy: undefined,
   'root_key_transit.url': `https://127.0.0.1:${port}`,
   'root_key_transit.mount': 'transit',
   'root_key_transit.key': 'warder',

@@ -1,11 +1,17 @@
-import { StartupError } from '@warder/base'
-import { createOutbound, type Outbound, OutboundError, type OutboundResponse } from '@warder/outbound'
-import { type RootKeyProvider, RootKeyUnavailable, readPrivateFile } from '@warder/storage'
+import { readPrivateFile, StartupError } from '@warder/base'
+import {
+  createOutbound,
+  type Outbound,
+  type OutboundAccess,
+  OutboundError,
+  type OutboundResponse,
+} from '@warder/outbound'
+import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
 import type { RootKeyConfig } from './settings.ts'
 
 type Config = Pick<RootKeyConfig, Extract<keyof RootKeyConfig, `root_key_transit.${string}`>> & {
   readonly outbound_ca_file: string | undefined
-}
+} & Pick<OutboundAccess, 'proxy'>
 
 const timeoutMs = 10_000
 const maxResponseBytes = 65_536
@@ -30,6 +36,7 @@ export function createTransitProvider(
     outbound: createOutbound({
       // The address is one of the operator alone, as in `node_url`.
       allowPrivateNetworks: true,
+      proxy: config.proxy,
       caFile: caFile === undefined ? undefined : resolvePath(caFile),
       timeoutMs,
       maxBytes: maxResponseBytes,

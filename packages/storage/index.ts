@@ -1,6 +1,6 @@
 export { isPostgresUrl, parsePostgresUrl } from './postgres/address.ts'
 export { PrimaryMemory } from './postgres/hosts.ts'
-export { readPassword, readPrivateFile } from './postgres/password.ts'
+export { readPassword } from './postgres/password.ts'
 export { readTls } from './postgres/tls.ts'
 export { decodeContext, type Seal, type SealContext, UnknownDataKey } from './seal/envelope.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'

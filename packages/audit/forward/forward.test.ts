@@ -8,7 +8,8 @@ import { after, before, test } from 'node:test'
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
-import { createOutbound } from '@warder/outbound'
+import { createOutbound, readOutboundAccess } from '@warder/outbound'
+import { startProxy } from '@warder/outbound/testing'
 import { createMetrics } from '@warder/runtime'
 import { issue } from '@warder/server/testing'
 import { type AuditLog, openAuditLog } from '../log.ts'
@@ -23,7 +24,7 @@ let caFile = ''
 let pair: { readonly key: string; readonly cert: string }
 
 before(async () => {
-  const issued = await issue({})
+  const issued = await issue({ hostnames: ['localhost', 'logs.example'] })
   pair = { key: issued.keyPem, cert: issued.certificatePem }
   caFile = join(room, 'ca.pem')
   writeFileSync(caFile, issued.certificatePem)
@@ -105,7 +106,8 @@ async function collector(status: () => number) {
   )
   return { taken, asked, url: `https://127.0.0.1:${port}/logs` }
 }
-const outbound = () => createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs: 2000 })
+const outbound = () =>
+  createOutbound({ proxy: undefined, allowPrivateNetworks: true, caFile, timeoutMs: 2000 })
 
 test('a collector gets each record in its order, also after it refused, and after a restart', async () => {
   const folder = newFolder()
@@ -171,7 +173,7 @@ test('a collector that never answers delays no request, and a stop does not wait
   const port = await listening(createServer(pair, () => undefined))
   const log = await openLog(folder)
   const url = `https://127.0.0.1:${port}/`
-  const slow = createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs: 50 })
+  const slow = createOutbound({ proxy: undefined, allowPrivateNetworks: true, caFile, timeoutMs: 50 })
   await record(log, ['one'])
   const forwarder = forward(folder, createCollectorTarget({ url, tokenFile: undefined, outbound: slow }), log)
   await record(log, ['two', 'three'])
@@ -214,7 +216,14 @@ test('syslog gets framed messages over TLS, and again what a broken connection m
   const { messages, cut, port } = await syslogServer()
   const log = await openLog(folder)
   await record(log, ['one', 'bad'])
-  const where = { host: '127.0.0.1', port, allowPrivateNetworks: true, caFile, timeoutMs: 2000 }
+  const where = {
+    host: '127.0.0.1',
+    port,
+    allowPrivateNetworks: true,
+    proxy: undefined,
+    caFile,
+    timeoutMs: 2000,
+  }
   const forwarder = forward(folder, createSyslogTarget(where), log)
   await until(() => messages.length >= 2)
   assert.match(
@@ -237,6 +246,7 @@ test('a syslog server with the certificate of another host receives nothing', as
     host: '127.0.0.1',
     port,
     allowPrivateNetworks: true,
+    proxy: undefined,
     caFile: undefined,
     timeoutMs: 2000,
   })
@@ -247,11 +257,42 @@ test('a syslog server with the certificate of another host receives nothing', as
     host: '127.0.0.1',
     port,
     allowPrivateNetworks: false,
+    proxy: undefined,
     caFile,
     timeoutMs: 2000,
   })
   await assert.rejects(inside.send([{ seq: 1, line }]), /not a public address/)
   assert.equal(messages.length, 0)
+})
+
+test('syslog takes a tunnel of the proxy, behind which TLS is verified', async () => {
+  const { messages, port } = await syslogServer()
+  const proxy = await startProxy()
+  const settings = {
+    outbound_allow_private_networks: false,
+    outbound_ca_file: caFile,
+    outbound_proxy: proxy.url,
+    outbound_proxy_credentials_file: undefined,
+    outbound_proxy_resolves: true,
+    outbound_no_proxy: [],
+  }
+  const access = readOutboundAccess(settings, room, {})
+  const line =
+    '{"time":"2026-01-01T00:00:00.000Z","node":"n","service":"kms","operation":"o","outcome":"success"}'
+  const target = createSyslogTarget({ ...access, host: 'logs.example', port, timeoutMs: 2000 })
+  await target.send([{ seq: 1, line }])
+  await until(() => messages.length === 1)
+  assert.deepEqual(
+    proxy.seen.map(({ method, target }) => `${method} ${target}`),
+    [`CONNECT logs.example:${port}`],
+  )
+  const other = createSyslogTarget({ ...access, host: 'other.example', port, timeoutMs: 2000 })
+  await assert.rejects(other.send([{ seq: 1, line }]), /does not match certificate/)
+  proxy.fault = () => ({ status: 403, text: '' })
+  const refused = createSyslogTarget({ ...access, host: 'logs.example', port, timeoutMs: 2000 })
+  await assert.rejects(refused.send([{ seq: 1, line }]), /refused a connection to logs\.example:\d+ with 403/)
+  target.close()
+  await proxy.close()
 })
 
 test('names that a record holds cannot break the head of a message', () => {
@@ -310,7 +351,14 @@ test('a syslog server that reads nothing is given up, and what it may not have i
       else socket.pause()
     }),
   )
-  const where = { host: '127.0.0.1', port, allowPrivateNetworks: true, caFile, timeoutMs: 300 }
+  const where = {
+    host: '127.0.0.1',
+    port,
+    allowPrivateNetworks: true,
+    proxy: undefined,
+    caFile,
+    timeoutMs: 300,
+  }
   const target = createSyslogTarget(where)
   const formatLine = (seq: number): string =>
     JSON.stringify({

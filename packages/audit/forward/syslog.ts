@@ -1,20 +1,12 @@
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
-import {
-  createLookup,
-  loadTrustedAuthorities,
-  resolveAllowedAddresses,
-  systemResolve,
-} from '@warder/outbound'
+import { findRoute, loadTrustedAuthorities, type OutboundAccess, openConnection } from '@warder/outbound'
 import type { ReadRecord } from '../reader.ts'
 import type { ForwardTarget } from './forwarder.ts'
 
-export interface SyslogOptions {
+export interface SyslogOptions extends OutboundAccess {
   readonly host: string
   readonly port: number
-  readonly allowPrivateNetworks: boolean
-  /** PEM of authorities trusted besides those of Node. */
-  readonly caFile: string | undefined
   readonly timeoutMs: number
 }
 
@@ -35,7 +27,7 @@ export function createSyslogTarget(options: SyslogOptions): ForwardTarget {
   const getConnection = async (): Promise<TLSSocket> => {
     if (socket !== undefined && !socket.destroyed && socket.writable) return socket
     socket?.destroy()
-    socket = await openConnection(options)
+    socket = await connectSecurely(options)
     if (unsure !== undefined) await writeBytes(socket, unsure, options.timeoutMs)
     return socket
   }
@@ -54,22 +46,16 @@ export function createSyslogTarget(options: SyslogOptions): ForwardTarget {
   }
 }
 
-async function openConnection({
-  host,
-  port,
-  allowPrivateNetworks,
-  caFile,
-  timeoutMs,
-}: SyslogOptions): Promise<TLSSocket> {
+async function connectSecurely({ host, port, timeoutMs, ...access }: SyslogOptions): Promise<TLSSocket> {
   const deadline = AbortSignal.timeout(timeoutMs)
-  const addresses = await resolveAllowedAddresses(host, systemResolve, allowPrivateNetworks, deadline)
+  const route = await findRoute({ host, port, scheme: 'tls' }, access, deadline)
+  const connection = await openConnection(route, deadline)
   return new Promise((resolve, reject) => {
     const socket = connect({
+      socket: connection,
       host,
-      port,
-      lookup: createLookup(addresses),
       ...(isIP(host) === 0 && { servername: host }),
-      ...loadTrustedAuthorities(caFile),
+      ...loadTrustedAuthorities(access.caFile),
       // Of a connection whose authorities are the usual ones; a context of its own has Node's default, which is the same.
       minVersion: 'TLSv1.2',
       rejectUnauthorized: true,

@@ -235,6 +235,7 @@ async function startNode(
     seal,
     audit: memoryTrail(events, faults, options.auditMode ?? 'continue'),
     outbound: createOutbound({
+      proxy: undefined,
       allowPrivateNetworks: options.outboundCa !== undefined,
       caFile: options.outboundCa,
       timeoutMs: 1000,

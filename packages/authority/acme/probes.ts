@@ -199,7 +199,8 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
   const resolver = createResolver(dnsServers)
   const resolve: Resolve = dnsServers.length === 0 ? systemResolve : dnsResolve(resolver)
   const privateNetworksSetting = 'acme_allow_private_networks'
-  const common = { allowPrivateNetworks, privateNetworksSetting, timeoutMs, resolve }
+  // Directly: a proxy between the service and a host would decide who controls its name.
+  const common = { proxy: undefined, allowPrivateNetworks, privateNetworksSetting, timeoutMs, resolve }
   const ways: Ways = {
     http: createPlainFetch({
       ...common,

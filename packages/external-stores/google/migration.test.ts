@@ -259,6 +259,7 @@ test('an allowed key service whose address is not public is not asked, also when
     localhost: [{ address: '127.0.0.1', family: 4 }],
   }
   const outbound = createOutbound({
+    proxy: undefined,
     allowPrivateNetworks: false,
     timeoutMs: 1000,
     resolve: async (name) => addresses[name] ?? [],
@@ -293,6 +294,7 @@ test('a name is resolved once for a request: what was checked is what is connect
   let resolved = 0
   for (const allowPrivateNetworks of [true, false]) {
     const outbound = createOutbound({
+      proxy: undefined,
       allowPrivateNetworks,
       caFile: join(old.kms.home, 'tls', 'ca.crt'),
       // A name whose second answer is another address than its first one.

@@ -49,7 +49,7 @@ import {
   readShare,
   stageFreshCeremony,
 } from '@warder/kmip-server'
-import { createPlainFetch } from '@warder/outbound'
+import { createPlainFetch, readOutboundAccess } from '@warder/outbound'
 import {
   createAuditSearch,
   createReceivers,
@@ -261,9 +261,9 @@ const maxCrlBytes = 4 * 1024 * 1024
 const fetchMs = 5000
 
 /** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
-function createCrlFetch({ config, clock }: ServiceEnvironment<KmsConfig>): FetchedCrls {
+function createCrlFetch({ config, home, clock }: ServiceEnvironment<KmsConfig>): FetchedCrls {
   const fetch = createPlainFetch({
-    allowPrivateNetworks: config.outbound_allow_private_networks,
+    ...readOutboundAccess(config, home),
     ports: 'any',
     maxRedirects: 0,
     maxBytes: maxCrlBytes,

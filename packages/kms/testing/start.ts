@@ -164,6 +164,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     outbound:
       options.outbound ??
       createOutbound({
+        proxy: undefined,
         allowPrivateNetworks: true,
         caFile: options.outboundCaFile ?? join(tls, 'ca.crt'),
       }),

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { StartupError } from '@warder/base'
+import { readPrivateFile, StartupError } from '@warder/base'
 import { metadataClient, type Outbound } from '@warder/outbound'
 import type { AwsCredential } from '@warder/outbound/sigv4'
-import { RootKeyUnavailable, readPrivateFile } from '@warder/storage'
+import { RootKeyUnavailable } from '@warder/storage'
 import { type Expiring, isTemporary, type Reply, readTokenFile, receive, toPhrase } from '../cloud.ts'
 import type { AwsConfig, awsCredentialSources } from '../cloud-settings.ts'
 

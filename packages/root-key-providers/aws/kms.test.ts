@@ -76,6 +76,7 @@ const cloud = await startCloudServer(serveKms)
 after(() => cloud.close())
 
 const settings: AwsConfig = {
+  proxy: undefined,
   outbound_ca_file: cloud.caFile,
   'root_key_aws.key': arn,
   'root_key_aws.region': undefined,

@@ -34,7 +34,7 @@ export function createAwsKmsProvider(
   const region = readRegion(config, key, env)
   const endpoint = config['root_key_aws.endpoint']?.replace(/\/$/, '') ?? defaultEndpoint('kms', region)
   const caFile = config['root_key_aws.ca_file'] ?? config.outbound_ca_file
-  const outbound = createCloudClient(caFile, resolvePath)
+  const outbound = createCloudClient(caFile, resolvePath, config.proxy)
   const source = chooseAwsCredentials(config, {
     resolvePath,
     env,

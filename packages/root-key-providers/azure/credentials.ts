@@ -1,7 +1,6 @@
 import { randomUUID, X509Certificate } from 'node:crypto'
-import { StartupError } from '@warder/base'
+import { readPrivateFile, StartupError } from '@warder/base'
 import { metadataClient, type Outbound } from '@warder/outbound'
-import { readPrivateFile } from '@warder/storage'
 import { readTokenFile, receive } from '../cloud.ts'
 import type { AzureConfig, azureCredentialSources } from '../cloud-settings.ts'
 import {

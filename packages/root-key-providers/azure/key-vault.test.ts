@@ -134,6 +134,7 @@ write('secret~1\n')
 
 const settings: AzureConfig = {
   outbound_ca_file: cloud.caFile,
+  proxy: undefined,
   'root_key_azure.key': `${cloud.url}/keys/root`,
   'root_key_azure.algorithm': 'RSA-OAEP-256',
   'root_key_azure.credentials': 'auto',

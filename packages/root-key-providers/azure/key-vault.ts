@@ -37,7 +37,11 @@ export function createAzureKeyVaultProvider(
   const key = parseKeyId(configured)
   if (key === undefined) throw new StartupError('root_key_azure.key is not the identifier of a key')
   const algorithm = config['root_key_azure.algorithm']
-  const outbound = createCloudClient(config['root_key_azure.ca_file'] ?? config.outbound_ca_file, resolvePath)
+  const outbound = createCloudClient(
+    config['root_key_azure.ca_file'] ?? config.outbound_ca_file,
+    resolvePath,
+    config.proxy,
+  )
   const now = (): number => clock.now()
   const resource = toResource(key.vault)
   const source = chooseAzureCredentials(config, { resolvePath, env, outbound, now, resource })

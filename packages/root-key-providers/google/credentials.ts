@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { parseStrictObject, StartupError } from '@warder/base'
+import { parseStrictObject, readPrivateFile, StartupError } from '@warder/base'
 import { metadataClient, type Outbound } from '@warder/outbound'
-import { RootKeyUnavailable, readPrivateFile } from '@warder/storage'
+import { RootKeyUnavailable } from '@warder/storage'
 import { isTemporary, readTokenFile, receive, toPhrase } from '../cloud.ts'
 import type { GoogleConfig } from '../cloud-settings.ts'
 import {

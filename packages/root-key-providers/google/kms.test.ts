@@ -134,6 +134,7 @@ write(file, account)
 
 const settings: GoogleConfig = {
   outbound_ca_file: cloud.caFile,
+  proxy: undefined,
   'root_key_google.key': key,
   'root_key_google.credentials': 'file',
   'root_key_google.credentials_file': file,

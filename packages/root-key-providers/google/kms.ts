@@ -34,6 +34,7 @@ export function createGoogleKmsProvider(
   const outbound = createCloudClient(
     config['root_key_google.ca_file'] ?? config.outbound_ca_file,
     resolvePath,
+    config.proxy,
   )
   const now = (): number => clock.now()
   const source = chooseGoogleCredentials(config, { resolvePath, env, outbound, now })

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { directly, readNoProxy, readProxyAddress } from '@warder/outbound/proxy-settings'
 import {
   boolean,
   choice,
@@ -318,7 +319,33 @@ const outboundSettings = {
     docs: 'Permit key sets and metadata to be fetched from private, loopback and link-local addresses.',
   }),
   outbound_ca_file: optionalText({
-    docs: 'Authorities (PEM) trusted for outbound requests, in addition to the default ones.',
+    docs: 'Authorities (PEM) trusted for outbound requests, and for a proxy with an https address, in addition to the default ones.',
+  }),
+  outbound_proxy: {
+    ...secretText(
+      'Proxy for outbound requests and connections: http://HOST:PORT, or https://HOST:PORT for TLS to the proxy; its address may be private. Unset: HTTPS_PROXY, HTTP_PROXY (for http addresses) and NO_PROXY of the environment count; `direct` ignores them.',
+    ),
+    check: (text: string) => {
+      const address = text === directly ? undefined : readProxyAddress(text)
+      return typeof address === 'string' ? address : undefined
+    },
+  },
+  outbound_proxy_credentials_file: optionalText({
+    docs: 'File with USER:PASSWORD (Basic) for outbound_proxy, readable only by its owner (0600; owned by root: 0640). It is read for each connection.',
+  }),
+  outbound_proxy_resolves: boolean({
+    default: false,
+    docs: 'The proxy receives host names, resolves them, and is trusted to keep requests away from private networks. false: names are resolved and checked here, and the proxy receives the addresses.',
+  }),
+  outbound_no_proxy: list({
+    default: [],
+    docs: 'Hosts that are reached without the proxy: `example.com` (with its subdomains), `.example.com` (only these), an address, each also with `:PORT`, a CIDR block, or `*`. Blocks and addresses match only targets that are addresses. This machine (localhost, 127.0.0.0/8, ::1) is always reached directly.',
+    check: (entries) => {
+      const [invalid] = readNoProxy(entries).invalid
+      return invalid === undefined
+        ? undefined
+        : `must contain hosts like example.com, 10.1.2.3:8443 or 10.0.0.0/8, not ${JSON.stringify(invalid)}`
+    },
   }),
 }
 

@@ -6,9 +6,13 @@ import {
   type SearchFilter,
   type VerifyResult,
 } from '@warder/audit'
-import { inHome } from '@warder/base'
-import { createOutbound, type Outbound, OutboundError } from '@warder/outbound'
-import type { RuntimeConfig } from './launch.ts'
+import {
+  createOutbound,
+  type Outbound,
+  OutboundError,
+  type OutboundSettings,
+  readOutboundAccess,
+} from '@warder/outbound'
 
 // Nodes of one database request audit records from each other. A request proves by the key of the database that it
 // comes from a node; it is bound to the log that is searched, to its body, and to a minute.
@@ -91,12 +95,12 @@ export interface NodeClient {
   ): Promise<NodeAnswers[Request['type']]>
 }
 
-export function createNodeClient(config: Pick<RuntimeConfig, 'outbound_ca_file'>, home: string): NodeClient {
+export function createNodeClient(config: OutboundSettings, home: string): NodeClient {
   const create = (timeoutMs: number): Outbound =>
     createOutbound({
+      ...readOutboundAccess(config, home),
       // The address is a setting of the installation's own nodes.
       allowPrivateNetworks: true,
-      caFile: config.outbound_ca_file === undefined ? undefined : inHome(home, config.outbound_ca_file),
       maxBytes: maxAnswerBytes,
       timeoutMs,
     })

@@ -82,7 +82,7 @@ export interface AuditSearch {
 const budgetMs = 150
 
 export type AuditSearchConfig = Parameters<typeof toDatabaseLocation>[0] &
-  Pick<RuntimeConfig, 'audit_enabled' | 'outbound_ca_file'>
+  Pick<RuntimeConfig, 'audit_enabled' | Extract<keyof RuntimeConfig, `outbound_${string}`>>
 type Environment = Pick<
   ServiceEnvironment<AuditSearchConfig>,
   'config' | 'home' | 'seal' | 'node' | 'db' | 'clock'

@@ -1,6 +1,6 @@
 import { createTimestampAuthority, readTimestampAnchors } from '@warder/audit'
 import { inHome, StartupError } from '@warder/base'
-import { createPlainFetch } from '@warder/outbound'
+import { createPlainFetch, readOutboundAccess } from '@warder/outbound'
 import type { RuntimeConfig } from './launch.ts'
 
 /** For an authority with many requests at once. */
@@ -23,7 +23,7 @@ export function createAuditTimestamps(
     )
   if (url === undefined || file === undefined) return undefined
   const fetch = createPlainFetch({
-    allowPrivateNetworks: config.outbound_allow_private_networks,
+    ...readOutboundAccess(config, home),
     ports: 'any',
     maxRedirects: 0,
     maxBytes,

@@ -2,12 +2,13 @@ import { chownSync, existsSync, readFileSync, renameSync, rmSync, statSync, writ
 import { join } from 'node:path'
 import type { AuditFailureMode } from '@warder/audit'
 import { describeWriteError } from '@warder/base'
+import type { OutboundSettings } from '@warder/outbound'
 import type { LocalCertificate } from '@warder/server'
 import type { RootKey, RootKeyProvider, SharedRootKey } from '@warder/storage'
 import type { FipsConfig } from '../fips/provider.ts'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
-export interface RuntimeConfig extends FipsConfig {
+export interface RuntimeConfig extends FipsConfig, OutboundSettings {
   readonly host: string
   readonly port: number
   readonly workers: number
@@ -58,8 +59,6 @@ export interface RuntimeConfig extends FipsConfig {
   readonly metrics_port: number | undefined
   readonly otlp_endpoint: string | undefined
   readonly otlp_trace_percent: number
-  readonly outbound_allow_private_networks: boolean
-  readonly outbound_ca_file: string | undefined
   readonly cache_lease_ms: number
   readonly node_name: string | undefined
   readonly node_url: string | undefined

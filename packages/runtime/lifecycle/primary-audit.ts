@@ -14,6 +14,7 @@ import {
   startIndexKeeper,
 } from '@warder/audit'
 import { type Clock, inHome, type Logger } from '@warder/base'
+import { readOutboundAccess } from '@warder/outbound'
 import { type Database, readCommitCount } from '@warder/storage'
 import { createAuditTimestamps } from './audit-time-stamps.ts'
 import type { RuntimeConfig } from './launch.ts'
@@ -138,8 +139,7 @@ function createTargets({ config, home, environment }: ForwardAudit): readonly Fo
       createSyslogTarget({
         host: hostname.replace(/^\[|\]$/g, ''),
         port: Number(port),
-        allowPrivateNetworks: config.outbound_allow_private_networks,
-        caFile: file(config.outbound_ca_file),
+        ...readOutboundAccess(config, home),
         timeoutMs: syslogTimeoutMs,
       }),
     )

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { type AuditLog, createOwnEvent } from '@warder/audit'
-import { findExposedFiles, inHome, type Logger, type Metrics, Secret, StartupError } from '@warder/base'
-import { createOutbound } from '@warder/outbound'
+import { findExposedFiles, type Logger, type Metrics, Secret, StartupError } from '@warder/base'
+import { createOutbound, readOutboundAccess } from '@warder/outbound'
 import { findRestored, forgetRestored, holdLease, type RestoredBackup } from '@warder/storage'
 import { listComponents } from './components.ts'
 import { readNoteTime, type ServiceLaunch } from './launch.ts'
@@ -75,6 +75,8 @@ export async function prepareService(start: Start): Promise<PreparedService> {
   const { launch, definition, clock, log, metrics, opened } = start
   const { config, home } = launch
   await validateSettings(start)
+  const { proxy } = readOutboundAccess(config, home, launch.env)
+  if (proxy !== undefined) log.info(proxy.description, 'outbound requests go through a proxy')
   const certificates = await openCertificates(start)
   warnOfExposedFiles(home, log)
   const storage = await openStorage(start, certificates)
@@ -162,8 +164,7 @@ async function createEnvironment(
   { db, seal }: Storage,
   audit: AuditLog | undefined,
 ): Promise<ServiceEnvironment<unknown>> {
-  const { config, home, peerSecret } = launch
-  const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: caFile } = config
+  const { config, home, peerSecret, env } = launch
   return {
     config,
     home,
@@ -171,10 +172,7 @@ async function createEnvironment(
     db,
     seal,
     audit: audit?.trail ?? noAudit,
-    outbound: createOutbound({
-      allowPrivateNetworks,
-      caFile: caFile === undefined ? undefined : inHome(home, caFile),
-    }),
+    outbound: createOutbound(readOutboundAccess(config, home, env)),
     log,
     metrics,
     clock,

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describeWriteError, inHome, type Logger, StartupError, systemClock } from '@warder/base'
-import { createOutbound } from '@warder/outbound'
+import { createOutbound, readOutboundAccess } from '@warder/outbound'
 import {
   checkSuites,
   chooseCiphers,
@@ -40,6 +40,7 @@ export async function validateSettings(check: SettingsCheck): Promise<void> {
   await requireFipsProvider(config, home)
   validateTls(check)
   requireAuthorities('outbound_ca_file', config, home)
+  readOutboundAccess(config, home, launch.env)
   if (config.audit_enabled) createAuditTimestamps(config, home)
   await requireRootKey(launch)
   requireNoticeSettings(definition, config, home)
@@ -64,16 +65,15 @@ const quiet: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore
 
 /** @returns a sentence for each system of others that the settings name and that cannot be used now */
 export async function probeOthers(
-  { config, home }: Pick<ServiceLaunch, 'config' | 'home'>,
+  { config, home, env }: Pick<ServiceLaunch, 'config' | 'home' | 'env'>,
   definition: ServiceDefinition<unknown, unknown>,
   isRunning: boolean,
 ): Promise<readonly string[]> {
   if (definition.probe === undefined) return []
-  const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: caFile } = config
-  const file = caFile === undefined ? undefined : inHome(home, caFile)
+  const { caFile, ...access } = readOutboundAccess(config, home, env)
   // The first start creates it; no other authority is trusted then.
-  const known = file !== undefined && existsSync(file) ? file : undefined
-  const outbound = createOutbound({ allowPrivateNetworks, caFile: known })
+  const known = caFile !== undefined && existsSync(caFile) ? caFile : undefined
+  const outbound = createOutbound({ ...access, caFile: known })
   return definition.probe({ config, home, outbound, isRunning })
 }
 

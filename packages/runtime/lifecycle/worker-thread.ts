@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type AuditTrail, createAuditClient, createPreparedCommits } from '@warder/audit'
-import { inHome, type Metrics, Pulse, Secret, StartupError, systemClock } from '@warder/base'
-import { createOutbound } from '@warder/outbound'
+import { type Metrics, Pulse, Secret, StartupError, systemClock } from '@warder/base'
+import { createOutbound, readOutboundAccess } from '@warder/outbound'
 import {
   createClientRevocation,
   createServiceServer,
@@ -97,10 +97,7 @@ async function openEnvironment(service: string): Promise<Opened> {
     service,
     onLost: () => metrics.count('log_lines_lost_total'),
   }).child({ worker: start.index })
-  const outbound = createOutbound({
-    allowPrivateNetworks: config.outbound_allow_private_networks,
-    caFile: config.outbound_ca_file === undefined ? undefined : inHome(launch.home, config.outbound_ca_file),
-  })
+  const outbound = createOutbound(readOutboundAccess(config, launch.home))
   const tracing = startTracing({
     endpoint: config.otlp_endpoint,
     percent: config.otlp_trace_percent,

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { StartupError, systemClock } from '@warder/base'
+import { startProxy } from '@warder/outbound/testing'
 import { ensureLocalAuthority } from '@warder/server'
+import { issue } from '@warder/server/testing'
 import { type NoticeConfig, noticeSettings } from '../config/notice-settings.ts'
 import { type SmtpServerOptions, startSmtpServer } from '../testing/smtp-server.ts'
 import type { OutgoingNotice } from './mail-text.ts'
@@ -34,6 +36,10 @@ function config(changes: Partial<NoticeConfig>) {
     smtp_ca_file: 'ca.crt',
     outbound_ca_file: undefined,
     outbound_allow_private_networks: false,
+    outbound_proxy: undefined,
+    outbound_proxy_credentials_file: undefined,
+    outbound_proxy_resolves: false,
+    outbound_no_proxy: [],
     ...changes,
   }
 }
@@ -158,6 +164,36 @@ test('many notices are one mail, whose length is bounded', async () => {
   assert.match(mails[0]?.data ?? '', /^Subject: \[critical\] Warder kms on n1: 100 notices\r$/m)
   assert.ok((mails[0]?.data.length ?? 0) < 1_000_000, String(mails[0]?.data.length))
   await close()
+})
+
+test('mail takes a tunnel of the proxy, behind which TLS begins', async () => {
+  const { certificatePem: cert, keyPem: key } = await issue({ hostnames: ['mail.example'] })
+  writeFileSync(join(folder, 'proxied.crt'), cert)
+  const proxy = await startProxy()
+  const server = await startSmtpServer({ cert, key, tls: 'starttls' })
+  const mailer = createMailer({
+    config: {
+      ...config({ smtp_host: 'mail.example', smtp_port: server.port, smtp_ca_file: 'proxied.crt' }),
+      ...{ outbound_proxy: proxy.url, outbound_proxy_resolves: true },
+    },
+    home: folder,
+    service: 'kms',
+    node: 'n1',
+    clock: systemClock,
+  })
+  assert.match(await mailer.deliver([notice({})]), /^250 /)
+  assert.deepEqual(
+    proxy.seen.map(({ method, target }) => `${method} ${target}`),
+    [`CONNECT mail.example:${server.port}`],
+  )
+  assert.equal(server.mails[0]?.isEncrypted, true)
+  proxy.fault = () => ({ status: 403, text: '' })
+  await fails(
+    mailer.deliver([notice({})]),
+    /the proxy \S+ refused a connection to mail\.example:\d+ with 403/,
+  )
+  await server.close()
+  await proxy.close()
 })
 
 test('a private mail server requires outbound_allow_private_networks', async () => {

@@ -1,15 +1,14 @@
 import { createHmac } from 'node:crypto'
-import { connect, isIP, type Socket } from 'node:net'
-import { type Clock, inHome, Secret, StartupError } from '@warder/base'
+import { isIP, type Socket } from 'node:net'
+import { type Clock, inHome, readPrivateFile, Secret, StartupError } from '@warder/base'
 import {
-  createLookup,
+  findRoute,
   loadTrustedAuthorities,
   type Outbound,
-  OutboundError,
-  resolveAllowedAddresses,
-  systemResolve,
+  type OutboundSettings,
+  openConnection,
+  readOutboundAccess,
 } from '@warder/outbound'
-import { readPrivateFile } from '@warder/storage'
 import type { NoticeConfig, NoticeSink } from '../config/notice-settings.ts'
 import { formatMail, type OutgoingNotice, printable } from './mail-text.ts'
 import { isLoopback } from './notices.ts'
@@ -78,10 +77,7 @@ export function createWebhook(options: {
 }
 
 export interface MailerOptions {
-  readonly config: NoticeConfig & {
-    readonly outbound_ca_file: string | undefined
-    readonly outbound_allow_private_networks: boolean
-  }
+  readonly config: NoticeConfig & OutboundSettings
   readonly home: string
   /** Names of the service and the node, for the subject. */
   readonly service: string
@@ -109,7 +105,7 @@ export function createMailer(options: MailerOptions): NoticeReceiver {
         const { createTransport } = await import('nodemailer')
         const mail = formatMail(notices, { ...options, now: clock.now() })
         const settings = readTransport(options)
-        const connection = await openConnection(config, signal)
+        const connection = await connectToServer(options, signal)
         const { response, rejected } = await createTransport({ ...settings, connection }).sendMail({
           ...mail,
           from: config.notice_from,
@@ -165,31 +161,15 @@ export function readSmtpPassword(path: string): string {
 }
 
 /** Connects to an address that was checked. A server that the operator names by a loopback address needs no permission. */
-async function openConnection(
-  {
-    smtp_host: host = '',
-    smtp_port: port,
-    outbound_allow_private_networks: allowPrivate,
-  }: MailerOptions['config'],
-  signal: AbortSignal,
-): Promise<Socket> {
-  const addresses = await resolveAllowedAddresses(
-    host,
-    systemResolve,
-    allowPrivate || isLoopback(host),
+async function connectToServer({ config, home }: MailerOptions, signal: AbortSignal): Promise<Socket> {
+  const { smtp_host: host = '', smtp_port: port } = config
+  const { allowPrivateNetworks, proxy } = readOutboundAccess(config, home)
+  const guard = { allowPrivateNetworks: allowPrivateNetworks || isLoopback(host), proxy }
+  // Also a tunnel is a socket, or TLS on top of one.
+  return (await openConnection(
+    await findRoute({ host, port, scheme: 'tls' }, guard, signal),
     signal,
-  )
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, lookup: createLookup(addresses) })
-    const late = (): void => void socket.destroy(new OutboundError('time', 'the deadline has passed'))
-    signal.addEventListener('abort', late, { once: true })
-    socket.once('error', reject)
-    socket.once('connect', () => {
-      signal.removeEventListener('abort', late)
-      socket.off('error', reject)
-      resolve(socket)
-    })
-  })
+  )) as Socket
 }
 
 /** The reply of the server to the failed command, or the reason why there was none. */

@@ -100,6 +100,7 @@ async function startReceiver(script: Answer[] = [], { place = 'mine', key = secr
   await new Promise<void>((resolve) => https.listen(0, '127.0.0.1', resolve))
   const { port } = https.address() as AddressInfo
   const outbound = createOutbound({
+    proxy: undefined,
     allowPrivateNetworks: true,
     caFile: join(folder, 'mine', 'ca.crt'),
     timeoutMs: 500,
@@ -348,6 +349,10 @@ for (const { name, skip, open } of engines) {
       ...changes,
       outbound_ca_file: undefined,
       outbound_allow_private_networks: false,
+      outbound_proxy: undefined,
+      outbound_proxy_credentials_file: undefined,
+      outbound_proxy_resolves: false,
+      outbound_no_proxy: [],
     }
     const mailer = createMailer({ config, home: join(folder, 'mine'), service: 'test', node: 'n', clock })
     const nodes = [db, other].map((one) => createNode(one, clock, [mailer], changes))

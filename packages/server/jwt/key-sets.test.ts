@@ -71,7 +71,13 @@ function remote(more: RemoteOptions = {}) {
   const clock = createHeldClock()
   const log = createHeldLog()
   const caFile = join(folder, 'ca.crt')
-  const outbound = createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs, maxBytes })
+  const outbound = createOutbound({
+    proxy: undefined,
+    allowPrivateNetworks: true,
+    caFile,
+    timeoutMs,
+    maxBytes,
+  })
   const keys = createRemoteKeySet({ url, outbound, clock, log, ...throttle })
   return { clock, log, has: async (kid: string | undefined) => (await keys.find(kid)).length > 0, keys }
 }
@@ -263,7 +269,7 @@ test('with a time to wait after, one caller waits for an issuer that does not an
 
 test('a server whose certificate is not trusted gives no keys', async () => {
   const log = createHeldLog()
-  const outbound = createOutbound({ allowPrivateNetworks: true })
+  const outbound = createOutbound({ proxy: undefined, allowPrivateNetworks: true })
   const keys = createRemoteKeySet({ url, outbound, clock: createHeldClock(), log })
   assert.deepEqual(await keys.find('one'), [])
   assert.equal(requests.length, 0)

@@ -1,10 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
-import { StartupError } from '@warder/base'
+import { readPrivateFile, StartupError } from '@warder/base'
 import { pemText, privateKeyText } from '@warder/pki'
 import type { SslSettings } from './address.ts'
-import { readPrivateFile } from './password.ts'
 
 /**
  * TLS options for connections to the database. The files are read for each connection, so the next connection uses a

@@ -156,14 +156,14 @@ function readProviderSettings(
     const table = getSettings(service)
     for (const [key, value] of Object.entries(configure(service, home, [], env).loaded.values)) {
       const setting = table[key]
-      if (
-        setting === undefined ||
-        typeof value !== 'string' ||
-        !/^(?:root_key_\w+\.|outbound_ca_file$)/.test(key)
-      )
-        continue
-      variables[toEnvName(service, key, setting)] = key.endsWith('_file') ? inHome(home, value) : value
+      if (setting === undefined || value === undefined || !/^(?:root_key_\w+\.|outbound_)/.test(key)) continue
+      variables[toEnvName(service, key, setting)] = key.endsWith('_file')
+        ? inHome(home, String(value))
+        : String(value)
     }
+    // Without a proxy of this installation the backup must not bring one.
+    const proxy = `${service.toUpperCase()}_OUTBOUND_PROXY`
+    variables[proxy] ??= env.https_proxy ?? env.HTTPS_PROXY ?? 'direct'
   }
   return variables
 }

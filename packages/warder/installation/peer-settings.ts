@@ -1,8 +1,7 @@
 import { isAbsolute, join } from 'node:path'
 import type { ForeignSettings } from '@warder/runtime/settings'
 
-const noProxy =
-  'Warder makes outbound requests directly; allow them in the firewall, and take the section out'
+const proxyCredentials = 'put USER:PASSWORD into a file, and its path into outbound_proxy_credentials_file'
 const noSecretAge = 'decrypted keys stay in memory until they are evicted or changed; remove this setting'
 const logFile = 'Warder logs to standard error: let the service manager or the container write it to a file'
 
@@ -226,9 +225,14 @@ export const peerSettings: ForeignSettings = {
     harmless: ['disabled'],
   },
   'opa.opa_url': { needless: 'opa_mode determines whether it is used' },
-  'proxy.proxy_url': { refused: noProxy },
-  'proxy.proxy_basic_auth_username': { refused: noProxy },
-  'proxy.proxy_basic_auth_password': { refused: noProxy },
-  'proxy.proxy_custom_auth_header': { refused: noProxy },
-  'proxy.proxy_exclusion_list': { refused: noProxy, env: 'KMS_PROXY_NO_PROXY' },
+  'proxy.proxy_url': {
+    to: 'outbound_proxy',
+    but: 'names are resolved here, and the proxy receives addresses, unless outbound_proxy_resolves is true',
+  },
+  'proxy.proxy_basic_auth_username': { refused: proxyCredentials },
+  'proxy.proxy_basic_auth_password': { refused: proxyCredentials },
+  'proxy.proxy_custom_auth_header': {
+    refused: `Warder authenticates to a proxy with Basic alone; ${proxyCredentials}`,
+  },
+  'proxy.proxy_exclusion_list': { to: 'outbound_no_proxy', env: 'KMS_PROXY_NO_PROXY' },
 }

@@ -57,6 +57,10 @@ failure_mode = "reject"
 [audit.file]
 max_size_bytes = 1000000
 
+[proxy]
+proxy_url = "http://proxy.example:3128"
+proxy_exclusion_list = ["10.0.0.0/8", ".intern.example"]
+
 [jwks_endpoint]
 jwks_endpoint_enabled = true
 jwks_endpoint_max_keys = 20
@@ -88,6 +92,8 @@ const ours = {
   audit_enabled: true,
   audit_failure_mode: 'reject',
   audit_rotate_bytes: 1_000_000,
+  outbound_proxy: 'http://proxy.example:3128',
+  outbound_no_proxy: ['10.0.0.0/8', '.intern.example'],
   jwks_endpoint_max_keys: 20,
   log_level: 'warn',
 }
@@ -167,6 +173,7 @@ test('what has no counterpart is refused by its name, with what to do instead', 
       /google_cse_disable_tokens_validation is refused: tokens are always verified/,
     ],
     ['ms_dke_service_url = "https://dke.example"', /is refused: .*warder external microsoft enable/],
+    ['[proxy]\nproxy_basic_auth_password = "very secret"', /outbound_proxy_credentials_file$/],
     ['[db]\ndatabase_type = "mysql"', /db\.database_type is refused: Warder stores in SQLite or PostgreSQL/],
     ['[db]\nclear_database = true', /db\.clear_database is refused/],
     ['[auth_verifier]\nauth_verifier_accept_invalid_certs = true', /certificates are always verified/],
@@ -194,7 +201,7 @@ test('warder config migrate writes the file under our names, for its owner only'
   assert.equal(unchosen.code, 1)
   assert.match(
     unchosen.err,
-    /contains secrets \(ui_config\.ui_oidc_auth\.ui_oidc_client_secret\): use --output/,
+    /contains secrets \(outbound_proxy, ui_config\.ui_oidc_auth\.ui_oidc_client_secret\): use --output/,
   )
   assert.ok(!`${unchosen.out}${unchosen.err}`.includes('oidc secret'))
   const { code, out, err } = await runWarder(['config', 'migrate', file, '--output', output])
