@@ -37,7 +37,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   audit: ['base', 'outbound', 'pki', 'storage'],
   server: ['audit', 'base', 'outbound', 'pki', 'storage'],
   runtime: ['audit', 'base', 'outbound', 'pki', 'server', 'storage'],
-  'root-key-providers': ['base', 'kmip-codec', 'outbound', 'pkcs11', 'runtime', 'storage'],
+  'root-key-providers': ['base', 'kmip-codec', 'outbound', 'pkcs11', 'pki', 'runtime', 'storage'],
   keys: libraries,
   identity: [...libraries, 'keys'],
   authority: [...libraries, 'keys'],

@@ -44,7 +44,7 @@ export {
   type ListenOptions,
   listenOn,
 } from './process/ports.ts'
-export { readPrivateFile } from './process/private-file.ts'
+export { readPasswordFile, readPrivateFile } from './process/private-file.ts'
 export { isLockHeld, takeLock } from './process/process-lock.ts'
 export { lowerThreadPriority } from './process/thread-priority.ts'
 export { Pulse, watchBeats } from './process/watchdog.ts'

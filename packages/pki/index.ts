@@ -63,6 +63,7 @@ export {
 export { type PssParameters, pssAlgorithm, pssPrivateFromPkcs8, pssPublicFromSpki } from './keys/rsa-pss.ts'
 export { derInBase64, type PemLabel, pemText, privateKeyText, withoutByteOrderMark } from './pem.ts'
 export { isEncryptedPkcs8, openPkcs8 } from './pkcs12/encryption.ts'
+export { type PemPair, readPkcs12Pair } from './pkcs12/pair.ts'
 export { readPkcs12 } from './pkcs12/read.ts'
 export { writePkcs12 } from './pkcs12/write.ts'
 export { timestampRequest, tokenInResponse } from './timestamp.ts'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { createServer, type TLSSocket } from 'node:tls'
 import { StartupError, systemClock } from '@warder/base'
 import { readOutboundAccess } from '@warder/outbound'
 import { startProxy } from '@warder/outbound/testing'
+import { writePkcs12 } from '@warder/pki'
 import { ensureLocalAuthority } from '@warder/server'
 import { RootKeyUnavailable } from '@warder/storage'
 import { createKmipProvider } from './kmip.ts'
@@ -47,8 +49,10 @@ const settings = {
   'root_key_kmip.server': `127.0.0.1:${(server.address() as AddressInfo).port}` as string | undefined,
   'root_key_kmip.key_id': 'key',
   proxy: undefined,
-  'root_key_kmip.cert_file': at('client.crt'),
-  'root_key_kmip.key_file': at('client.key'),
+  'root_key_kmip.cert_file': at('client.crt') as string | undefined,
+  'root_key_kmip.key_file': at('client.key') as string | undefined,
+  'root_key_kmip.p12_file': undefined as string | undefined,
+  'root_key_kmip.p12_password_file': undefined as string | undefined,
   'root_key_kmip.ca_file': at('ca.crt') as string | undefined,
 }
 const wrap = (more: Partial<typeof settings> = {}) =>
@@ -129,6 +133,43 @@ test('the connection takes a tunnel of the proxy, and TLS is that of the server'
   })
   assert.deepEqual(new Set(proxy.seen.map(({ target }) => target)), new Set([named['root_key_kmip.server']]))
   await proxy.close()
+})
+
+test('the client certificate of a PKCS#12 file is shown to the server', async () => {
+  const privateKey = createPrivateKey(readFileSync(at('client.key'))).export({ format: 'der', type: 'pkcs8' })
+  const certificates = [new X509Certificate(readFileSync(at('client.crt'))).raw]
+  const content = { privateKey, certificates, friendlyName: undefined }
+  writeFileSync(at('client.p12'), await writePkcs12(content, 'open sesame', { legacy: false }), {
+    mode: 0o600,
+  })
+  writeFileSync(at('password'), 'open sesame\n', { mode: 0o600 })
+  const bundle = {
+    'root_key_kmip.cert_file': undefined,
+    'root_key_kmip.key_file': undefined,
+    'root_key_kmip.p12_file': at('client.p12'),
+    'root_key_kmip.p12_password_file': at('password'),
+  }
+  let name: string | undefined
+  reply = (socket) => {
+    name = socket.getPeerX509Certificate()?.subject
+    socket.end()
+  }
+  await assert.rejects(wrap(bundle), RootKeyUnavailable)
+  assert.equal(name, 'CN=warder')
+  const create = (more: Partial<typeof settings>) => () =>
+    createKmipProvider({ ...settings, ...bundle, ...more }, (path) => path)
+  assert.throws(
+    create({ 'root_key_kmip.cert_file': 'x' }),
+    /p12_file is set and root_key_kmip\.cert_file too/,
+  )
+  assert.throws(
+    create({ 'root_key_kmip.p12_file': undefined }),
+    /p12_password_file requires root_key_kmip\.p12_file/,
+  )
+  writeFileSync(at('password'), 'wrong')
+  assert.throws(create({}), /root_key_kmip: .* cannot be used: The password does not open the PKCS#12 file/)
+  chmodSync(at('client.p12'), 0o644)
+  assert.throws(create({}), /root_key_kmip\.p12_file: \S+ can be read by others/)
 })
 
 test('missing settings, and files that cannot be used, are refused before a connection', () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect, createSecureContext, type SecureContext } from 'node:tls'
-import { readPrivateFile, StartupError } from '@warder/base'
+import { readPasswordFile, readPrivateFile, StartupError } from '@warder/base'
 import {
   boolean,
   byteString,
@@ -27,6 +27,7 @@ import {
   writeRequest,
 } from '@warder/kmip-codec'
 import { findRoute, type OutboundAccess, openConnection } from '@warder/outbound'
+import { readPkcs12Pair } from '@warder/pki'
 import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
 import type { RootKeyConfig } from './settings.ts'
 
@@ -111,32 +112,60 @@ function parseAddress(server: string): Address {
 }
 
 function readFiles(config: Config, resolvePath: (path: string) => string): () => SecureContext {
-  const cert = resolvePath(requireSetting(config, 'cert_file'))
-  const key = resolvePath(requireSetting(config, 'key_file'))
+  const readPair = createPairReader(config, resolvePath)
   const ca = config['root_key_kmip.ca_file']
   return () => {
-    const privateKey = readPrivateFile(key, 'root_key_kmip.key_file')
     try {
-      const certificate = readFileSync(cert)
-      const { validToDate: end } = new X509Certificate(certificate)
+      const { named, ...pair } = readPair()
+      const { validToDate: end } = new X509Certificate(pair.cert)
       // The server would end the handshake without a reason.
       if (end.getTime() < Date.now())
-        throw new StartupError(
-          `root_key_kmip.cert_file: the certificate ${cert} has expired at ${end.toISOString()}: renew it`,
-        )
+        throw new StartupError(`${named} has expired at ${end.toISOString()}: renew it`)
       return createSecureContext({
-        cert: certificate,
-        key: privateKey,
+        ...pair,
         ...(ca !== undefined && { ca: readFileSync(resolvePath(ca)), allowPartialTrustChain: true }),
       })
     } catch (error) {
       if (error instanceof StartupError) throw error
       const reason = error instanceof Error ? error.message : String(error)
       throw new StartupError(`root_key_kmip: the certificate, key or authorities cannot be used: ${reason}`)
-    } finally {
-      privateKey.fill(0)
     }
   }
+}
+
+/** Reads the client certificate and its key. @throws StartupError for settings that are missing or contradict each other */
+function createPairReader(
+  config: Config,
+  resolvePath: (path: string) => string,
+): () => { readonly cert: string | Buffer; readonly key: string | Buffer; readonly named: string } {
+  const {
+    'root_key_kmip.p12_file': p12,
+    'root_key_kmip.p12_password_file': passwordFile,
+    'root_key_kmip.cert_file': pem,
+  } = config
+  if (p12 !== undefined && pem !== undefined)
+    throw new StartupError('root_key_kmip.p12_file is set and root_key_kmip.cert_file too: set only one')
+  if (p12 === undefined) {
+    if (passwordFile !== undefined)
+      throw new StartupError('root_key_kmip.p12_password_file requires root_key_kmip.p12_file')
+    const cert = resolvePath(requireSetting(config, 'cert_file'))
+    const key = resolvePath(requireSetting(config, 'key_file'))
+    return () => ({
+      cert: readFileSync(cert),
+      key: readPrivateFile(key, 'root_key_kmip.key_file'),
+      named: `root_key_kmip.cert_file: the certificate ${cert}`,
+    })
+  }
+  const file = resolvePath(p12)
+  return () => ({
+    ...readPkcs12Pair(
+      readPrivateFile(file, 'root_key_kmip.p12_file'),
+      passwordFile === undefined
+        ? ''
+        : readPasswordFile(resolvePath(passwordFile), 'root_key_kmip.p12_password_file'),
+    ),
+    named: `root_key_kmip.p12_file: the certificate of ${file}`,
+  })
 }
 
 interface Target {

@@ -66,6 +66,12 @@ const kmipSettings = {
   'root_key_kmip.key_file': optionalText({
     docs: 'Private key (PEM) of root_key_kmip.cert_file, mode 0600.',
   }),
+  'root_key_kmip.p12_file': optionalText({
+    docs: 'In place of both: PKCS#12 file with the client certificate and its key, mode 0600.',
+  }),
+  'root_key_kmip.p12_password_file': optionalText({
+    docs: 'File with the password of root_key_kmip.p12_file, mode 0600. Unset = it has an empty one.',
+  }),
   'root_key_kmip.ca_file': optionalText({
     docs: 'Authorities (PEM) of the KMIP server. Unset = the default ones.',
   }),

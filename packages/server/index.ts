@@ -94,7 +94,7 @@ export type {
   PublicError,
   RawReply,
 } from './operations/types.ts'
-export { findClientRefusal, type ServerFiles } from './tls/client-refusal.ts'
+export { findClientRefusal, type ServerPair } from './tls/client-refusal.ts'
 export {
   type ClientRevocation,
   createClientRevocation,
@@ -123,7 +123,9 @@ export {
   type AuthoritiesFile,
   checkSuites,
   chooseCiphers,
+  getPkcs12File,
   newTicketKeys,
+  type Pkcs12Settings,
   readAuthorities,
   readPair,
   tlsProfile,

@@ -46,7 +46,7 @@ export function openHome(path: string): string {
 }
 
 /** Files with secrets, directly in the home or in `tls`. */
-const secretFile = /\.key(?:\.next)?$|\.toml$|\.db(?:-wal|-shm)?$|^initial-admin-password$/
+const secretFile = /\.key(?:\.next)?$|\.p12$|\.pfx$|\.toml$|\.db(?:-wal|-shm)?$|^initial-admin-password$/
 
 /**
  * Secret files that other users of this machine can read: the service cannot undo a disclosure.

@@ -26,3 +26,16 @@ export function readPrivateFile(path: string, what: string): Buffer {
     closeSync(file)
   }
 }
+
+/**
+ * The password in such a file, without the line end.
+ * @throws StartupError, also for a file with more lines or none
+ */
+export function readPasswordFile(path: string, what: string): string {
+  const password = readPrivateFile(path, what)
+    .toString()
+    .replace(/\r?\n$/, '')
+  if (password === '' || /[\r\n\0]/.test(password))
+    throw new StartupError(`${what}: ${path} must contain exactly one line, the password`)
+  return password
+}

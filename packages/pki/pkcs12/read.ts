@@ -58,7 +58,7 @@ export async function readPkcs12(file: Uint8Array, password: string): Promise<Pk
 }
 
 /** The OCTET STRING in a ContentInfo of type data. */
-function readData(info: DerElement | undefined): Uint8Array {
+export function readData(info: DerElement | undefined): Uint8Array {
   const [identifier, content] = derMembers(info?.whole ?? new Uint8Array(), what)
   if (derIdentifier(identifier, what) !== oid.data || content?.tag !== contextTag(0))
     throw pkiError('malformed', 'The PKCS#12 file is not protected by a password.')

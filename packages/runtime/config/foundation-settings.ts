@@ -71,6 +71,15 @@ const tlsSettings = {
     docs: 'Certificate chain of the server (PEM). Default: issued by the local authority at the first run.',
   }),
   tls_key_file: optionalText({ docs: 'Private key of tls_cert_file (PEM).' }),
+  tls_p12_file: optionalText({
+    docs: 'In place of both: PKCS#12 file with the certificate of the server, its chain and its key, readable only by its owner (0600; owned by root: 0640).',
+  }),
+  tls_p12_password_file: optionalText({
+    docs: 'File with the password of tls_p12_file, mode 0600; read whenever that file is read.',
+  }),
+  tls_p12_password: secretText(
+    'The password itself, better from the environment than from a file of settings.',
+  ),
   tls_cipher_suites: optionalText({
     docs: 'Cipher suites by OpenSSL or IANA name, separated by colons; only TLS 1.3 names = TLS 1.3 only. Default: Mozilla intermediate, version 5.',
   }),

@@ -12,7 +12,11 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 /** A watch over one pair that ends in so many days. */
 async function createWatch(
   days: number,
-  more: { readonly renew?: () => Promise<void>; readonly usable?: boolean } = {},
+  more: {
+    readonly renew?: () => Promise<void>
+    readonly usable?: boolean
+    readonly readDecrypted?: () => string | undefined
+  } = {},
 ) {
   const name = `pair-${Math.random().toString(36).slice(2)}`
   const files = writeFiles(folder, name, await issue({ notAfter: new Date(Date.now() + days * day) }))
@@ -24,6 +28,7 @@ async function createWatch(
   const watch = watchCertificates({
     files: [files.certFile, files.keyFile],
     ...(more.renew && { renew: more.renew }),
+    ...(more.readDecrypted && { readDecrypted: more.readDecrypted }),
     reload() {
       reloads += 1
       return more.usable ?? true
@@ -69,6 +74,12 @@ test('replaced files are loaded, and their expiry is watched from then on', asyn
   clock.advance(100 * day)
   await watch.check()
   assert.equal(lines.length, 1)
+})
+
+test('the expiry of an encrypted file is that of the certificate that was read from it', async () => {
+  const { certificatePem } = await issue({ notAfter: new Date(Date.now() + 5 * day) })
+  const { lines } = await createWatch(100, { readDecrypted: () => certificatePem })
+  assert.deepEqual(new Set(lines), new Set(['a certificate in use expires within 7 days: replace its files']))
 })
 
 test('files that cannot be used are tried again when they change', async () => {

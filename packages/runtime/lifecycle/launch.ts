@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { AuditFailureMode } from '@warder/audit'
 import { describeWriteError } from '@warder/base'
 import type { OutboundSettings } from '@warder/outbound'
-import type { LocalCertificate } from '@warder/server'
+import type { LocalCertificate, Pkcs12Settings } from '@warder/server'
 import type { RootKey, RootKeyProvider, SharedRootKey } from '@warder/storage'
 import type { FipsConfig } from '../fips/provider.ts'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
-export interface RuntimeConfig extends FipsConfig, OutboundSettings {
+export interface RuntimeConfig extends FipsConfig, OutboundSettings, Pkcs12Settings {
   readonly host: string
   readonly port: number
   readonly workers: number

@@ -1,4 +1,4 @@
-import { inHome } from '@warder/base'
+import { inHome, readPasswordFile } from '@warder/base'
 import { readAuthorities } from '@warder/server'
 import { type Change, type Database, GuardFailed } from '@warder/storage'
 import type { NoticeConfig } from '../config/notice-settings.ts'
@@ -9,7 +9,7 @@ import {
   type Notices,
   validateNoticeSettings,
 } from '../notices/notices.ts'
-import { createMailer, createWebhook, type NoticeReceiver, readSmtpPassword } from '../notices/receivers.ts'
+import { createMailer, createWebhook, type NoticeReceiver } from '../notices/receivers.ts'
 import { isNoticeDue, sendDueNotices } from '../notices/sender.ts'
 import { type RuntimeConfig, readNoteTime } from './launch.ts'
 import type { PeriodicJob } from './periodic.ts'
@@ -129,6 +129,6 @@ export function requireNoticeSettings(
   const config = settings as Config
   validateNoticeSettings(notices, config)
   const { smtp_password_file: password, smtp_ca_file: authorities } = config
-  if (password !== undefined) readSmtpPassword(inHome(home, password))
+  if (password !== undefined) readPasswordFile(inHome(home, password), 'smtp_password_file')
   if (authorities !== undefined) readAuthorities(inHome(home, authorities), 'smtp_ca_file')
 }

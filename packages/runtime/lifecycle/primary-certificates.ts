@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import type { Clock, Logger, Metrics } from '@warder/base'
 import { pemText } from '@warder/pki'
-import { ensureLocalAuthority } from '@warder/server'
+import { ensureLocalAuthority, getPkcs12File } from '@warder/server'
 import { bindToCrls, openClientCrls } from './client-crls.ts'
 import type { TlsMaterials } from './messages.ts'
 import { getLocalAuthorityOptions, type Start } from './primary-start.ts'
@@ -11,6 +11,8 @@ import { certificateFiles, createMaterialsReader, usesLocalAuthority } from './t
 interface CertificateWatchOptions {
   /** PEM files of certificates and keys that are in use; the first certificate of each counts. */
   readonly files: readonly string[]
+  /** The certificate in PEM of a file of another format; undefined = the file is PEM. */
+  readDecrypted?(file: string): string | undefined
   /** Renews the certificates of the local authority; absent = there are none. */
   renew?(): Promise<void>
   /** Loads the files for new connections. @returns false when they cannot be used: the previous ones stay */
@@ -43,7 +45,8 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
   let inUse = files.map(readFileState)
   let renewedAt = clock.monotonic()
   let offset = clock.now() - clock.monotonic()
-  let ends = readExpiries(files)
+  const readEnds = (): readonly Expiry[] => readExpiries(files, options.readDecrypted)
+  let ends = readEnds()
   /** Logged warnings: certificate and threshold. */
   const warned = new Set<string>()
   let looking = false
@@ -79,7 +82,7 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
       // Files that cannot be used, or not yet, are tried again when they change.
       if (now.some((state, index) => state !== inUse[index])) {
         inUse = now
-        if (reload()) ends = readExpiries(files)
+        if (reload()) ends = readEnds()
       }
       warn()
     } catch (error) {
@@ -102,10 +105,15 @@ interface Expiry {
   readonly id: string
 }
 
-function readExpiries(files: readonly string[]): readonly Expiry[] {
+function readExpiries(
+  files: readonly string[],
+  readDecrypted: CertificateWatchOptions['readDecrypted'],
+): readonly Expiry[] {
   return files.flatMap((file) => {
     try {
-      const certificate = new X509Certificate(pemText(readFileSync(file), 'CERTIFICATE'))
+      const certificate = new X509Certificate(
+        readDecrypted?.(file) ?? pemText(readFileSync(file), 'CERTIFICATE'),
+      )
       return [{ file, until: certificate.validToDate.getTime(), id: certificate.fingerprint256 }]
     } catch {
       // A key, or a file that is being written.
@@ -140,6 +148,7 @@ export async function openCertificates(start: Start): Promise<PrimaryCertificate
   await renew?.()
   const readMaterials = createMaterialsReader(definition, config, home)
   const crls = openClientCrls(config, home, clock, log)
+  const p12File = getPkcs12File(config, home)?.p12File
   let files = readMaterials()
   let tls = bindToCrls(files, crls.read())
   let tell: (tls: TlsMaterials) => void = () => undefined
@@ -165,6 +174,8 @@ export async function openCertificates(start: Start): Promise<PrimaryCertificate
       tell = changed
       const watched = watchCertificates({
         files: certificateFiles(config, home, name),
+        // It was read with its password.
+        readDecrypted: (file) => (file === p12File ? String(tls.https?.cert) : undefined),
         ...(renew && { renew }),
         reload: reloadAll,
         clock,

@@ -4,6 +4,7 @@ import { inHome } from '@warder/base'
 import {
   type AuthoritiesFile,
   type ClientAuthorities,
+  getPkcs12File,
   newTicketKeys,
   readAuthorities,
   tlsProfile,
@@ -12,14 +13,25 @@ import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial, TlsMaterials } from './messages.ts'
 import type { ServiceDefinition } from './service.ts'
 
+/** Whether the operator configured the certificate of the server. */
+export function hasOwnCertificate({
+  tls_cert_file: pem,
+  tls_p12_file: p12,
+}: Pick<RuntimeConfig, 'tls_cert_file' | 'tls_p12_file'>): boolean {
+  return pem !== undefined || p12 !== undefined
+}
+
 /**
  * Whether the service uses the local authority of the first run: no certificate of its own is configured, or client
  * certificates of that authority are accepted.
  */
 export function usesLocalAuthority(config: RuntimeConfig, home: string): boolean {
   if (config.plaintext_http) return false
-  const { tls_cert_file: own, clients_ca_cert_file: clients } = config
-  return own === undefined || (clients !== undefined && inHome(home, clients) === join(home, 'tls', 'ca.crt'))
+  const { clients_ca_cert_file: clients } = config
+  return (
+    !hasOwnCertificate(config) ||
+    (clients !== undefined && inHome(home, clients) === join(home, 'tls', 'ca.crt'))
+  )
 }
 
 /**
@@ -33,8 +45,12 @@ export function canRequireCertificates(config: RuntimeConfig): boolean {
 export function certificateFiles(config: RuntimeConfig, home: string, service: string): readonly string[] {
   if (config.plaintext_http) return []
   const named = [
-    config.tls_cert_file ?? join('tls', `${service}.crt`),
-    config.tls_key_file ?? join('tls', `${service}.key`),
+    ...(config.tls_p12_file === undefined
+      ? [
+          config.tls_cert_file ?? join('tls', `${service}.crt`),
+          config.tls_key_file ?? join('tls', `${service}.key`),
+        ]
+      : [config.tls_p12_file, config.tls_p12_password_file].filter((file) => file !== undefined)),
     config.socket_server_rsa_cert_file ?? join('tls', `${service}-rsa.crt`),
     config.socket_server_rsa_key_file ?? join('tls', `${service}-rsa.key`),
     ...(config.clients_ca_cert_file === undefined ? [] : [config.clients_ca_cert_file]),
@@ -70,12 +86,13 @@ export function createTlsReader(
       keySetting: 'socket_server_rsa_key_file',
     }
     const isNamed = rsaCert !== undefined && rsaKey !== undefined
-    return isNamed || (config.tls_cert_file === undefined && existsSync(pair.certFile)) ? pair : undefined
+    return isNamed || (!hasOwnCertificate(config) && existsSync(pair.certFile)) ? pair : undefined
   }
   return () =>
     tlsProfile({
       certFile: file(config.tls_cert_file, `${service}.crt`),
       keyFile: file(config.tls_key_file, `${service}.key`),
+      p12: getPkcs12File(config, home),
       clientsCaFile:
         config.clients_ca_cert_file === undefined ? undefined : inHome(home, config.clients_ca_cert_file),
       cipherSuites: config.tls_cipher_suites,

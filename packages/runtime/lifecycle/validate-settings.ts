@@ -22,6 +22,7 @@ import {
   canRequireCertificates,
   createMaterialsReader,
   createTlsReader,
+  hasOwnCertificate,
   usesLocalAuthority,
 } from './tls-materials.ts'
 
@@ -90,7 +91,7 @@ function validateTls(check: SettingsCheck): void {
     return
   }
   requireAuthorities('clients_ca_cert_file', config, home)
-  if (config.tls_cert_file === undefined) checkSuites(suites, ['ec'])
+  if (!hasOwnCertificate(config)) checkSuites(suites, ['ec'])
   else createTlsReader({ ...config, clients_ca_cert_file: undefined }, home, definition.name)()
   const { socket_server_rsa_cert_file: rsaCert, socket_server_rsa_key_file: rsaKey } = config
   const listensBeside = canRequireCertificates(config) && definition.socket?.(config) !== undefined

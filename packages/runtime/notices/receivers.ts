@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
-import { type Clock, inHome, readPrivateFile, Secret, StartupError } from '@warder/base'
+import { type Clock, inHome, readPasswordFile, Secret } from '@warder/base'
 import {
   findRoute,
   loadTrustedAuthorities,
@@ -143,21 +143,11 @@ function readTransport({ config, home }: MailerOptions) {
     },
     ...(user !== undefined &&
       passwordFile !== undefined && {
-        auth: { user, pass: readSmtpPassword(inHome(home, passwordFile)) },
+        auth: { user, pass: readPasswordFile(inHome(home, passwordFile), 'smtp_password_file') },
         // A server that offers no authentication must not get the message without it.
         forceAuth: true,
       }),
   }
-}
-
-/** @throws StartupError for a file that cannot be read, that others can read, or that is not one line */
-export function readSmtpPassword(path: string): string {
-  const password = readPrivateFile(path, 'smtp_password_file')
-    .toString()
-    .replace(/\r?\n$/, '')
-  if (password === '' || /[\r\n\0]/.test(password))
-    throw new StartupError(`smtp_password_file: ${path} must contain exactly one line, the password`)
-  return password
 }
 
 /** Connects to an address that was checked. A server that the operator names by a loopback address needs no permission. */

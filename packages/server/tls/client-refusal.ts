@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { duplexPair } from 'node:stream'
 import { connect, createSecureContext, TLSSocket } from 'node:tls'
 
-export interface ServerFiles {
+export interface ServerPair {
   /** PEM: the server's certificate, then its intermediates. */
-  readonly certFile: string
-  readonly keyFile: string
+  readonly cert: Buffer
+  readonly key: Buffer
 }
 
 export interface Refusal {
@@ -23,15 +22,12 @@ export interface Refusal {
  *   a refusal
  */
 export async function findClientRefusal(
-  files: ServerFiles,
+  { cert, key }: ServerPair,
   host: string,
   authorities: readonly string[] | undefined,
 ): Promise<Refusal | undefined> {
   const [near, far] = duplexPair()
-  const secureContext = createSecureContext({
-    cert: readFileSync(files.certFile),
-    key: readFileSync(files.keyFile),
-  })
+  const secureContext = createSecureContext({ cert, key })
   const server = new TLSSocket(far, { isServer: true, secureContext })
   // The client ends the handshake that it refuses; its reason is the one that counts.
   server.on('error', () => undefined)

@@ -8,8 +8,8 @@ import {
 } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type TlsOptions } from 'node:tls'
-import { StartupError } from '@warder/base'
-import { pemText, privateKeyText } from '@warder/pki'
+import { inHome, readPasswordFile, readPrivateFile, StartupError } from '@warder/base'
+import { PkiError, pemText, privateKeyText, readPkcs12Pair } from '@warder/pki'
 
 /** TLS 1.3 suites (RFC 8446 §B.4): one name for OpenSSL and IANA. */
 const tls13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'] as const
@@ -82,11 +82,45 @@ function toOpenSslName(name: string): string {
 }
 
 /** A certificate and its key, with the settings that name them. */
-interface Pair {
+interface PemFiles {
   readonly certFile: string
   readonly keyFile: string
   readonly certSetting: string
   readonly keySetting: string
+}
+
+/** A PKCS#12 file with a certificate, its chain and its key, readable only by its owner. */
+export interface Pkcs12File {
+  readonly p12File: string
+  /** Read with the file. undefined = `password`. */
+  readonly passwordFile?: string | undefined
+  /** Default: an empty one. */
+  readonly password?: string | undefined
+  /** The settings that name the file and the password file. */
+  readonly setting: string
+  readonly passwordSetting: string
+}
+
+type Pair = PemFiles | Pkcs12File
+
+/** Settings of such a file; paths start at the home. */
+export interface Pkcs12Settings {
+  readonly tls_p12_file: string | undefined
+  readonly tls_p12_password_file: string | undefined
+  readonly tls_p12_password: string | undefined
+}
+
+/** The PKCS#12 file of the settings; undefined = there is none. */
+export function getPkcs12File(config: Pkcs12Settings, home: string): Pkcs12File | undefined {
+  const { tls_p12_file: file, tls_p12_password_file: passwordFile, tls_p12_password: password } = config
+  if (file === undefined) return undefined
+  return {
+    p12File: inHome(home, file),
+    passwordFile: passwordFile === undefined ? undefined : inHome(home, passwordFile),
+    password,
+    setting: 'tls_p12_file',
+    passwordSetting: passwordFile === undefined ? 'tls_p12_password' : 'tls_p12_password_file',
+  }
 }
 
 /** A file of authorities, and the setting that names it. */
@@ -99,6 +133,8 @@ export interface TlsFiles {
   /** PEM: the server's certificate, then its intermediates. */
   readonly certFile: string
   readonly keyFile: string
+  /** In place of both. */
+  readonly p12?: Pkcs12File | undefined
   /** A second certificate with a key of another kind, for clients that know that kind alone. */
   readonly second?: Pair | undefined
   /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
@@ -122,8 +158,9 @@ export type TlsProfile = Readonly<TlsOptions>
  */
 export function tlsProfile(files: TlsFiles): TlsProfile {
   const choice = chooseCiphers(files.cipherSuites)
-  const { certFile, keyFile, second } = files
-  const first = readPair({ certFile, keyFile, certSetting: 'tls_cert_file', keySetting: 'tls_key_file' })
+  const { certFile, keyFile, second, p12 } = files
+  const names = { certSetting: 'tls_cert_file', keySetting: 'tls_key_file' }
+  const first = readPair(p12 ?? { certFile, keyFile, ...names })
   const pairs = second === undefined ? [first] : [first, readPair(second)]
   checkSuites(
     choice,
@@ -221,7 +258,26 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
 }
 
 /** @throws StartupError that names the setting and the file that cannot be used */
-export function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
+export function readPair(pair: Pair) {
+  return 'p12File' in pair ? readPkcs12File(pair) : readPemFiles(pair)
+}
+
+function readPkcs12File({ p12File, passwordFile, password = '', setting, passwordSetting }: Pkcs12File) {
+  const bytes = readPrivateFile(p12File, setting)
+  const given = passwordFile === undefined ? password : readPasswordFile(passwordFile, passwordSetting)
+  try {
+    const pair = readPkcs12Pair(bytes, given)
+    const [cert, key] = [Buffer.from(pair.cert), Buffer.from(pair.key)]
+    createSecureContext({ cert, key })
+    return { cert, key, privateKey: createPrivateKey(key) }
+  } catch (error) {
+    const hint =
+      error instanceof PkiError && error.code === 'wrong_password' ? ` Check ${passwordSetting}.` : ''
+    throw new StartupError(`${setting}: ${p12File} cannot be used: ${getErrorMessage(error)}${hint}`)
+  }
+}
+
+function readPemFiles({ certFile, keyFile, certSetting, keySetting }: PemFiles) {
   const cert = readPem(certFile, certSetting)
   const key = readPem(keyFile, keySetting, privateKeyText)
   const certificate = parseCertificate(cert, certFile, certSetting)
@@ -257,7 +313,7 @@ export function checkSuites(
   if (ciphers.split(':').some((suite) => areRsa.includes(suite.includes('-RSA-')))) return
   const [needed, given] = areRsa[0] === true ? ['ECDSA', 'RSA'] : ['RSA', keyTypes[0]]
   throw new StartupError(
-    `tls_cipher_suites: ${ciphers} needs an ${needed} key, and tls_key_file is of type ${given}`,
+    `tls_cipher_suites: ${ciphers} needs an ${needed} key, and the key of the server is of type ${given}`,
   )
 }
 

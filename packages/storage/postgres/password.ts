@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { readPrivateFile, StartupError } from '@warder/base'
+import { readPasswordFile, readPrivateFile } from '@warder/base'
 
 /** Sources of a password, in order of precedence. */
 export interface PasswordSources {
@@ -28,7 +28,7 @@ interface PostgresLogin {
  */
 export function readPassword(sources: PasswordSources, login: PostgresLogin): string | undefined {
   const { file, given, passfile, env } = sources
-  if (file !== undefined) return readWholeFile(file)
+  if (file !== undefined) return readPasswordFile(file, 'database_password_file')
   if (given !== undefined) return given
   if (passfile !== undefined) return findPassword(readPrivateFile(passfile, 'passfile').toString(), login)
   if (env.PGPASSWORD !== undefined) return env.PGPASSWORD
@@ -36,15 +36,6 @@ export function readPassword(sources: PasswordSources, login: PostgresLogin): st
   return existsSync(defaultFile)
     ? findPassword(readPrivateFile(defaultFile, 'the password file').toString(), login)
     : undefined
-}
-
-function readWholeFile(path: string): string {
-  const password = readPrivateFile(path, 'database_password_file')
-    .toString()
-    .replace(/\r?\n$/, '')
-  if (password === '' || /[\r\n\0]/.test(password))
-    throw new StartupError(`database_password_file: ${path} must contain exactly one line, the password`)
-  return password
 }
 
 /**

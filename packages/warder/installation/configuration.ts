@@ -45,7 +45,11 @@ export function configure(
     env,
     args,
     foreign: getForeignSettings(name),
-    contradictions: [requireBothOrNeither('tls_cert_file', 'tls_key_file'), requireBothOrNeither(...rsaPair)],
+    contradictions: [
+      requireBothOrNeither('tls_cert_file', 'tls_key_file'),
+      requireBothOrNeither(...rsaPair),
+      findPkcs12Contradiction,
+    ],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
   const rootKeyProvider = createRootKeyProvider
@@ -59,6 +63,18 @@ export function configure(
  */
 export function readNodeFlags({ launch }: ServiceConfiguration): Promise<readonly string[]> {
   return prepareFips(launch.config, launch.home)
+}
+
+function findPkcs12Contradiction(values: Readonly<Record<string, unknown>>): string | undefined {
+  const { tls_p12_file: file, tls_cert_file: pem } = values
+  const { tls_p12_password_file: passwordFile, tls_p12_password: password } = values
+  if (file !== undefined && pem !== undefined)
+    return `tls_p12_file is set (${file}) and tls_cert_file too (${pem}): set only one`
+  if (passwordFile !== undefined && password !== undefined)
+    return 'tls_p12_password_file is set and tls_p12_password too: set only one'
+  if (file === undefined && (passwordFile ?? password) !== undefined)
+    return `${passwordFile === undefined ? 'tls_p12_password' : 'tls_p12_password_file'} requires tls_p12_file`
+  return undefined
 }
 
 const rsaPair = ['socket_server_rsa_cert_file', 'socket_server_rsa_key_file'] as const

@@ -1,18 +1,31 @@
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { basename, join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { inHome, StartupError } from '@warder/base'
 import { type OwnTls, toHomePath } from '@warder/command-line/endpoints'
-import type { ServerFiles } from '@warder/server'
+import type { ServerPair } from '@warder/server'
 import type { ServiceConfiguration } from './configuration.ts'
 
-/** Finds the files of a certificate of the operator; undefined = the service has one of the local authority, or none. */
-function findOwnFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {
+/** A certificate of the operator. */
+interface OwnCertificate extends ServerPair {
+  readonly file: string
+  readonly setting: 'tls_cert_file' | 'tls_p12_file'
+}
+
+/** Reads a certificate of the operator; undefined = the service has one of the local authority, or none. @throws StartupError */
+async function readOwnCertificate({ launch }: ServiceConfiguration): Promise<OwnCertificate | undefined> {
   const { home, config } = launch
   const { plaintext_http: plain, tls_cert_file: cert, tls_key_file: key } = config
-  if (plain || cert === undefined || key === undefined) return undefined
-  return { certFile: inHome(home, cert), keyFile: inHome(home, key) }
+  if (plain) return undefined
+  const { getPkcs12File, readPair } = await import('@warder/server')
+  const p12 = getPkcs12File(config, home)
+  if (p12 !== undefined) return { ...readPair(p12), file: p12.p12File, setting: 'tls_p12_file' }
+  if (cert === undefined || key === undefined) return undefined
+  const [certFile, keyFile] = [inHome(home, cert), inHome(home, key)]
+  const names = { certSetting: 'tls_cert_file', keySetting: 'tls_key_file' }
+  return { ...readPair({ certFile, keyFile, ...names }), file: certFile, setting: 'tls_cert_file' }
 }
 
 /**
@@ -25,22 +38,23 @@ export async function requireReachableAuth(
   kms: ServiceConfiguration,
   authUrl: string,
 ): Promise<void> {
-  const files = findOwnFiles(auth)
-  if (files === undefined || kms.loaded.provenance.auth_verifier_url !== 'default') return
-  if (!existsSync(files.certFile) || !existsSync(files.keyFile)) return // The service itself reports the missing file.
+  if (kms.loaded.provenance.auth_verifier_url !== 'default') return
+  // The service itself reports a file that cannot be used.
+  const own = await readOwnCertificate(auth).catch(() => undefined)
+  if (own === undefined) return
   const authority = findSettingFile(kms, 'auth_verifier_ca_cert')
   const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   const { port } = new URL(authUrl)
   const { findClientRefusal } = await import('@warder/server')
-  const refusal = await findClientRefusal(files, getHost(authUrl), trusted)
+  const refusal = await findClientRefusal(own, getHost(authUrl), trusted)
   if (refusal === undefined) return
-  const what = `the kms cannot verify auth's certificate ${files.certFile} (tls_cert_file) at ${authUrl}`
+  const what = `the kms cannot verify auth's certificate ${own.file} (${own.setting}) at ${authUrl}`
   if (refusal.reason === 'trust') {
     throw new StartupError(
       `${what}: ${refusal.detail}; set auth_verifier_ca_cert in kms.toml to the PEM file of its authority`,
     )
   }
-  const name = findDnsName(files.certFile) ?? 'NAME'
+  const name = findDnsName(own) ?? 'NAME'
   throw new StartupError(
     `${what}, which is not a name in it; set auth_verifier_url in kms.toml, to https://${name}:${port} for example, ` +
       'and vault_auth_verifier_url to the same if machine tokens are used',
@@ -58,10 +72,10 @@ export async function findOwnTls(
   others: readonly ServiceConfiguration[],
 ): Promise<OwnTls | undefined> {
   const { home } = service.launch
-  const files = findOwnFiles(service)
-  if (files === undefined) return undefined
+  const own = await readOwnCertificate(service)
+  if (own === undefined) return undefined
   const address = getHost(url)
-  const name = findOtherName(files, address)
+  const name = findOtherName(own, address)
   const named = name === undefined ? {} : { server_name: name }
   const { findClientRefusal } = await import('@warder/server')
   const known = others.flatMap((one) =>
@@ -71,11 +85,21 @@ export async function findOwnTls(
   )
   for (const authority of [undefined, ...known.filter((file) => file !== undefined)]) {
     const trusted = authority === undefined ? undefined : [readFileSync(authority, 'utf8')]
-    if ((await findClientRefusal(files, name ?? address, trusted)) === undefined)
+    if ((await findClientRefusal(own, name ?? address, trusted)) === undefined)
       return { ...named, ...(authority === undefined ? {} : { ca_file: toHomePath(home, authority) }) }
   }
   // If its authority is not known, trust the certificate itself (RFC 5280 §6.1: any certificate may be an anchor).
-  return { ...named, ca_file: toHomePath(home, files.certFile) }
+  const file = own.setting === 'tls_cert_file' ? own.file : writeCertificate(home, own)
+  return { ...named, ca_file: toHomePath(home, file) }
+}
+
+/** Writes the certificates of a PKCS#12 file for commands, which have no password. @returns the PEM file */
+function writeCertificate(home: string, { file, cert }: OwnCertificate): string {
+  const path = join(home, 'tls', `${basename(file)}.crt`)
+  mkdirSync(join(home, 'tls'), { recursive: true, mode: 0o700 })
+  writeFileSync(`${path}.new`, cert, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+  return path
 }
 
 function getHost(url: string): string {
@@ -83,15 +107,15 @@ function getHost(url: string): string {
 }
 
 /** Finds a name in the certificate, if it does not cover the listen address. */
-function findOtherName({ certFile }: ServerFiles, address: string): string | undefined {
-  const certificate = new X509Certificate(readFileSync(certFile))
+function findOtherName(own: OwnCertificate, address: string): string | undefined {
+  const certificate = new X509Certificate(own.cert)
   const covered = isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)
-  return covered === undefined ? findDnsName(certFile) : undefined
+  return covered === undefined ? findDnsName(own) : undefined
 }
 
 /** Finds the first DNS name in a certificate that is not a wildcard. */
-function findDnsName(certFile: string): string | undefined {
-  const names = new X509Certificate(readFileSync(certFile)).subjectAltName ?? ''
+function findDnsName({ cert }: OwnCertificate): string | undefined {
+  const names = new X509Certificate(cert).subjectAltName ?? ''
   return /(?:^|, )DNS:([A-Za-z0-9][A-Za-z0-9.-]*)/.exec(names)?.[1]
 }
 

@@ -50,13 +50,8 @@ export const peerSettings: ForeignSettings = {
   'tls.tls_chain_file': {
     refused: 'tls_cert_file contains the certificate and its intermediates; append the chain to that file',
   },
-  'tls.tls_p12_file': {
-    refused:
-      'Warder reads PEM; `openssl pkcs12 -in FILE -nodes` prints the content for tls_cert_file and tls_key_file',
-  },
-  'tls.tls_p12_password': {
-    refused: 'Warder reads PEM files without a password, see tls_p12_file; remove this setting',
-  },
+  'tls.tls_p12_file': { to: 'tls_p12_file' },
+  'tls.tls_p12_password': { to: 'tls_p12_password' },
 
   'socket_server.socket_server_start': { to: 'socket_server_start' },
   'socket_server.socket_server_port': { to: 'socket_server_port' },

@@ -86,7 +86,8 @@ export function configureBesideAuth(
 ): ServiceConfiguration {
   const { launch, loaded } = kms
   if (loaded.provenance.auth_verifier_url !== 'default') return kms
-  const hasOwnCertificate = auth.launch.config.tls_cert_file !== undefined
+  const { tls_cert_file: pem, tls_p12_file: p12 } = auth.launch.config
+  const hasOwnCertificate = pem !== undefined || p12 !== undefined
   const ca =
     loaded.provenance.auth_verifier_ca_cert === 'default' && !hasOwnCertificate
       ? { auth_verifier_ca_cert: join(launch.home, 'tls', 'ca.crt') }

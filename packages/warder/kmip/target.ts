@@ -4,6 +4,7 @@ import { StartupError } from '@warder/base'
 import { UsageError, type ValuesOf } from '@warder/command-line'
 import { readEndpoints, requireAuthority, toServer } from '@warder/command-line/endpoints'
 import { readSecretFile, toFileRefused } from '@warder/command-line/files'
+import { type PemPair, readPkcs12Pair } from '@warder/pki'
 import type { Endpoint, Transport } from './connection.ts'
 
 /** Options with the server and the credential; default: the KMIP socket of the home. */
@@ -24,6 +25,16 @@ export const targetOptions = {
     type: 'text',
     value: 'F',
     help: 'private key of the client certificate (default: HOME/tls/client.key)',
+  },
+  p12: {
+    type: 'text',
+    value: 'F',
+    help: 'in place of both: PKCS#12 file with the client certificate and its key',
+  },
+  'p12-password-file': {
+    type: 'text',
+    value: 'F',
+    help: 'file with its password (default: an empty one); - is standard input',
   },
   'token-file': {
     type: 'text',
@@ -50,11 +61,16 @@ const encodings = ['ttlv', 'json', 'xml'] as const
  * @throws UsageError, StartupError when a file does not exist
  */
 export function readTarget(values: ValuesOf<typeof targetOptions>): (home: string) => KmipTarget {
-  const { socket, url, over = 'json', cert, key, 'token-file': tokenFile, 'ca-file': caFile } = values
+  const { socket, url, over = 'json', cert, key, p12, 'token-file': tokenFile, 'ca-file': caFile } = values
+  const { 'p12-password-file': p12PasswordFile } = values
   const encoding = encodings.find((name) => name === over)
   if (encoding === undefined) throw new UsageError(`--over must be ttlv, json or xml, not '${over}'`)
   if ((cert === undefined) !== (key === undefined))
     throw new UsageError('--cert and --key must be given together')
+  if (p12 !== undefined && cert !== undefined)
+    throw new UsageError('give --p12 or --cert and --key, not both')
+  if (p12PasswordFile !== undefined && p12 === undefined)
+    throw new UsageError('--p12-password-file needs --p12')
   if (socket !== undefined && url !== undefined) throw new UsageError('give --socket or --url, not both')
   if (tokenFile !== undefined && url === undefined) throw new UsageError('--token-file needs --url')
   if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
@@ -63,6 +79,7 @@ export function readTarget(values: ValuesOf<typeof targetOptions>): (home: strin
   return (home) => {
     if (caFile !== undefined) requireAuthority(caFile)
     const findHomeFile = (name: string): string | undefined => findFile(join(home, 'tls', name))
+    const bundle = p12 === undefined ? undefined : readPkcs12File(p12, p12PasswordFile)
     const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile, 'the token').trim()
     const there =
       socketAddress === undefined && url === undefined
@@ -73,8 +90,8 @@ export function readTarget(values: ValuesOf<typeof targetOptions>): (home: strin
       endpoint: {
         ...there,
         url,
-        cert: readPem(cert ?? (token === undefined ? findHomeFile('client.crt') : undefined)),
-        key: readPem(key ?? (token === undefined ? findHomeFile('client.key') : undefined)),
+        cert: bundle?.cert ?? readPem(cert ?? (token === undefined ? findHomeFile('client.crt') : undefined)),
+        key: bundle?.key ?? readPem(key ?? (token === undefined ? findHomeFile('client.key') : undefined)),
         token,
       },
     }
@@ -105,6 +122,16 @@ function findLocalSocket(
 
 function findFile(path: string): string | undefined {
   return existsSync(path) ? path : undefined
+}
+
+/** @throws FileRefused */
+function readPkcs12File(file: string, passwordFile: string | undefined): PemPair {
+  const password = passwordFile === undefined ? '' : readSecretFile(passwordFile)
+  try {
+    return readPkcs12Pair(readFileSync(file), password)
+  } catch (error) {
+    throw toFileRefused(error, file)
+  }
 }
 
 function readPem(file: string | undefined): string | undefined {

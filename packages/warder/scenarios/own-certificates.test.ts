@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
-import { ownAuthority } from '../testing/own-authority.ts'
+import { ownAuthority, writePkcs12File } from '../testing/own-authority.ts'
 
 // The command verifies services of an installation that has certificates of its own.
 
@@ -58,6 +58,23 @@ test('commands check the name that the certificate has, and trust one whose auth
     home,
     { ...others, KMS_TLS_CERT_FILE: 'tls/own.crt' },
     { auth: undefined, kms: { server_name: 'kms.warder.test', ca_file: 'tls/own.crt' } },
+  )
+})
+
+test('commands trust the certificate of a PKCS#12 file, of which they have no password', async () => {
+  const { KMS_TLS_CERT_FILE: cert = '', KMS_TLS_KEY_FILE: key = '' } = await authority.certificate(
+    'KMS',
+    ['kms.warder.test'],
+    [],
+  )
+  const home = temporaryHome()
+  const [p12, password] = [join(home, 'kms.p12'), join(folder, 'p12-password')]
+  await writePkcs12File(p12, 'open sesame', { cert, key })
+  writeFileSync(password, 'open sesame\n', { mode: 0o600 })
+  await assertCommandsWork(
+    home,
+    { KMS_TLS_P12_FILE: 'kms.p12', KMS_TLS_P12_PASSWORD_FILE: password },
+    { auth: undefined, kms: { server_name: 'kms.warder.test', ca_file: 'tls/kms.p12.crt' } },
   )
 })
 

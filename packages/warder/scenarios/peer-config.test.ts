@@ -154,15 +154,12 @@ test('its environment variables are understood, too', () => {
   assert.equal(values.auth_verifier_ca_cert, 'ca.pem')
   assert.equal(values.vault_api_enabled, true)
   assert.equal(warnings.length, 5, warnings.join('\n'))
-  assert.throws(() => load('', { KMS_TLS_P12_FILE: 'x.p12' }), {
-    name: 'StartupError',
-    message: /^environment variable KMS_TLS_P12_FILE is refused: Warder reads PEM/,
-  })
+  assert.equal(load('', { KMS_TLS_P12_FILE: 'x.p12' }).values.tls_p12_file, 'x.p12')
 })
 
 test('what has no counterpart is refused by its name, with what to do instead', () => {
   for (const [text, told] of [
-    ['[tls]\ntls_p12_file = "x.p12"', /:2: tls\.tls_p12_file is refused: .*openssl pkcs12/],
+    ['[tls]\ntls_chain_file = "x.pem"', /:2: tls\.tls_chain_file is refused: tls_cert_file contains/],
     ['hsm_password = "very secret"', /:1: hsm_password must be an array of strings$/],
     [
       '[[hsm_instances]]\nhsm_model = "none"\nhsm_password = ["very secret"]',
@@ -226,12 +223,12 @@ test('warder config migrate names all that has no counterpart, and writes nothin
   const [file, output] = [join(home, 'refused.toml'), join(home, 'nothing.toml')]
   writeFileSync(
     file,
-    '[db]\nclear_database = true\n[tls]\ntls_p12_file = "x.p12"\ntls_p12_password = "p12 secret"\n',
+    '[db]\nclear_database = true\n[tls]\ntls_chain_file = "x.pem"\n[proxy]\nproxy_basic_auth_password = "proxy secret"\n',
   )
   const { code, err } = await runWarder(['config', 'migrate', file, '--output', output])
   assert.equal(code, 1)
-  for (const name of ['db.clear_database', 'tls.tls_p12_file', 'tls.tls_p12_password'])
+  for (const name of ['db.clear_database', 'tls.tls_chain_file', 'proxy.proxy_basic_auth_password'])
     assert.ok(err.includes(`${name} is refused`))
   assert.match(err, /was not migrated: 3 of its settings have no counterpart/)
-  assert.ok(!err.includes('p12 secret') && !existsSync(output))
+  assert.ok(!err.includes('proxy secret') && !existsSync(output))
 })

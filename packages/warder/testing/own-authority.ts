@@ -1,5 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writePkcs12 } from '@warder/pki'
 import { issueCertificate } from '@warder/server'
 
 const dayMs = 86_400_000
@@ -34,4 +36,16 @@ export async function ownAuthority(folder: string): Promise<OwnAuthority> {
       return { [`${service}_TLS_CERT_FILE`]: cert, [`${service}_TLS_KEY_FILE`]: key }
     },
   }
+}
+
+/** Writes a certificate and its key as a PKCS#12 file. */
+export async function writePkcs12File(
+  path: string,
+  password: string,
+  { cert, key }: { readonly cert: string; readonly key: string },
+): Promise<void> {
+  const privateKey = createPrivateKey(readFileSync(key)).export({ format: 'der', type: 'pkcs8' })
+  const certificates = [new X509Certificate(readFileSync(cert)).raw]
+  const content = { privateKey, certificates, friendlyName: undefined }
+  writeFileSync(path, await writePkcs12(content, password, { legacy: false }), { mode: 0o600 })
 }
