@@ -84,6 +84,8 @@ const recordsAtOnce = 100
 const maxPending = 100_000
 /** Clocks of nodes differ from that of the database by less. */
 const marginMs = 600_000
+/** Commits take less: changes of those that overlap are stored in another order than they were made. */
+const maxOverlapMs = 60_000
 /** Records that do not follow the ones read so far. */
 const maxOthers = 1000
 /** Pages without a record of the chain, in sequence. */
@@ -101,15 +103,11 @@ class Undoing {
   /** The changes up to this record were all in the audit log before the present rights were read. */
   readonly #settled: string
   #strict: boolean
-  /** The chain is read up to this record, whose last change is of this time. */
+  /** The chain is read up to this record; the latest of its changes and of those before is of this time. */
   #next: string
   #nextAt: number
-  /** A change up to the moment was found. */
-  #isOver = false
   /** Times between which changes were lost by restores. */
   readonly #lost: { readonly from: number; readonly to: number }[] = []
-  /** The restore whose previous change is not known yet. */
-  #restoredAt: number | undefined
 
   constructor(
     thread: PastRightsThread,
@@ -129,7 +127,7 @@ class Undoing {
 
   /** Digest of the next record; undefined: all changes are undone. */
   get next(): string | undefined {
-    return this.#isOver || this.#next === '' || this.#nextAt <= this.#time ? undefined : this.#next
+    return this.#next === '' || this.#nextAt <= this.#time ? undefined : this.#next
   }
 
   get nextAt(): number {
@@ -140,19 +138,27 @@ class Undoing {
     return at > this.#time
   }
 
-  /** @param changes in their order; those up to the moment are left out */
-  async undo(changes: readonly RightChange[]): Promise<void> {
-    const newer = changes.slice(changes.findLastIndex((one) => !this.isNewer(one)) + 1).reverse()
-    this.#isOver ||= newer.length < changes.length
-    for (const [at, name, madeAt = ''] of newer) {
-      if (this.#restoredAt !== undefined) this.#lost.push({ from: at, to: this.#restoredAt })
-      this.#restoredAt = name === '+restore' ? at : undefined
-      if (name === '+restore' && Date.parse(madeAt) <= this.#time)
+  /** Whether a record has newer changes, or follows one that has. */
+  concerns({ prev_at: prevAt, changes }: RightsRecord): boolean {
+    return prevAt > this.#time || changes.some((one) => this.isNewer(one))
+  }
+
+  /**
+   * @param changes in their order; those up to the moment are left out
+   * @param before the latest time of all changes before
+   */
+  async undo(changes: readonly RightChange[], before: number): Promise<void> {
+    let latest = before
+    for (const [at, name, madeAt = ''] of changes) {
+      if (at > this.#time && name === '+restore') this.#requireBefore(at, madeAt, latest)
+      if (at <= this.#time && latest > this.#time && latest - at > maxOverlapMs)
         throw failure(
           'conflict',
-          `as_of: the database was restored at ${formatTime(at)} from a backup of ${madeAt}, so the rights between these times are not known.`,
+          `as_of: the clock of the database went back from ${formatTime(latest)} to ${formatTime(at)}, so it is not known which changes were made up to this time.`,
         )
+      latest = Math.max(latest, at)
     }
+    const newer = changes.filter((one) => this.isNewer(one)).reverse()
     const contradiction = await this.#thread.run({
       type: 'undo',
       moment: this.#moment,
@@ -167,12 +173,19 @@ class Undoing {
     )
   }
 
+  #requireBefore(restoredAt: number, madeAt: string, latest: number): void {
+    this.#lost.push({ from: latest, to: restoredAt })
+    if (Date.parse(madeAt) > this.#time) return
+    throw failure(
+      'conflict',
+      `as_of: the database was restored at ${formatTime(restoredAt)} from a backup of ${madeAt}, so the rights between these times are not known.`,
+    )
+  }
+
   /** The record whose digest is `next`. */
   async undoRecord({ prev, prev_at: prevAt, changes }: RightsRecord): Promise<void> {
     if (this.#next === this.#settled) this.#strict = true
-    await this.undo(changes)
-    if (this.#restoredAt !== undefined) this.#lost.push({ from: prevAt, to: this.#restoredAt })
-    this.#restoredAt = undefined
+    await this.undo(changes, prevAt)
     this.#next = prev
     this.#nextAt = prevAt
   }
@@ -223,7 +236,7 @@ async function undoRecorded(search: RecordSearch, undoing: Undoing, since: numbe
     for (const line of page.lines) {
       const found = readRecord(line)
       if (found === undefined || seen.has(found.digest)) continue
-      if (found.record.changes.some((one) => undoing.isNewer(one))) waiting.set(found.digest, found)
+      if (undoing.concerns(found.record)) waiting.set(found.digest, found)
     }
     for (let next = undoing.next; next !== undefined; next = undoing.next) {
       const found = waiting.get(next)
@@ -403,7 +416,7 @@ export class PastRights {
         await thread.run({ type: 'add', moment, kind, rows })
     const after = await this.#readJournal()
     const undoing = new Undoing(thread, moment, time, { before, after })
-    await undoing.undo(after.pending)
+    await undoing.undo(after.pending, after.lastAt)
     await undoRecorded(this.#search, undoing, time - marginMs)
     await thread.run({ type: 'finish', moment })
   }

@@ -99,7 +99,7 @@ export type RightChange = readonly [at: number, change: string, ...values: strin
 export interface RightsJournal {
   /** Digest of the last changes in the audit log; empty: there are none. */
   readonly digest: string
-  /** Time of the last one of them, Unix milliseconds. */
+  /** The latest time of the changes in the audit log, Unix milliseconds. */
   readonly lastAt: number
   /** Changes since this time are known. */
   readonly beganAt: number

@@ -16,7 +16,7 @@ export const rightsOperation = 'access.rights_changed'
 export interface RightsRecord {
   /** Digest of the record before; empty: there is none. */
   readonly prev: string
-  /** Time of the last change before, Unix milliseconds. */
+  /** The latest time of all changes before, Unix milliseconds. */
   readonly prev_at: number
   readonly changes: readonly RightChange[]
 }
@@ -68,7 +68,8 @@ export async function recordRights({
     for (const changes of splitChanges(journal.pending)) {
       const details: RightsRecord = { prev: end.digest, prev_at: end.lastAt, changes }
       await audit.recordDurably({ ...createOwnEvent(clock.now(), rightsOperation), details: { ...details } })
-      end = { digest: digestRights(details), lastAt: changes.at(-1)?.[0] ?? end.lastAt }
+      const lastAt = changes.reduce((latest, [at]) => Math.max(latest, at), end.lastAt)
+      end = { digest: digestRights(details), lastAt }
     }
     try {
       await db.commit(rightsRecorded(journal, end))

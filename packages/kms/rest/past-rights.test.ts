@@ -540,6 +540,38 @@ test('rights that the database changed without its journal are found', async () 
   assert.match(refused.json.description, /do not follow from the audit log \(\+grant .* carol encrypt at /)
 })
 
+test('rights at a time over which the clock of the database went back are refused', async () => {
+  const db = (await engines[0]?.open((await engines[0]?.url()) ?? '')) ?? assert.fail()
+  await using kms = await startKms({ db })
+  const { looks } = await makeGrants(kms)
+  const [first, second, third] = looks.map(({ time }) => Date.parse(time))
+  const end = await takeTime()
+  // As if the clock had gone back before the last grant: by less than a commit takes, and by more.
+  const admin = kms.user('admin')
+  const move = (by: number) =>
+    db.commit([
+      {
+        query: query<[number], unknown>(
+          'UPDATE right_change SET at_ms = at_ms - ? WHERE id = (SELECT MAX(id) FROM right_change)',
+        ) as never,
+        params: [by],
+      },
+    ])
+  const between = Number(first) + 1
+  await move(Number(third) - Number(first) + 20)
+  assert.deepEqual(await readReport(admin, asOf(end)), looks[2]?.rows)
+  await move(120_000)
+  for (const when of ['pending', 'recorded']) {
+    const refused = await admin.get(`/access/report?${asOf(new Date(between).toISOString()).slice(1)}`)
+    assert.equal(refused.status, 409, refused.text)
+    assert.match(refused.json.description, /the clock of the database went back from .* to /)
+    assert.ok(Number(second) > between)
+    const after = new Date(Date.parse(end) + (when === 'pending' ? 1 : 2)).toISOString()
+    assert.deepEqual(await readReport(admin, asOf(after)), looks[2]?.rows, when)
+    await record(kms)
+  }
+})
+
 /** The lines of a log with these events, oldest first. */
 async function toLines(kms: Started, events: readonly AuditEvent[]): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-lines-'))
