@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
 import {
   constants,
-  createCipheriv,
-  createDecipheriv,
   createHash,
   generateKeyPairSync,
-  type KeyObject,
-  privateDecrypt,
-  publicEncrypt,
   randomBytes,
   verify as verifySignature,
   X509Certificate,
@@ -20,117 +15,16 @@ import type { RuntimeConfig } from '@warder/runtime/launch'
 import { ensureLocalAuthority } from '@warder/server'
 import type { AzureConfig } from '../cloud-settings.ts'
 import { createRootKeyProvider } from '../providers.ts'
-import {
-  type Fault,
-  isUnavailable,
-  type Received,
-  refuses,
-  type Scripted,
-  startCloudServer,
-  testDatabases,
-  toContext,
-} from '../testing/cloud-server.ts'
+import { failAzure, startAzureCloud } from '../testing/azure-cloud.ts'
+import { type Fault, isUnavailable, refuses, testDatabases, toContext } from '../testing/cloud-server.ts'
 import { createAzureKeyVaultProvider } from './key-vault.ts'
 
-const tenant = '11111111-2222-4333-8444-555555555555'
-const clientId = '66666666-7777-4888-8999-aaaaaaaaaaaa'
-const [first, second] = ['0123456789abcdef0123456789abcdef', 'fedcba9876543210fedcba9876543210']
-/** Versions of the key `root`; the last one is current. */
-const versions = new Map<string, { readonly rsa: KeyObject; readonly aes: Buffer }>()
-const addVersion = (name: string): void => {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  versions.set(name, { rsa: privateKey, aes: randomBytes(32) })
-}
-addVersion(first)
-
-let accepted = 'token-1'
-let keyType = 'RSA'
-const failed = (status: number, code: string, inner?: string): Scripted => ({
-  status,
-  body: { error: { code, message: 'because.', ...(inner !== undefined && { innererror: { code: inner } }) } },
-})
-const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
-
-/** wrapkey, unwrapkey, encrypt and decrypt of Key Vault 7.4, as its reference describes them. */
-function serveVault({ method, path, headers, body }: Received): Scripted {
-  if (headers.authorization !== `Bearer ${accepted}`) return failed(401, 'Unauthorized')
-  const [, named, operation] =
-    /^\/keys\/root\/([0-9a-f]{32})\/(wrapkey|unwrapkey|encrypt|decrypt)\?api-version=7\.4$/.exec(path) ?? []
-  const current = [...versions.keys()].at(-1)
-  if (method === 'GET' && path === '/keys/root?api-version=7.4')
-    return {
-      status: 200,
-      body: { key: { kid: `${cloud.url}/keys/root/${current}`, kty: keyType }, attributes: {} },
-    }
-  const version = named ?? ''
-  const material = versions.get(version)
-  if (method !== 'POST' || operation === undefined || material === undefined)
-    return failed(404, 'KeyNotFound')
-  const request = JSON.parse(body.toString()) as Record<string, string>
-  const value = Buffer.from(request.value ?? '', 'base64url')
-  const reply = (members: Record<string, string>): Scripted => ({
-    status: 200,
-    body: { kid: `${cloud.url}/keys/root/${version}`, ...members },
-  })
-  const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' }
-  const fixed = Buffer.alloc(8, 0xa6)
-  try {
-    switch (`${operation} ${request.alg}`) {
-      case 'wrapkey RSA-OAEP-256':
-        return reply({ value: base64url(publicEncrypt({ key: material.rsa, ...oaep }, value)) })
-      case 'unwrapkey RSA-OAEP-256':
-        return reply({ value: base64url(privateDecrypt({ key: material.rsa, ...oaep }, value)) })
-      case 'wrapkey A256KW': {
-        const cipher = createCipheriv('id-aes256-wrap', material.aes, fixed)
-        return reply({ value: base64url(Buffer.concat([cipher.update(value), cipher.final()])) })
-      }
-      case 'unwrapkey A256KW': {
-        const decipher = createDecipheriv('id-aes256-wrap', material.aes, fixed)
-        return reply({ value: base64url(Buffer.concat([decipher.update(value), decipher.final()])) })
-      }
-      case 'encrypt A256GCM': {
-        const iv = randomBytes(12)
-        const cipher = createCipheriv('aes-256-gcm', material.aes, iv)
-        cipher.setAAD(Buffer.from(request.aad ?? '', 'base64url'))
-        const data = Buffer.concat([cipher.update(value), cipher.final()])
-        return reply({ value: base64url(data), iv: base64url(iv), tag: base64url(cipher.getAuthTag()) })
-      }
-      case 'decrypt A256GCM': {
-        const iv = Buffer.from(request.iv ?? '', 'base64url')
-        const decipher = createDecipheriv('aes-256-gcm', material.aes, iv)
-        decipher.setAAD(Buffer.from(request.aad ?? '', 'base64url'))
-        decipher.setAuthTag(Buffer.from(request.tag ?? '', 'base64url'))
-        return reply({ value: base64url(Buffer.concat([decipher.update(value), decipher.final()])) })
-      }
-      default:
-        return failed(400, 'BadParameter')
-    }
-  } catch {
-    return failed(400, 'BadParameter')
-  }
-}
-
-/** Requests of the token endpoint. */
-const forms: URLSearchParams[] = []
-function serveToken({ path, body }: Received): Scripted {
-  assert.equal(path, `/${tenant}/oauth2/v2.0/token`)
-  const form = new URLSearchParams(body.toString())
-  assert.deepEqual(
-    ['grant_type', 'client_id', 'scope'].map((name) => form.get(name)),
-    ['client_credentials', clientId, 'https://127.0.0.1/.default'],
-  )
-  forms.push(form)
-  return { status: 200, body: { token_type: 'Bearer', expires_in: 3599, access_token: accepted } }
-}
-
-const cloud = await startCloudServer((request) =>
-  request.path.startsWith('/keys/') ? serveVault(request) : serveToken(request),
-)
+const azure = await startAzureCloud()
+const { cloud, tenant, clientId, secretFile, versions, addVersion, state, forms, serveVault } = azure
 after(() => cloud.close())
 
-const secretFile = join(cloud.folder, 'client-secret')
+const [first, second] = ['0123456789abcdef0123456789abcdef', 'fedcba9876543210fedcba9876543210']
 const write = (text: string): void => writeFileSync(secretFile, text, { mode: 0o600 })
-write('secret~1\n')
 
 const settings: AzureConfig = {
   outbound_ca_file: cloud.caFile,
@@ -156,7 +50,7 @@ const rootKey = randomBytes(32)
 
 for (const algorithm of ['RSA-OAEP-256', 'A256KW', 'A256GCM'] as const)
   test(`a root key is wrapped and unwrapped with ${algorithm}, by the version that wrapped it`, async () => {
-    keyType = algorithm === 'RSA-OAEP-256' ? 'RSA-HSM' : 'oct-HSM'
+    state.keyType = algorithm === 'RSA-OAEP-256' ? 'RSA-HSM' : 'oct-HSM'
     const provider = create({ 'root_key_azure.algorithm': algorithm })
     assert.deepEqual([provider.source, provider.description], ['azure-key-vault', `${cloud.url}/keys/root`])
     const old = [...versions.keys()].at(-1)
@@ -184,12 +78,12 @@ for (const algorithm of ['RSA-OAEP-256', 'A256KW', 'A256GCM'] as const)
   })
 
 test('a reply of another key or version, or without one, is refused', async () => {
-  keyType = 'EC'
+  state.keyType = 'EC'
   await refuses(
     create().wrap(rootKey, context),
     /has the type EC, which does not fit root_key_azure\.algorithm RSA-OAEP-256/,
   )
-  keyType = 'RSA'
+  state.keyType = 'RSA'
   const foreign = { key: { kid: `https://other.vault.azure.net/keys/root/${second}`, kty: 'RSA' } }
   await cloud.withFault(
     ({ method }) => (method === 'GET' ? { status: 200, body: foreign } : undefined),
@@ -250,7 +144,7 @@ test('each refusal of Key Vault is a sentence with what to do; throttling and fa
   const reply =
     (status: number, code: string, inner?: string): Fault =>
     ({ path }) =>
-      path.startsWith('/keys/') ? failed(status, code, inner) : undefined
+      path.startsWith('/keys/') ? failAzure(status, code, inner) : undefined
   for (const [status, code, inner, message] of [
     [
       403,
@@ -299,7 +193,7 @@ test('a client secret is read at each use, renewed tokens are used, and a refusa
     ['secret~1'],
   )
   write('secret~2\n')
-  accepted = 'token-2'
+  state.accepted = 'token-2'
   await provider.unwrap(wrapped, context)
   now += 3_299_000
   await provider.unwrap(wrapped, context)
@@ -420,7 +314,10 @@ test('a managed identity is used only by its setting: of a machine, or of a serv
       client_id: clientId,
     })
     const expires_on = String(Math.floor(Date.now() / 1000) + 3600)
-    return { status: 200, body: { access_token: accepted, expires_on, resource: 'x', token_type: 'Bearer' } }
+    return {
+      status: 200,
+      body: { access_token: state.accepted, expires_on, resource: 'x', token_type: 'Bearer' },
+    }
   }
   await cloud.withFault(serve, () => provider().wrap(rootKey, context))
   await cloud.withFault(
@@ -437,7 +334,7 @@ test('a managed identity is used only by its setting: of a machine, or of a serv
 })
 
 test('both services open their databases again; a throttled server is tried again, a silent one given up', () =>
-  testDatabases(cloud, create, failed(429, 'Throttled')))
+  testDatabases(cloud, create, failAzure(429, 'Throttled')))
 
 test('the source is created of the settings, the home and the environment of a service', async () => {
   const config = {

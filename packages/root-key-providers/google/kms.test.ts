@@ -1,136 +1,22 @@
 import assert from 'node:assert/strict'
-import {
-  createCipheriv,
-  createDecipheriv,
-  generateKeyPairSync,
-  randomBytes,
-  verify as verifySignature,
-} from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { RuntimeConfig } from '@warder/runtime/launch'
 import type { GoogleConfig } from '../cloud-settings.ts'
 import { createRootKeyProvider } from '../providers.ts'
-import {
-  type Fault,
-  isUnavailable,
-  type Received,
-  refuses,
-  type Scripted,
-  startCloudServer,
-  testDatabases,
-  toContext,
-} from '../testing/cloud-server.ts'
+import { type Fault, isUnavailable, refuses, testDatabases, toContext } from '../testing/cloud-server.ts'
+import { failGoogle, startGoogleCloud } from '../testing/google-cloud.ts'
 import { crc32c } from './crc32c.ts'
 import { createGoogleKmsProvider } from './kms.ts'
 
-const key = 'projects/warder-test/locations/europe-west3/keyRings/warder/cryptoKeys/root'
-const scope = 'https://www.googleapis.com/auth/cloudkms'
-const material = randomBytes(32)
-const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-/** The token that Cloud KMS accepts now. */
-let accepted = 'token-1'
-let version = 1
-
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
-const failed = (status: number, code: string, message: string): Scripted => ({
-  status,
-  body: { error: { code: status, message, status: code } },
-})
-
-interface KmsRequest {
-  readonly plaintext?: string
-  readonly plaintextCrc32c?: string
-  readonly ciphertext?: string
-  readonly ciphertextCrc32c?: string
-  readonly additionalAuthenticatedData: string
-  readonly additionalAuthenticatedDataCrc32c: string
-}
-
-/** `encrypt` and `decrypt` of Cloud KMS v1, as its reference describes them. */
-function serveKms({ method, path, headers, body }: Received): Scripted {
-  if (headers.authorization !== `Bearer ${accepted}`)
-    return failed(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.')
-  const [, name, operation] = /^\/v1\/(.+):(encrypt|decrypt)$/.exec(path) ?? []
-  if (method !== 'POST' || name !== key) return failed(404, 'NOT_FOUND', `CryptoKey ${name} not found.`)
-  const request = JSON.parse(body.toString()) as KmsRequest
-  const aad = Buffer.from(request.additionalAuthenticatedData, 'base64')
-  assert.equal(request.additionalAuthenticatedDataCrc32c, String(crc32c(aad)))
-  if (operation === 'encrypt') {
-    const plaintext = Buffer.from(request.plaintext ?? '', 'base64')
-    assert.equal(request.plaintextCrc32c, String(crc32c(plaintext)))
-    const iv = randomBytes(12)
-    const cipher = createCipheriv('aes-256-gcm', material, iv).setAAD(aad)
-    const data = Buffer.concat([iv, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
-    return {
-      status: 200,
-      body: {
-        name: `${key}/cryptoKeyVersions/${version}`,
-        ciphertext: base64(data),
-        ciphertextCrc32c: String(crc32c(data)),
-        verifiedPlaintextCrc32c: true,
-        verifiedAdditionalAuthenticatedDataCrc32c: true,
-        protectionLevel: 'SOFTWARE',
-      },
-    }
-  }
-  try {
-    const bytes = Buffer.from(request.ciphertext ?? '', 'base64')
-    assert.equal(request.ciphertextCrc32c, String(crc32c(bytes)))
-    const decipher = createDecipheriv('aes-256-gcm', material, bytes.subarray(0, 12)).setAAD(aad)
-    decipher.setAuthTag(bytes.subarray(-16))
-    const plaintext = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
-    return {
-      status: 200,
-      body: {
-        plaintext: base64(plaintext),
-        plaintextCrc32c: String(crc32c(plaintext)),
-        usedPrimary: true,
-        protectionLevel: 'SOFTWARE',
-      },
-    }
-  } catch {
-    return failed(400, 'INVALID_ARGUMENT', 'Decryption failed: the ciphertext is invalid.')
-  }
-}
-
-let tokens = 0
-/** The token endpoint of Google: verifies the JWT of the service account (RFC 7523 §3). */
-function serveToken({ headers, body }: Received): Scripted {
-  assert.equal(headers['content-type'], 'application/x-www-form-urlencoded')
-  const form = new URLSearchParams(body.toString())
-  assert.equal(form.get('grant_type'), 'urn:ietf:params:oauth:grant-type:jwt-bearer')
-  const [header = '', claims = '', signature = ''] = form.get('assertion')?.split('.') ?? []
-  const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
-  assert.deepEqual(decode(header), { alg: 'RS256', typ: 'JWT', kid: 'key-1' })
-  const { iss, scope: requested, aud, iat, exp } = decode(claims)
-  assert.deepEqual([iss, requested, aud, exp - iat], [account.client_email, scope, account.token_uri, 3600])
-  const signed = Buffer.from(`${header}.${claims}`)
-  if (!verifySignature('sha256', signed, publicKey, Buffer.from(signature, 'base64url')))
-    return { status: 400, body: { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' } }
-  tokens += 1
-  return { status: 200, body: { access_token: accepted, expires_in: 3599, token_type: 'Bearer' } }
-}
-
-const cloud = await startCloudServer((request) =>
-  request.path === '/token' ? serveToken(request) : serveKms(request),
-)
+const { cloud, key, scope, file, account, state, serveKms } = await startGoogleCloud()
 after(() => cloud.close())
 
-const file = join(cloud.folder, 'account.json')
-const account = {
-  type: 'service_account',
-  project_id: 'warder-test',
-  private_key_id: 'key-1',
-  private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-  client_email: 'warder@warder-test.iam.gserviceaccount.com',
-  token_uri: `${cloud.url}/token`,
-  universe_domain: 'googleapis.com',
-}
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const write = (path: string, value: unknown): void =>
   writeFileSync(path, JSON.stringify(value), { mode: 0o600 })
-write(file, account)
 
 const settings: GoogleConfig = {
   outbound_ca_file: cloud.caFile,
@@ -161,12 +47,12 @@ test('CRC32C has the values of RFC 3720 B.4', () => {
 test('a root key is wrapped and unwrapped with a token of the service account; a new version of the key changes nothing', async () => {
   const provider = create()
   assert.deepEqual([provider.source, provider.description], ['google-kms', `${cloud.url} ${key}`])
-  const before = tokens
+  const before = state.tokens
   const wrapped = await provider.wrap(rootKey, context)
   assert.ok(Buffer.from(wrapped).includes(`${key}/cryptoKeyVersions/1`))
-  version = 2
+  state.version = 2
   assert.deepEqual(await provider.unwrap(wrapped, context), rootKey)
-  assert.equal(tokens, before + 1)
+  assert.equal(state.tokens, before + 1)
   const again = await provider.wrap(rootKey, context)
   assert.ok(Buffer.from(again).includes(`${key}/cryptoKeyVersions/2`))
   await refuses(
@@ -243,7 +129,7 @@ test('each refusal of Cloud KMS is a sentence with what to do; throttling and fa
   const reply =
     (status: number, code: string): Fault =>
     ({ path }) =>
-      path === '/token' ? undefined : failed(status, code, 'because.')
+      path === '/token' ? undefined : failGoogle(status, code, 'because.')
   for (const [status, code, message] of [
     [
       403,
@@ -288,13 +174,13 @@ test('a token that expires or is refused in the middle is replaced once; a wrong
   let now = Date.now()
   const provider = create({}, {}, () => now)
   const wrapped = await provider.wrap(rootKey, context)
-  const before = tokens
-  accepted = 'token-2'
+  const before = state.tokens
+  state.accepted = 'token-2'
   assert.deepEqual(await provider.unwrap(wrapped, context), rootKey)
-  assert.equal(tokens, before + 1)
+  assert.equal(state.tokens, before + 1)
   now += 3_299_000
   await provider.unwrap(wrapped, context)
-  assert.equal(tokens, before + 2)
+  assert.equal(state.tokens, before + 2)
   const other = join(cloud.folder, 'other.json')
   const { privateKey: wrong } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   write(other, { ...account, private_key: wrong.export({ type: 'pkcs8', format: 'pem' }) })
@@ -393,15 +279,15 @@ test('workload identity federation exchanges the token of a file, and impersonat
         ],
       )
       exchanges.push(`${form.get('subject_token')} ${form.get('scope')}`)
-      return { status: 200, body: { access_token: accepted, expires_in: 3600, issued_token_type: 'x' } }
+      return { status: 200, body: { access_token: state.accepted, expires_in: 3600, issued_token_type: 'x' } }
     }
     if (!asked.startsWith('/v1/projects/-/')) return undefined
-    assert.equal(headers.authorization, `Bearer ${accepted}`)
+    assert.equal(headers.authorization, `Bearer ${state.accepted}`)
     assert.deepEqual(JSON.parse(body.toString()), { scope: [scope], lifetime: '3600s' })
-    accepted = 'impersonated'
+    state.accepted = 'impersonated'
     return {
       status: 200,
-      body: { accessToken: accepted, expireTime: new Date(Date.now() + 3_600_000).toISOString() },
+      body: { accessToken: state.accepted, expireTime: new Date(Date.now() + 3_600_000).toISOString() },
     }
   }
   writeFileSync(subject, '{"jwt":"subject-1"}')
@@ -435,7 +321,9 @@ test('workload identity federation exchanges the token of a file, and impersonat
   )
   await cloud.withFault(
     (request) =>
-      request.path.startsWith('/v1/projects/-/') ? failed(403, 'PERMISSION_DENIED', 'no') : serve(request),
+      request.path.startsWith('/v1/projects/-/')
+        ? failGoogle(403, 'PERMISSION_DENIED', 'no')
+        : serve(request),
     () =>
       refuses(
         provider().wrap(rootKey, context),
@@ -459,14 +347,14 @@ test('the metadata server gives a token, if the setting says so', async () => {
       return {
         status: 200,
         headers: flavored,
-        body: { access_token: accepted, expires_in: 3599, token_type: 'Bearer' },
+        body: { access_token: state.accepted, expires_in: 3599, token_type: 'Bearer' },
       }
     },
     () => provider.wrap(rootKey, context),
   )
   const fresh = () => create({ 'root_key_google.credentials': 'metadata-server' }, env).wrap(rootKey, context)
   await cloud.withFault(
-    () => ({ status: 200, body: { access_token: accepted, expires_in: 1 } }),
+    () => ({ status: 200, body: { access_token: state.accepted, expires_in: 1 } }),
     () => refuses(fresh(), /is not the metadata server of Google/),
   )
   await cloud.withFault(
@@ -477,4 +365,4 @@ test('the metadata server gives a token, if the setting says so', async () => {
 })
 
 test('both services open their databases again; a throttled server is tried again, a silent one given up', () =>
-  testDatabases(cloud, create, failed(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded')))
+  testDatabases(cloud, create, failGoogle(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded')))

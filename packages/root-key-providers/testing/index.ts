@@ -1,0 +1,2 @@
+export { startAzureCloud } from './azure-cloud.ts'
+export { startGoogleCloud } from './google-cloud.ts'
