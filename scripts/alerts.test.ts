@@ -51,6 +51,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     bad: `${13 * day}x30`,
     good: `${15 * day}x30`,
   },
+  WarderSealed: { series: `warder_sealed{${kms}}`, bad: '1x30', good: '0x30' },
   WarderKeyBudgetEnds: { series: `warder_keys_budget_ending{${kms}}`, bad: '1x30', good: '0x30' },
   WarderKeysNotRotated: {
     series: `warder_keys_not_rotated{${kms}}`,

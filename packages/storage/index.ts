@@ -3,6 +3,13 @@ export { PrimaryMemory } from './postgres/hosts.ts'
 export { readPassword } from './postgres/password.ts'
 export { readTls } from './postgres/tls.ts'
 export { decodeContext, type Seal, type SealContext, UnknownDataKey } from './seal/envelope.ts'
+export {
+  createRecovery,
+  createRootKeyRecord,
+  findRecoverableKey,
+  findRecoverySet,
+  listRootKeyRecords,
+} from './seal/recovery.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './seal/root-key.ts'
 export {
   findSharedRootKey,
@@ -30,7 +37,12 @@ export {
   openSeal,
   openSealToRead,
 } from './seal/seal.ts'
-export { listRootKeySources, sealMigrations } from './seal/seal-store.ts'
+export {
+  countRootKeyRecords,
+  listRootKeySources,
+  removeRootKeyRecord,
+  sealMigrations,
+} from './seal/seal-store.ts'
 export {
   createShareSet,
   describeSet,

@@ -15,6 +15,7 @@ import { beginStart, type Start } from './primary-start.ts'
 import { openStorage, type Storage } from './primary-storage.ts'
 import { claimEndpoints, startWorkers } from './primary-workers.ts'
 import { releaseMemoryWhenIdle } from './release-memory.ts'
+import { createRootKeyJob } from './root-key-records.ts'
 import { describeRootKeySource, watchRootKey } from './root-keys.ts'
 import type { ServiceEnvironment, SocketEndpoint } from './service.ts'
 import { probeOthers, validateSettings } from './validate-settings.ts'
@@ -190,7 +191,11 @@ function startPeriodicWork(
 ): void {
   const { name, periodic } = definition
   const running = startPeriodic(
-    [...periodic.map((job) => boundTo(job, environment)), ...createNoticeJobs(definition, environment)],
+    [
+      ...periodic.map((job) => boundTo(job, environment)),
+      ...createNoticeJobs(definition, environment),
+      createRootKeyJob(environment),
+    ],
     (job, seconds) => holdLease(db, `${name}:${job}`, `${node}:${process.pid}`, seconds, clock),
     log,
   )

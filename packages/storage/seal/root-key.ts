@@ -162,20 +162,23 @@ const argon2id = promisify(argon2)
  */
 export async function deriveServiceKey(root: RootKey, salt: Uint8Array, service: string): Promise<Secret> {
   const info = `warder ${service} data keys v1`
-  const bytes =
-    root.kind === 'key'
-      ? root.key.use((key) => Buffer.from(key))
-      : await root.passphrase.use((message) =>
-          argon2id('argon2id', {
-            message,
-            nonce: salt,
-            parallelism: 4,
-            tagLength: keyBytes,
-            memory: 65_536,
-            passes: 3,
-          }),
-        )
+  const bytes = await toRootKeyBytes(root, salt)
   const key = new Secret(Buffer.from(hkdfSync('sha256', bytes, salt, info, keyBytes)))
   bytes.fill(0)
   return key
+}
+
+/** The 32 bytes that open a database without a passphrase. The caller wipes them. */
+export async function toRootKeyBytes(root: RootKey, salt: Uint8Array): Promise<Buffer> {
+  if (root.kind === 'key') return root.key.use((key) => Buffer.from(key))
+  return root.passphrase.use((message) =>
+    argon2id('argon2id', {
+      message,
+      nonce: salt,
+      parallelism: 4,
+      tagLength: keyBytes,
+      memory: 65_536,
+      passes: 3,
+    }),
+  )
 }

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { StartupError, takeLock } from '@warder/base'
 import { GuardFailed } from '../sql/errors.ts'
-import type { Database } from '../sql/types.ts'
+import type { Change, Database } from '../sql/types.ts'
 import { toDataKeyContext } from './data-keys.ts'
 import { encodeContext, openWith } from './envelope.ts'
+import { renewRecovery } from './recovery.ts'
 import { loadRootKeys, nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
 import {
   createSharedRootKey,
@@ -44,6 +45,8 @@ export interface MoveOptions<Target extends SealedDatabase = SealedDatabase> ext
   readonly readOld: (database: Target) => Promise<readonly RootKey[]>
   readonly now: number
   readonly retries?: ProviderRetries
+  /** Joins the commit of a database, e.g. a record for the audit log. */
+  readonly stage?: (database: Target) => Promise<readonly Change[]>
 }
 
 /**
@@ -77,7 +80,8 @@ export async function moveToFile<Target extends SealedDatabase>(
       const isThere = (await listRootKeySources(database.db)).some((row) => row.source === 'file')
       const old = await options.readOld(database)
       await requireMatching(database, old)
-      databases.push({ database, old, source: isThere ? undefined : source })
+      const staged = await options.stage?.(database)
+      databases.push({ database, old, source: isThere ? undefined : source, staged })
     }
     await replaceFile(path, databases, options.onStep)
   })
@@ -88,6 +92,7 @@ interface Rewrapping {
   readonly old: readonly RootKey[]
   /** undefined: stays. */
   readonly source: NewRootKeySource | undefined
+  readonly staged?: readonly Change[] | undefined
 }
 
 async function replaceFile(
@@ -101,8 +106,8 @@ async function replaceFile(
     await step('next written')
   }
   const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
-  for (const { database, old, source } of databases) {
-    await rewrap(database, old, { root: fresh, source })
+  for (const { database, old, source, staged } of databases) {
+    await rewrap(database, old, { root: fresh, source, staged })
     await step(`${database.service} wrapped`)
   }
   promoteNext(path)
@@ -148,7 +153,10 @@ export async function moveToKey<Target extends SealedDatabase>(
   const row = { source, description: fresh.from, wrapped: null, created_at: options.now }
   for (const database of options.databases) {
     if (!(await matches(database, [fresh])))
-      await rewrap(database, await options.readOld(database), { root: fresh, source: row })
+      await rewrap(database, await options.readOld(database), {
+        ...{ root: fresh, source: row },
+        staged: await options.stage?.(database),
+      })
     await options.onStep?.(`${database.service} wrapped`)
   }
 }
@@ -169,7 +177,7 @@ export async function moveToProvider<Target extends SealedDatabase>(
     if (options.again || !(await isWrappedBy(provider, database, options.retries))) {
       const fresh = await createWrappedRootKey(provider, service, options.now, options.retries)
       await options.onStep?.(`${service} new key`)
-      await rewrap({ db, service }, old, fresh)
+      await rewrap({ db, service }, old, { ...fresh, staged: await options.stage?.(database) })
     }
     await options.onStep?.(`${service} wrapped`)
   }
@@ -188,7 +196,8 @@ export async function moveToShares<Target extends SealedDatabase>(
     if (!(await isOpenedBy(set, database))) {
       const old = await options.readOld(database)
       await requireMatching(database, old)
-      await rewrap({ db, service }, old, createSharedRootKey(set, service, options.now))
+      const fresh = createSharedRootKey(set, service, options.now)
+      await rewrap({ db, service }, old, { ...fresh, staged: await options.stage?.(database) })
     }
     await options.onStep?.(`${service} wrapped`)
   }
@@ -220,6 +229,7 @@ async function requireMatching(database: SealedDatabase, rootKeys: readonly Root
 }
 
 interface NewRootKey {
+  readonly staged?: readonly Change[] | undefined
   readonly root: RootKey
   /** Default: a random one. */
   readonly salt?: Uint8Array
@@ -229,7 +239,7 @@ interface NewRootKey {
 async function rewrap(
   { db, service }: SealedDatabase,
   old: readonly RootKey[],
-  { root: fresh, salt = randomBytes(16), source }: NewRootKey,
+  { root: fresh, salt = randomBytes(16), source, staged = [] }: NewRootKey,
 ): Promise<void> {
   const matching = await findMatchingRootKey({ db, service, rootKeys: [fresh, ...old] })
   if (matching === 'empty') return
@@ -240,8 +250,9 @@ async function rewrap(
     )
   }
   if (matching.root === fresh) return
-  const { checkValue, wrap } = await wrapUnder(fresh, salt, service)
-  const changes = [replaceRootKey(salt, checkValue, matching.version)]
+  const { key, checkValue, wrap } = await wrapUnder(fresh, salt, service)
+  const recovery = await renewRecovery(db, service, matching.key, { root: fresh, key, salt })
+  const changes = [replaceRootKey(salt, checkValue, matching.version), ...recovery, ...staged]
   for (const row of await db.all(readDataKeys, [])) {
     const dataKey = openWith(matching.key, encodeContext(service, toDataKeyContext(row.id)), row.wrapped)
     changes.push(rewrapDataKey(row.id, wrap(row.id, dataKey), row.version))

@@ -22,6 +22,15 @@ export const sealMigrations: readonly Migration[] = [
       `CREATE TABLE ${sourceTable} (id TEXT NOT NULL PRIMARY KEY, source TEXT NOT NULL, description TEXT NOT NULL, wrapped BYTES, created_at BIGINT NOT NULL)`,
     ],
   },
+  {
+    number: 3,
+    name: 'recovery of the root key, and records of it for the audit log',
+    older: true,
+    statements: [
+      'CREATE TABLE root_key_recovery (id TEXT NOT NULL PRIMARY KEY, wrapped BYTES NOT NULL)',
+      'CREATE TABLE root_key_record (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL)',
+    ],
+  },
 ]
 
 export interface RootKeyRow {
@@ -129,4 +138,44 @@ export function addRootKeySource(row: Omit<RootKeySourceRow, 'id'>): Change {
 /** In the commit that changes the root key: all wrap the previous one. */
 export function deleteRootKeySources(): Change {
   return change(deleteSources, [])
+}
+
+const readRecovery = query<[id: string], { readonly wrapped: Uint8Array }>(
+  'SELECT wrapped FROM root_key_recovery WHERE id = ?',
+)
+const insertRecovery = insertInto<[string, Uint8Array]>('root_key_recovery', ['id', 'wrapped'])
+const deleteRecovery = query<[id: string], unknown>('DELETE FROM root_key_recovery WHERE id = ?')
+
+/** The set with which the root key is recovered; undefined: there is none. */
+export async function findRecoveryRow(db: Database): Promise<Uint8Array | undefined> {
+  return (await hasTable(db, 'root_key_recovery')) ? (await db.get(readRecovery, [only]))?.wrapped : undefined
+}
+
+export function replaceRecovery(wrapped: Uint8Array): readonly Change[] {
+  return [change(deleteRecovery, [only]), change(insertRecovery, [only, wrapped], 1)]
+}
+
+const readRecords = query<[], { readonly id: string; readonly record: Uint8Array }>(
+  'SELECT id, record FROM root_key_record ORDER BY id LIMIT 100',
+)
+const insertRecord = insertInto<[string, Uint8Array]>('root_key_record', ['id', 'record'])
+const deleteRecord = query<[id: string], unknown>('DELETE FROM root_key_record WHERE id = ?')
+
+/** Records that the audit log does not have yet. */
+export async function listRecordRows(db: Database) {
+  return db.all(readRecords, [])
+}
+
+const countRecords = query<[], { readonly count: number }>('SELECT COUNT(*) AS count FROM root_key_record')
+
+export async function countRootKeyRecords(db: Database): Promise<number> {
+  return Number((await db.get(countRecords, []))?.count ?? 0)
+}
+
+export function addRecord(id: string, record: Uint8Array): Change {
+  return change(insertRecord, [id, record], 1)
+}
+
+export function removeRootKeyRecord(id: string): Change {
+  return change(deleteRecord, [id])
 }

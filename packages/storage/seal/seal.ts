@@ -66,6 +66,7 @@ export async function findMatchingRootKey(
 export async function wrapUnder(root: RootKey, salt: Uint8Array, service: string) {
   const key = await createServiceKey(root, salt, service)
   return {
+    key,
     checkValue: makeCheckValue(key, service),
     wrap: (id: string, dataKey: Uint8Array) =>
       sealWith(key, noId, encodeContext(service, toDataKeyContext(id)), dataKey),

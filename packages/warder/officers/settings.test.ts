@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { tailAudit } from '@warder/audit'
+import { createAgeIdentity } from '@warder/crypto/testing'
 import { logInUser, newUser, runInProcess } from '../testing/in-process.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
@@ -39,6 +40,20 @@ test('other officers, and another root key, take the approval of those before', 
     const fresh = { WARDER_ROOT_KEY: Buffer.alloc(32, 1).toString('base64url') }
     const moved = await runWarder(['root-key', 'move', '--to', 'environment', '--home', home], fresh)
     assert.match(moved.err, /requires the approval of 2 of these crypto officers/)
+    const [list, output] = [join(home, 'holders'), join(home, 'shares')]
+    writeFileSync(
+      list,
+      ['eve', 'fay'].map((holder) => `${holder} ${createAgeIdentity().recipient}\n`).join(''),
+    )
+    const shares = ['--holders', list, '--threshold', '2', '--output', output, '--home', home]
+    for (const words of [
+      ['recovery', 'create'],
+      ['move', '--to', 'shares'],
+    ]) {
+      const refused = await runWarder(['root-key', ...words, ...shares])
+      assert.match(refused.err, /requires the approval of 2 of these crypto officers/)
+    }
+    assert.ok(!existsSync(output), 'no shares are made')
 
     name(['admin', 'ben', 'dan'])
     const settings = await asked('settings')

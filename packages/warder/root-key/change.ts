@@ -14,6 +14,7 @@ import {
   toDatabaseLocation,
 } from '@warder/runtime/launch'
 import {
+  type Change,
   findSharedRootKey,
   isUnsealed,
   listRootKeySources,
@@ -77,12 +78,12 @@ function requireDatabase(service: ServiceName, { config, home }: ServiceLaunch):
 }
 
 /** The source in which the root key of a database is; that of the settings where the database names none. */
-async function findPresentSource({ db, launch }: ServiceDatabase): Promise<string> {
+export async function findPresentSource({ db, launch }: ServiceDatabase): Promise<string> {
   const [row] = await listRootKeySources(db)
   return row?.source ?? launch.config.root_key_source
 }
 
-async function readPresentKeys(database: ServiceDatabase): Promise<readonly RootKey[]> {
+export async function readPresentKeys(database: ServiceDatabase): Promise<readonly RootKey[]> {
   const { db, service, launch } = database
   return openRootKeys(launch, { db, service, from: await findPresentSource(database), attempts: 2 })
 }
@@ -116,6 +117,17 @@ async function requireSharedSource(
   return first
 }
 
+/** How the root key is read that another replaces. */
+export interface PresentKeys {
+  read(database: ServiceDatabase): Promise<readonly RootKey[]>
+  /** See `MoveOptions`. */
+  readonly stage?: (database: ServiceDatabase) => Promise<readonly Change[]>
+  /** The present source may be the new one: it does not work any more. */
+  readonly isLost: boolean
+}
+
+const fromSource: PresentKeys = { read: readPresentKeys, isLost: false }
+
 /**
  * Moves the root key of both databases.
  * @throws StartupError for a source that cannot be used, and for the one in which it is already
@@ -124,29 +136,33 @@ export async function move(
   databases: readonly ServiceDatabase[],
   kind: RootKeySourceName,
   { out }: Terminal,
-  shares?: RequestedShares,
+  {
+    shares,
+    keys = fromSource,
+  }: { readonly shares?: RequestedShares | undefined; readonly keys?: PresentKeys } = {},
 ): Promise<number> {
   const [first] = databases
   if (first === undefined) return 1
-  if (kind === sharesSource) return moveIntoShares(databases, shares, out)
+  if (kind === sharesSource) return moveIntoShares(databases, shares, out, keys)
   const { source, provider } = await requireSharedSource(
     databases.map(({ launch }) => launch),
     kind,
   )
   const present = await Promise.all(databases.map(findPresentSource))
   const isUnfinished = source.kind === 'file' && existsSync(`${source.path}.next`)
-  if (provider === undefined && !isUnfinished && present.every((found) => found === kind))
+  if (provider === undefined && !isUnfinished && !keys.isLost && present.every((found) => found === kind))
     throw new StartupError(`the root key is in ${kind} already: warder root-key rotate changes it`)
   const options = {
     databases,
-    readOld: readPresentKeys,
+    readOld: keys.read,
+    ...(keys.stage !== undefined && { stage: keys.stage }),
     now: systemClock.now(),
     onStep: async (step: string) => out(`  ${step}`),
   }
   const fresh =
     provider === undefined && source.kind !== 'file' ? requireKey(source, first.launch) : undefined
-  const approved = await requireApproval(databases, readPresentKeys)
-  if (provider !== undefined) await moveToProvider(provider, { ...options, again: false })
+  const approved = await requireApproval(databases, keys.read)
+  if (provider !== undefined) await moveToProvider(provider, { ...options, again: keys.isLost })
   else if (source.kind === 'file') await moveToFile(source.path, options)
   else if (fresh !== undefined) await moveToKey(fresh, kind, options)
   await approved()
@@ -165,12 +181,17 @@ async function moveIntoShares(
   databases: readonly ServiceDatabase[],
   shares: RequestedShares | undefined,
   out: Terminal['out'],
+  keys: PresentKeys,
 ): Promise<number> {
   const home = databases[0]?.launch.home ?? '.'
   const present = await Promise.all(databases.map(findPresentSource))
-  if (present.every((found) => found === sharesSource) && !existsSync(pendingSharesPath(home)))
+  if (
+    !keys.isLost &&
+    present.every((found) => found === sharesSource) &&
+    !existsSync(pendingSharesPath(home))
+  )
     throw new StartupError('the root key is in shares already: warder root-key rotate makes new ones')
-  await replaceShares(databases, home, requireShares(shares), out)
+  await replaceShares(databases, home, requireShares(shares), out, keys)
   out(
     'both databases use a root key in shares now: set root_key_source = "shares" in auth.toml and kms.toml, give each holder',
   )
@@ -183,7 +204,7 @@ async function moveIntoShares(
   return 0
 }
 
-function requireShares(shares: RequestedShares | undefined): RequestedShares {
+export function requireShares(shares: RequestedShares | undefined): RequestedShares {
   if (shares !== undefined) return shares
   throw new UsageError('shares need --holders FILE and --threshold M')
 }
@@ -194,16 +215,20 @@ async function replaceShares(
   home: string,
   shares: RequestedShares,
   out: Terminal['out'],
+  keys = fromSource,
 ): Promise<void> {
   const isContinued = existsSync(pendingSharesPath(home))
   // Before shares are made: an approval or a root key may be missing.
-  const approved = isContinued ? undefined : await requireApproval(databases, readPresentKeys)
+  const approved = isContinued ? undefined : await requireApproval(databases, keys.read)
   const set = await prepareShares(home, shares, out)
   const onStep = async (step: string): Promise<void> => out(`  ${step}`)
   await onStep('shares written')
   // The votes for an interrupted command count once, unless it had reached the kms.
-  const consume = approved ?? (await requireApprovalUnlessMoved(databases, set))
-  await moveToShares(set, { databases, readOld: readPresentKeys, now: systemClock.now(), onStep })
+  const consume = approved ?? (await requireApprovalUnlessMoved(databases, set, keys))
+  await moveToShares(set, {
+    ...{ databases, readOld: keys.read, now: systemClock.now(), onStep },
+    ...(keys.stage !== undefined && { stage: keys.stage }),
+  })
   await consume()
   forgetPendingShares(home)
   await onStep('finished')
@@ -212,13 +237,14 @@ async function replaceShares(
 async function requireApprovalUnlessMoved(
   databases: readonly ServiceDatabase[],
   set: ShareSet,
+  keys: PresentKeys,
 ): Promise<() => Promise<void>> {
   for (const database of databases) {
     const isShared = (await findPresentSource(database)) === sharesSource
     const shared = isShared ? await findSharedRootKey(database.db, database.service) : undefined
     if (database.service === 'kms' && shared?.set.id === set.id) return async () => undefined
   }
-  return requireApproval(databases, readPresentKeys)
+  return requireApproval(databases, keys.read)
 }
 
 function requireKey(source: ConfiguredRootKeySource, { env }: Pick<ServiceLaunch, 'env'>): RootKey {
@@ -316,7 +342,7 @@ function getNextSource(source: Exclude<RootKeySource, { kind: 'file' }>): RootKe
  * @returns a function that consumes the approval
  * @throws StartupError
  */
-async function requireApproval(
+export async function requireApproval(
   databases: readonly ServiceDatabase[],
   readKeys: (database: ServiceDatabase) => Promise<readonly RootKey[]>,
 ): Promise<() => Promise<void>> {

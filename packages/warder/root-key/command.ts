@@ -17,9 +17,18 @@ import {
   rootKeySource,
   type ServiceLaunch,
 } from '@warder/runtime/launch'
-import { isUnsealed, listRootKeySources, loadRootKeys, testProvider } from '@warder/storage'
+import {
+  describeSet,
+  findRecoverySet,
+  findSharedRootKey,
+  isUnsealed,
+  listRootKeySources,
+  loadRootKeys,
+  testProvider,
+} from '@warder/storage'
 import { configureService, move, requireHome, rotate, type ServiceDatabase, withDatabases } from './change.ts'
 import { readShareOptions, shareOptions } from './new-shares.ts'
+import { createRecoverySet, recover } from './recovery.ts'
 
 const showVerb = homeVerb({
   name: 'show',
@@ -67,13 +76,11 @@ interruption run the command again. Then set root_key_source, and restart the se
   options: { to: sourceOption('the new source (required)'), ...shareOptions },
   parse({ to, ...values }, names) {
     requireNoNames(names)
-    const kind = readSource(to)
-    if (kind === undefined) throw new UsageError(`name the new source: --to ${rootKeySources.join(' | ')}`)
+    const kind = requireSource(to)
     const shares = readShareOptions(values)
-    if (kind !== 'shares' && shares !== undefined)
-      throw new UsageError('--holders, --threshold, --output and --name are for --to shares')
+    requireSharesFor(kind, shares)
     return (context) =>
-      withDatabases(context, (databases, terminal) => move(databases, kind, terminal, shares))
+      withDatabases(context, (databases, terminal) => move(databases, kind, terminal, { shares }))
   },
 })
 
@@ -87,6 +94,43 @@ const rotateVerb = homeVerb({
     requireNoNames(names)
     const shares = readShareOptions(values)
     return (context) => rotate(context, shares)
+  },
+})
+
+const recoveryCreateVerb = homeVerb({
+  name: 'recovery create',
+  words: '',
+  summary: 'Make shares that open both databases if the source of the root key is lost',
+  about: `For every source but shares. The shares are made once, each encrypted for its holder. Rotations and moves keep the set
+without a share; another set replaces it, which is the way to change holders. The audit log has root_key.recovery_created.`,
+  examples: ['warder root-key recovery create --holders holders.txt --threshold 3 --home /var/lib/warder'],
+  options: shareOptions,
+  parse(values, names) {
+    requireNoNames(names)
+    const shares = readShareOptions(values)
+    return (context) =>
+      withDatabases(context, (databases, terminal) => createRecoverySet(databases, shares, terminal))
+  },
+})
+
+const recoverVerb = homeVerb({
+  name: 'recover',
+  words: '',
+  summary: 'Move the root key to a source that works, with the shares of the recovery set',
+  about: `For a source that is lost. Holders enter their shares at this terminal, one after the other, or on standard input, one a
+line. After an interruption run it again. The audit log has root_key.recovered with their names.`,
+  examples: ['warder root-key recover --to file --home /var/lib/warder'],
+  options: {
+    to: sourceOption('the new source (required); it may have the name of the lost one'),
+    ...shareOptions,
+  },
+  parse({ to, ...values }, names) {
+    requireNoNames(names)
+    const kind = requireSource(to)
+    const shares = readShareOptions(values)
+    requireSharesFor(kind, shares)
+    return (context) =>
+      withDatabases(context, (databases, terminal) => recover(databases, kind, shares, terminal))
   },
 })
 
@@ -108,12 +152,25 @@ command again to finish.
   azure-key-vault   a new key for each service, wrapped by a key of Azure Key Vault or Managed HSM (root_key_azure)
   google-kms    a new key for each service, wrapped by a key of Google Cloud KMS (root_key_google)
 
-If approvals.operations of the kms contains root_key, rotate and move require an approved request: warder officers ask root-key.`,
-  verbs: [showVerb, testVerb, moveVerb, rotateVerb],
+If approvals.operations of the kms contains root_key, rotate, move, recovery create and recover require an approved request: warder officers ask root-key.`,
+  verbs: [showVerb, testVerb, moveVerb, rotateVerb, recoveryCreateVerb, recoverVerb],
 })
 
 function sourceOption(help: string) {
   return { type: 'text', value: 'SOURCE', help } as const
+}
+
+/** @throws UsageError */
+function requireSource(text: string | undefined): RootKeySourceName {
+  const kind = readSource(text)
+  if (kind !== undefined) return kind
+  throw new UsageError(`name the new source: --to ${rootKeySources.join(' | ')}`)
+}
+
+/** @throws UsageError for options that would have no effect */
+function requireSharesFor(kind: RootKeySourceName, shares: object | undefined): void {
+  if (kind !== 'shares' && shares !== undefined)
+    throw new UsageError('--holders, --threshold, --output and --name are for --to shares')
 }
 
 function readSource(text: string | undefined): RootKeySourceName | undefined {
@@ -141,6 +198,8 @@ async function showSources(databases: readonly ServiceDatabase[], terminal: Term
       terminal.out(
         `      settings root_key_source is ${configured}: a start is refused until it is ${row.source}`,
       )
+    if (row?.source === 'shares') terminal.out(`      holders  ${await describeHolders(database)}`)
+    terminal.out(`      recovery ${await describeRecovery(db)}`)
     terminal.out(`      usable   ${problem === undefined ? 'yes' : `no: ${problem}`}`)
     const members = await checkRootKeyMembers(launch, { service, db, from: row?.source }).catch(() => [])
     for (const { description, problem } of members)
@@ -149,6 +208,21 @@ async function showSources(databases: readonly ServiceDatabase[], terminal: Term
       )
   }
   return usable ? 0 : 1
+}
+
+async function describeHolders({ db, service }: ServiceDatabase): Promise<string> {
+  const { holders = [] } = (await findSharedRootKey(db, service))?.set ?? {}
+  return printable(holders.map(({ name }) => name).join(', '))
+}
+
+async function describeRecovery(db: ServiceDatabase['db']): Promise<string> {
+  const set = await findRecoverySet(db)
+  if (set === undefined) return 'none: if the source is lost, nothing opens the database'
+  const { threshold, holders, createdAt } = set
+  const names = holders.map(({ name }) => name).join(', ')
+  return printable(
+    `${threshold} of ${names}, set ${describeSet(set)}, since ${new Date(createdAt).toISOString()}`,
+  )
 }
 
 /** A rehearsal for the holders: their shares open both databases. */

@@ -68,13 +68,26 @@ export async function prepareShares(
   say: (line: string) => void,
 ): Promise<ShareSet> {
   const pending = pendingSharesPath(home)
-  const holders = await readHolders(request.holdersFile)
   if (existsSync(pending)) {
+    const holders = await readHolders(request.holdersFile)
     const set = JSON.parse(readFileSync(pending, 'utf8')) as ShareSet
     requireSame(set, holders, request, pending)
     say(`  continued with the shares of set ${describeSet(set)}, which were made before`)
     return set
   }
+  const set = await writeShares(request, say)
+  writeSynced(`${pending}.new`, `${JSON.stringify(set)}\n`)
+  renameSync(`${pending}.new`, pending)
+  syncFolder(resolve(home))
+  return set
+}
+
+/**
+ * Creates a set, and writes one encrypted file for each holder.
+ * @throws StartupError for holders, a threshold or a folder that cannot be used
+ */
+export async function writeShares(request: RequestedShares, say: (line: string) => void): Promise<ShareSet> {
+  const holders = await readHolders(request.holdersFile)
   const { threshold, name: installation } = request
   const { encryptAge, parseAgeRecipient } = await import('@warder/crypto')
   const { set, shares } = await createShareSet({ installation, threshold, holders, now: systemClock.now() })
@@ -88,9 +101,6 @@ export async function prepareShares(
     say(`  ${file} is for ${printable(name)}`)
   }
   syncFolder(request.output)
-  writeSynced(`${pending}.new`, `${JSON.stringify(set)}\n`)
-  renameSync(`${pending}.new`, pending)
-  syncFolder(resolve(home))
   return set
 }
 

@@ -332,6 +332,48 @@ test('commands that need the root key ask for shares, or say how to enter them',
   await again.stop()
 })
 
+/** Runs a command on a terminal, on which lines are typed when it asks. @returns what the terminal shows */
+async function type(words: readonly string[], lines: readonly string[], env: Env) {
+  const typed = [...command, ...words].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qec', typed, '/dev/null'], { env: cleanEnvironment(env) })
+  const waiting = [...lines]
+  let [shown, seen] = ['', 0]
+  child.stdout.on('data', (text: Buffer) => {
+    shown += text.toString()
+    const asked = /it is not shown[^:]*: stop\): |it is not shown\): /g
+    for (const count = shown.match(asked)?.length ?? 0; seen < count; seen += 1)
+      child.stdin.write(`${waiting.shift() ?? ''}\r`)
+  })
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { code, shown }
+}
+
+test('holders enter their shares one after the other at a terminal, which shows none of them', {
+  skip: missingPrograms('script'),
+}, async () => {
+  const { home, output, made } = makePlace('terminal')
+  await startFirst(home)
+  await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
+  const lines = decryptShares(output).map((text) => text.split('\n')[0] ?? '')
+  const [anna = '', , carl = ''] = lines
+  const words = ['root-key', 'test', '--to', 'shares', '--home', home]
+  const { code, shown } = await type(words, [carl, carl, carl.slice(0, -2), anna], inShares)
+  assert.equal(code, 0, shown)
+  assert.match(shown, /in shares of set \w{8} of test installation: 2 of anna, ben, carl/)
+  assert.match(shown, /share of carl accepted[\s\S]*Share 3 was entered before[\s\S]*not a whole share/)
+  assert.match(shown, /share of anna accepted[\s\S]*auth {2}2 of 3 shares[\s\S]*they open the database/)
+  assert.ok(!shown.includes(carl.slice(20, 60)) && !shown.includes(anna.slice(20, 60)))
+  const stopped = await type(words, [carl, ''], inShares)
+  assert.match(stopped.shown, /1 of the 2 that are needed were entered/)
+  const starting = startSealed(home, {})
+  await starting.sealed
+  const entered = await type(['unseal', '--home', home], [anna], {})
+  assert.match(entered.shown, /accepted the share: 1 of 2/)
+  assert.ok(!entered.shown.includes(anna.slice(20, 60)))
+  await succeed(['unseal', '--home', home], carl)
+  await (await starting.started).stop()
+})
+
 test('holders and options that cannot be shares are refused before anything is written', async () => {
   const { home, output, made } = makePlace('refused')
   await startFirst(home)

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sharedKey, TestIdp } from '@warder/auth/testing'
+import { createAgeIdentity } from '@warder/crypto/testing'
 import { missingSofthsm } from '@warder/pkcs11/testing'
 import { issueCertificate } from '@warder/server'
 import { loadAll } from '../commands.ts'
@@ -105,6 +106,20 @@ async function serve(
   called.add(verb)
 }
 
+/** Runs a verb with an input. @returns its output */
+async function pipe(verb: string, words: readonly string[], input: Uint8Array): Promise<Buffer> {
+  const [program, ...first] = command
+  const child = spawn(program, [...first, ...verb.split(' '), ...words], {
+    env: cleanEnvironment({ WARDER_HOME: home }),
+  })
+  child.stdin.end(input)
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  assert.equal(await new Promise((resolve) => child.once('close', resolve)), 0, verb)
+  called.add(verb)
+  return Buffer.concat(chunks)
+}
+
 test('verbs of keys in an HSM', { skip: missingSofthsm }, async () => {
   await run('keys hsm list', ['main'])
   await run('keys hsm register', ['main', 'theirs', '--alg', 'A256GCM'])
@@ -163,18 +178,6 @@ test('verbs of crypto and access', async () => {
   await run('crypto sign', [text, '--key', signing])
   await run('crypto verify', [text, '--key', signing])
   await run('crypto mac', [text, '--key', mac])
-  const pipe = async (verb: string, words: readonly string[], input: Uint8Array) => {
-    const [program, ...first] = command
-    const child = spawn(program, [...first, ...verb.split(' '), ...words], {
-      env: cleanEnvironment({ WARDER_HOME: home }),
-    })
-    child.stdin.end(input)
-    const chunks: Buffer[] = []
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-    assert.equal(await new Promise((resolve) => child.once('close', resolve)), 0, verb)
-    called.add(verb)
-    return Buffer.concat(chunks)
-  }
   const sealed = await pipe('crypto encrypt-data', ['--key', key], Buffer.from('a secret'))
   assert.equal(String(await pipe('crypto decrypt-data', [], sealed)), 'a secret')
 
@@ -441,6 +444,15 @@ test('verbs of the audit log and of copies, and those that need the services sto
   const passphrase = { WARDER_ROOT_KEY_PASSPHRASE: 'correct horse battery staple' }
   await run('root-key move', ['--to', 'passphrase'], passphrase)
   await run('root-key move', ['--to', 'file'], passphrase)
+  const holders = ['ann', 'ben'].map((name) => ({ name, ...createAgeIdentity() }))
+  const list = file('holders', holders.map(({ name, recipient }) => `${name} ${recipient}\n`).join(''))
+  const output = join(folder, 'shares')
+  await run('root-key recovery create', ['--holders', list, '--threshold', '2', '--output', output])
+  const shares = holders.map(({ name, decrypt }) => {
+    const written = readdirSync(output).find((one) => one.endsWith(`-${name}.age`)) ?? ''
+    return decrypt(readFileSync(join(output, written), 'utf8'))
+  })
+  await pipe('root-key recover', ['--to', 'file'], Buffer.concat(shares))
   for (const service of ['auth', 'kms']) await serve(service, [], /"msg":"serving"/, settled)
 })
 

@@ -97,6 +97,9 @@ Example:
       const heldPorts = values['held-ports']?.split(',').map(Number) ?? []
       // Nothing is in flight during the start, so the process may exit at once; the next start continues.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
+      // The default would end a service that waits for its database or for shares. The files were just read.
+      const ignoreReload = (): void => undefined
+      process.on('SIGHUP', ignoreReload)
       let service: RunningService
       try {
         service = await runService({
@@ -109,6 +112,7 @@ Example:
           acceptRollback: values['accept-rollback'],
         })
       } finally {
+        process.off('SIGHUP', ignoreReload)
         // A watched channel would keep the process alive after a refused start.
         unwatch()
       }

@@ -31,7 +31,7 @@ async function readInput(input: Readable): Promise<string> {
 }
 
 /** Secrets of sets that this process has opened: it asks its holders once for all databases. */
-const opened = new Map<string, Secret>()
+const opened = new Map<string, { readonly secret: Secret; readonly holders: readonly string[] }>()
 /** Their shares, for services that this process starts. */
 const entered: string[] = []
 let piped: Promise<readonly string[]> | undefined
@@ -45,7 +45,7 @@ export const askShares: NonNullable<RootKeyLaunch['collectShares']> = async (fin
   const shared = await find()
   const { set } = shared
   const known = opened.get(set.id)
-  if (known !== undefined) return shared.open(known)
+  if (known !== undefined) return shared.open(known.secret)
   const { prompter, input } = openUserTerminal()
   const collection = new ShareCollection(set)
   try {
@@ -56,11 +56,16 @@ export const askShares: NonNullable<RootKeyLaunch['collectShares']> = async (fin
     }
     if (!collection.isComplete) throw new StartupError(describeMissing(collection, service))
     const secret = await collection.combine()
-    opened.set(set.id, secret)
+    opened.set(set.id, { secret, holders: collection.holders })
     return await shared.open(secret)
   } finally {
     collection.wipe()
   }
+}
+
+/** Names of the holders who opened a set at this process. */
+export function listOpeners({ id }: Pick<ShareSet, 'id'>): readonly string[] {
+  return opened.get(id)?.holders ?? []
 }
 
 /** The shares that holders have entered at this process. */
