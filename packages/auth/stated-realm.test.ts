@@ -12,6 +12,11 @@ const samples: Readonly<Record<string, string>> = {
   admin_id: 'nobody',
   username: 'nobody',
   subject: 'nobody',
+  passkey_id: 'AAAA',
+}
+const credential = {
+  ...{ id: 'AAAA', rawId: 'AAAA', type: 'public-key' },
+  response: { clientDataJSON: 'AAAA', attestationObject: 'AAAA' },
 }
 const ages = { session_max_age_seconds: 60, session_max_stale_age_seconds: 30 }
 
@@ -34,6 +39,10 @@ describe('a request whose ?realm= names another realm', () => {
       'POST /admins': { id: 'new', realms: ['r'] },
       'PUT /admins/{admin_id}': { id: 'nobody', realms: ['r'] },
       'PUT /realms/{realm_id}/jwt-subjects/{subject}': { jwt_issuer_uri: 'https://idp.example' },
+      'POST /account/handover': { request: 'x' },
+      'POST /account/totp': { enrollment: 'x', code: '1' },
+      'POST /account/passkeys': { name: 'x', credential },
+      'PUT /account/passkeys/{passkey_id}': { name: 'x' },
       'POST /realms/{realm_id}/saml/test': { saml_response: 'PA==' },
       'POST /realms/{realm_id}/totp/generate': { username: 'ann', issuer: 'W' },
       'POST /realms/{realm_id}/totp/verify': { username: 'ann', token: '1', secret: 'A', issuer: 'W' },
