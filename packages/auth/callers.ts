@@ -82,7 +82,7 @@ export function hasSecondFactorHere(scheme: AuthScheme): boolean {
 }
 
 /** Seconds after a login in which its session may change the factors of its user (OWASP ASVS 5.0 §7.5.1). */
-export const recentLoginSeconds = 900
+const recentLoginSeconds = 900
 
 /**
  * Requires a session that began recently: a session that was left open or stolen cannot add a factor of another

@@ -3,7 +3,7 @@ import { type Change, change, type Database, insertInto, query } from '@warder/s
 import { fromBase32, toBase32 } from '../base32.ts'
 
 /** Codes that replace a lost second factor, each once. */
-export const recoveryCodeCount = 10
+const recoveryCodeCount = 10
 /** 128 random bits: their hash needs neither salt nor a slow function (SP 800-63B §3.1.2.2). */
 const codeBytes = 16
 const form = /^[A-Z2-7]{26}$/

@@ -28,6 +28,7 @@ const notPlayed: Readonly<Record<string, string>> = {
   'docs.': 'The same document for all callers.',
   'auth_proxy.': 'Forwards to the authentication service, with no object here.',
   'audit.node': 'For other nodes of the database, by a proof of theirs.',
+  'crypto.hsms.': 'Here is no HSM: packages/kms/rest/hsm.test.ts plays rights on keys of one.',
   unseal: 'It answers before the keys can be read; afterwards it ignores each share.',
   'acme.': 'Played by an account (fronts.ts); packages/authority/acme/attacks.test.ts has two accounts.',
   'aws.': 'Played by the cloud (fronts.ts).',
