@@ -45,8 +45,8 @@ export const registerHsmKeyVerb = kmsVerb({
   name: 'hsm register',
   words: 'HSM LABEL',
   summary: 'Register a key that exists in an HSM; prints its id',
-  about: `The key stays in the HSM. From then on it has an owner, rights and a life cycle like other keys, and is removed from the HSM
-when it is destroyed. For the administrators of the HSM, whom the settings name.`,
+  about: `The key stays in the HSM. From then on it has an owner, rights and a life cycle like other keys, and is removed
+from the HSM when it is destroyed. For the administrators of the HSM, whom the settings name.`,
   examples: [
     'warder keys hsm register main signing --alg ES256',
     'warder keys hsm register main old --id 0a1b',
