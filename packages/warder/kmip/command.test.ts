@@ -11,6 +11,7 @@ import { UsageError } from '@warder/command-line'
 import { decodeNode, encodeNode, frameLength } from '@warder/kmip-codec'
 import { issueCertificate } from '@warder/server'
 import { type Installation, startInstallation } from '../testing/installation.ts'
+import { writePkcs12File } from '../testing/own-authority.ts'
 import { kmip } from './command.ts'
 import { openConnection } from './connection.ts'
 
@@ -101,6 +102,15 @@ test('send goes over HTTPS too, in each encoding; a failed item is exit code 1',
     const { code, out } = await run('send', file('c.json', create), ...places, '--over', over)
     assert.equal(code, 0, out)
   }
+  const p12 = join(warder.home, 'client.p12')
+  await writePkcs12File(p12, 'open sesame', { cert: tls('client.crt'), key: tls('client.key') })
+  const bundle = ['--p12', p12, '--p12-password-file', file('p12-password', 'open sesame\n')]
+  const { code: accepted } = await run('query', ...places.slice(0, 4), ...bundle)
+  assert.equal(accepted, 0)
+  await assert.rejects(run('query', ...places.slice(0, 4), '--p12', p12), {
+    name: 'FileRefused',
+    message: `${p12}: The password does not open the PKCS#12 file.`,
+  })
   const get = '{"tag":"Get","value":[{"tag":"UniqueIdentifier","type":"TextString","value":"nothing"}]}'
   const { code, out } = await run('send', file('g.json', get), ...places, '--as', 'text')
   assert.equal(code, 1)
@@ -132,6 +142,8 @@ test('What cannot be sent is told before anything is sent', async () => {
     [/--as must be/, 'send', 'x', '--as', 'toml'],
     [/--over must be/, 'query', '--over', 'toml'],
     [/must be given together/, 'query', '--cert', 'x'],
+    [/give --p12 or --cert and --key/, 'query', '--p12', 'x', '--cert', 'x', '--key', 'x'],
+    [/--p12-password-file needs --p12/, 'query', '--p12-password-file', 'x'],
     [/not both/, 'query', '--socket', 'a:1', '--url', 'https://a'],
     [/--socket must have the form/, 'query', '--socket', 'nonsense'],
     [/--kmip-version must be one of/, 'send', 'x', '--kmip-version', '3.0'],
