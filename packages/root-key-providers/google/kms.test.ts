@@ -8,8 +8,7 @@ import type { GoogleConfig } from '../cloud-settings.ts'
 import { createRootKeyProvider } from '../providers.ts'
 import { type Fault, isUnavailable, refuses, testDatabases, toContext } from '../testing/cloud-server.ts'
 import { failGoogle, startGoogleCloud } from '../testing/google-cloud.ts'
-import { crc32c } from './crc32c.ts'
-import { createGoogleKmsProvider } from './kms.ts'
+import { crc32c, createGoogleKmsProvider } from './kms.ts'
 
 const { cloud, key, scope, file, account, state, serveKms } = await startGoogleCloud()
 after(() => cloud.close())

@@ -12,7 +12,6 @@ import {
   toPhrase,
 } from '../cloud.ts'
 import type { GoogleConfig } from '../cloud-settings.ts'
-import { crc32c } from './crc32c.ts'
 import { chooseGoogleCredentials } from './credentials.ts'
 
 /**
@@ -137,4 +136,18 @@ function advise(status: number, code: string, { operation, key, account }: Calle
   if (code === 'INVALID_ARGUMENT' && operation === 'decrypt')
     return 'the wrapped root key was changed, or belongs to another key or database'
   return code === '' ? 'is root_key_google.endpoint one of Cloud KMS?' : undefined
+}
+
+/** Table of the polynomial of Castagnoli, reflected. */
+const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte
+  for (let bit = 0; bit < 8; bit += 1) value = (value >>> 1) ^ (value & 1 ? 0x82f63b78 : 0)
+  return value >>> 0
+})
+
+/** CRC32C (RFC 3720 §12.1), by which Cloud KMS detects bytes that were changed on the way. */
+export function crc32c(bytes: Uint8Array): number {
+  let value = 0xffffffff
+  for (const byte of bytes) value = (table[(value ^ byte) & 0xff] ?? 0) ^ (value >>> 8)
+  return (value ^ 0xffffffff) >>> 0
 }

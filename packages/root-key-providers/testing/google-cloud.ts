@@ -8,7 +8,7 @@ import {
 } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { crc32c } from '../google/crc32c.ts'
+import { crc32c } from '../google/kms.ts'
 import { type CloudServer, type Received, type Scripted, startCloudServer } from './cloud-server.ts'
 
 const key = 'projects/warder-test/locations/europe-west3/keyRings/warder/cryptoKeys/root'
