@@ -96,7 +96,7 @@ Example:
         unlock,
         requireSender: sender,
         rootKeyFile: values['root-key-file'] ?? findRootKeyFile(home, terminal.env),
-        rootKeySettings: readProviderSettings(home, terminal.env),
+        ownSettings: readOwnSettings(home, terminal.env),
         env: terminal.env,
         login,
         keys: values.keys ?? defaultMaxKeys,
@@ -134,6 +134,9 @@ function findNewestBackup(path: string): string {
   return first
 }
 
+const ownSettings = /^(?:root_key_\w+\.|outbound_|fips(?:_provider_(?:path|config))?$)/
+const pathSettings = /(?:_file|\.library|^fips_provider_path|^fips_provider_config)$/
+
 function findRootKeyFile(
   home: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -144,10 +147,11 @@ function findRootKeyFile(
 }
 
 /**
- * The settings with which this installation reaches the source of the root key, as environment variables: a backup must not
- * choose the server that receives a credential of this machine.
+ * The settings with which this installation reaches the source of the root key, and those of its FIPS provider, as
+ * environment variables: a backup must not choose the server that receives a credential of this machine, nor a library that
+ * is loaded here.
  */
-function readProviderSettings(
+function readOwnSettings(
   home: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string>> {
@@ -156,10 +160,9 @@ function readProviderSettings(
     const table = getSettings(service)
     for (const [key, value] of Object.entries(configure(service, home, [], env).loaded.values)) {
       const setting = table[key]
-      if (setting === undefined || value === undefined || !/^(?:root_key_\w+\.|outbound_)/.test(key)) continue
-      variables[toEnvName(service, key, setting)] = key.endsWith('_file')
-        ? inHome(home, String(value))
-        : String(value)
+      if (setting === undefined || value === undefined || !ownSettings.test(key)) continue
+      const text = String(value)
+      variables[toEnvName(service, key, setting)] = pathSettings.test(key) ? inHome(home, text) : text
     }
     // Without a proxy of this installation the backup must not bring one.
     const proxy = `${service.toUpperCase()}_OUTBOUND_PROXY`

@@ -6,8 +6,8 @@ import { readPublicCheckpointKey, verifyAudit } from '@warder/audit'
 import { StartupError, systemClock } from '@warder/base'
 import { readEndpoints, serviceNames, toServer } from '@warder/command-line/endpoints'
 import { openClient } from '@warder/command-line/https-client'
-import { openRootKeys, openSealedDatabase, rootKeySource } from '@warder/runtime/launch'
-import { openSeal } from '@warder/storage'
+import { openRootKeys, openSealedDatabase, rootKeySource, type ServiceLaunch } from '@warder/runtime/launch'
+import { listRootKeySources, openSeal } from '@warder/storage'
 import { readLogKeys } from '../audit/unlock-log.ts'
 import { type Restored, restore } from '../backup/restore.ts'
 import type { RequireSender } from '../backup/sender.ts'
@@ -54,8 +54,8 @@ export interface RestoreTestOptions {
   readonly requireSender: RequireSender
   /** Path of the root key, if the backup contains none. */
   readonly rootKeyFile: string | undefined
-  /** Environment variables for a source that wraps the root key. */
-  readonly rootKeySettings: Readonly<Record<string, string>>
+  /** Environment variables for a source that wraps the root key, and for the FIPS provider. */
+  readonly ownSettings: Readonly<Record<string, string>>
   readonly env: NodeJS.ProcessEnv
   /** User who logs in; undefined = no login is tested. */
   readonly login: { readonly realm: string; readonly user: string; readonly password: string } | undefined
@@ -79,7 +79,7 @@ export async function testRestore(given: RestoreTestOptions): Promise<void> {
   try {
     const restored = await restoreInto(home, options)
     say(`restored    ${restored.rows} rows and ${restored.files} files, as of ${restored.madeAt}`)
-    const env = { ...options.env, ...rootKeyEnvironment(home, restored, options) }
+    const env = { ...options.env, ...(await createRootKeyEnvironment(home, restored, options)) }
     for (const name of serviceNames) restrictSettings(name, home)
     for (const step of [openKeys, testServices, verifyLogs]) {
       signal.throwIfAborted()
@@ -106,24 +106,36 @@ async function restoreInto(home: string, options: RestoreTestOptions): Promise<R
 }
 
 /**
- * Uses the root key in place, so that a killed drill leaves no copy of it.
+ * Uses the root key in place, so that a killed drill leaves no copy of it. Its source is that of the restored database: the
+ * settings of a backup may lack it, since variables and flags are not in them.
  * @throws StartupError when there is none
  */
-function rootKeyEnvironment(
+async function createRootKeyEnvironment(
   home: string,
   { rootKey }: Restored,
-  { rootKeyFile, rootKeySettings, env }: RestoreTestOptions,
-): NodeJS.ProcessEnv {
+  { rootKeyFile, ownSettings, env }: RestoreTestOptions,
+): Promise<NodeJS.ProcessEnv> {
   const { launch } = configure('kms', home, [], env)
-  const source = rootKeySource(launch)
-  if (source.kind === 'provider') return rootKeySettings
-  if (rootKey || source.kind !== 'file') return {}
+  const name = (await readDatabaseSource(launch)) ?? launch.config.root_key_source
+  const named = { ...ownSettings, AUTH_ROOT_KEY_SOURCE: name, KMS_ROOT_KEY_SOURCE: name }
+  const source = rootKeySource(launch, name)
+  if (rootKey || source.kind !== 'file') return named
   if (rootKeyFile === undefined || !existsSync(rootKeyFile)) {
-    if (existsSync(source.path)) return {}
+    if (existsSync(source.path)) return named
     throw new StartupError('the backup contains no root key: name a copy of it with --root-key-file')
   }
   const path = resolve(rootKeyFile)
-  return { AUTH_ROOT_KEY_FILE: path, KMS_ROOT_KEY_FILE: path }
+  return { ...named, AUTH_ROOT_KEY_FILE: path, KMS_ROOT_KEY_FILE: path }
+}
+
+async function readDatabaseSource(launch: ServiceLaunch): Promise<string | undefined> {
+  const { db, close } = await openSealedDatabase('kms', launch)
+  try {
+    const [row] = await listRootKeySources(db)
+    return row?.source
+  } finally {
+    await close()
+  }
 }
 
 async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createSofthsmToken, missingSofthsm } from '@warder/pkcs11/testing'
 import { readCommands, runCommands } from '../testing/guide.ts'
 import { runWarder, startInstallation } from '../testing/installation.ts'
@@ -71,6 +72,46 @@ test('a root key moves into a PKCS#11 token and back, and an installation begins
   await start(fromToken)
   assert.ok(!existsSync(join(home, 'root.key')))
   await run(['check'], fromToken)
+
+  // The settings are in variables alone, which no backup contains.
+  const [backup, passphrase] = [join(folder, 'a.backup'), join(folder, 'passphrase')]
+  writeFileSync(passphrase, 'correct horse battery staple\n', { mode: 0o600 })
+  const secret = ['--passphrase-file', passphrase]
+  await run(['backup', backup, ...secret], fromToken)
+  assert.match(await run(['drill', backup, ...secret], fromToken), /the drill was successful/)
+  assert.match(
+    await refuse(['drill', backup, ...secret], { SOFTHSM2_CONF }),
+    /requires either root_key_pkcs11\.token_label/,
+  )
+
+  softhsm.addToken('spare')
+  const tokens = 'pkcs11:token=warder%20test,pkcs11:token=spare'
+  const several = { ...fromToken, ...forBoth({ ROOT_KEY_PKCS11_TOKENS: tokens }) }
+  for (const service of ['AUTH', 'KMS'])
+    Reflect.deleteProperty(several, `${service}_ROOT_KEY_PKCS11_TOKEN_LABEL`)
+  assert.match(
+    await run(['root-key', 'show'], several),
+    /opens {4}token "warder test"[\s\S]*fails {4}token "spare" .*: /,
+  )
+  await run(['root-key', 'rotate'], several)
+  assert.equal((await run(['root-key', 'test'], several)).match(/was wrapped and unwrapped/g)?.length, 4)
+  softhsm.run('softhsm2-util', '--delete-token', '--token', 'warder test')
+  const warder = await startInstallation({ home, env: several })
+  const client = warder.client('kms')
+  const until = performance.now() + 60_000
+  for (let text = ''; !text.includes('number 1 of the settings cannot be used'); ) {
+    const reply = await client.ask('/health')
+    assert.equal(reply.status, 200)
+    text = reply.text
+    assert.ok(performance.now() < until, text)
+    await delay(200)
+  }
+  client.close()
+  await warder.stop()
+  assert.match(
+    warder.output(),
+    /"source":"token \\"warder test\\"[^\n]*one of the tokens cannot open the root key/,
+  )
 })
 
 test('the commands and the settings of the page on hardware security modules work', {
