@@ -2678,6 +2678,19 @@ export interface Operations {
       readonly csr: string
     }
   }
+  /** HSMs of the settings, and whether each can be used now */
+  readonly 'server.hsms': {
+    readonly reply: readonly {
+      /** Of the identifiers of its keys: hsm::NAME. */
+      readonly prefix: string
+      readonly model: string
+      readonly slots: readonly {
+        readonly slot_id: number | null
+        /** Whether its token can be used now. */
+        readonly accessible: boolean
+      }[]
+    }[]
+  }
   /** Version and capabilities of this server */
   readonly 'server.info': {
     readonly reply: {
@@ -2861,6 +2874,7 @@ export const routes = {
   'pki.certificates.renewal.set': { method: 'PUT', path: '/v1/pki/certificates/{id}/renewal' },
   'pki.certificates.revoke': { method: 'POST', path: '/v1/pki/certificates/{id}/revoke' },
   'pki.requests.create': { method: 'POST', path: '/v1/pki/requests' },
+  'server.hsms': { method: 'GET', path: '/hsm/status' },
   'server.info': { method: 'GET', path: '/server-info' },
   'server.me': { method: 'GET', path: '/me' },
   'ui.login': { method: 'POST', path: '/ui/login' },

@@ -282,6 +282,7 @@ test('server-info shows the HSM in the words of the deployed servers', { skip },
   const alice = (await getKms()).user('alice')
   const { hsm_instances: instances } = (await alice.get('/server-info')).json
   assert.equal(instances.length, 1)
+  assert.deepEqual((await alice.get('/hsm/status')).json, instances)
   assert.deepEqual([instances[0].prefix, instances[0].slots[0].accessible], ['hsm::main', true])
   assert.ok(Number.isInteger(instances[0].slots[0].slot_id))
 })

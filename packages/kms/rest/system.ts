@@ -22,6 +22,33 @@ const versionOperation = define({
     `${version} (OpenSSL ${process.versions.openssl}-${services.fips ? 'FIPS' : 'non-FIPS'})`,
 })
 
+const HsmInstance = Type.Object({
+  prefix: Type.String({ description: 'Of the identifiers of its keys: hsm::NAME.' }),
+  model: Type.String(),
+  slots: Type.Array(
+    Type.Object({
+      slot_id: Type.Union([Type.Integer(), Type.Null()]),
+      accessible: Type.Boolean({ description: 'Whether its token can be used now.' }),
+    }),
+  ),
+})
+
+async function describeHsms(services: RestServices): Promise<Static<typeof HsmInstance>[]> {
+  return (await services.describeHsms()).map((hsm) => ({ ...hsm, slots: [...hsm.slots] }))
+}
+
+/** `GET /hsm/status`, as clients of the reference read it. */
+const hsmStatus = define({
+  name: 'server.hsms',
+  reach: ['reveal public'],
+  route: get('/hsm/status'),
+  summary: 'HSMs of the settings, and whether each can be used now',
+  tag: 'Diagnostics',
+  access: signedIn,
+  reply: Type.Array(HsmInstance),
+  act: (_input, { services }) => describeHsms(services),
+})
+
 const ServerInfo = Type.Object({
   version: Type.String(),
   fips_mode: Type.Boolean({ description: 'Whether only algorithms of FIPS builds are accepted.' }),
@@ -38,18 +65,7 @@ const ServerInfo = Type.Object({
       { description: 'What the active FIPS provider says about itself.' },
     ),
   ),
-  hsm_instances: Type.Array(
-    Type.Object({
-      prefix: Type.String({ description: 'Of the identifiers of its keys: hsm::NAME.' }),
-      model: Type.String(),
-      slots: Type.Array(
-        Type.Object({
-          slot_id: Type.Union([Type.Integer(), Type.Null()]),
-          accessible: Type.Boolean({ description: 'Whether its token can be used now.' }),
-        }),
-      ),
-    }),
-  ),
+  hsm_instances: Type.Array(HsmInstance),
   default_username: Type.String(),
   external_stores: Type.Array(
     Type.Object(
@@ -71,7 +87,7 @@ const serverInfo = define({
     version,
     fips_mode: services.fips,
     ...(await describeFipsProvider()),
-    hsm_instances: (await services.describeHsms()).map((hsm) => ({ ...hsm, slots: [...hsm.slots] })),
+    hsm_instances: await describeHsms(services),
     default_username: services.defaultUsername,
     external_stores: await Promise.all(services.external.enabled.map((store) => withState(store, services))),
   }),
@@ -126,4 +142,9 @@ const whoAmI = define({
   },
 })
 
-export const systemOperations: readonly Operation<RestServices>[] = [versionOperation, serverInfo, whoAmI]
+export const systemOperations: readonly Operation<RestServices>[] = [
+  versionOperation,
+  serverInfo,
+  hsmStatus,
+  whoAmI,
+]

@@ -16,7 +16,7 @@ export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
   for (const path of ['/health', '/version', '/.well-known/jwks.json', '/ui/login']) await anybody.get(path)
   await anybody.post('/unseal', { share: 'none' })
   const alice = await user('alice')
-  for (const path of ['/server-info', '/me', '/ui', '/access/create', '/access/privileged'])
+  for (const path of ['/server-info', '/hsm/status', '/me', '/ui', '/access/create', '/access/privileged'])
     await alice.get(path)
   const make = async (json: object): Promise<string> => (await alice.post(keys, json)).json.kid
   const kid = await make(aes)
