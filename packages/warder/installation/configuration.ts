@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ServiceName } from '@warder/command-line/endpoints'
 import { createRootKeyProvider } from '@warder/root-key-providers'
-import { prepareFips, type RuntimeConfig, type ServiceLaunch } from '@warder/runtime/launch'
+import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
 import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
 import { version } from '../version.ts'
@@ -61,7 +61,8 @@ export function configure(
  * The flags with which Node has to run a service, so that it uses the FIPS provider of its settings.
  * @throws StartupError when that cannot be used
  */
-export function readNodeFlags({ launch }: ServiceConfiguration): Promise<readonly string[]> {
+export async function readNodeFlags({ launch }: ServiceConfiguration): Promise<readonly string[]> {
+  const { prepareFips } = await import('@warder/runtime/launch')
   return prepareFips(launch.config, launch.home)
 }
 
