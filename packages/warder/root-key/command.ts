@@ -102,7 +102,8 @@ const recoveryCreateVerb = homeVerb({
   words: '',
   summary: 'Make shares that open both databases if the source of the root key is lost',
   about: `For every source but shares. The shares are made once, each encrypted for its holder. Rotations and moves keep the set
-without a share; another set replaces it, which is the way to change holders. The audit log has root_key.recovery_created.`,
+without a share; another set replaces it, which is the way to change holders. The audit log has the record
+root_key.recovery_created.`,
   examples: ['warder root-key recovery create --holders holders.txt --threshold 3 --home /var/lib/warder'],
   options: shareOptions,
   parse(values, names) {
