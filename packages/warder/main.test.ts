@@ -52,9 +52,9 @@ test('the help of every verb is its own, with examples that call it', async () =
     'config',
   ]) {
     const { out } = await run(name, '--help')
-    const verbs = [...out.matchAll(/^ {2}((?:abe |group |hsm |recovery |version )?[a-z-]+)( .*)?\n {6}[A-Z]/gm)].map(
-      (match) => match[1] ?? '',
-    )
+    const verbs = [
+      ...out.matchAll(/^ {2}((?:abe |group |hsm |recovery |version )?[a-z-]+)( .*)?\n {6}[A-Z]/gm),
+    ].map((match) => match[1] ?? '')
     assert.ok(verbs.length >= (name === 'root-key' ? 1 : 2), `${name}: ${verbs}`)
     for (const verb of verbs) {
       const help = (await run(name, ...verb.split(' '), '--help')).out
