@@ -314,6 +314,8 @@ test('verbs of administration', async () => {
   await run('account enroll-totp', ['--enrollment', enrollment, '--code', totpCode(own)])
   await run('account recovery-codes', ['--yes'])
   await run('account disable-totp', ['--yes'])
+  // The next verbs are those of the default user.
+  await run('logout')
 
   // Only without a home are services elsewhere remembered.
   const remembered = { XDG_CONFIG_HOME: join(folder, 'config'), WARDER_HOME: '' }

@@ -123,7 +123,10 @@ test('storage masks that do not fit are refused by name, in the HSM and outside 
       Tag.ProtectionStorageMasks,
       values.map((value) => integer(Tag.ProtectionStorageMask, value)),
     )
-  const { Software, Hardware } = ProtectionStorageMask
+  const { Software, OnSystem, Hardware } = ProtectionStorageMask
+  const wanted = enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryStorageProtectionMasks)
+  const [{ nodes: [offered] = [] } = {}] = [await alice.do('Query', [wanted])]
+  assert.deepEqual(offered, masks(Software | OnSystem, Hardware))
   const software = [...wantedKey('hsm::main::soft'), masks(Software)]
   await alice.fails('Create', software, 'ProtectionStorageUnavailable')
   await alice.fails(

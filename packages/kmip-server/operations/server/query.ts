@@ -62,7 +62,7 @@ const reply = definePayload({
   ...described.fields,
   defaultsInformation: field.structure(Tag.DefaultsInformation),
   storageMasks: field.group(Tag.ProtectionStorageMasks, {
-    mask: required(field.integer(Tag.ProtectionStorageMask)),
+    masks: repeated(field.integer(Tag.ProtectionStorageMask)),
   }),
 })
 type Reply = GivenPayload<typeof reply>
@@ -79,12 +79,13 @@ export function queryOperation(names: () => Iterable<OperationName>) {
     request: definePayload({ functions: repeated(field.code(Tag.QueryFunction)) }),
     reply,
     handle({ functions }, { version, services, principal }) {
+      const hasHsm = (services.keys.hsms?.list.length ?? 0) > 0
       const answerFunctions = (defaults: StructureNode | undefined): Reply =>
         Object.assign(
           {},
           ...functions.map((code) => {
             const name = valueName('QueryFunction', code)
-            return name === undefined ? undefined : answers[name]?.(version, names(), defaults)
+            return name === undefined ? undefined : answers[name]?.(version, names(), defaults, hasHsm)
           }),
         )
       if (!functions.includes(Enumeration.QueryFunction.QueryDefaultsInformation))
@@ -98,6 +99,7 @@ type Answer = (
   version: KmipVersion,
   names: Iterable<OperationName>,
   defaults: StructureNode | undefined,
+  hasHsm: boolean,
 ) => Reply
 
 /**
@@ -114,11 +116,13 @@ const answers: Readonly<Partial<Record<ValueName<'QueryFunction'>, Answer>>> = {
   QueryDefaultsInformation: (_version, _names, defaults) => ({
     defaultsInformation: defaults ?? structure(Tag.DefaultsInformation, []),
   }),
-  QueryStorageProtectionMasks: () => ({ storageMasks: { mask: Software | OnSystem } }),
+  QueryStorageProtectionMasks: (_version, _names, _defaults, hasHsm) => ({
+    storageMasks: { masks: [Software | OnSystem, ...(hasHsm ? [Hardware] : [])] },
+  }),
 }
 
-/** Keys are kept by software, sealed in the database of this server. */
-const { Software, OnSystem } = Enumeration.ProtectionStorageMask
+/** Keys are sealed by software in the database of this server, or stay in an HSM of its settings. */
+const { Software, OnSystem, Hardware } = Enumeration.ProtectionStorageMask
 
 function listOperations(version: KmipVersion, names: Iterable<OperationName>): readonly number[] {
   return [...names]
