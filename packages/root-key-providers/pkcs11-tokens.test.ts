@@ -159,7 +159,7 @@ test('a first start with several tokens needs each of them, and leaves an empty 
   const { db, create } = await prepare(t, 'b')
   await assert.rejects(
     open(db, create(['pkcs11:token=a', 'pkcs11:token=absent'])),
-    /the library has no such token: it has "a", "b"/,
+    /the library has no such token: it has "(?:a", "b|b", "a)"/,
   )
   assert.deepEqual(await open(db, create(['pkcs11:token=a'])).then((keys) => keys.length), 1)
 })

@@ -13,6 +13,7 @@ const object = {
   ...newObjectDefaults,
   type: 'SymmetricKey',
   state: 'PreActive',
+  form: {},
   attributes: ObjectAttributes.none,
 }
 const empty = { object, tags: [] }
