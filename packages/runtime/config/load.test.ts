@@ -158,7 +158,7 @@ test('the printed default configuration loads to the defaults, commented or not'
     writeFileSync(
       file,
       text.replaceAll(/^# ([a-z_]+ = )/gm, (line, rest: string) =>
-        set.some(([key]) => rest === `${key} = `) ? rest : line,
+        set.some(([key]) => rest === `${key.slice(key.lastIndexOf('.') + 1)} = `) ? rest : line,
       ),
     )
     const uncommented = loadConfig(options)

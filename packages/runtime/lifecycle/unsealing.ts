@@ -161,7 +161,7 @@ export class Unsealing {
       { holder, entered, threshold: set.threshold, client_ip: address },
       'a share of the root key was entered',
     )
-    this.#limit ??= setTimeout(() => this.#expire(), this.#options.limitMs)
+    this.#limit ??= setTimeout(() => this.#expire(), this.#options.limitMs).unref()
     if (collection.isComplete) await this.#open(attempt, outcome.number)
     return this.#progress()
   }
