@@ -5,6 +5,7 @@ export {
   acsCall,
   begunLogin,
   samlParams,
+  startSaml,
   toAcsUrl,
   toSpEntityId,
 } from '../methods/saml/testing/saml-scene.ts'
@@ -14,3 +15,5 @@ export { codeAt } from '../methods/totp/code.ts'
 export { authOperations } from '../operations.ts'
 export { Authenticator } from './authenticator.ts'
 export { type Answer, type Client, client } from './client.ts'
+export { scene } from './scene.ts'
+export { startAuth } from './start.ts'
