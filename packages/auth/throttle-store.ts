@@ -8,6 +8,7 @@ import {
   type Seal,
   UniqueViolation,
 } from '@warder/storage'
+import { removeInBatches } from './sweep.ts'
 
 /** Stored failures of one slot. Times are Unix seconds. */
 interface FailureRow {
@@ -76,10 +77,9 @@ export async function clearFailures(db: Database, slot: number): Promise<void> {
   await db.commit([change(clear, [slot])])
 }
 
-/** Removes at most `limit` rows whose last failure was before `before`. @returns how many */
-export async function removeFailuresBefore(commit: Commit, before: number, limit: number): Promise<number> {
-  const [result] = await commit([change(removeOld, [before, limit])])
-  return result?.changes ?? 0
+/** Removes rows whose last failure was before `before`. @returns how many */
+export function removeFailuresBefore(commit: Commit, before: number): Promise<number> {
+  return removeInBatches(commit, (limit) => [change(removeOld, [before, limit])])
 }
 
 const purpose = 'throttle'

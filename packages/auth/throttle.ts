@@ -76,14 +76,9 @@ function waitAfter(failures: number): number {
   return Math.min(maxWaitSeconds, 2 ** Math.min(20, failures - freeFailures))
 }
 
-/** Rows of one commit of a sweep, so that logins do not wait for it; the table has `slots` rows at most. */
-const batch = 1000
-
-/** Deletes expired counters. */
-export async function removeOldFailures(commit: Commit, now: number): Promise<void> {
-  for (let round = 0; round <= slots / batch; round++) {
-    if ((await removeFailuresBefore(commit, now - forgottenAfter, batch)) < batch) return
-  }
+/** Deletes expired counters. @returns how many */
+export function removeOldFailures(commit: Commit, now: number): Promise<number> {
+  return removeFailuresBefore(commit, now - forgottenAfter)
 }
 
 /** Maximum number of concurrent attempts per counter over all workers; equals the number of failures without a wait. */

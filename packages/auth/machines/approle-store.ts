@@ -1,4 +1,5 @@
 import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
+import { removeInBatches } from '../sweep.ts'
 import { noSecretIdLimits, noTokenLimits, type SecretIdLimits, type TokenLimits } from './limits.ts'
 import { secretHash } from './token-store.ts'
 
@@ -240,13 +241,7 @@ export function roleSecretIdsDestruction(role: string): Change {
   return change(destroyOfRole, [role])
 }
 
-const batch = 1000
-const maxBatches = 10_000
-
 /** Deletes expired and exhausted entries. */
-export async function removeExpiredSecretIds(commit: Commit, now: number): Promise<void> {
-  for (let round = 0; round < maxBatches; round++) {
-    const [result] = await commit([change(removeExpired, [now, batch])])
-    if ((result?.changes ?? 0) < batch) return
-  }
+export function removeExpiredSecretIds(commit: Commit, now: number): Promise<number> {
+  return removeInBatches(commit, (limit) => [change(removeExpired, [now, limit])])
 }

@@ -8,6 +8,7 @@ import {
   personRetentionSeconds,
   type RevocationReason,
 } from '../revocations/feed-store.ts'
+import { removeInBatches } from '../sweep.ts'
 
 /** High-entropy secrets are stored as SHA-256: they cannot be guessed, so no slow hash is needed. */
 export function secretHash(secret: string): Buffer {
@@ -185,19 +186,9 @@ export function roleTokensRevocation(kind: RoleKind, name: string): Change {
   return change(revokeOfRole, [kind, name])
 }
 
-const batch = 1000
-const maxBatches = 10_000
-
-/** Deletes expired tokens, in commits of bounded size. Returns how many. */
-export async function removeExpiredTokens(commit: Commit, now: number): Promise<number> {
-  let removed = 0
-  for (let round = 0; round < maxBatches; round++) {
-    const [result] = await commit([change(removeExpired, [now, batch])])
-    const changes = result?.changes ?? 0
-    removed += changes
-    if (changes < batch) break
-  }
-  return removed
+/** Deletes expired tokens. @returns how many */
+export function removeExpiredTokens(commit: Commit, now: number): Promise<number> {
+  return removeInBatches(commit, (limit) => [change(removeExpired, [now, limit])])
 }
 
 /**

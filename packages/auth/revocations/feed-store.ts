@@ -1,4 +1,5 @@
 import { type Change, type Commit, change, type Database, query } from '@warder/storage'
+import { removeInBatches } from '../sweep.ts'
 
 /**
  * Kinds of entries of the revocation feed.
@@ -188,17 +189,8 @@ export async function readFeedAfter(
  * after they expire.
  */
 const sweptAfterSeconds = 600
-const batch = 1000
-const maxBatches = 10_000
 
-/** Deletes entries whose subjects have expired, in commits of bounded size. @returns how many */
-export async function sweepFeed(commit: Commit, now: number): Promise<number> {
-  let removed = 0
-  for (let round = 0; round < maxBatches; round++) {
-    const [result] = await commit([change(sweep, [now - sweptAfterSeconds, batch])])
-    const changes = result?.changes ?? 0
-    removed += changes
-    if (changes < batch) break
-  }
-  return removed
+/** Deletes entries whose subjects have expired. @returns how many */
+export function sweepFeed(commit: Commit, now: number): Promise<number> {
+  return removeInBatches(commit, (limit) => [change(sweep, [now - sweptAfterSeconds, limit])])
 }

@@ -1,5 +1,6 @@
 import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
 import type { AuthScheme } from '../claims.ts'
+import { removeInBatches } from '../sweep.ts'
 import type { Session } from './session.ts'
 
 interface SessionRow {
@@ -182,22 +183,9 @@ export async function countOpenSessions(db: Database, now: number): Promise<numb
   return (await db.get(countOpen, [now]))?.count ?? 0
 }
 
-/** Rows of one commit of a sweep, so that logins do not wait for it. */
-const batch = 1000
-const maxBatches = 10_000
-
 /** Deletes sessions that have ended, optionally of one realm. @returns how many rows */
-export async function removeEndedSessions(commit: Commit, now: number, realm?: string): Promise<number> {
-  let removed = 0
-  for (let round = 0; round < maxBatches; round++) {
-    const [result] = await commit([
-      realm === undefined
-        ? change(removeEnded, [now, batch])
-        : change(removeEndedOfRealm, [now, realm, batch]),
-    ])
-    const changes = result?.changes ?? 0
-    removed += changes
-    if (changes < batch) break
-  }
-  return removed
+export function removeEndedSessions(commit: Commit, now: number, realm?: string): Promise<number> {
+  return removeInBatches(commit, (limit) => [
+    realm === undefined ? change(removeEnded, [now, limit]) : change(removeEndedOfRealm, [now, realm, limit]),
+  ])
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Change, type Commit, change, type Database, query, readOne } from '@warder/storage'
+import { removeInBatches } from '../../sweep.ts'
 
 /** A passkey: the credential record of WebAuthn Level 3 §4. Times are Unix seconds. */
 export interface Passkey {
@@ -169,13 +170,7 @@ export function challengeUse(challenge: string, expiresAt: number): Change {
   return change(insertUsed, [createHash('sha256').update(challenge).digest(), expiresAt], 1)
 }
 
-const sweepSize = 1000
-const maxRounds = 200
-
 /** Deletes used challenges that have expired. */
-export async function removeExpiredChallenges(commit: Commit, now: number): Promise<void> {
-  for (let round = 0; round < maxRounds; round++) {
-    const [result] = await commit([change(removeExpired, [now, sweepSize])])
-    if ((result?.changes ?? 0) < sweepSize) return
-  }
+export function removeExpiredChallenges(commit: Commit, now: number): Promise<number> {
+  return removeInBatches(commit, (limit) => [change(removeExpired, [now, limit])])
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/storage'
+import { removeInBatches } from '../../sweep.ts'
 
 /** The recipient of the session instead of the browser, if it proves the verifier of the challenge. */
 export interface Recipient {
@@ -98,23 +99,13 @@ const removeOldHandovers = query<[now: number, limit: number], unknown>(
   'DELETE FROM saml_handover WHERE code_hash IN (SELECT code_hash FROM saml_handover WHERE expires_at <= ? LIMIT ?)',
 )
 
-const sweepSize = 1000
-/** Maximum number of rounds of a sweep, enough for the records of one minute. */
-const maxRounds = 200
-
 /** @returns how many rows were deleted */
-export async function removeExpiredMessages(commit: Commit, now: number): Promise<number> {
-  let sum = 0
-  for (let round = 0; round < maxRounds; round++) {
-    const results = await commit(
-      [removeOldRequests, removeOldAssertions, removeOldSessions, removeOldHandovers].map((statement) =>
-        change(statement, [now, sweepSize]),
-      ),
-    )
-    for (const { changes } of results) sum += changes
-    if (results.every(({ changes }) => changes < sweepSize)) break
-  }
-  return sum
+export function removeExpiredMessages(commit: Commit, now: number): Promise<number> {
+  return removeInBatches(commit, (limit) =>
+    [removeOldRequests, removeOldAssertions, removeOldSessions, removeOldHandovers].map((statement) =>
+      change(statement, [now, limit]),
+    ),
+  )
 }
 
 const realmsOver = query<[perRealm: number], { readonly realm_id: string }>(

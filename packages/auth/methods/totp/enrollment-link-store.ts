@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Change, type Commit, change, type Database, insertInto, query, readOne } from '@warder/storage'
+import { removeInBatches } from '../../sweep.ts'
 
 /** A one-time link by which a user enrolls, without a session. */
 export interface EnrollmentLink {
@@ -71,12 +72,6 @@ export function enrollmentLinksRemoval(realm: string, username: string): Change 
   return change(removeOfUser, [realm, username])
 }
 
-const sweepSize = 1000
-const maxRounds = 200
-
-export async function removeExpiredLinks(commit: Commit, now: number): Promise<void> {
-  for (let round = 0; round < maxRounds; round++) {
-    const [result] = await commit([change(removeExpired, [now, sweepSize])])
-    if ((result?.changes ?? 0) < sweepSize) return
-  }
+export function removeExpiredLinks(commit: Commit, now: number): Promise<number> {
+  return removeInBatches(commit, (limit) => [change(removeExpired, [now, limit])])
 }
