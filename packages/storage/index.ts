@@ -43,6 +43,7 @@ export {
   removeRootKeyRecord,
   sealMigrations,
 } from './seal/seal-store.ts'
+export { openText, sealText } from './seal/sealed-text.ts'
 export {
   createShareSet,
   describeSet,

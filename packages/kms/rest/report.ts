@@ -29,7 +29,7 @@ import {
   verdictOn,
 } from '@warder/keys'
 import { get, type Operation, type OperationContext, pageReply, rawReply } from '@warder/server'
-import { StorageUnavailable } from '@warder/storage'
+import { openText, sealText } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { formatDay } from './life-shape.ts'
 import { define, type RestServices } from './services.ts'
@@ -313,21 +313,16 @@ const toSealContext = (binding: string) => ({ table: 'access_report', row: bindi
 
 function formatCursor({ seal }: RestServices, binding: string, cursor: ReportCursor): string {
   const text = JSON.stringify([cursor.part, ...cursor.after])
-  return Buffer.from(seal.seal(toSealContext(binding), Buffer.from(text))).toString('base64url')
+  return sealText(seal, toSealContext(binding), text)
 }
 
 /** @throws failure('bad_request') for one that is not of this caller and these filters */
 async function readCursor({ seal }: RestServices, binding: string, text: string): Promise<ReportCursor> {
-  try {
-    const bytes = await seal.open(toSealContext(binding), Buffer.from(text, 'base64url'))
-    const [part, ...after] = JSON.parse(Buffer.from(bytes).toString('utf8')) as [number, ...string[]]
-    return { part, after }
-  } catch (error) {
-    if (error instanceof StorageUnavailable) throw error
-    throw failure('bad_request', 'after is not the X-Next-After of a page with the same filters.', {
-      cause: error,
-    })
-  }
+  const json = await openText(seal, toSealContext(binding), text)
+  if (json === undefined)
+    throw failure('bad_request', 'after is not the X-Next-After of a page with the same filters.')
+  const [part, ...after] = JSON.parse(json) as [number, ...string[]]
+  return { part, after }
 }
 
 const begin: ReportCursor = { part: 0, after: [] }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { StartupError, systemClock } from '@warder/base'
 import fc from 'fast-check'
+import { StorageUnavailable } from '../sql/errors.ts'
 import { migrate } from '../sql/migrate.ts'
 import { query } from '../sql/query.ts'
 import { openSqlite } from '../sql/sqlite.ts'
@@ -14,6 +15,7 @@ import { loadRootKeys, type RootKey } from './root-key.ts'
 import { rotateRootKey, rotateRootKeyFile } from './rotate.ts'
 import { openSeal } from './seal.ts'
 import { sealMigrations } from './seal-store.ts'
+import { openText, sealText } from './sealed-text.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-seal-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -52,6 +54,20 @@ test('what was sealed opens after a restart, in its own place only', async () =>
   ]) {
     await assert.rejects(again.open({ ...place, ...other }, sealed))
   }
+  await db.close()
+})
+
+test('a text for a client opens in its own place only; an outage of the database is not a wrong text', async () => {
+  const db = await database()
+  const seal = await open(db, fileKeys(keyFile()))
+  const text = sealText(seal, place, 'ann, until noon')
+  assert.match(text, /^[A-Za-z0-9_-]+$/)
+  assert.equal(await openText(seal, place, text), 'ann, until noon')
+  for (const wrong of ['', 'x', text.slice(1), text.slice(0, -2), `${text}AAAA`])
+    assert.equal(await openText(seal, place, wrong), undefined, wrong)
+  assert.equal(await openText(seal, { ...place, row: 'b' }, text), undefined)
+  const unavailable = { open: () => Promise.reject(new StorageUnavailable('the database does not respond')) }
+  await assert.rejects(openText(unavailable, place, text), StorageUnavailable)
   await db.close()
 })
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/server'
-import type { Change, Seal } from '@warder/storage'
+import { type Change, openText, type Seal, sealText } from '@warder/storage'
 import { challengeUse } from './passkey-store.ts'
 import { PasskeyRefused } from './verify.ts'
 
@@ -49,8 +49,8 @@ export function issueChallenge(
 ): { readonly challenge: string; readonly cookie: string } {
   const challenge = randomBytes(challengeBytes).toString('base64url')
   const issued: Issued = { ceremony: toText(ceremony), challenge, expiresAt: now() + challengeSeconds }
-  const sealed = Buffer.from(seal.seal(sealContext, Buffer.from(JSON.stringify(issued))))
-  const cookie = `${cookieName}=${sealed.toString('base64url')}; ${attributes}; Max-Age=${challengeSeconds}`
+  const sealed = sealText(seal, sealContext, JSON.stringify(issued))
+  const cookie = `${cookieName}=${sealed}; ${attributes}; Max-Age=${challengeSeconds}`
   return { challenge, cookie }
 }
 
@@ -66,18 +66,11 @@ export async function readChallenge(
   const [value, second] = request.cookies(cookieName)
   if (value === undefined || second !== undefined || value.length > maxCookieLength)
     throw new PasskeyRefused('challenge')
-  const issued = await openCookie(seal, value)
+  const text = await openText(seal, sealContext, value)
+  if (text === undefined) throw new PasskeyRefused('challenge')
+  const issued = JSON.parse(text) as Issued
   if (issued.ceremony !== toText(ceremony) || issued.expiresAt <= now()) throw new PasskeyRefused('challenge')
   return { challenge: issued.challenge, use: challengeUse(issued.challenge, issued.expiresAt) }
-}
-
-async function openCookie(seal: Seal, value: string): Promise<Issued> {
-  try {
-    const bytes = await seal.open(sealContext, Buffer.from(value, 'base64url'))
-    return JSON.parse(Buffer.from(bytes).toString('utf8')) as Issued
-  } catch (cause) {
-    throw new PasskeyRefused('challenge', { cause })
-  }
 }
 
 function toText(ceremony: Ceremony): string {

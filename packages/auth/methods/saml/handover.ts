@@ -10,7 +10,7 @@ import {
   post,
   rawReply,
 } from '@warder/server'
-import { GuardFailed, type Seal } from '@warder/storage'
+import { GuardFailed, openText, type Seal, sealText } from '@warder/storage'
 import Type from 'typebox'
 import { anyCaller } from '../../callers.ts'
 import { countSessions } from '../../counting.ts'
@@ -62,7 +62,7 @@ const sealContext = (realm: string) => ({ table: 'saml_handover', row: realm, co
  * @returns base64url
  */
 export function sealLogoutHandle(seal: Seal, realm: string, sessionId: string): string {
-  return Buffer.from(seal.seal(sealContext(realm), Buffer.from(sessionId))).toString('base64url')
+  return sealText(seal, sealContext(realm), sessionId)
 }
 
 /**
@@ -90,11 +90,9 @@ async function endByHandle(
 }
 
 async function openLogoutHandle(seal: Seal, realm: string, handle: string): Promise<string> {
-  try {
-    return Buffer.from(await seal.open(sealContext(realm), Buffer.from(handle, 'base64url'))).toString('utf8')
-  } catch (cause) {
-    throw failure('unauthorized', 'The logout handle belongs to another realm.', { cause })
-  }
+  const sessionId = await openText(seal, sealContext(realm), handle)
+  if (sessionId !== undefined) return sessionId
+  throw failure('unauthorized', 'The logout handle belongs to another realm.')
 }
 
 const define = defineOperation<SamlServices>()

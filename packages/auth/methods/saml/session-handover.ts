@@ -1,6 +1,6 @@
 import { failure } from '@warder/base'
 import { defineOperation, type Operation, peerSecretHeader, post } from '@warder/server'
-import type { Seal } from '@warder/storage'
+import { openText, type Seal, sealText } from '@warder/storage'
 import Type from 'typebox'
 import { anySession, requireSession } from '../../callers.ts'
 import { takeLogin } from '../../login/throttle-login.ts'
@@ -26,15 +26,10 @@ const sealContext = { table: 'saml_handover', row: 'request', column: 'value' } 
 
 /** @throws failure('bad_request') */
 async function openRequest(seal: Seal, text: string, now: number): Promise<Requested> {
-  const invalid = 'request: is not that of a service of the installation, or has expired.'
-  try {
-    const bytes = await seal.open(sealContext, Buffer.from(text, 'base64url'))
-    const requested = JSON.parse(Buffer.from(bytes).toString('utf8')) as Requested
-    if (requested.expiresAt > now) return requested
-  } catch (cause) {
-    throw failure('bad_request', invalid, { cause })
-  }
-  throw failure('bad_request', invalid)
+  const json = await openText(seal, sealContext, text)
+  const requested = json === undefined ? undefined : (JSON.parse(json) as Requested)
+  if (requested !== undefined && requested.expiresAt > now) return requested
+  throw failure('bad_request', 'request: is not that of a service of the installation, or has expired.')
 }
 
 /** @throws failure('bad_request') */
@@ -78,8 +73,8 @@ export const sessionHandovers: readonly Operation<SamlServices>[] = [
       requireReturnUrl(body.return_to)
       const { return_to: returnTo, state, code_challenge: challenge } = body
       const requested: Requested = { returnTo, state, challenge, expiresAt: now() + requestSeconds }
-      const sealed = seal.seal(sealContext, Buffer.from(JSON.stringify(requested)))
-      return { request: Buffer.from(sealed).toString('base64url'), expires_at: requested.expiresAt }
+      const sealed = sealText(seal, sealContext, JSON.stringify(requested))
+      return { request: sealed, expires_at: requested.expiresAt }
     },
   }),
   define({

@@ -1,6 +1,6 @@
 import { failure } from '@warder/base'
 import { defineOperation, del, type Operation, type OperationContext, post } from '@warder/server'
-import { type Change, GuardFailed, type Seal } from '@warder/storage'
+import { type Change, GuardFailed, openText, type Seal, sealText } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { anyCaller, hasSecondFactorHere, realmAdmin, recentSession, requireSession } from '../../callers.ts'
 import type { LoginServices, MethodFacts } from '../../login/method.ts'
@@ -43,18 +43,11 @@ interface Pending {
 
 const sealContext = { table: 'totp_enrollment', row: 'pending', column: 'value' } as const
 
-function sealPending(seal: Seal, pending: Pending): string {
-  return Buffer.from(seal.seal(sealContext, Buffer.from(JSON.stringify(pending)))).toString('base64url')
-}
-
 /** @throws failure('bad_request') */
 async function openPending(seal: Seal, text: string): Promise<Pending> {
-  try {
-    const bytes = await seal.open(sealContext, Buffer.from(text, 'base64url'))
-    return JSON.parse(Buffer.from(bytes).toString('utf8')) as Pending
-  } catch (cause) {
-    throw failure('bad_request', 'enrollment: is not that of the options.', { cause })
-  }
+  const pending = await openText(seal, sealContext, text)
+  if (pending === undefined) throw failure('bad_request', 'enrollment: is not that of the options.')
+  return JSON.parse(pending) as Pending
 }
 
 const OptionsReply = Type.Object({
@@ -86,11 +79,14 @@ function createOptions(
 ): Static<typeof OptionsReply> {
   const { bytes, base32 } = newSecret()
   const secret = Buffer.from(bytes).toString('base64')
-  const expiresAt = now() + enrollmentSeconds
+  const pending: Pending = {
+    ...{ realm: realm.id, username, permit, secret },
+    expiresAt: now() + enrollmentSeconds,
+  }
   return {
     secret_base32: base32,
     otpauth_url: toOtpauthUrl(realm, username, base32),
-    enrollment: sealPending(seal, { realm: realm.id, username, permit, secret, expiresAt }),
+    enrollment: sealText(seal, sealContext, JSON.stringify(pending)),
   }
 }
 
