@@ -2,7 +2,7 @@ import { failure } from '@warder/base'
 import { defineOperation, get, type Operation, post } from '@warder/server'
 import type { Database } from '@warder/storage'
 import Type from 'typebox'
-import { anySession, hasSecondFactorHere, recentSession, requireSession } from './callers.ts'
+import { anySession, recentSession, requireSecondFactorHere, requireSession } from './callers.ts'
 import { countRecoveryCodes, renewRecoveryCodes } from './login/recovery-code-store.ts'
 import { listPasskeys } from './methods/passkey/passkey-store.ts'
 import { findTotp } from './methods/totp/totp-store.ts'
@@ -85,11 +85,7 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
       const { realm, username, scheme } = requireSession(context).session
       const { db, now } = context.services
       context.audit({ realm, object: username })
-      if (!hasSecondFactorHere(scheme))
-        throw failure(
-          'conflict',
-          'The second factor of this user is that of their identity provider or certificate.',
-        )
+      requireSecondFactorHere(scheme)
       const { totp, passkeys } = await readFactors(db, realm, username)
       if (!totp && passkeys === 0)
         throw failure('conflict', 'Recovery codes replace a second factor: enroll one first.')

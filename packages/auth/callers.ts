@@ -76,9 +76,13 @@ export const anySession: Access<unknown> = {
   },
 }
 
-/** Whether users of this scheme enroll second factors here; others do at their identity provider. */
-export function hasSecondFactorHere(scheme: AuthScheme): boolean {
-  return scheme === 'up' || scheme === 'f2' || scheme === 'jwt'
+/** Requires a user who enrolls second factors here; others do at their identity provider. @throws failure('conflict') */
+export function requireSecondFactorHere(scheme: AuthScheme): void {
+  if (scheme === 'up' || scheme === 'f2' || scheme === 'jwt') return
+  throw failure(
+    'conflict',
+    'The second factor of this user is that of their identity provider or certificate.',
+  )
 }
 
 /** Seconds after a login in which its session may change the factors of its user (OWASP ASVS 5.0 §7.5.1). */

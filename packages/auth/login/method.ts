@@ -78,6 +78,8 @@ export const unknownRealm = () => new LoginRefused('unknown_realm', 'password')
 export const methodNotEnabled = () => new LoginRefused('method_not_enabled', 'password')
 /** A proof no longer held when the session was committed. */
 export const credentialChanged = () => new LoginRefused('credential_changed')
+/** The guard of a user no longer held when a change of the user was committed. */
+export const userChanged = () => failure('conflict', 'The user was changed concurrently; try again.')
 
 /**
  * The single answer to every failed login.
@@ -234,14 +236,16 @@ export async function proveSecond(
   const enrolled: (SecondProof & SecondCheck)[] = []
   const recoveryCode = typeof answers.totp_code === 'string' ? hashRecoveryCode(answers.totp_code) : undefined
   for (const { second } of methods) {
-    const found = await second?.find(context, user.realm, user.username)
-    const answer = second && answers[second.member]
-    if (second?.isOnlyForEnrolled === true && answer !== undefined && found === undefined)
-      throw second.refused()
-    if (second === undefined || found === undefined) continue
+    if (second === undefined) continue
+    const factor = await second.find(context, user.realm, user.username)
+    const answer = answers[second.member]
+    if (factor === undefined) {
+      if (second.isOnlyForEnrolled === true && answer !== undefined) throw second.refused()
+      continue
+    }
     if (answer !== undefined && (recoveryCode === undefined || second.member !== 'totp_code'))
-      return { missing: undefined, proofs: await found.check(answer) }
-    enrolled.push({ ...second, ...found })
+      return { missing: undefined, proofs: await factor.check(answer) }
+    enrolled.push({ ...second, ...factor })
   }
   if (recoveryCode !== undefined && enrolled.length > 0) {
     context.audit({ details: { second_factor: 'recovery_code' } })

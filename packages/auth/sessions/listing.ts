@@ -205,12 +205,13 @@ export const ownSessions = defineOperation<SessionServices>()({
     const { id: own, realm, username, scheme } = requireSession(context).session
     const { db, now } = context.services
     const limit = query.limit === undefined ? defaultPageSize : Number(query.limit)
-    const schemes = schemesOfUser(scheme)
-    const wanted = { realm, username, schemes, after: query.after ?? '', limit: limit + 1 }
-    const found = await listSessionsOfSchemes(db, wanted, now())
-    const sessions = found.slice(0, limit)
-    const next = found.length > limit ? sessions.at(-1)?.id : undefined
-    const shown = sessions.map((session) => ({ ...describeSession(session), current: session.id === own }))
-    return pageReply({ sessions: shown, ...(next !== undefined && { next }) }, next)
+    const page = { after: query.after ?? '', limit: limit + 1 }
+    const filter = { realm, username, schemes: schemesOfUser(scheme) }
+    const rows = await listSessionsOfSchemes(db, { ...filter, ...page }, now())
+    const sessions = rows
+      .slice(0, limit)
+      .map((session) => ({ ...describeSession(session), current: session.id === own }))
+    const next = rows.length > limit ? rows[limit - 1]?.id : undefined
+    return pageReply({ sessions, ...(next !== undefined && { next }) }, next)
   },
 })

@@ -13,7 +13,7 @@ import { type Change, GuardFailed, UniqueViolation } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { anySession, realmAdmin, recentSession, requireSession, type SessionCaller } from '../../callers.ts'
 import { countSessions } from '../../counting.ts'
-import type { MethodFacts } from '../../login/method.ts'
+import { type MethodFacts, userChanged } from '../../login/method.ts'
 import {
   countRecoveryCodes,
   renewRecoveryCodes,
@@ -76,15 +76,12 @@ function describePasskey(
   }
 }
 
-/**
- * Whether the session is of a user with a password. The same name at an identity provider has no part in its
- * passkeys.
- */
+/** Whether the session is of a user with a password: the same name at an identity provider is another user. */
 const isOwner = ({ session: { scheme } }: SessionCaller): boolean => scheme === 'up' || scheme === 'f2'
 
 /**
- * The user of the session, if passkeys are for them. Users whom an identity provider or a certificate vouches for have
- * none: a passkey would outlive their account there.
+ * Requires a user with a password. Users whom an identity provider or a certificate vouches for have no passkeys: a
+ * passkey would outlive their account there.
  * @returns a guard: the user still exists
  * @throws failure('conflict')
  */
@@ -169,8 +166,8 @@ const registrationOptions = (methods: readonly MethodFacts[]): Operation<Passkey
     },
   })
 
-/** What a page shows when a registration is refused. */
-const refusals: Partial<Record<PasskeyRefused['problem'], string>> = {
+/** Reasons of refused registrations, for the user. */
+const problemTexts: Partial<Record<PasskeyRefused['problem'], string>> = {
   challenge: 'the challenge has expired, was used, or belongs to another session: request new options',
   origin: 'the page is not one of passkey_origins',
   user_verification: 'the authenticator has not verified the user',
@@ -220,7 +217,7 @@ const register = (methods: readonly MethodFacts[]): Operation<PasskeyServices> =
       const { key, use } = await verify().catch((error: unknown) => {
         if (!(error instanceof PasskeyRefused)) throw error
         context.audit({ reason: `passkey_${error.problem}` })
-        const why = refusals[error.problem] ?? 'the response of the authenticator is not valid'
+        const why = problemTexts[error.problem] ?? 'the response of the authenticator is not valid'
         throw failure('bad_request', `credential: ${why}.`, { cause: error })
       })
       const passkey = { ...key, realm, username, subjectId, name, createdAt: services.now() }
@@ -245,9 +242,9 @@ async function commitRegistration(context: Context, changes: readonly Change[]):
     if (!(error instanceof GuardFailed)) throw error
     if (error.index === 2)
       throw failure('conflict', `A user has at most ${maxPasskeys} passkeys: delete one first.`)
-    if (error.index === 0) throw failure('conflict', 'The user was changed concurrently; try again.')
+    if (error.index === 0) throw userChanged()
     context.audit({ reason: 'passkey_challenge' })
-    throw failure('bad_request', `credential: ${refusals.challenge}.`)
+    throw failure('bad_request', `credential: ${problemTexts.challenge}.`)
   }
 }
 
@@ -262,12 +259,12 @@ const listOwn = define({
   async act(_input, context) {
     const caller = requireSession(context)
     const { realm, username } = caller.session
-    const found = isOwner(caller) ? await listPasskeys(context.services.db, realm, username) : []
-    return { passkeys: found.map(describePasskey) }
+    const passkeys = isOwner(caller) ? await listPasskeys(context.services.db, realm, username) : []
+    return { passkeys: passkeys.map(describePasskey) }
   },
 })
 
-/** The passkey with this id, if it is of the caller. */
+/** Finds a passkey of the caller. */
 async function findOwn(context: Context, id: string): Promise<Passkey | undefined> {
   const caller = requireSession(context)
   const { realm, username } = caller.session
@@ -358,9 +355,9 @@ const deleteOfUser = define({
   status: 204,
   async act({ path: { realm_id: realm, username } }, context) {
     const { db, metrics, now } = context.services
-    const found = await listPasskeys(db, realm, username)
-    context.audit({ realm, object: username, details: { passkeys: found.map(({ id }) => id) } })
-    if (found.length === 0) return
+    const passkeys = await listPasskeys(db, realm, username)
+    context.audit({ realm, object: username, details: { passkeys: passkeys.map(({ id }) => id) } })
+    if (passkeys.length === 0) return
     const results = await context.commit([
       passkeysRemoval(realm, username),
       uselessCodesRemoval(realm, username),

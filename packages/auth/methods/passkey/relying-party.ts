@@ -69,13 +69,13 @@ const publicAddress = (issuer: string | undefined, baseUrl: string): URL | null 
 }
 
 function readRelyingParty(config: PasskeySettings, baseUrl: string): RelyingParty | undefined {
-  const { passkey_rp_id: given, passkey_origins: origins } = config
+  const { passkey_rp_id: configured, passkey_origins: origins } = config
   const address = publicAddress(config.issuer, baseUrl)
   const host = address?.hostname.replace(/^\[|\]$/g, '') ?? ''
   const isLoopback = /^127\.|^::1$/.test(host)
   // An IP address is no RP ID. Browsers treat localhost as a domain.
   const own = isIP(host) === 0 ? host : isLoopback ? 'localhost' : undefined
-  const id = given ?? own
+  const id = configured ?? own
   if (id === undefined || id === '') {
     if (origins.length > 0)
       throw new StartupError(
@@ -125,9 +125,9 @@ const certificatePem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE----
 
 function readAnchors(path: string): readonly Uint8Array[] {
   try {
-    const found = readFileSync(path, 'utf8').match(certificatePem) ?? []
-    if (found.length === 0) throw new Error('it contains no certificate')
-    return found.map((pem) => new X509Certificate(pem).raw)
+    const certificates = readFileSync(path, 'utf8').match(certificatePem) ?? []
+    if (certificates.length === 0) throw new Error('it contains no certificate')
+    return certificates.map((pem) => new X509Certificate(pem).raw)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new StartupError(`passkey_attestation_ca_files: cannot read ${path}: ${why}`)

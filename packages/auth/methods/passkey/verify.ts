@@ -78,21 +78,11 @@ const [coseAlgorithm, coseCurve, coseModulus] = [3, -1, -1]
 const [p256, ed25519] = [1, 6]
 const minModulusBytes = 256
 
-let loaded: Promise<typeof import('@simplewebauthn/server')> | undefined
-let helpers: Promise<typeof import('@simplewebauthn/server/helpers')> | undefined
-
 /** Loaded at the first use of a passkey. */
-function loadLibrary() {
-  loaded ??= import('@simplewebauthn/server')
-  return loaded
-}
+const loadLibrary = () => import('@simplewebauthn/server')
+const loadHelpers = () => import('@simplewebauthn/server/helpers')
 
-function loadHelpers() {
-  helpers ??= import('@simplewebauthn/server/helpers')
-  return helpers
-}
-
-/** What the library refuses, by the beginning of its messages; the rest is malformed. */
+/** Problems by the messages of the library; other messages mean a malformed response. */
 const problems: readonly (readonly [RegExp, PasskeyProblem])[] = [
   [/^(?:Unexpected \w+ response challenge|Custom challenge)/, 'challenge'],
   [/^Unexpected \w+ response origin/, 'origin'],
@@ -135,7 +125,7 @@ export async function verifyAssertion(
   assertion: Assertion,
 ): Promise<Verified> {
   const { verifyAuthenticationResponse } = await loadLibrary()
-  const found = await attempt(async () => {
+  const verification = await attempt(async () => {
     refuseCrossOrigin(assertion.response.clientDataJSON)
     return verifyAuthenticationResponse({
       response: assertion as unknown as AuthenticationResponseJSON,
@@ -146,12 +136,12 @@ export async function verifyAssertion(
       requireUserVerification: true,
     })
   })
-  if (!found.verified) throw new PasskeyRefused('signature')
+  if (!verification.verified) throw new PasskeyRefused('signature')
   const {
     newCounter: signCount,
     credentialBackedUp: backedUp,
     credentialDeviceType,
-  } = found.authenticationInfo
+  } = verification.authenticationInfo
   // §7.2 step 20: the eligibility for backups never changes.
   if ((credentialDeviceType === 'multiDevice') !== passkey.backupEligible)
     throw new PasskeyRefused('malformed')
@@ -189,7 +179,7 @@ export async function verifyRegistration(
   const { verifyRegistrationResponse } = await loadLibrary()
   const { decodeAttestationObject } = await loadHelpers()
   const { id, origins } = policy.relyingParty
-  const found = await attempt(async () => {
+  const verification = await attempt(async () => {
     refuseCrossOrigin(registration.response.clientDataJSON)
     const object = decodeAttestationObject(Buffer.from(registration.response.attestationObject, 'base64url'))
     const statement = object.get('attStmt')
@@ -203,8 +193,8 @@ export async function verifyRegistration(
       supportedAlgorithmIDs: [...algorithms],
     })
   })
-  if (!found.verified) throw new PasskeyRefused('attestation')
-  const { credential, aaguid, credentialDeviceType, credentialBackedUp } = found.registrationInfo
+  if (!verification.verified) throw new PasskeyRefused('attestation')
+  const { credential, aaguid, credentialDeviceType, credentialBackedUp } = verification.registrationInfo
   if (credential.id !== registration.id) throw new PasskeyRefused('malformed')
   if (policy.attestation?.aaguids.has(aaguid) === false) throw new PasskeyRefused('attestation')
   await requireStrongKey(credential.publicKey)

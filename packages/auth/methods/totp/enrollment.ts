@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
-import type { Change } from '@warder/storage'
+import { type Change, GuardFailed } from '@warder/storage'
 import { toBase32 } from '../../base32.ts'
-import type { LoginServices, MethodFacts } from '../../login/method.ts'
+import { type LoginServices, type MethodFacts, userChanged } from '../../login/method.ts'
 import { type Realm, superRealm } from '../../realms/realm.ts'
 import { checkUsername } from '../../texts.ts'
 import { type CodeParams, readCodeParams } from './code.ts'
@@ -58,4 +58,13 @@ export async function requireUser(
     if (holds !== undefined) return holds
   }
   throw failure('not_found', 'There is no such user in the realm.')
+}
+
+/** Awaits a commit with guards of `requireUser`. @throws failure('conflict') when one no longer holds */
+export async function reportUserChange<R>(commit: Promise<R>): Promise<R> {
+  try {
+    return await commit
+  } catch (error) {
+    throw error instanceof GuardFailed ? userChanged() : error
+  }
 }

@@ -2,8 +2,14 @@ import { failure } from '@warder/base'
 import { defineOperation, del, type Operation, type OperationContext, post } from '@warder/server'
 import { type Change, GuardFailed, openText, type Seal, sealText } from '@warder/storage'
 import Type, { type Static } from 'typebox'
-import { anyCaller, hasSecondFactorHere, realmAdmin, recentSession, requireSession } from '../../callers.ts'
-import type { LoginServices, MethodFacts } from '../../login/method.ts'
+import {
+  anyCaller,
+  realmAdmin,
+  recentSession,
+  requireSecondFactorHere,
+  requireSession,
+} from '../../callers.ts'
+import { type LoginServices, type MethodFacts, userChanged } from '../../login/method.ts'
 import { renewRecoveryCodes, uselessCodesRemoval } from '../../login/recovery-code-store.ts'
 import { takeLogin } from '../../login/throttle-login.ts'
 import { type Realm, RealmPath } from '../../realms/realm.ts'
@@ -11,7 +17,7 @@ import { findRealm, realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
 import { Username } from '../../texts.ts'
 import { matchingStep, readCodeParams } from './code.ts'
-import { newSecret, requireUser, toOtpauthUrl } from './enrollment.ts'
+import { newSecret, reportUserChange, requireUser, toOtpauthUrl } from './enrollment.ts'
 import {
   type EnrollmentLink,
   enrollmentLinkUse,
@@ -122,17 +128,12 @@ async function confirm(
   return { recovery_codes: [...recovery.codes] }
 }
 
-/** The user of the session, if their second factor is asked for here. @throws failure('conflict') */
+/** Requires that the second factor of the caller is enrolled here. @throws failure('conflict') */
 async function requireOwn(context: Context): Promise<Enrolling> {
   const { id, realm: realmId, username, scheme } = requireSession(context).session
   context.audit({ realm: realmId, object: username })
-  const realm = await findRealm(context.services.db, realmId)
-  if (realm === undefined || !hasSecondFactorHere(scheme))
-    throw failure(
-      'conflict',
-      'The second factor of this user is that of their identity provider or certificate.',
-    )
-  return { realm, username, permit: id }
+  requireSecondFactorHere(scheme)
+  return { realm: await realmOrThrow(context.services.db, realmId), username, permit: id }
 }
 
 const ownOptions = define({
@@ -162,16 +163,9 @@ const ownConfirmation = (methods: readonly MethodFacts[]): Operation<LoginServic
     async act({ body }, context) {
       const enrolling = await requireOwn(context)
       const stillThere = await requireUser(methods, context.services, enrolling.realm, enrolling.username)
-      try {
-        return await confirm(context, enrolling, body, [stillThere])
-      } catch (error) {
-        if (error instanceof GuardFailed) throw changedConcurrently()
-        throw error
-      }
+      return reportUserChange(confirm(context, enrolling, body, [stillThere]))
     },
   })
-
-const changedConcurrently = () => failure('conflict', 'The user was changed concurrently; try again.')
 
 const removeOwn = define({
   name: 'totp.leave',
@@ -223,12 +217,7 @@ const createLink = (methods: readonly MethodFacts[]): Operation<LoginServices> =
       const expiresAt = services.now() + seconds
       context.audit({ realm: realm.id, object: username, details: { expires_at: expiresAt } })
       const { token, changes } = newEnrollmentLink({ realm: realm.id, username, expiresAt })
-      try {
-        await context.commit([stillThere, ...changes])
-      } catch (error) {
-        if (error instanceof GuardFailed) throw changedConcurrently()
-        throw error
-      }
+      await reportUserChange(context.commit([stillThere, ...changes]))
       return { token, expires_at: expiresAt }
     },
   })
@@ -295,7 +284,7 @@ const linkConfirmation = (methods: readonly MethodFacts[]): Operation<LoginServi
       } catch (error) {
         if (!(error instanceof GuardFailed)) throw error
         context.audit({ reason: 'enrollment_link' })
-        throw error.index === 0 ? invalidLink() : changedConcurrently()
+        throw error.index === 0 ? invalidLink() : userChanged()
       }
     },
   })

@@ -1,6 +1,5 @@
 import { failure } from '@warder/base'
 import { defineOperation, del, type Operation, post } from '@warder/server'
-import { GuardFailed } from '@warder/storage'
 import Type from 'typebox'
 import { fromBase32 } from '../../base32.ts'
 import { realmAdmin } from '../../callers.ts'
@@ -18,7 +17,7 @@ import { realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
 import { Username } from '../../texts.ts'
 import { matchingStep, readCodeParams, totpSettings } from './code.ts'
-import { newSecret, otpauthUrl, requireUser } from './enrollment.ts'
+import { newSecret, otpauthUrl, reportUserChange, requireUser } from './enrollment.ts'
 import { enrollmentLinksRemoval } from './enrollment-link-store.ts'
 import { ownTotpOperations } from './own-totp.ts'
 import {
@@ -95,17 +94,13 @@ function enrollUser(methods: readonly MethodFacts[]): Operation<LoginServices> {
       const step = matchingStep(secret, body.token, services.now(), params)
       if (step === undefined) throw failure('bad_request', 'token: does not match the secret.')
       const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }
-      try {
-        await context.commit([
+      await reportUserChange(
+        context.commit([
           stillThere,
           totpEnrollment(services.seal, enrollment, secret),
           ...announceCredential(services.db, realm.id, body.username, services.now()),
-        ])
-      } catch (error) {
-        if (error instanceof GuardFailed)
-          throw failure('conflict', 'The user was changed concurrently; try again.')
-        throw error
-      }
+        ]),
+      )
     },
   })
 }
