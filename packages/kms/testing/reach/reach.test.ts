@@ -179,12 +179,15 @@ async function start(engine: (typeof engines)[number], opened: AsyncDisposableSt
 }
 
 const maxTries = 60
+/** A request may fail because earlier ones changed its only key: it is tried in other worlds. */
+const maxWorlds = 5
 
-test('each request succeeds for a principal with every right, or has a reason why it does not', async () => {
-  await using opened = new AsyncDisposableStack()
-  const { kms, host } = await start(engines[0] ?? assert.fail(), opened)
-  const draw = new Draw(fc.readConfigureGlobal().seed ?? Date.now())
-  const world = await makeWorld(kms, 0)
+/**
+ * Plays each request until it succeeds, by a principal with every right.
+ * @returns the last reply to each one that never succeeded, by its name
+ */
+async function playAll({ kms, host }: Awaited<ReturnType<typeof start>>, draw: Draw, round: number) {
+  const world = await makeWorld(kms, round)
   const fronts = await makeFronts(kms, host, world)
   for (const { owner, id } of world.things)
     for (const user_id of ['bob', ...cloudPrincipals])
@@ -214,15 +217,27 @@ test('each request succeeds for a principal with every right, or has a reason wh
     }
     if (succeeded) never.delete(name)
   }
+  return never
+}
+
+test('each request succeeds for a principal with every right, or has a reason why it does not', async () => {
+  await using opened = new AsyncDisposableStack()
+  const started = await start(engines[0] ?? assert.fail(), opened)
+  const draw = new Draw(fc.readConfigureGlobal().seed ?? Date.now())
   const reasons = Object.keys(refusedToAll)
   const isExpected = (name: string) => reasons.some((beginning) => name.startsWith(beginning))
+  let failures = await playAll(started, draw, 0)
+  for (let round = 1; round < maxWorlds && ![...failures.keys()].every(isExpected); round += 1) {
+    const again = await playAll(started, draw, round)
+    failures = new Map([...failures].filter(([name]) => again.has(name)))
+  }
   assert.deepEqual(
-    [...never].filter(([name]) => !isExpected(name)),
+    [...failures].filter(([name]) => !isExpected(name)),
     [],
   )
   for (const beginning of reasons)
     assert.ok(
-      [...never.keys()].some((name) => name.startsWith(beginning)),
+      [...failures.keys()].some((name) => name.startsWith(beginning)),
       `${beginning} succeeded`,
     )
 })
