@@ -513,7 +513,7 @@ for (const engine of engines)
     const moved = await engine.open(target)
     assert.deepEqual(await readRightsJournal(moved, 1000), before)
     await using kms = await startKms({ db: moved, seal, rootKey: randomBytes(32) })
-    // More changes than those that wait: their numbers go on.
+    // More new changes than restored ones: the ids of new rows continue after those of the restored rows.
     const kid = String(before.pending[0]?.[2])
     for (let index = 0; index < 2 * before.pending.length; index += 1) {
       const grant = { unique_identifier: kid, user_id: `more-${index}`, operation_types: ['encrypt'] }
