@@ -4,7 +4,13 @@ export { algorithmFor, algorithmNames, algorithms, canonicalName, toKeyOps } fro
 export { isCipher, isFipsSymmetric } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, decryptionFailed, refuse } from './algorithms/failure.ts'
 export { digest, type HashAlgorithm, type HashName, requireHash } from './algorithms/hashes.ts'
-export { keyTypes, type MaterialAlgorithm, slhDsaBits } from './algorithms/key-types.ts'
+export {
+  curves,
+  findCurveName,
+  keyTypes,
+  type MaterialAlgorithm,
+  slhDsaBits,
+} from './algorithms/key-types.ts'
 export { hmacs } from './algorithms/macs.ts'
 export {
   type CryptographicParameters,

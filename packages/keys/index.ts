@@ -277,7 +277,7 @@ export { createHsms, type Hsm, type Hsms, hsmPrefix, onHsm, requireHsm, requireH
 export {
   createHsmKey,
   describeHsmKey,
-  getCurve,
+  findHsmCurve,
   type HsmKeyMaterial,
   toHsmKeySpec,
 } from './hsm/new-hsm-key.ts'

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { Failure } from '@warder/base'
-import { type AlgorithmPolicy, keyFacts, requirePermitted } from '@warder/crypto'
+import { type AlgorithmPolicy, findCurveName, keyFacts, requirePermitted } from '@warder/crypto'
 import { asObjectId, findLinkTarget, type ManagedObject, newObjectId, UnitOfWork } from '@warder/keys'
 import {
   derMembers,
@@ -136,7 +136,7 @@ function chooseValidity(
 export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): ParsedKey {
   const key = publicFromSpki(spki, { fips })
   const { algorithm, bits, curve } = key
-  const named = curve === undefined ? undefined : (curveNames.get(curve.name) ?? curve.name)
+  const named = curve === undefined ? undefined : (findCurveName(curve.name) ?? curve.name)
   requirePermitted(policy, keyFacts({ algorithm, bits, curve: named }))
   return key
 }
@@ -145,13 +145,6 @@ export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, f
 export function requireCertifiableKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): void {
   requireLoadable('PublicKey', requirePermittedKey(spki, policy, fips))
 }
-
-/** Names of OpenSSL's curves in policies. */
-const curveNames: ReadonlyMap<string, string> = new Map([
-  ['prime256v1', 'P-256'],
-  ['secp384r1', 'P-384'],
-  ['secp521r1', 'P-521'],
-])
 
 /** `POST …/order/{order}/finalize` (RFC 8555 §7.4): the certificate is issued now, and the order is valid. */
 export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {

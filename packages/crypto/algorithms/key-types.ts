@@ -98,6 +98,15 @@ export const curves: Readonly<
   secp256k1: { name: 'secp256k1', bytes: 32, bits: 256 },
 })
 
+const curveNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(curves).map(([name, curve]) => [curve.name, name]),
+)
+
+/** Name in JOSE of a curve of OpenSSL, the `namedCurve` of node:crypto; undefined: JOSE has none. */
+export function findCurveName(namedCurve: string | undefined): string | undefined {
+  return namedCurve === undefined ? undefined : curveNames.get(namedCurve)
+}
+
 /** Curves of ECDH-ES (RFC 7518 §4.6, RFC 8037 §3.2) and the bytes of a shared secret on them. */
 export const ecdhCurves: Readonly<Record<string, number>> = Object.freeze({
   __proto__: null as never,

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
 import { failure } from '@warder/base'
-import { type KeyAttributes, type KeyUse, TokenError } from '@warder/pkcs11'
+import { curves, findCurveName } from '@warder/crypto'
+import { type CurveName, type KeyAttributes, type KeyUse, TokenError } from '@warder/pkcs11'
 import type { Change, Database } from '@warder/storage'
 import { encodeReference, type HsmForm } from './hsm-key.ts'
 import { deleteHsmKey, type HsmKeyRow, insertHsmKey, keepHsmKey } from './hsm-key-store.ts'
@@ -9,7 +10,7 @@ import { type Hsm, toHsmFailure } from './hsms.ts'
 /** Keys that are created in an HSM. Sizes in bits. */
 export type HsmKeySpec =
   | { readonly algorithm: 'AES' | 'HMAC' | 'RSA'; readonly bits: number }
-  | { readonly algorithm: 'EC'; readonly curve: string }
+  | { readonly algorithm: 'EC'; readonly curve: HsmCurve }
   | { readonly algorithm: 'Ed25519' }
 
 /** A key in an HSM as its object stores it. */
@@ -36,8 +37,12 @@ type Usage =
 
 /** The key is removed from the HSM if its object was not stored by then. */
 const abandonedAfterMs = 600_000
-const curveBits: Readonly<Record<string, number>> = { 'P-256': 256, 'P-384': 384, 'P-521': 521 }
-type Curve = 'P-256' | 'P-384' | 'P-521'
+const hsmCurves = ['P-256', 'P-384', 'P-521'] as const satisfies readonly CurveName[]
+type HsmCurve = (typeof hsmCurves)[number]
+
+function isHsmCurve(name: string | undefined): name is HsmCurve {
+  return hsmCurves.some((one) => one === name)
+}
 
 /** The key to create, in the words of its object. @throws failure('unsupported_algorithm') for keys that no HSM makes here */
 export function toHsmKeySpec(key: {
@@ -47,7 +52,7 @@ export function toHsmKeySpec(key: {
 }): HsmKeySpec {
   const { algorithm, bits, curve } = key
   if (algorithm === 'Ed25519') return { algorithm }
-  if (algorithm === 'EC' && curve !== undefined && curveBits[curve] !== undefined) return { algorithm, curve }
+  if (algorithm === 'EC' && isHsmCurve(curve)) return { algorithm, curve }
   if (
     (algorithm === 'AES' && bits !== undefined && bits <= 256) ||
     algorithm === 'HMAC' ||
@@ -127,7 +132,7 @@ function generate(
       return token.generateKeyPair(label, { rsaBits: spec.bits }, { id, uses })
     }
     case 'EC':
-      return token.generateKeyPair(label, { curve: spec.curve as Curve }, { id })
+      return token.generateKeyPair(label, { curve: spec.curve }, { id })
     case 'Ed25519':
       return token.generateKeyPair(label, { curve: 'Ed25519' }, { id })
   }
@@ -195,18 +200,12 @@ async function findPublicKey(token: Hsm['token'], key: { readonly label: string;
   }
 }
 
-/** OpenSSL's names of the curves (RFC 5480 §2.1.1.1). */
-const curveNames: Readonly<Record<string, string>> = {
-  prime256v1: 'P-256',
-  secp384r1: 'P-384',
-  secp521r1: 'P-521',
-}
-
-/** JOSE name of the curve of an EC key. */
-export function getCurve(publicKey: KeyObject): string | undefined {
-  return curveNames[publicKey.asymmetricKeyDetails?.namedCurve ?? '']
+/** Name in JOSE of the curve of an EC key; undefined for curves on which no keys of HSMs are used here. */
+export function findHsmCurve(publicKey: KeyObject): HsmCurve | undefined {
+  const name = findCurveName(publicKey.asymmetricKeyDetails?.namedCurve)
+  return isHsmCurve(name) ? name : undefined
 }
 
 function getCurveBits(publicKey: KeyObject): number {
-  return curveBits[getCurve(publicKey) ?? ''] ?? 0
+  return curves[findHsmCurve(publicKey) ?? '']?.bits ?? 0
 }

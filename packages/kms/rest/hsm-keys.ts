@@ -9,8 +9,8 @@ import {
 import {
   createAccess,
   describeHsmKey,
+  findHsmCurve,
   findObject,
-  getCurve,
   type Hsm,
   type HsmKeyMaterial,
   type HsmMaterial,
@@ -272,7 +272,7 @@ function describeAlgorithm(
   { publicKey, bits }: HsmKeyMaterial,
 ): { readonly algorithm: MaterialAlgorithm; readonly curve: string | undefined; readonly bits: number } {
   const algorithm = toType(attributes)
-  const curve = publicKey === undefined ? undefined : getCurve(publicKey)
+  const curve = publicKey === undefined ? undefined : findHsmCurve(publicKey)
   if (algorithm === 'unknown' || (algorithm === 'EC' && curve === undefined) || bits === 0)
     throw failure(
       'unsupported_algorithm',
