@@ -225,9 +225,9 @@ export {
 } from './access/right.ts'
 export { recordRights } from './access/rights-journal.ts'
 export {
+  addRestoreToRightsJournal,
   isAnyRightChangePending,
   rightsJournalStatements,
-  rightsRestored,
 } from './access/rights-journal-store.ts'
 export { type ApprovableOnObject, type Askable, approvableOnObjects, askable } from './access/settings.ts'
 export { findLiveSubject } from './access/subject-store.ts'

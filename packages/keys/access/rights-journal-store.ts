@@ -166,10 +166,10 @@ export async function isAnyRightChangePending(db: Pick<Database, 'get'>): Promis
 }
 
 /**
- * The changes of the journal are in the audit log. The commit fails by a guard if another process wrote them, or if
+ * Removes the changes of the journal, which are in the audit log now. The commit fails by a guard if another process wrote them, or if
  * changes of a transaction that ended meanwhile are between them.
  */
-export function rightsRecorded(
+export function advanceRightsJournal(
   { digest, pending, rows }: RightsJournal,
   after: Pick<RightsJournal, 'digest' | 'lastAt'>,
 ): readonly Change[] {
@@ -177,7 +177,7 @@ export function rightsRecorded(
   return [change(advance, [after.digest, after.lastAt, digest], 1), change(remove, [...rows], pending.length)]
 }
 
-/** Rights between a backup and its restore are not known. Times are Unix milliseconds. */
-export function rightsRestored(backup: string, madeAt: number, restoredAt: number): Change {
+/** Adds a restore to the changes: rights between a backup and its restore are not known. Times are Unix milliseconds. */
+export function addRestoreToRightsJournal(backup: string, madeAt: number, restoredAt: number): Change {
   return change(insert, [restoredAt, '+restore', new Date(madeAt).toISOString(), backup])
 }

@@ -3,10 +3,10 @@ import { type AuditTrail, createOwnEvent } from '@warder/audit'
 import { type Clock, escapeHidden } from '@warder/base'
 import { type Database, GuardFailed } from '@warder/storage'
 import {
+  advanceRightsJournal,
   type RightChange,
   type RightsJournal,
   readRightsJournal,
-  rightsRecorded,
 } from './rights-journal-store.ts'
 
 /** The operation of records with changes of rights. */
@@ -72,7 +72,7 @@ export async function recordRights({
       end = { digest: digestRights(details), lastAt }
     }
     try {
-      await db.commit(rightsRecorded(journal, end))
+      await db.commit(advanceRightsJournal(journal, end))
     } catch (error) {
       // Another node wrote them, or changes came between: the records stay, beside those that count.
       if (!(error instanceof GuardFailed)) throw error

@@ -16,7 +16,7 @@ import {
 } from '@warder/audit'
 import { systemClock } from '@warder/base'
 import { quietLog } from '@warder/base/testing'
-import { endName, rightsRestored } from '@warder/keys'
+import { addRestoreToRightsJournal, endName } from '@warder/keys'
 import { readRightsJournal } from '@warder/keys/testing'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { restoreDatabase, toDatabaseLocation } from '@warder/runtime/launch'
@@ -470,7 +470,7 @@ test('rights between a backup and its restore are refused, earlier ones are know
   await using kms = await startKms({ db })
   const { looks } = await makeGrants(kms)
   const [madeAt, between, restoredAt] = [await takeTime(), await takeTime(), await takeTime()]
-  await db.commit([rightsRestored('a'.repeat(64), Date.parse(madeAt), Date.parse(restoredAt))])
+  await db.commit([addRestoreToRightsJournal('a'.repeat(64), Date.parse(madeAt), Date.parse(restoredAt))])
   const end = await takeTime()
   const admin = kms.user('admin')
   for (const when of ['pending', 'recorded']) {
@@ -640,10 +640,14 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
       events.map((event, at) =>
         at === index ? { ...event, details: { ...details(event.details ?? {}) } } : event,
       )
-    const changesOf = (index: number) =>
+    const readChanges = (index: number) =>
       ((events[index] ?? assert.fail()).details as { changes: [number, ...string[]][] }).changes
-    const forged = [...changesOf(2)].map(([at, name, ...values]) => [at, name, ...values.with(1, 'mallory')])
-    const invented = {
+    const forgedChanges = readChanges(2).map(([at, name, ...values]) => [
+      at,
+      name,
+      ...values.with(1, 'mallory'),
+    ])
+    const inventedRecord = {
       prev: 'f'.repeat(64),
       prev_at: start,
       changes: [[start + 5000, '-grant', 'k', 'eve', 'get']],
@@ -652,7 +656,7 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
       ['the newest is omitted', events.slice(0, 2), /are not found in the audit logs/],
       ['one between is omitted', [events[0], events[2]], /are not found/],
       ['all are omitted', [], /are not found/],
-      ['a grantee is changed', change(2, (old) => ({ ...old, changes: forged })), /are not found/],
+      ['a grantee is changed', change(2, (old) => ({ ...old, changes: forgedChanges })), /are not found/],
       ['a change is left out', change(1, (old) => ({ ...old, changes: [] })), /are not found/],
       [
         'a record is cut',
@@ -662,7 +666,7 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
       ['details are of another form', change(2, () => ({ prev: 1, changes: 'none' })), /are not found/],
       [
         'changes are invented',
-        [...events, { ...(events[2] ?? assert.fail()), details: invented }],
+        [...events, { ...(events[2] ?? assert.fail()), details: inventedRecord }],
         /has changes of rights that the database does not have/,
       ],
     ]
@@ -673,9 +677,9 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
           lied.filter((one) => one !== undefined),
         ),
       )
-      const refused = await ask()
-      assert.equal(refused.status, 409, `${what}: ${refused.text}`)
-      assert.match(refused.json.description, said, what)
+      const reply = await ask()
+      assert.equal(reply.status, 409, `${what}: ${reply.text}`)
+      assert.match(reply.json.description, said, what)
     }
     // Pages without end: each continues the search.
     answer = (before) => ({ lines: [], next: before - 1 })

@@ -1,11 +1,11 @@
 import { createOwnEvent } from '@warder/audit'
 import {
+  addRestoreToRightsJournal,
   createRestoreGate,
   findHold,
   forgetReservations,
   holdRestored,
   type RestoreGate,
-  rightsRestored,
 } from '@warder/keys'
 import type { PeriodicWork, ServiceEnvironment } from '@warder/runtime'
 import type { HealthPart } from '@warder/server'
@@ -45,7 +45,7 @@ export async function prepareRestored({ db, seal, clock, audit, log, restored }:
   if (restored !== undefined)
     await db.commit([
       ...forgetReservations(restored.restoredAt),
-      rightsRestored(restored.digest, restored.madeAt, restored.restoredAt),
+      addRestoreToRightsJournal(restored.digest, restored.madeAt, restored.restoredAt),
     ])
   const hold = await holdRestored({ db, seal, now: clock.now() }, restored)
   if (hold === undefined) return { isHeld: false, notices: [] }

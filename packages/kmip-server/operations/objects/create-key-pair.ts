@@ -40,7 +40,7 @@ import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { definePayload } from '../../payloads/payload.ts'
 import { createMaster } from '../abe/create-keys.ts'
-import { requestedHsm, stageHsmPair } from './hsm-keys.ts'
+import { findRequestedHsm, stageHsmPair } from './hsm-keys.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects with links to each other, stored in one commit. */
 export const createKeyPair = defineOperation({
@@ -56,7 +56,7 @@ export const createKeyPair = defineOperation({
       withDefaults(rules, type, withoutHalfType(mergeAttributes(common, own)))
     const secret = half('PrivateKey', ofPrivate)
     const open = half('PublicKey', ofPublic)
-    const hsm = requestedHsm(context, secret, storageMasks)
+    const hsm = findRequestedHsm(context, secret, storageMasks)
     if (hsm === undefined) requireSoftwarePair(storageMasks)
     if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
     const plan = pairPlan({ ...readPairRequest(secret, open), fips: context.services.fips })

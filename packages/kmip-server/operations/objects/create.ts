@@ -26,7 +26,7 @@ import { kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
 import { definePayload, field, required } from '../../payloads/payload.ts'
 import { createUserKey } from '../abe/create-keys.ts'
-import { requestedHsm, stageHsmSymmetricKey } from './hsm-keys.ts'
+import { findRequestedHsm, stageHsmSymmetricKey } from './hsm-keys.ts'
 
 /** Symmetric keys that can be created, with their lengths in bits of CryptographicLength. */
 interface SymmetricKind {
@@ -91,7 +91,7 @@ export const create = defineOperation({
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
     const attributes = withDefaults(context.rules, type, requested)
-    const hsm = type === 'SymmetricKey' ? requestedHsm(context, attributes, masks) : undefined
+    const hsm = type === 'SymmetricKey' ? findRequestedHsm(context, attributes, masks) : undefined
     if (hsm !== undefined) return createInHsm(context, attributes, hsm)
     requireSoftwareStorage(masks)
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)

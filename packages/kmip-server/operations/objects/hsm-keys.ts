@@ -7,7 +7,6 @@ import {
   type HsmTarget,
   type ManagedObject,
   type NewObjectRequest,
-  nextHsmTarget,
   type PairPlan,
   readClientId,
   requireHardwareStorage,
@@ -27,10 +26,10 @@ import { kmipFailure } from '../../failure/failure.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 
 /**
- * The HSM that the requested identifier names, `hsm::NAME::LABEL`; undefined: the key is stored here.
+ * The key to create in the HSM that the requested identifier names, `hsm::NAME::LABEL`; undefined: the key is stored here.
  * @throws Failure bad_request, forbidden; Refusal ProtectionStorageUnavailable for masks that the HSM does not fulfil
  */
-export function requestedHsm(
+export function findRequestedHsm(
   { services, principal, now }: KmipContext,
   attributes: readonly TtlvNode[],
   masks: readonly TtlvNode[],
@@ -42,7 +41,7 @@ export function requestedHsm(
 }
 
 /** Attributes that the HSM determines: they were checked, or are reported by it. */
-const determined: ReadonlySet<number> = new Set([
+const determinedTags: ReadonlySet<number> = new Set([
   Tag.ProtectionStorageMask,
   Tag.ProtectionStorageMasks,
   Tag.Extractable,
@@ -50,11 +49,11 @@ const determined: ReadonlySet<number> = new Set([
 ])
 
 /** @throws kmipFailure InvalidAttributeValue for attributes that contradict a key that never leaves its HSM */
-function withoutDetermined(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+function omitDetermined(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   for (const { tag, value } of attributes)
     if ((tag === Tag.Extractable && value !== false) || (tag === Tag.Sensitive && value !== true))
       throw kmipFailure('InvalidAttributeValue', 'A key in an HSM is Sensitive and not Extractable.')
-  return attributes.filter(({ tag }) => !determined.has(tag))
+  return attributes.filter(({ tag }) => !determinedTags.has(tag))
 }
 
 function readMask(attributes: readonly TtlvNode[]): number | undefined {
@@ -82,7 +81,7 @@ export async function stageHsmSymmetricKey(
   const made = await createHsmKey(context.objects, context.services, wanted, context.now)
   const request: NewObjectRequest = {
     ...{ type: 'SymmetricKey', ...kind, bits, id, generated: true, defaultMask },
-    attributes: withoutDetermined(attributes),
+    attributes: omitDetermined(attributes),
     given: [algorithmNode(algorithm)],
     ...{ material: made.material, form: { hsm: made.form } },
   }
@@ -122,7 +121,7 @@ export async function stageHsmPair(
     context,
     {
       ...{ ...common, type: 'PrivateKey', id: privateId, linkedId: publicId },
-      attributes: withoutDetermined(secret),
+      attributes: omitDetermined(secret),
       given: [algorithmNode(algorithm)],
       ...{ material: made.material, form: { hsm: made.form } },
     },
@@ -133,13 +132,8 @@ export async function stageHsmPair(
   const digests = digestAttributes({ ...shape, ...(curve !== undefined && { curve }) }, material)
   stageNewObject(context, {
     ...{ ...common, type: 'PublicKey', id: publicId, linkedId: privateId, material },
-    attributes: open.filter(({ tag }) => !determined.has(tag)),
+    attributes: open.filter(({ tag }) => !determinedTags.has(tag)),
     given: [algorithmNode(algorithm), ...digests, keyFormatNode('X_509')],
   })
   return { privateId, publicId }
-}
-
-/** Where the replacement of a key in an HSM is created: in the same one. */
-export function replacementTarget(context: KmipContext, object: ManagedObject): HsmTarget | undefined {
-  return nextHsmTarget(context.objects, object, context.now)
 }

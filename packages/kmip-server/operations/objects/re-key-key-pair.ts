@@ -7,6 +7,7 @@ import {
   formatAction,
   linkReplacement,
   type ManagedObject,
+  nextHsmTarget,
   pairPlan,
   readAction,
   requireHardwareStorage,
@@ -29,7 +30,7 @@ import { kmipFailure } from '../../failure/failure.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
 import { definePayload, field } from '../../payloads/payload.ts'
 import { mergeAttributes, stagePair } from './create-key-pair.ts'
-import { replacementTarget, stageHsmPair } from './hsm-keys.ts'
+import { stageHsmPair } from './hsm-keys.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair replaces an existing one, half by half. */
@@ -52,7 +53,7 @@ export const reKeyKeyPair = defineOperation({
       throw kmipFailure('InvalidObjectType', `ReKeyKeyPair does not support objects of type ${object.type}.`)
     if (object.form.abe !== undefined) return rotate([...common, ...ofPrivate], context)
     requireReplaceable(context, object)
-    const hsm = replacementTarget(context, object)
+    const hsm = nextHsmTarget(context.objects, object, context.now)
     if (hsm === undefined) requireSoftwarePair(asked.storageMasks)
     else requireHardwareStorage(asked.storageMasks)
     const half = await findLinkedHalf(context, object)

@@ -2,6 +2,7 @@ import {
   linkReplacement,
   type ManagedObject,
   type NewObjectRequest,
+  nextHsmTarget,
   requireHardwareStorage,
   requireReplaceable,
   requireSoftwareStorage,
@@ -21,7 +22,7 @@ import { wrapKeyValue } from '../../key-blocks/wrap.ts'
 import { keyInForm, keyObject, toStoredBlock } from '../../key-blocks/write-object.ts'
 import { definePayload, field } from '../../payloads/payload.ts'
 import { newSymmetricKey } from './create.ts'
-import { replacementTarget, stageHsmSymmetricKey } from './hsm-keys.ts'
+import { stageHsmSymmetricKey } from './hsm-keys.ts'
 import { newBrought } from './registered-object.ts'
 import { copyAttributes, offset, readOffset } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
@@ -44,7 +45,7 @@ export const reKey = defineOperation({
     if (object.type !== 'SymmetricKey')
       throw kmipFailure('InvalidObjectType', `ReKey does not support objects of type ${object.type}.`)
     requireReplaceable(context, object)
-    const hsm = replacementTarget(context, object)
+    const hsm = nextHsmTarget(context.objects, object, context.now)
     if (hsm === undefined) requireSoftwareStorage(asked.storageMasks)
     else requireHardwareStorage(asked.storageMasks)
     const seconds = readOffset(asked.offset)
