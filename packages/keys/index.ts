@@ -272,12 +272,11 @@ export {
 export { type IndexGaps, ObjectAttributes, toStoredValue } from './attributes/object-attributes.ts'
 export { attributesForReplacement, passesToReplacement } from './attributes/replacement.ts'
 export { bulkThread, largeMember, openLarge, sealLarge } from './bulk/bulk.ts'
-export { hsmKeyStatements, insertHsmKey, listDueHsmKeys, listHsmKeys } from './hsm/hsm-key-store.ts'
-export { createHsms, type Hsm, type Hsms, hsmPrefix, onHsm, requireHsm, requireHsmAdmin } from './hsm/hsms.ts'
+export { findKeyInHsm, listKeysInHsm, type RegistrableHsmKey } from './hsm/existing-hsm-key.ts'
+export { hsmKeyStatements, listDueHsmKeys } from './hsm/hsm-key-store.ts'
+export { createHsms, type Hsm, type Hsms, hsmPrefix, requireHsm, requireHsmAdmin } from './hsm/hsms.ts'
 export {
   createHsmKey,
-  describeHsmKey,
-  findHsmCurve,
   type HsmKeyMaterial,
   toHsmKeySpec,
 } from './hsm/new-hsm-key.ts'
@@ -298,7 +297,7 @@ export {
   useRetryMs,
 } from './objects/budget-look-store.ts'
 export { countByState } from './objects/count-by-state-store.ts'
-export { encrypts, type HsmMaterial, type NewHalf, newKeyObjects, toUsageMask } from './objects/create.ts'
+export { encrypts, type NewHalf, newKeyObjects, toUsageMask } from './objects/create.ts'
 export { applyCreationRules, type CreationServices, stageNew } from './objects/creation/apply-rules.ts'
 export {
   type AttributeSource,
@@ -327,6 +326,7 @@ export {
   readClientId,
   stageNewObject,
 } from './objects/creation/new-object.ts'
+export { stageHsmRegistration } from './objects/creation/register-hsm-key.ts'
 export { stageReplacementPair } from './objects/creation/replacement-pair.ts'
 export {
   type AttributeMembers,
@@ -363,8 +363,6 @@ export {
   findHsmTarget,
   type HsmTarget,
   nextHsmTarget,
-  toHsmHalves,
-  toHsmTarget,
 } from './objects/hsm-halves.ts'
 export { findObjectsByIds, inventoryPage, type Listed, tagsOfMany } from './objects/inventory-store.ts'
 export {
