@@ -475,7 +475,7 @@ export class Oracle {
     for (const grant of difference(before.grants, after.grants)) {
       const [object, user, right] = JSON.parse(grant)
       const thing = at(object)
-      if (thing === undefined || (!after.objects.has(object) && allowed(thing, 'end object'))) continue
+      if (thing === undefined || (!after.objects.has(object) && permitsOn(thing, 'end object'))) continue
       this.#count('grant')
       if (!allowed(thing, 'change grants') || !rights(thing).has(right))
         found.push(`changed the right ${right} of ${user} on ${thing.name}`)
@@ -484,7 +484,8 @@ export class Oracle {
       const [object, name] = JSON.parse(tag)
       const thing = at(object)
       if (thing === undefined) continue
-      if (!allowed(thing, 'change tags', 'end object', 'change versions'))
+      const mayEnd = !after.objects.has(object) && permitsOn(thing, 'end object')
+      if (!mayEnd && !allowed(thing, 'change tags', 'end object', 'change versions'))
         found.push(`changed a tag of ${thing.name}`)
       this.#count('tag')
       // A replacement may have the tags of its key.
