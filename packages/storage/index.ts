@@ -2,6 +2,7 @@ export { isPostgresUrl, parsePostgresUrl } from './postgres/address.ts'
 export { PrimaryMemory } from './postgres/hosts.ts'
 export { readPassword } from './postgres/password.ts'
 export { readTls } from './postgres/tls.ts'
+export { createShareSet } from './seal/create-share-set.ts'
 export { decodeContext, type Seal, type SealContext, UnknownDataKey } from './seal/envelope.ts'
 export {
   createRecovery,
@@ -44,15 +45,9 @@ export {
   sealMigrations,
 } from './seal/seal-store.ts'
 export { openText, sealText } from './seal/sealed-text.ts'
-export {
-  createShareSet,
-  describeSet,
-  findShareTexts,
-  isShareName,
-  ShareCollection,
-  type ShareHolder,
-  type ShareSet,
-} from './seal/share-set.ts'
+export { findShareTexts } from './seal/share.ts'
+export { ShareCollection } from './seal/share-collection.ts'
+export { describeSet, isShareName, type ShareHolder, type ShareSet } from './seal/share-set.ts'
 export { createRowCache } from './sql/cache.ts'
 export {
   commitCountMigrations,

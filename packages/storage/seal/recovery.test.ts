@@ -8,6 +8,7 @@ import { migrate } from '../sql/migrate.ts'
 import { change, query } from '../sql/query.ts'
 import { openSqlite } from '../sql/sqlite.ts'
 import type { Database } from '../sql/types.ts'
+import { createShareSet } from './create-share-set.ts'
 import {
   createRecovery,
   createRootKeyRecord,
@@ -19,7 +20,8 @@ import type { RootKey } from './root-key.ts'
 import { moveToFile, moveToKey, moveToShares, rotateRootKey } from './rotate.ts'
 import { openSeal } from './seal.ts'
 import { findRecoveryRow, removeRootKeyRecord, sealMigrations } from './seal-store.ts'
-import { createShareSet, ShareCollection, type ShareSet } from './share-set.ts'
+import { ShareCollection } from './share-collection.ts'
+import type { ShareSet } from './share-set.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-recovery-'))
 const opened: Database[] = []

@@ -16,14 +16,8 @@ import {
   replaceRecovery,
   rootKeyParameters,
 } from './seal-store.ts'
-import {
-  decodeShareSet,
-  describeSet,
-  encodeShareSet,
-  type ShareSet,
-  unwrapWithSet,
-  wrapForSet,
-} from './share-set.ts'
+import { decodeShareSet, describeSet, encodeShareSet, type ShareSet } from './share-set.ts'
+import { unwrapWithSet, wrapForSet } from './share-set-wrap.ts'
 
 // A set of shares beside the source of the root key: the same root key, encrypted with the public key of the set. Each
 // change of the root key encrypts the new one in the same commit, for which no share is needed.

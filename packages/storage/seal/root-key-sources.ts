@@ -12,14 +12,8 @@ import {
   readRootKeyRow,
   rootKeyParameters,
 } from './seal-store.ts'
-import {
-  decodeShareSet,
-  describeSet,
-  encodeShareSet,
-  type ShareSet,
-  unwrapWithSet,
-  wrapForSet,
-} from './share-set.ts'
+import { decodeShareSet, describeSet, encodeShareSet, type ShareSet } from './share-set.ts'
+import { unwrapWithSet, wrapForSet } from './share-set-wrap.ts'
 
 /**
  * A system that holds a key of its own, and wraps the root key of each database with it. It never receives data, and is

@@ -2,17 +2,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  createShareSet,
-  decodeShareSet,
-  encodeShareSet,
-  findShareTexts,
-  ShareCollection,
-  type ShareProblem,
-  type ShareSet,
-  unwrapWithSet,
-  wrapForSet,
-} from './share-set.ts'
+import { createShareSet } from './create-share-set.ts'
+import { findShareTexts } from './share.ts'
+import { ShareCollection, type ShareProblem } from './share-collection.ts'
+import { decodeShareSet, encodeShareSet, type ShareSet } from './share-set.ts'
+import { unwrapWithSet, wrapForSet } from './share-set-wrap.ts'
 
 const holders = ['anna', 'ben', 'carl', 'dora', 'emil'].map((name) => ({ name, recipient: `age1${name}` }))
 const make = (count = 5, threshold = 3, installation = 'warder.example') =>
