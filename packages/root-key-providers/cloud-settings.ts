@@ -10,6 +10,17 @@ export function checkOrigin(example: string): (url: string) => string | undefine
   }
 }
 
+/** Settings of all outbound connections that those to a cloud need. */
+export interface CloudAccess {
+  readonly outbound_ca_file: string | undefined
+  /** Not a setting of its own, see `ProviderConfig`. */
+  readonly proxy: OutboundAccess['proxy']
+}
+
+const caFile = optionalText({
+  docs: 'Authorities (PEM) trusted for these servers, in addition to the default ones. Unset = outbound_ca_file.',
+})
+
 /** ARN of a key or an alias. Groups: partition, region, account, id of a key. */
 export const arnForm =
   /^arn:(aws[a-z-]{0,20}):kms:([a-z0-9-]{1,64}):(\d{12}):(?:key\/([A-Za-z0-9-]{1,64})|alias\/([A-Za-z0-9/_-]{1,250}))$/
@@ -53,16 +64,10 @@ export const awsSettings = {
     docs: 'Address (https) of AWS STS, for web-identity. Unset = that of the region.',
     check: checkOrigin('https://sts.eu-central-1.amazonaws.com'),
   }),
-  'root_key_aws.ca_file': optionalText({
-    docs: 'Authorities (PEM) trusted for these servers, in addition to the default ones. Unset = outbound_ca_file.',
-  }),
+  'root_key_aws.ca_file': caFile,
 }
 
-export type AwsConfig = SettingValues<typeof awsSettings> & {
-  readonly outbound_ca_file: string | undefined
-  /** Not a setting of its own, see `ProviderConfig`. */
-  readonly proxy: OutboundAccess['proxy']
-}
+export type AwsConfig = SettingValues<typeof awsSettings> & CloudAccess
 
 const googleKeyForm =
   /^projects\/[a-z0-9][a-z0-9:.-]{0,63}\/locations\/[a-z0-9-]{1,64}\/keyRings\/[\w-]{1,63}\/cryptoKeys\/[\w-]{1,63}$/
@@ -87,16 +92,10 @@ export const googleSettings = {
     docs: 'Address (https) of Cloud KMS, such as a private or regional endpoint. Unset = https://cloudkms.googleapis.com.',
     check: checkOrigin('https://cloudkms.googleapis.com'),
   }),
-  'root_key_google.ca_file': optionalText({
-    docs: 'Authorities (PEM) trusted for these servers, in addition to the default ones. Unset = outbound_ca_file.',
-  }),
+  'root_key_google.ca_file': caFile,
 }
 
-export type GoogleConfig = SettingValues<typeof googleSettings> & {
-  readonly outbound_ca_file: string | undefined
-  /** Not a setting of its own, see `ProviderConfig`. */
-  readonly proxy: OutboundAccess['proxy']
-}
+export type GoogleConfig = SettingValues<typeof googleSettings> & CloudAccess
 
 /** Identifier of a key. Groups: vault, name, version. */
 export const azureKeyForm =
@@ -146,16 +145,10 @@ export const azureSettings = {
     docs: 'Address (https) of Microsoft Entra ID. Unset = AZURE_AUTHORITY_HOST, or https://login.microsoftonline.com.',
     check: checkOrigin('https://login.microsoftonline.com'),
   }),
-  'root_key_azure.ca_file': optionalText({
-    docs: 'Authorities (PEM) trusted for these servers, in addition to the default ones. Unset = outbound_ca_file.',
-  }),
+  'root_key_azure.ca_file': caFile,
 }
 
-export type AzureConfig = SettingValues<typeof azureSettings> & {
-  readonly outbound_ca_file: string | undefined
-  /** Not a setting of its own, see `ProviderConfig`. */
-  readonly proxy: OutboundAccess['proxy']
-}
+export type AzureConfig = SettingValues<typeof azureSettings> & CloudAccess
 
 function checkAzureId(id: string): string | undefined {
   return /^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/.test(id) ? undefined : 'must be an id of Microsoft Entra ID'

@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parseStrictObject, StartupError } from '@warder/base'
-import {
-  createOutbound,
-  type Outbound,
-  type OutboundAccess,
-  OutboundError,
-  type OutboundResponse,
-} from '@warder/outbound'
+import { createOutbound, type Outbound, OutboundError, type OutboundResponse } from '@warder/outbound'
 import { RootKeyUnavailable } from '@warder/storage'
+import type { CloudAccess } from './cloud-settings.ts'
 
 /** Of each request. A provider needs at most three, and is given up after 30 seconds. */
 const requestLimits = { timeoutMs: 8000, maxBytes: 65_536 }
@@ -15,13 +10,14 @@ const requestLimits = { timeoutMs: 8000, maxBytes: 65_536 }
 /**
  * The client for a cloud and its credentials. Its addresses are those of the operator alone, and may be private, such as
  * the endpoint of a private network.
- * @param caFile of the source, or else of all outbound connections
+ * @param ownCaFile of the source; undefined = that of all outbound connections
  */
 export function createCloudClient(
-  caFile: string | undefined,
+  ownCaFile: string | undefined,
+  { outbound_ca_file, proxy }: CloudAccess,
   resolvePath: (path: string) => string,
-  proxy: OutboundAccess['proxy'],
 ): Outbound {
+  const caFile = ownCaFile ?? outbound_ca_file
   return createOutbound({
     allowPrivateNetworks: true,
     proxy,
@@ -31,10 +27,13 @@ export function createCloudClient(
   })
 }
 
+/** Members of a JSON object. */
+export type Members = Readonly<Record<string, unknown>>
+
 /** A whole reply. */
 export interface Reply extends OutboundResponse {
   /** The body, if it is a JSON object without duplicate members. */
-  readonly json: Readonly<Record<string, unknown>> | undefined
+  readonly json: Members | undefined
 }
 
 /**
@@ -68,10 +67,45 @@ export function toPhrase(value: unknown): string {
     .slice(0, 300)
 }
 
-/** Standard base64 (RFC 4648 §4) with its padding. @throws StartupError for anything else */
-export function decodeBase64(server: string, member: string, value: unknown): Buffer {
-  const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64')
-  if (bytes.length === 0 || bytes.toString('base64') !== value)
+/** A reply that refuses an operation. */
+interface Refusal {
+  readonly server: string
+  readonly operation: string
+  /** Status, codes, or both. */
+  readonly code: string | number
+  /** As the server sent it. */
+  readonly message: unknown
+  /** Another attempt may succeed. */
+  readonly temporary: boolean
+  /** What to do; undefined: the code explains itself. */
+  readonly advice: string | undefined
+}
+
+export function toRefusalError(refusal: Refusal): RootKeyUnavailable | StartupError {
+  const { server, operation, code, temporary, advice } = refusal
+  const message = toPhrase(refusal.message)
+  const reason = `${code}${message === '' ? '' : `: ${message}`}`
+  return temporary
+    ? new RootKeyUnavailable(`${server} replied to ${operation} with ${reason}`)
+    : new StartupError(
+        `${server} refused ${operation} with ${reason}${advice === undefined ? '' : `; ${advice}`}`,
+      )
+}
+
+/**
+ * Decodes the bytes of a member of a reply.
+ * @param encoding base64 with its padding, or base64url without (RFC 4648 §4, §5)
+ * @throws StartupError for anything else
+ */
+export function decodeMember(
+  server: string,
+  reply: Members,
+  member: string,
+  encoding: 'base64' | 'base64url' = 'base64',
+): Buffer {
+  const value = reply[member]
+  const bytes = Buffer.from(typeof value === 'string' ? value : '', encoding)
+  if (bytes.length === 0 || bytes.toString(encoding) !== value)
     throw new StartupError(`${server} replied without a valid ${member}`)
   return bytes
 }
@@ -152,4 +186,12 @@ export function decodeWrapped(
       `the wrapped root key was not made by root_key_source ${source}, or by a later version of Warder`,
     )
   return { keyName, ciphertext: bytes.subarray(end) }
+}
+
+/** Names the key that wrapped the root key in the error of an unwrapping that was refused. */
+export function addKeyName(keyName: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof StartupError)) throw error
+    throw new StartupError(`${error.message} (the root key was wrapped by ${keyName})`, { cause: error })
+  }
 }

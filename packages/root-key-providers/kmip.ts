@@ -116,11 +116,11 @@ function readFiles(config: Config, resolvePath: (path: string) => string): () =>
   const ca = config['root_key_kmip.ca_file']
   return () => {
     try {
-      const { named, ...pair } = readPair()
+      const { description, ...pair } = readPair()
       const { validToDate: end } = new X509Certificate(pair.cert)
       // The server would end the handshake without a reason.
       if (end.getTime() < Date.now())
-        throw new StartupError(`${named} has expired at ${end.toISOString()}: renew it`)
+        throw new StartupError(`${description} has expired at ${end.toISOString()}: renew it`)
       return createSecureContext({
         ...pair,
         ...(ca !== undefined && { ca: readFileSync(resolvePath(ca)), allowPartialTrustChain: true }),
@@ -137,7 +137,7 @@ function readFiles(config: Config, resolvePath: (path: string) => string): () =>
 function createPairReader(
   config: Config,
   resolvePath: (path: string) => string,
-): () => { readonly cert: string | Buffer; readonly key: string | Buffer; readonly named: string } {
+): () => { readonly cert: string | Buffer; readonly key: string | Buffer; readonly description: string } {
   const {
     'root_key_kmip.p12_file': p12,
     'root_key_kmip.p12_password_file': passwordFile,
@@ -153,7 +153,7 @@ function createPairReader(
     return () => ({
       cert: readFileSync(cert),
       key: readPrivateFile(key, 'root_key_kmip.key_file'),
-      named: `root_key_kmip.cert_file: the certificate ${cert}`,
+      description: `root_key_kmip.cert_file: the certificate ${cert}`,
     })
   }
   const file = resolvePath(p12)
@@ -164,7 +164,7 @@ function createPairReader(
         ? ''
         : readPasswordFile(resolvePath(passwordFile), 'root_key_kmip.p12_password_file'),
     ),
-    named: `root_key_kmip.p12_file: the certificate of ${file}`,
+    description: `root_key_kmip.p12_file: the certificate of ${file}`,
   })
 }
 

@@ -2,7 +2,7 @@ import { constants, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { StartupError } from '@warder/base'
 import type { Outbound } from '@warder/outbound'
 import { RootKeyUnavailable } from '@warder/storage'
-import { type Expiring, isTemporary, type Reply, receive, toPhrase } from './cloud.ts'
+import { CredentialCache, type Expiring, isTemporary, type Reply, receive, toPhrase } from './cloud.ts'
 
 /** A bearer token (RFC 6750). */
 export interface AccessToken extends Expiring {
@@ -31,6 +31,31 @@ export async function requestToken(
   const body = Buffer.from(new URLSearchParams(form).toString())
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   return readToken(url, await receive(url, outbound.post(url, body, { headers })), { now, advice })
+}
+
+/**
+ * Creates a function that sends requests with a token of the source, and once more with a new one if it is refused (401).
+ * Its parameters are the URL, and the members of a POST request; undefined: GET.
+ * @param server names it in errors
+ */
+export function createBearerClient(
+  server: string,
+  source: TokenSource,
+  { outbound, now }: { readonly outbound: Outbound; readonly now: () => number },
+): (url: string, members: object | undefined) => Promise<Reply> {
+  const tokens = new CredentialCache(() => source.fetch(), now)
+  return (url, members) =>
+    tokens.use(
+      ({ token }) => {
+        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+        const sent =
+          members === undefined
+            ? outbound.get(url, { headers })
+            : outbound.post(url, Buffer.from(JSON.stringify(members)), { headers })
+        return receive(server, sent)
+      },
+      ({ status }) => status === 401,
+    )
 }
 
 /** Reads the reply of a token endpoint or of a metadata service. @throws RootKeyUnavailable, StartupError */

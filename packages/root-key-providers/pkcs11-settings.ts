@@ -18,7 +18,7 @@ const supported = [...attributes.path, ...attributes.query].join(', ')
 export function parseTokenUri(uri: string): TokenUri | string {
   const [, path, query = ''] = /^pkcs11:([^?]*)(?:\?(.*))?$/.exec(uri) ?? []
   if (path === undefined) return 'must be PKCS#11 URIs like pkcs11:token=LABEL (RFC 7512)'
-  const found = new Map<string, string>()
+  const values = new Map<string, string>()
   for (const [text, separator, known] of [
     [path, ';', attributes.path],
     [query, '&', attributes.query],
@@ -28,20 +28,20 @@ export function parseTokenUri(uri: string): TokenUri | string {
       if (!known.some((each) => each === name)) return `the attribute ${name} is not one of ${supported}`
       const value = decode(rest.join('='))
       if (value === undefined || value === '') return `the attribute ${name} has no valid value`
-      if (found.has(name)) return `the attribute ${name} is there twice`
-      found.set(name, value)
+      if (values.has(name)) return `the attribute ${name} is there twice`
+      values.set(name, value)
     }
-  const [label, slot] = [found.get('token'), found.get('slot-id')]
+  const [label, slot] = [values.get('token'), values.get('slot-id')]
   if ((label === undefined) === (slot === undefined)) return 'requires either token or slot-id'
   if (label !== undefined && Buffer.byteLength(label) > maxLabelBytes)
     return `token must have at most ${maxLabelBytes} bytes`
   if (slot !== undefined && !/^\d{1,10}$/.test(slot)) return 'slot-id must be a number'
-  const keyLabel = found.get('object')
+  const keyLabel = values.get('object')
   if (keyLabel !== undefined && !/^[\x20-\x7e]{1,100}$/.test(keyLabel))
     return 'object must be a label of printable ASCII'
-  const pinFile = found.get('pin-source')?.replace(/^file:(?:\/\/(?=\/))?/, '')
+  const pinFile = values.get('pin-source')?.replace(/^file:(?:\/\/(?=\/))?/, '')
   if (pinFile?.startsWith('|')) return 'pin-source must name a file: file:/etc/warder/pin'
-  const library = found.get('module-path')
+  const library = values.get('module-path')
   if ([library, pinFile].some((file) => file?.startsWith('/') === false))
     return 'module-path and pin-source must be absolute paths'
   return {

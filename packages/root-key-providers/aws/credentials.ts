@@ -5,7 +5,15 @@ import { readPrivateFile, StartupError } from '@warder/base'
 import { metadataClient, type Outbound } from '@warder/outbound'
 import type { AwsCredential } from '@warder/outbound/sigv4'
 import { RootKeyUnavailable } from '@warder/storage'
-import { type Expiring, isTemporary, type Reply, readTokenFile, receive, toPhrase } from '../cloud.ts'
+import {
+  type Expiring,
+  isTemporary,
+  type Reply,
+  readTokenFile,
+  receive,
+  toPhrase,
+  toRefusalError,
+} from '../cloud.ts'
 import type { AwsConfig, awsCredentialSources } from '../cloud-settings.ts'
 
 type SourceName = Exclude<(typeof awsCredentialSources)[number], 'auto'>
@@ -74,8 +82,8 @@ function toCredential(
   description: string,
   { id, secret, sessionToken }: { readonly [Name in keyof AwsCredential]?: unknown },
 ): AwsCredential {
-  const isToken = (text: unknown, most: number): text is string =>
-    typeof text === 'string' && text.length <= most && /^[\x21-\x7e]+$/.test(text)
+  const isToken = (text: unknown, maxLength: number): text is string =>
+    typeof text === 'string' && text.length <= maxLength && /^[\x21-\x7e]+$/.test(text)
   if (typeof id !== 'string' || !/^\w{1,128}$/.test(id) || !isToken(secret, 256))
     throw new StartupError(`${description} contains no valid access key`)
   if (sessionToken !== undefined && !isToken(sessionToken, 16_384))
@@ -99,13 +107,13 @@ function createFile(
   { resolvePath, env }: CredentialParts,
 ): AwsCredentialSource | undefined {
   const configured = config['root_key_aws.credentials_file']
-  const named = env.AWS_SHARED_CREDENTIALS_FILE
-  const usual = join(env.HOME ?? homedir(), '.aws', 'credentials')
+  const shared = env.AWS_SHARED_CREDENTIALS_FILE
+  const defaultPath = join(env.HOME ?? homedir(), '.aws', 'credentials')
   const [path, what] =
     configured !== undefined
       ? [resolvePath(configured), 'root_key_aws.credentials_file']
-      : [named ?? usual, named === undefined ? 'the credentials file' : 'AWS_SHARED_CREDENTIALS_FILE']
-  if (path === usual && configured === undefined && !existsSync(path)) return undefined
+      : [shared ?? defaultPath, shared === undefined ? 'the credentials file' : 'AWS_SHARED_CREDENTIALS_FILE']
+  if (path === defaultPath && configured === undefined && !existsSync(path)) return undefined
   const profile = env.AWS_PROFILE ?? 'default'
   const description = `profile ${profile} of ${path}`
   const read = (): AwsCredential => {
@@ -190,13 +198,12 @@ function readElement(xml: string, name: string): string | undefined {
 function toStsError(endpoint: string, role: string, status: number, xml: string): Error {
   const error = readElement(xml, 'Error') ?? ''
   const code = toPhrase(readElement(error, 'Code'))
-  const message = toPhrase(readElement(error, 'Message'))
-  const said = `${code === '' ? status : code}${message === '' ? '' : `: ${message}`}`
-  if (isTemporary(status) || code === 'IDPCommunicationError' || code === 'Throttling')
-    return new RootKeyUnavailable(`${endpoint} replied to AssumeRoleWithWebIdentity with ${said}`)
-  return new StartupError(
-    `${endpoint} refused AssumeRoleWithWebIdentity with ${said}; the trust policy of ${role} must admit the token of AWS_WEB_IDENTITY_TOKEN_FILE: its issuer, subject and audience`,
-  )
+  return toRefusalError({
+    ...{ server: endpoint, operation: 'AssumeRoleWithWebIdentity', code: code === '' ? status : code },
+    message: readElement(error, 'Message'),
+    temporary: isTemporary(status) || code === 'IDPCommunicationError' || code === 'Throttling',
+    advice: `the trust policy of ${role} must admit the token of AWS_WEB_IDENTITY_TOKEN_FILE: its issuer, subject and audience`,
+  })
 }
 
 function toTemporary(

@@ -11,9 +11,9 @@ export interface AwsKeyName {
 
 /** @param name as the check of the setting admits it */
 export function parseAwsKey(name: string): AwsKeyName {
-  const found = arnForm.exec(name)
-  if (found === null) return aliasForm.test(name) ? {} : { id: name }
-  const [, partition, region, account, id] = found
+  const match = arnForm.exec(name)
+  if (match === null) return aliasForm.test(name) ? {} : { id: name }
+  const [, partition, region, account, id] = match
   return { partition, region, account, id }
 }
 

@@ -1,16 +1,19 @@
 import { type Clock, StartupError, systemClock } from '@warder/base'
 import { signAwsRequest } from '@warder/outbound/sigv4'
-import { decodeContext, type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
+import { decodeContext, type RootKeyProvider } from '@warder/storage'
 import {
+  addKeyName,
   CredentialCache,
   createCloudClient,
-  decodeBase64,
+  decodeMember,
   decodeWrapped,
   encodeWrapped,
   isTemporary,
+  type Members,
   type Reply,
   receive,
   toPhrase,
+  toRefusalError,
 } from '../cloud.ts'
 import type { AwsConfig } from '../cloud-settings.ts'
 import { type AwsCredentialSource, chooseAwsCredentials } from './credentials.ts'
@@ -33,8 +36,7 @@ export function createAwsKmsProvider(
   const key = parseAwsKey(keyId)
   const region = readRegion(config, key, env)
   const endpoint = config['root_key_aws.endpoint']?.replace(/\/$/, '') ?? defaultEndpoint('kms', region)
-  const caFile = config['root_key_aws.ca_file'] ?? config.outbound_ca_file
-  const outbound = createCloudClient(caFile, resolvePath, config.proxy)
+  const outbound = createCloudClient(config['root_key_aws.ca_file'], config, resolvePath)
   const source = chooseAwsCredentials(config, {
     resolvePath,
     env,
@@ -43,7 +45,7 @@ export function createAwsKmsProvider(
   })
   const credentials = new CredentialCache(source.fetch, () => clock.now())
 
-  const call = async (operation: Operation, members: object): Promise<Readonly<Record<string, unknown>>> => {
+  const call = async (operation: Operation, members: object): Promise<Members> => {
     const body = Buffer.from(JSON.stringify({ KeyId: keyId, ...members }))
     const headers = {
       'content-type': 'application/x-amz-json-1.1',
@@ -69,7 +71,7 @@ export function createAwsKmsProvider(
         EncryptionContext: toEncryptionContext(context),
       })
       const arn = requireSameKey(reply.KeyId, key, { endpoint, region })
-      return encodeWrapped(arn, decodeBase64(endpoint, 'CiphertextBlob', reply.CiphertextBlob))
+      return encodeWrapped(arn, decodeMember(endpoint, reply, 'CiphertextBlob'))
     },
     async unwrap(wrapped, context) {
       const { keyName: recorded, ciphertext } = decodeWrapped(wrapped, 'aws-kms')
@@ -77,19 +79,13 @@ export function createAwsKmsProvider(
         CiphertextBlob: ciphertext.toString('base64'),
         EncryptionContext: toEncryptionContext(context),
         EncryptionAlgorithm: 'SYMMETRIC_DEFAULT',
-      }).catch((error: unknown) => {
-        throw error instanceof StartupError ? nameRecordedKey(error, recorded) : error
-      })
+      }).catch(addKeyName(recorded))
       const arn = requireSameKey(reply.KeyId, key, { endpoint, region })
       if (!isSameKey(arn, recorded))
         throw new StartupError(`${endpoint} decrypted with ${arn}, but ${recorded} wrapped the root key`)
-      return decodeBase64(endpoint, 'Plaintext', reply.Plaintext)
+      return decodeMember(endpoint, reply, 'Plaintext')
     },
   }
-}
-
-function nameRecordedKey(error: StartupError, recorded: string): StartupError {
-  return new StartupError(`${error.message} (the root key was wrapped by ${recorded})`, { cause: error })
 }
 
 function readRegion(config: AwsConfig, key: AwsKeyName, env: NodeJS.ProcessEnv): string {
@@ -159,7 +155,7 @@ interface Called {
 }
 
 /** @throws RootKeyUnavailable, StartupError */
-function requireSuccess(reply: Reply, called: Called): Readonly<Record<string, unknown>> {
+function requireSuccess(reply: Reply, called: Called): Members {
   const { operation, endpoint, source } = called
   if (reply.status === 200 && reply.json !== undefined) return reply.json
   const code = readErrorCode(reply)
@@ -168,14 +164,12 @@ function requireSuccess(reply: Reply, called: Called): Readonly<Record<string, u
     throw new StartupError(
       `${endpoint} refused ${operation} with ${code}: the credentials of ${source.description} are wrong or have expired, or the clock of this machine is wrong`,
     )
-  const message = toPhrase(reply.json?.message ?? reply.json?.Message)
-  const said = `${code === '' ? reply.status : code}${message === '' ? '' : `: ${message}`}`
-  if (temporaryErrors.includes(code) || isTemporary(reply.status))
-    throw new RootKeyUnavailable(`${endpoint} replied to ${operation} with ${said}`)
-  const advice = advise(code, called)
-  throw new StartupError(
-    `${endpoint} refused ${operation} with ${said}${advice === undefined ? '' : `; ${advice}`}`,
-  )
+  throw toRefusalError({
+    ...{ server: endpoint, operation, code: code === '' ? reply.status : code },
+    message: reply.json?.message ?? reply.json?.Message,
+    temporary: temporaryErrors.includes(code) || isTemporary(reply.status),
+    advice: advise(code, called),
+  })
 }
 
 function advise(code: string, { operation, keyId, region, source }: Called): string | undefined {

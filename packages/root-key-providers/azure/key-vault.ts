@@ -1,18 +1,20 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type Clock, StartupError, systemClock } from '@warder/base'
-import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
+import type { RootKeyProvider } from '@warder/storage'
 import {
-  CredentialCache,
   createCloudClient,
+  decodeMember,
   decodeWrapped,
   encodeWrapped,
   isTemporary,
+  type Members,
   type Reply,
-  receive,
   toPhrase,
+  toRefusalError,
 } from '../cloud.ts'
 import { type AzureConfig, azureKeyForm } from '../cloud-settings.ts'
+import { createBearerClient } from '../oauth.ts'
 import { chooseAzureCredentials } from './credentials.ts'
 
 const apiVersion = '7.4'
@@ -37,15 +39,11 @@ export function createAzureKeyVaultProvider(
   const key = parseKeyId(configured)
   if (key === undefined) throw new StartupError('root_key_azure.key is not the identifier of a key')
   const algorithm = config['root_key_azure.algorithm']
-  const outbound = createCloudClient(
-    config['root_key_azure.ca_file'] ?? config.outbound_ca_file,
-    resolvePath,
-    config.proxy,
-  )
+  const outbound = createCloudClient(config['root_key_azure.ca_file'], config, resolvePath)
   const now = (): number => clock.now()
   const resource = toResource(key.vault)
   const source = chooseAzureCredentials(config, { resolvePath, env, outbound, now, resource })
-  const tokens = new CredentialCache(() => source.fetch(), now)
+  const request = createBearerClient(key.vault, source, { outbound, now })
 
   /** @param operation undefined: get the key */
   const send = async (
@@ -55,29 +53,20 @@ export function createAzureKeyVaultProvider(
   ): Promise<Members> => {
     const path = [key.name, version, operation].filter((part) => part !== undefined).join('/')
     const url = `${key.vault}/keys/${path}?api-version=${apiVersion}`
-    const body = Buffer.from(JSON.stringify({ alg: algorithm, ...members }))
-    const reply = await tokens.use(
-      ({ token }) => {
-        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
-        const sent =
-          operation === undefined ? outbound.get(url, { headers }) : outbound.post(url, body, { headers })
-        return receive(key.vault, sent)
-      },
-      ({ status }) => status === 401,
-    )
+    const reply = await request(url, operation && { alg: algorithm, ...members })
     return requireSuccess(reply, { operation: operation ?? 'get', key, account: source.description })
   }
 
   /** The version that wraps: that of the settings, or the current one. */
   const findVersion = async (): Promise<string> => {
     if (key.version !== undefined) return key.version
-    const found = { ...((await send(undefined, undefined)).key as Members | undefined) }
-    const type = toPhrase(found.kty)
+    const current = { ...((await send(undefined, undefined)).key as Members | undefined) }
+    const type = toPhrase(current.kty)
     if (type.startsWith('RSA') !== (algorithm === 'RSA-OAEP-256'))
       throw new StartupError(
         `${configured} has the type ${type || 'undefined'}, which does not fit root_key_azure.algorithm ${algorithm}`,
       )
-    return requireKeyId(found.kid, undefined).version
+    return requireKeyId(current.kid, undefined).version
   }
 
   const requireKeyId = (kid: unknown, version: string | undefined): KeyId & { readonly version: string } => {
@@ -144,7 +133,6 @@ export function createAzureKeyVaultProvider(
   }
 }
 
-type Members = Readonly<Record<string, unknown>>
 type Operation = 'wrapkey' | 'unwrapkey' | 'encrypt' | 'decrypt'
 
 interface KeyId {
@@ -181,11 +169,7 @@ function toBase64Url(bytes: Uint8Array): string {
 
 /** @throws StartupError */
 function readBytes({ vault }: KeyId, members: Members, member: string): Buffer {
-  const value = members[member]
-  const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64url')
-  if (bytes.length === 0 || bytes.toString('base64url') !== value)
-    throw new StartupError(`${vault} replied without a valid ${member}`)
-  return bytes
+  return decodeMember(vault, members, member, 'base64url')
 }
 
 interface Called {
@@ -201,13 +185,11 @@ function requireSuccess({ status, json }: Reply, called: Called): Members {
   const error = { ...(json?.error as Members | undefined) }
   const inner = { ...(error.innererror as Members | undefined) }
   const codes = [toPhrase(error.code), toPhrase(inner.code)].filter((code) => code !== '')
-  const message = toPhrase(error.message)
-  const said = `${[status, ...codes].join(' ')}${message === '' ? '' : `: ${message}`}`
-  if (isTemporary(status)) throw new RootKeyUnavailable(`${key.vault} replied to ${operation} with ${said}`)
-  const advice = advise(status, codes, called)
-  throw new StartupError(
-    `${key.vault} refused ${operation} with ${said}${advice === undefined ? '' : `; ${advice}`}`,
-  )
+  throw toRefusalError({
+    ...{ server: key.vault, operation, code: [status, ...codes].join(' '), message: error.message },
+    temporary: isTemporary(status),
+    advice: advise(status, codes, called),
+  })
 }
 
 function advise(

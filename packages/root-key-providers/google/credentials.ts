@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseStrictObject, readPrivateFile, StartupError } from '@warder/base'
 import { metadataClient, type Outbound } from '@warder/outbound'
 import { RootKeyUnavailable } from '@warder/storage'
-import { isTemporary, readTokenFile, receive, toPhrase } from '../cloud.ts'
+import { isTemporary, type Members, readTokenFile, receive, toPhrase } from '../cloud.ts'
 import type { GoogleConfig } from '../cloud-settings.ts'
 import {
   type AccessToken,
@@ -40,8 +40,6 @@ export function chooseGoogleCredentials(config: GoogleConfig, parts: CredentialP
   // Read at each use, so that a replaced file counts.
   return { description, fetch: () => readCredentials(path, what, parts).fetch() }
 }
-
-type Members = Readonly<Record<string, unknown>>
 
 function readCredentials(path: string, what: string, parts: CredentialParts): TokenSource {
   const members = readObject(path, what)
@@ -167,12 +165,12 @@ async function impersonate(
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
   const { status, json } = await receive(url, outbound.post(url, body, { headers }))
   const { message } = { ...(json?.error as Members | undefined) }
-  const said = `${status} ${toPhrase(message)}`.trim()
-  if (isTemporary(status)) throw new RootKeyUnavailable(`${url} replied with ${said}`)
+  const reason = `${status} ${toPhrase(message)}`.trim()
+  if (isTemporary(status)) throw new RootKeyUnavailable(`${url} replied with ${reason}`)
   const expiresAt = Date.parse(String(json?.expireTime))
   if (status !== 200 || !isToken(json?.accessToken) || Number.isNaN(expiresAt))
     throw new StartupError(
-      `${url} refused to impersonate with ${said}; grant roles/iam.workloadIdentityUser on the service account to the identity of the pool`,
+      `${url} refused to impersonate with ${reason}; grant roles/iam.workloadIdentityUser on the service account to the identity of the pool`,
     )
   return { token: json.accessToken, expiresAt }
 }

@@ -1,17 +1,19 @@
 import { type Clock, StartupError, systemClock } from '@warder/base'
 import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
 import {
-  CredentialCache,
+  addKeyName,
   createCloudClient,
-  decodeBase64,
+  decodeMember,
   decodeWrapped,
   encodeWrapped,
   isTemporary,
+  type Members,
   type Reply,
-  receive,
   toPhrase,
+  toRefusalError,
 } from '../cloud.ts'
 import type { GoogleConfig } from '../cloud-settings.ts'
+import { createBearerClient } from '../oauth.ts'
 import { chooseGoogleCredentials } from './credentials.ts'
 
 /**
@@ -30,31 +32,19 @@ export function createGoogleKmsProvider(
   const key = config['root_key_google.key']
   if (key === undefined) throw new StartupError('root_key_source google-kms requires root_key_google.key')
   const endpoint = config['root_key_google.endpoint']?.replace(/\/$/, '') ?? 'https://cloudkms.googleapis.com'
-  const outbound = createCloudClient(
-    config['root_key_google.ca_file'] ?? config.outbound_ca_file,
-    resolvePath,
-    config.proxy,
-  )
+  const outbound = createCloudClient(config['root_key_google.ca_file'], config, resolvePath)
   const now = (): number => clock.now()
   const source = chooseGoogleCredentials(config, { resolvePath, env, outbound, now })
-  const tokens = new CredentialCache(() => source.fetch(), now)
+  const request = createBearerClient(endpoint, source, { outbound, now })
 
-  const call = async (operation: Operation, members: object): Promise<Readonly<Record<string, unknown>>> => {
-    const url = `${endpoint}/v1/${key}:${operation}`
-    const body = Buffer.from(JSON.stringify(members))
-    const reply = await tokens.use(
-      ({ token }) => {
-        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
-        return receive(endpoint, outbound.post(url, body, { headers }))
-      },
-      ({ status }) => status === 401,
-    )
+  const call = async (operation: Operation, members: object): Promise<Members> => {
+    const reply = await request(`${endpoint}/v1/${key}:${operation}`, members)
     return requireSuccess(reply, { operation, endpoint, key, account: source.description })
   }
 
   /** The bytes of a member whose checksum is that of the reply. @throws RootKeyUnavailable */
-  const readChecked = (reply: Readonly<Record<string, unknown>>, member: string): Buffer => {
-    const bytes = decodeBase64(endpoint, member, reply[member])
+  const readChecked = (reply: Members, member: string): Buffer => {
+    const bytes = decodeMember(endpoint, reply, member)
     if (String(reply[`${member}Crc32c`]) !== String(crc32c(bytes)))
       throw new RootKeyUnavailable(`the ${member} of ${endpoint} was changed on the way (CRC32C)`)
     return bytes
@@ -86,10 +76,7 @@ export function createGoogleKmsProvider(
       const reply = await call('decrypt', {
         ...withChecksum('ciphertext', ciphertext),
         ...withChecksum('additionalAuthenticatedData', context),
-      }).catch((error: unknown) => {
-        if (!(error instanceof StartupError)) throw error
-        throw new StartupError(`${error.message} (the root key was wrapped by ${version})`, { cause: error })
-      })
+      }).catch(addKeyName(version))
       return readChecked(reply, 'plaintext')
     },
   }
@@ -113,17 +100,16 @@ interface Called {
 }
 
 /** @throws RootKeyUnavailable, StartupError */
-function requireSuccess({ status, json }: Reply, called: Called): Readonly<Record<string, unknown>> {
+function requireSuccess({ status, json }: Reply, called: Called): Members {
   if (status === 200 && json !== undefined) return json
   const { operation, endpoint } = called
-  const error = { ...(json?.error as Readonly<Record<string, unknown>> | undefined) }
-  const [code, message] = [toPhrase(error.status), toPhrase(error.message)]
-  const said = `${[status, code].filter((part) => part !== '').join(' ')}${message === '' ? '' : `: ${message}`}`
-  if (isTemporary(status)) throw new RootKeyUnavailable(`${endpoint} replied to ${operation} with ${said}`)
-  const advice = advise(status, code, called)
-  throw new StartupError(
-    `${endpoint} refused ${operation} with ${said}${advice === undefined ? '' : `; ${advice}`}`,
-  )
+  const error = { ...(json?.error as Members | undefined) }
+  const code = toPhrase(error.status)
+  throw toRefusalError({
+    ...{ server: endpoint, operation, code: `${status} ${code}`.trim(), message: error.message },
+    temporary: isTemporary(status),
+    advice: advise(status, code, called),
+  })
 }
 
 function advise(status: number, code: string, { operation, key, account }: Called): string | undefined {
