@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { formatTable, printable } from './table.ts'
 import { NoAnswer, type TerminalInput, terminalPrompter } from './user-terminal.ts'
@@ -38,6 +38,24 @@ describe('questions at the terminal', () => {
     assert.equal(shown(), 'Password: \n')
     assert.deepEqual(raw, [true, false, true, false])
     assert.equal(input.listenerCount('data') + input.listenerCount('end'), 0)
+  })
+
+  it('are shown once the terminal does not echo, so that a fast answer is not shown', async () => {
+    const events: string[] = []
+    const input: TerminalInput & PassThrough = Object.assign(new PassThrough(), {
+      isTTY: true,
+      setRawMode: (on: boolean) => events.push(on ? 'raw' : 'echo'),
+    })
+    const output = new Writable({
+      write(chunk, _encoding, done) {
+        events.push(String(chunk))
+        done()
+      },
+    })
+    const secret = terminalPrompter(input, output).askSecret('Share: ')
+    input.write('x\r')
+    assert.equal(await secret, 'x')
+    assert.deepEqual(events, ['raw', 'Share: ', 'echo', '\n'])
   })
 
   it('end without an answer at Ctrl-C, Ctrl-D and the end of the input', async () => {

@@ -49,9 +49,10 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
     }
     const onEnd = (): void => handleKey(endOfInput)
     signal?.throwIfAborted()
-    output.write(question)
     signal?.addEventListener('abort', onEnd)
+    // Before the question: a fast answer would be echoed by the terminal.
     input.setRawMode?.(true)
+    output.write(question)
     input.on('data', onData).once('end', onEnd).resume()
     try {
       return await promise
