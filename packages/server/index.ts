@@ -6,8 +6,8 @@ export {
   databaseDown,
   type HealthPart,
   healthOperation,
-  sealedHealth,
-  unreachableDatabase,
+  toSealedHealth,
+  toUnreachableHealth,
 } from './http/health.ts'
 export {
   createPeerSecretCheck,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { readKnownCommits } from '@warder/audit'
 import type { Logger } from '@warder/base'
-import { prepareReply, unreachableDatabase } from '@warder/server'
+import { prepareReply, toUnreachableHealth } from '@warder/server'
 import {
   type Database,
   DatabaseUnreachable,
@@ -185,7 +185,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
 /** `GET /health` reports DOWN, and all other requests receive 503. */
 function answerUnreachable(database: string): StandInAnswer {
   return (request) => {
-    if (isHealthRequest(request)) return prepareReply(unreachableDatabase(database), 503, undefined)
+    if (isHealthRequest(request)) return prepareReply(toUnreachableHealth(database), 503, undefined)
     throw new StorageUnavailable('waiting for the database')
   }
 }

@@ -12,7 +12,7 @@ import {
   createTokenBuckets,
   isUnsealRequest,
   prepareReply,
-  sealedHealth,
+  toSealedHealth,
   type UnsealProgress,
 } from '@warder/server'
 import { describeSet, type RootKey, ShareCollection, type SharedRootKey } from '@warder/storage'
@@ -120,7 +120,7 @@ export class Unsealing {
   /** The replies of a sealed service: its state, the entry of shares, and 503 for all other requests. */
   readonly answer: StandInAnswer = async (request) => {
     if (isHealthRequest(request))
-      return prepareReply(sealedHealth(this.#options.database, this.#progress()), 503, undefined)
+      return prepareReply(toSealedHealth(this.#options.database, this.#progress()), 503, undefined)
     if (!isUnsealRequest(request))
       throw this.#attempt === undefined
         ? failure('overloaded', 'the start continues', { retryAfterSeconds: 1 })

@@ -136,13 +136,13 @@ function findCause(thrown: unknown): string | undefined {
 }
 
 /** The reply of a service whose database cannot be reached. */
-export function unreachableDatabase(name: string): Static<typeof Health> {
+export function toUnreachableHealth(name: string): Static<typeof Health> {
   const database = { name, status: 'DOWN', message: databaseDown } as const
   return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
 }
 
 /** The reply of a service that waits for shares of its root key, or has just received them. */
-export function sealedHealth(name: string, progress: UnsealProgress): Static<typeof Health> {
+export function toSealedHealth(name: string, progress: UnsealProgress): Static<typeof Health> {
   const { sealed, entered = 0, threshold = 0 } = progress
   const database = { name, status: 'UP' } as const
   if (!sealed) return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
