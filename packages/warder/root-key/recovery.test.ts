@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createAgeIdentity } from '@warder/crypto/testing'
 import { startTestPostgres } from '@warder/storage/testing'
-import { cleanEnvironment, runWarder, startInstallation } from '../testing/installation.ts'
-import { command, program } from '../testing/program.ts'
+import { killAfter, runWarder, startInstallation, succeed } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-recovery-'))
@@ -21,31 +19,6 @@ type Env = Readonly<Record<string, string>>
 const holders = ['anna', 'ben', 'carl'].map((name) => ({ name, ...createAgeIdentity() }))
 const list = join(folder, 'holders.txt')
 writeFileSync(list, holders.map(({ name, recipient }) => `${name} ${recipient}`).join('\n'))
-
-/** Runs a command with an input; kills it after a step, if one is given. */
-async function pipe(words: readonly string[], input: string, env: Env, step?: string) {
-  const [file, ...first] = step === undefined ? command : ([process.execPath, program] as const)
-  const child = spawn(file, [...first, ...words], { env: cleanEnvironment(env) })
-  let [out, err] = ['', '']
-  child.stdout.on('data', (text: Buffer) => {
-    out += text.toString()
-    if (step !== undefined && out.includes(step)) child.kill('SIGKILL')
-  })
-  child.stderr.on('data', (text: Buffer) => {
-    err += text.toString()
-  })
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
-  if (step !== undefined) assert.ok(out.includes(step), out + err)
-  return { code, out, err }
-}
-
-async function succeed(words: readonly string[], input: string, env: Env): Promise<string> {
-  const { code, out, err } = await pipe(words, input, env)
-  assert.equal(code, 0, `${words.join(' ')}: ${out}${err}`)
-  return out
-}
 
 /** Starts the installation, and stops it once its audit log has a record. @returns a key, and the MAC by it */
 async function runOnce(home: string, env: Env, kid?: string, recorded = /./) {
@@ -65,7 +38,7 @@ async function runOnce(home: string, env: Env, kid?: string, recorded = /./) {
   }
 }
 
-const records = (home: string, env: Env) => succeed(['audit', 'export', '--home', home], '', env)
+const records = (home: string, env: Env) => succeed(['audit', 'export', '--home', home], env)
 
 for (const engine of ['SQLite', 'PostgreSQL'] as const)
   test(`on ${engine} a recovery set opens databases whose source is lost, after rotations, and is recorded`, {
@@ -89,28 +62,32 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const)
       })
     const show = async (): Promise<string> => (await runWarder(['root-key', 'show', '--home', home], env)).out
     assert.match(await show(), /recovery none: if the source is lost, nothing opens the database/)
-    assert.match((await pipe([...words.with(-5, '9')], '', env)).err, /threshold must be 2 to 3/)
-    await pipe(words, '', env, 'auth recoverable')
+    assert.match((await runWarder([...words.with(-5, '9')], env)).err, /threshold must be 2 to 3/)
+    await killAfter('auth recoverable', words, env)
     const unfinished = readdirSync(output)
-    const made = await succeed(words, '', env)
+    const made = await succeed(words, env)
     assert.match(made, /2 of 3 shares of set \w{8} of test open both databases, also after rotations/)
     const first = decrypt(unfinished)
     assert.match(await show(), /recovery 2 of anna, ben, carl, set \w{8} of test, since/)
-    await succeed(['root-key', 'rotate', '--home', home], '', env)
+    await succeed(['root-key', 'rotate', '--home', home], env)
     assert.equal((await runOnce(home, env, kid, /root_key\.recovery_created/)).mac, mac)
 
     const before = readdirSync(output)
-    await succeed(words, '', env)
+    await succeed(words, env)
     const shares = decrypt(before)
     renameSync(join(home, 'root.key'), join(home, '..', `root.key.lost ${engine}`))
     const refused = await runWarder(['start', '--home', home], env)
     assert.match(refused.out + refused.err, /the root key \S+root\.key does not exist/)
     const recover = ['root-key', 'recover', '--to', 'file', '--home', home]
-    assert.match((await pipe(recover, '', env)).err, /0 of the 2 that are needed were entered/)
-    assert.match((await pipe(recover, first.join(''), env)).err, /0 of the 2/, 'shares of the set before')
+    assert.match((await runWarder(recover, env)).err, /0 of the 2 that are needed were entered/)
+    assert.match(
+      (await runWarder(recover, env, first.join(''))).err,
+      /0 of the 2/,
+      'shares of the set before',
+    )
     for (const step of ['next written', 'auth wrapped', 'kms wrapped'])
-      await pipe(recover, shares.slice(0, 2).join(''), env, step)
-    await succeed(recover, shares.slice(1).join(''), env)
+      await killAfter(step, recover, env, shares.slice(0, 2).join(''))
+    await succeed(recover, env, shares.slice(1).join(''))
     assert.equal((await runOnce(home, env, kid, /root_key\.recovered/)).mac, mac)
     const log = await records(home, env)
     assert.match(log, /"holders":\["anna","ben","carl"\][^\n]*"operation":"root_key\.recovery_created"/)
@@ -119,12 +96,16 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const)
 
     const key = Buffer.alloc(32, 7).toString('base64url')
     const moved = { ...env, WARDER_ROOT_KEY: key }
-    await succeed(['root-key', 'move', '--to', 'environment', '--home', home], '', moved)
+    await succeed(['root-key', 'move', '--to', 'environment', '--home', home], moved)
     const elsewhere = { ...env, AUTH_ROOT_KEY_SOURCE: 'environment', KMS_ROOT_KEY_SOURCE: 'environment' }
-    await succeed(['root-key', 'recover', '--to', 'environment', '--home', home], shares.join(''), {
-      ...elsewhere,
-      WARDER_ROOT_KEY: Buffer.alloc(32, 8).toString('base64url'),
-    })
+    await succeed(
+      ['root-key', 'recover', '--to', 'environment', '--home', home],
+      {
+        ...elsewhere,
+        WARDER_ROOT_KEY: Buffer.alloc(32, 8).toString('base64url'),
+      },
+      shares.join(''),
+    )
     const last = { ...elsewhere, WARDER_ROOT_KEY: Buffer.alloc(32, 8).toString('base64url') }
     assert.equal((await runOnce(home, last, kid)).mac, mac)
   })

@@ -17,8 +17,15 @@ import { httpsClient } from '@warder/command-line/https-client'
 import { createAgeIdentity } from '@warder/crypto/testing'
 import { startTestPostgres } from '@warder/storage/testing'
 import { missingPrograms, readCommands, runCommands } from '../testing/guide.ts'
-import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/installation.ts'
-import { command, program } from '../testing/program.ts'
+import {
+  cleanEnvironment,
+  type Installation,
+  killAfter,
+  runWarder,
+  startInstallation,
+  succeed,
+} from '../testing/installation.ts'
+import { command } from '../testing/program.ts'
 import { until } from '../testing/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-shares-'))
@@ -62,45 +69,11 @@ function decryptShares(output: string, before: readonly string[] = []): readonly
   })
 }
 
-/** Runs a command with an input. */
-async function pipe(words: readonly string[], input: string, env: Env = {}) {
-  const [file, ...first] = command
-  const child = spawn(file, [...first, ...words], { env: cleanEnvironment(env) })
-  let [out, err] = ['', '']
-  child.stdout.on('data', (text) => (out += text))
-  child.stderr.on('data', (text) => (err += text))
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
-  return { code, out, err }
-}
-
-async function succeed(words: readonly string[], input = '', env: Env = {}): Promise<string> {
-  const { code, out, err } = await pipe(words, input, env)
-  assert.equal(code, 0, `${words.join(' ')}: ${out}${err}`)
-  return out
-}
-
-/** Runs a command and kills it after a step. */
-async function killAfter(step: string, words: readonly string[], input = '', env: Env = {}): Promise<void> {
-  const child = spawn(process.execPath, [program, ...words], { env: cleanEnvironment(env) })
-  let out = ''
-  child.stderr.on('data', (text: Buffer) => (out += text.toString()))
-  child.stdout.on('data', (text: Buffer) => {
-    out += text.toString()
-    if (out.includes(step)) child.kill('SIGKILL')
-  })
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  await new Promise((resolve) => child.once('close', resolve))
-  assert.ok(out.includes(step), out)
-}
-
 /** Starts an installation that begins sealed, and unseals it. */
 async function startUnsealed(home: string, env: Env, shares: readonly string[]): Promise<Installation> {
   const starting = startSealed(home, env)
   await starting.sealed
-  for (const share of shares) await succeed(['unseal', '--home', home], share)
+  for (const share of shares) await succeed(['unseal', '--home', home], {}, share)
   return starting.started
 }
 
@@ -181,28 +154,28 @@ test('an installation moves into shares, starts sealed, is unsealed by its holde
   const unhealthy = await runWarder(['health', '--home', home])
   assert.match(unhealthy.err, /responds with 503: .*0 of 2 shares/)
   assert.match(
-    await succeed(['unseal', '--home', home], carl),
+    await succeed(['unseal', '--home', home], {}, carl),
     /is sealed: 0 of 2[\s\S]*accepted the share: 1 of 2/,
   )
-  const twice = await pipe(['unseal', '--home', home], carl)
+  const twice = await runWarder(['unseal', '--home', home], {}, carl)
   assert.equal(twice.code, 1)
   assert.match(twice.out, /refused the share \(409\): Share 3 was entered before/)
-  const encrypted = await pipe(['unseal', '--home', home], '-----BEGIN AGE ENCRYPTED FILE-----\n')
+  const encrypted = await runWarder(['unseal', '--home', home], {}, '-----BEGIN AGE ENCRYPTED FILE-----\n')
   assert.match(encrypted.err, /there is no share: .*age --decrypt/)
   assert.match(
-    (await pipe(['unseal', '--home', home], anna + ben)).err,
+    (await runWarder(['unseal', '--home', home], {}, anna + ben)).err,
     /contains 2 shares: each holder enters one/,
   )
   const urls = ['--url', endpoints.auth.url, '--url', endpoints.kms.url, '--ca-file', caFile]
   assert.match(
-    await succeed(['unseal', ...urls], anna),
+    await succeed(['unseal', ...urls], {}, anna),
     /is unsealed, and starts[\s\S]*is unsealed, and starts/,
   )
   const warder = await starting.started
   assert.equal(await mac(warder, key.kid), key.mac)
-  assert.match(await succeed(['unseal', '--home', home], ben), /is not sealed[\s\S]*is not sealed/)
+  assert.match(await succeed(['unseal', '--home', home], {}, ben), /is not sealed[\s\S]*is not sealed/)
   assert.match(
-    await succeed(['root-key', 'show', '--home', home], '', inShares),
+    await succeed(['root-key', 'show', '--home', home], inShares),
     /^kms {3}shares$[\s\S]*usable {3}yes$/m,
   )
   await warder.stop()
@@ -213,12 +186,12 @@ test('an installation moves into shares, starts sealed, is unsealed by its holde
   assert.equal(await mac(again, key.kid), key.mac)
   await again.stop()
 
-  const few = await pipe(['root-key', 'move', '--to', 'file', '--home', home], anna, inShares)
+  const few = await runWarder(['root-key', 'move', '--to', 'file', '--home', home], inShares, anna)
   assert.match(few.err, /1 of the 2 that are needed were entered: run the command on a terminal/)
   for (const step of ['next written', 'auth wrapped', 'kms wrapped'])
-    await killAfter(step, ['root-key', 'move', '--to', 'file', '--home', home], anna + carl, inShares)
+    await killAfter(step, ['root-key', 'move', '--to', 'file', '--home', home], inShares, anna + carl)
   // The last of the moves that were killed may have come to its end.
-  const last = await pipe(['root-key', 'move', '--to', 'file', '--home', home], ben + carl, inShares)
+  const last = await runWarder(['root-key', 'move', '--to', 'file', '--home', home], inShares, ben + carl)
   assert.ok(last.code === 0 || last.err.includes('in file already'), last.err)
   const back = await startInstallation({ home })
   assert.equal(await mac(back, key.kid), key.mac)
@@ -234,10 +207,10 @@ test('a move into shares that is killed at any step is continued with the shares
     const isMade = existsSync(join(home, 'shares.next'))
     const before = isMade ? [] : readdirSync(output)
     if (isMade) {
-      const other = await pipe([...words.with(words.indexOf('--threshold') + 1, '3')], '')
+      const other = await runWarder([...words.with(words.indexOf('--threshold') + 1, '3')])
       assert.match(other.err, /of an interrupted command with other holders \(2 of anna, ben, carl\)/)
     }
-    const { code, out, err } = await pipe(words, '')
+    const { code, out, err } = await runWarder(words)
     const isAtEnd = step === 'kms wrapped' && err.includes('in shares already')
     assert.ok(code === 0 || isAtEnd, err)
     if (!isAtEnd) assert.equal(/continued with the shares of set/.test(out + err), isMade)
@@ -254,20 +227,20 @@ test('new shares replace those of before, and an interrupted rotation is continu
   await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
   const first = decryptShares(output)
   const rotate = ['root-key', 'rotate', '--home', home, ...made]
-  assert.match((await pipe(rotate, first[0] ?? '', inShares)).err, /1 of the 2/)
+  assert.match((await runWarder(rotate, inShares, first[0] ?? '')).err, /1 of the 2/)
   const before = readdirSync(output)
   for (const step of ['shares written', 'auth wrapped'])
-    await killAfter(step, rotate, first.join(''), inShares)
-  await succeed(rotate, first.slice(1).join(''), inShares)
+    await killAfter(step, rotate, inShares, first.join(''))
+  await succeed(rotate, inShares, first.slice(1).join(''))
   const fresh = decryptShares(output, before)
   const starting = startSealed(home, {})
   await starting.sealed
-  const old = await pipe(['unseal', '--home', home], first[0] ?? '')
+  const old = await runWarder(['unseal', '--home', home], {}, first[0] ?? '')
   assert.match(
     old.out,
     /refused the share \(403\): This share is of set \w{8} of test installation: enter one of set/,
   )
-  for (const share of fresh.slice(0, 2)) await succeed(['unseal', '--home', home], share)
+  for (const share of fresh.slice(0, 2)) await succeed(['unseal', '--home', home], {}, share)
   const warder = await starting.started
   assert.equal(await mac(warder, key.kid), key.mac)
   await warder.stop()
@@ -280,8 +253,8 @@ test('a service that ends while it is unsealed begins with no share, and its sup
   const [anna = '', ben = '', carl = ''] = decryptShares(output)
   const starting = startSealed(home, {})
   await starting.sealed
-  await succeed(['unseal', '--home', home], anna)
-  await succeed(['unseal', '--home', home], ben)
+  await succeed(['unseal', '--home', home], {}, anna)
+  await succeed(['unseal', '--home', home], {}, ben)
   const warder = await starting.started
   const kms = warder.client('kms')
   process.kill(warder.pid('kms'), 'SIGKILL')
@@ -289,7 +262,7 @@ test('a service that ends while it is unsealed begins with no share, and its sup
     ((await kms.ask('/health').catch(() => undefined))?.json as { sealed?: unknown } | undefined)?.sealed
   await until('the kms is sealed again', async () => (await progress()) !== undefined)
   assert.match(
-    await succeed(['unseal', '--home', home], carl),
+    await succeed(['unseal', '--home', home], {}, carl),
     /:\d+ is not sealed[\s\S]*accepted the share: 1 of 2/,
   )
   process.kill(warder.pid('kms'), 'SIGKILL')
@@ -297,7 +270,7 @@ test('a service that ends while it is unsealed begins with no share, and its sup
     'it has no share',
     async () => JSON.stringify(await progress()) === '{"entered":0,"threshold":2}',
   )
-  for (const share of [anna, carl]) await succeed(['unseal', '--home', home], share)
+  for (const share of [anna, carl]) await succeed(['unseal', '--home', home], {}, share)
   await until('the kms serves', async () => (await kms.ask('/health').catch(() => undefined))?.status === 200)
   kms.close()
   await warder.stop()
@@ -312,26 +285,26 @@ test('commands that need the root key ask for shares, or say how to enter them',
   for (const file of ['auth.toml', 'kms.toml'].map((name) => join(home, name)))
     writeFileSync(file, `root_key_source = "shares"\n${readFileSync(file, 'utf8')}`)
   const env = { WARDER_BACKUP_PASSPHRASE: 'a passphrase of backups' }
-  const checked = await pipe(['check', '--home', home], '', env)
+  const checked = await runWarder(['check', '--home', home], env)
   assert.equal(checked.code, 0, checked.err)
   assert.match(checked.err, /kms: a start waits for shares of the root key \(warder unseal\)/)
   const recover = ['admin', 'recover', '--home', home, '--yes']
   assert.match(
-    (await pipe(recover, '', env)).err,
+    (await runWarder(recover, env)).err,
     /0 of the 2 that are needed were entered: run the command on a terminal/,
   )
-  assert.match(await succeed(recover, two, env), /the administrator admin has a new password/)
-  const tested = await succeed(['root-key', 'test', '--to', 'shares', '--home', home], two, env)
+  assert.match(await succeed(recover, env, two), /the administrator admin has a new password/)
+  const tested = await succeed(['root-key', 'test', '--to', 'shares', '--home', home], env, two)
   assert.match(tested, /^auth {2}2 of 3 shares of set .*: they open the database\nkms /m)
   const warder = await startUnsealed(home, {}, shares.slice(1))
   const backup = join(home, '..', 'one.backup')
-  await succeed(['backup', backup, '--home', home], '', env)
+  await succeed(['backup', backup, '--home', home], env)
   await warder.stop()
   const drill = ['drill', backup, '--home', home]
-  assert.match((await pipe(drill, '', env)).err, /0 of the 2/)
-  assert.match(await succeed(drill, two, env), /the drill was successful/)
+  assert.match((await runWarder(drill, env)).err, /0 of the 2/)
+  assert.match(await succeed(drill, env, two), /the drill was successful/)
   const restored = join(home, '..', 'restored')
-  await succeed(['restore', backup, '--home', restored, '--from', join(home, 'backup-signing.pub')], '', env)
+  await succeed(['restore', backup, '--home', restored, '--from', join(home, 'backup-signing.pub')], env)
   const again = await startUnsealed(restored, {}, shares.slice(0, 2))
   await again.stop()
 })
@@ -374,7 +347,7 @@ test('holders enter their shares one after the other at a terminal, which shows 
   const entered = await type(['unseal', '--home', home], [anna], {})
   assert.match(entered.shown, /accepted the share: 1 of 2/)
   assert.ok(!entered.shown.includes(anna.slice(20, 60)))
-  await succeed(['unseal', '--home', home], carl)
+  await succeed(['unseal', '--home', home], {}, carl)
   await (await starting.started).stop()
 })
 
@@ -383,7 +356,7 @@ test('holders and options that cannot be shares are refused before anything is w
   await startFirst(home)
   const list = made[1] ?? ''
   const move = (...more: string[]) =>
-    pipe(['root-key', 'move', '--to', 'shares', '--home', home, ...more], '')
+    runWarder(['root-key', 'move', '--to', 'shares', '--home', home, ...more])
   assert.match((await move()).err, /shares need --holders FILE and --threshold M/)
   assert.match((await move(...made.with(3, '4'))).err, /the threshold must be 2 to 3/)
   assert.match((await move(...made.with(3, '1'))).err, /the threshold must be 2 to 3/)
@@ -401,9 +374,9 @@ test('holders and options that cannot be shares are refused before anything is w
     assert.match((await move(...made)).err, message)
   }
   assert.ok(!existsSync(output) && !existsSync(join(home, 'shares.next')))
-  const other = await pipe(['root-key', 'move', '--to', 'file', '--home', home, ...made], '')
+  const other = await runWarder(['root-key', 'move', '--to', 'file', '--home', home, ...made])
   assert.match(other.err, /--holders, --threshold, --output and --name are for --to shares/)
-  const rotated = await pipe(['root-key', 'rotate', '--home', home, ...made], '')
+  const rotated = await runWarder(['root-key', 'rotate', '--home', home, ...made])
   assert.match(rotated.err, /are for shares, and root_key_source is file/)
   const fresh = join(home, '..', 'fresh')
   mkdirSync(fresh, { mode: 0o700 })
@@ -413,7 +386,7 @@ test('holders and options that cannot be shares are refused before anything is w
     /the auth database is new, and there are no shares of it: start with root_key_source/,
   )
   assert.match(
-    (await pipe(['unseal', '--url', 'http://127.0.0.1:1'], '')).err,
+    (await runWarder(['unseal', '--url', 'http://127.0.0.1:1'])).err,
     /--url must be an address like https/,
   )
 })
@@ -430,8 +403,8 @@ test('two nodes of one database are unsealed by different people, each by itself
   }
   const key = await startFirst(home, env)
   for (const step of ['shares written', 'auth wrapped'])
-    await killAfter(step, ['root-key', 'move', '--to', 'shares', '--home', home, ...made], '', env)
-  await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made], '', env)
+    await killAfter(step, ['root-key', 'move', '--to', 'shares', '--home', home, ...made], env)
+  await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made], env)
   const [anna = '', ben = '', carl = ''] = decryptShares(output)
   const other = join(home, '..', 'other')
   mkdirSync(other, { mode: 0o700 })
@@ -440,8 +413,8 @@ test('two nodes of one database are unsealed by different people, each by itself
     startSealed(other, { ...env, AUTH_NODE_NAME: 'b', KMS_NODE_NAME: 'b' }),
   ]
   await Promise.all([one.sealed, two.sealed])
-  await succeed(['unseal', '--home', home], anna)
-  await succeed(['unseal', '--home', home], ben)
+  await succeed(['unseal', '--home', home], {}, anna)
+  await succeed(['unseal', '--home', home], {}, ben)
   const first = await one.started
   assert.equal(await mac(first, key.kid), key.mac)
   const endpoints = JSON.parse(readFileSync(join(other, 'endpoints.json'), 'utf8'))
@@ -451,8 +424,8 @@ test('two nodes of one database are unsealed by different people, each by itself
     threshold: 2,
   })
   client.close()
-  await succeed(['unseal', '--home', other], ben)
-  await succeed(['unseal', '--home', other], carl)
+  await succeed(['unseal', '--home', other], {}, ben)
+  await succeed(['unseal', '--home', other], {}, carl)
   const second = await two.started
   assert.equal(await mac(second, key.kid), key.mac)
   await first.stop()

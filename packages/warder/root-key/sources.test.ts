@@ -14,7 +14,13 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { findBackupSources } from '../backup/backup-sources.ts'
 import { readCommands, runCommands } from '../testing/guide.ts'
-import { type Installation, killAfter, runWarder, startInstallation } from '../testing/installation.ts'
+import {
+  type Installation,
+  killAfter,
+  runWarder,
+  startInstallation,
+  succeed,
+} from '../testing/installation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-sources-'))
 // Those of shares are in shares.test.ts.
@@ -98,12 +104,6 @@ async function runOnce(home: string, env: Readonly<Record<string, string>>) {
   const { dependencies } = await ask(warder, 'kms', '/health')
   await warder.stop()
   return { mac, output: warder.output(), health: dependencies?.root_key }
-}
-
-async function succeed(words: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
-  const { code, out, err } = await runWarder(words, env)
-  assert.equal(code, 0, out + err)
-  return out
 }
 
 test('a backup without the root key contains no credential that unwraps it', () => {

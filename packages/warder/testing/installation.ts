@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,6 +28,8 @@ export interface Installation {
   pid(service: 'auth' | 'kms'): number
 }
 
+type Env = Readonly<Record<string, string>>
+
 const startWithinMs = 60_000
 
 /** The environment of a started Warder: none of the caller's settings leak into it. */
@@ -47,47 +50,61 @@ export function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.
   }
 }
 
-/** Runs `warder` with these words until it ends. */
-export function runWarder(
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
-  return new Promise((resolve) => {
-    const [file, ...words] = command
-    const child = spawn(file, [...words, ...args], {
-      env: cleanEnvironment(env),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let out = ''
-    let err = ''
-    child.stdout.on('data', (text) => {
-      out += text
-    })
-    child.stderr.on('data', (text) => {
-      err += text
-    })
-    child.once('close', (code) => resolve({ code, out, err }))
+/** Starts `warder`. @param input of its standard input; undefined: it has none */
+function spawnWarder(args: readonly string[], env: Env, input: string | undefined): ChildProcess {
+  const [file, ...words] = command
+  const child = spawn(file, [...words, ...args], {
+    env: cleanEnvironment(env),
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
+  // A program that has ended reads no more.
+  child.stdin?.on('error', () => undefined).end(input)
+  return child
+}
+
+/** Runs `warder` with these words until it ends. */
+export async function runWarder(
+  args: readonly string[],
+  env: Env = {},
+  input?: string,
+): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
+  const child = spawnWarder(args, env, input)
+  let [out, err] = ['', '']
+  child.stdout?.on('data', (text) => {
+    out += text
+  })
+  child.stderr?.on('data', (text) => {
+    err += text
+  })
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { code, out, err }
+}
+
+/** Runs `warder`, which has to succeed. @returns its output */
+export async function succeed(args: readonly string[], env: Env = {}, input?: string): Promise<string> {
+  const { code, out, err } = await runWarder(args, env, input)
+  assert.equal(code, 0, `${args.join(' ')}: ${out}${err}`)
+  return out
 }
 
 /** Runs `warder`, and kills it after a step that it prints. @returns its output, which contains the step */
 export async function killAfter(
   step: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>>,
+  env: Env = {},
+  input?: string,
 ): Promise<string> {
-  const [file, ...words] = command
-  const child = spawn(file, [...words, ...args], {
-    env: cleanEnvironment(env),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let out = ''
-  child.stdout.on('data', (text: Buffer) => {
-    out += text.toString()
+  const child = spawnWarder(args, env, input)
+  let [out, err] = ['', '']
+  child.stdout?.on('data', (text) => {
+    out += text
     if (out.includes(step)) child.kill('SIGKILL')
   })
+  child.stderr?.on('data', (text) => {
+    err += text
+  })
   await new Promise((resolve) => child.once('close', resolve))
-  if (!out.includes(step)) throw new Error(`no step ${step}: ${out}`)
+  assert.ok(out.includes(step), `no step ${step}: ${out}${err}`)
   return out
 }
 
