@@ -2,36 +2,24 @@ import { formatCsvCell } from '@warder/audit'
 import { failure, isName } from '@warder/base'
 import {
   allUsers,
-  findGroupsOfName,
-  getChainId,
-  granteesPart,
-  granteeTagsPart,
-  grantsPart,
   isGovernor,
-  isGroupOrRoleName,
   normalizeName,
-  type ObjectId,
   officerAccess,
-  ownersPart,
   parseRights,
   type ReportCursor,
-  type ReportPart,
   type ReportRow,
-  type ReportScope,
-  type ReportSubject,
   type RightsReader,
   readGroupOrRole,
   readReport,
   reportWays,
   requirePrincipal,
-  resolveKid,
   signedIn,
-  verdictOn,
 } from '@warder/keys'
 import { get, type Operation, type OperationContext, pageReply, rawReply } from '@warder/server'
 import { openText, sealText } from '@warder/storage'
 import Type, { type Static } from 'typebox'
 import { formatDay } from './life-shape.ts'
+import { planReport, type ReportedRights, type ReportPlan, type ReportQuestion } from './report-plan.ts'
 import { define, type RestServices } from './services.ts'
 
 type Context = OperationContext<RestServices>
@@ -115,12 +103,6 @@ function formatCsvRow(row: ReportRow): string {
   return `${csvColumns.map((name) => formatCsvCell(values[name])).join(',')}\r\n`
 }
 
-/** The requested rows, of those that the caller may see. */
-interface Asked {
-  readonly parts: readonly ReportPart[]
-  readonly keeps: (row: ReportRow) => boolean
-}
-
 /** @throws failure('bad_request') */
 function readUserFilter(text: string): string {
   const name = isName(text) || text === allUsers ? (readGroupOrRole(text) ?? normalizeName(text)) : undefined
@@ -136,14 +118,6 @@ function readRightFilter(text: string): string {
   return right
 }
 
-/** The rights that are reported: the present ones, or those of a time in the past. */
-interface Rights {
-  readonly context: Context
-  readonly rights: RightsReader
-  /** Unix milliseconds; undefined: now. */
-  readonly asOf: number | undefined
-}
-
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
 /** @throws failure('bad_request') */
@@ -157,121 +131,14 @@ function readReportTime(text: string): number {
 function withRights<R>(
   context: Context,
   { asOf }: Question,
-  work: (rights: Rights) => Promise<R>,
+  work: (rights: ReportedRights) => Promise<R>,
 ): Promise<R> {
   const { db, pastRights } = context.services
   if (asOf === undefined) return work({ context, rights: db, asOf })
   return pastRights.use(asOf, (rights) => work({ context, rights, asOf }))
 }
 
-/** Names under which a principal is a grantee. Roles of other callers, and former ones, are not known. */
-async function listNames({ context, rights, asOf }: Rights, user: string): Promise<readonly string[]> {
-  if (user === allUsers || isGroupOrRoleName(user)) return [user]
-  const principal = requirePrincipal(context)
-  const roles = user === principal.name && asOf === undefined ? (principal.roles ?? []) : []
-  return [user, allUsers, ...roles, ...(await findGroupsOfName(rights, user))]
-}
-
-/**
- * The object that the filter names, for callers who may know of it: all others learn no more than of an unknown one.
- * The same statements run for both.
- */
-async function findNamedObject(context: Context, kid: string, governs: boolean) {
-  const { services } = context
-  const { db, roles, keys } = services
-  const principal = requirePrincipal(context)
-  const id = await resolveKid(services, principal.name, kid)
-  const object = id === undefined ? undefined : (await keys.get(id))?.object
-  const about = object ?? { id: '' as ObjectId, owner: '' }
-  const verdict = await verdictOn(db, roles, about, principal, 'getattributes')
-  return object !== undefined && (governs || verdict !== 'nothing') ? object : undefined
-}
-
-/** Parts with the kinds of ways that they contain. */
-type Parts = readonly (readonly [kind: 'owner' | 'grant' | 'tag', part: ReportPart])[]
-
-/** The parts of the report on one object. */
-async function planObject(
-  read: Rights,
-  kid: string,
-  user: string | undefined,
-  governs: boolean,
-): Promise<Parts> {
-  const { context, asOf } = read
-  const { name } = requirePrincipal(context)
-  if (asOf !== undefined) return planFormerObject(read, kid, user)
-  const object = await findNamedObject(context, kid, governs)
-  if (object === undefined) return []
-  const ownsIt = object.owner === name
-  const subject = governs || ownsIt ? user : name
-  if (subject !== user && user !== undefined) return []
-  const scope = { object: getChainId(object) }
-  const only = subject === undefined ? {} : { only: await toSubject(read, subject) }
-  const owners: Parts =
-    subject === undefined || subject === object.owner ? [['owner', ownersPart(scope)]] : []
-  return [...owners, ...grantParts(scope, { ...only, ...(!governs && { reader: name }) })]
-}
-
-/** The object may have another owner since, or be removed: then it is named by its id. */
-async function planFormerObject(read: Rights, kid: string, user: string | undefined): Promise<Parts> {
-  const { services } = read.context
-  const id = (await resolveKid(services, requirePrincipal(read.context).name, kid)) ?? kid
-  const object = (await services.keys.get(id as ObjectId))?.object
-  const scope = { object: object === undefined ? id : getChainId(object) }
-  if (user === undefined) return [['owner', ownersPart(scope)], ...grantParts(scope, {})]
-  return [
-    ['owner', ownersPart({ ...scope, owner: user })],
-    ...grantParts(scope, { only: await toSubject(read, user) }),
-  ]
-}
-
-function grantParts(scope: ReportScope, subject: ReportSubject): Parts {
-  return [
-    ['grant', grantsPart('grants', scope, subject)],
-    ['tag', grantsPart('tags', scope, subject)],
-  ]
-}
-
-/** Parts with the rights of one principal on all objects whose owner `isListed`. */
-async function principalParts(
-  read: Rights,
-  principal: string,
-  isListed: (owner: string | null) => boolean,
-): Promise<Parts> {
-  const names = await listNames(read, principal)
-  return [
-    ['grant', granteesPart(principal, names, isListed)],
-    ['tag', granteeTagsPart(principal, names, isListed)],
-  ]
-}
-
-async function toSubject(read: Rights, principal: string) {
-  return { principal, grantees: new Set(await listNames(read, principal)) }
-}
-
-/** The parts of the report on all objects that the caller may see. */
-async function planAll(read: Rights, user: string | undefined, governs: boolean): Promise<Parts> {
-  const { name } = requirePrincipal(read.context)
-  if (user !== undefined && (governs || user === name))
-    return [['owner', ownersPart({ owner: user })], ...(await principalParts(read, user, () => true))]
-  if (governs)
-    return [['owner', ownersPart({})], ['grant', grantsPart('general', {}, {})], ...grantParts({}, {})]
-  const scope = { owner: name }
-  if (user !== undefined) return grantParts(scope, { only: await toSubject(read, user) })
-  return [
-    ['owner', ownersPart(scope)],
-    ...grantParts(scope, { reader: name }),
-    ...(await principalParts(read, name, (owner) => owner !== name)),
-  ]
-}
-
-/** The filters of a request, and whether its caller sees all keys. */
-interface Question {
-  readonly governs: boolean
-  readonly user: string | undefined
-  readonly kid: string | undefined
-  readonly right: string | undefined
-  readonly way: ReportRow['way'] | undefined
+interface Question extends ReportQuestion {
   /** Unix milliseconds; undefined: now. */
   readonly asOf: number | undefined
   /** Binds a cursor to the caller and the filters. */
@@ -294,18 +161,6 @@ async function readQuestion(context: Context, filters: Static<typeof Filters>): 
   const { way, unique_identifier: kid } = filters
   const binding = JSON.stringify([principal.name, governs, user, kid, right, way, asOf])
   return { governs, user, kid, right, way, asOf, binding }
-}
-
-async function plan(read: Rights, { governs, user, kid, right, way }: Question): Promise<Asked> {
-  const parts =
-    kid === undefined ? await planAll(read, user, governs) : await planObject(read, kid, user, governs)
-  const wanted = way === undefined || way === 'owner' || way === 'tag' ? way : 'grant'
-  return {
-    parts: parts.filter(([kind]) => wanted === undefined || kind === wanted).map(([, part]) => part),
-    keeps: (row) =>
-      (right === undefined || row.right === right || row.right === '*') &&
-      (way === undefined || row.way === way),
-  }
 }
 
 /** A cursor is sealed: it may contain ids of keys that the caller does not know of. */
@@ -363,7 +218,7 @@ const report = define({
     if (asOf !== undefined && !(await services.pastRights.isReady(asOf, waitMs)))
       return pageReply([], formatCursor(services, binding, at))
     return withRights(context, question, async (from) => {
-      const { parts, keeps } = await plan(from, question)
+      const { parts, keeps } = await planReport(from, question)
       let next: ReportCursor | undefined = at
       const rows: Static<typeof Row>[] = []
       for (let step = 0; next !== undefined && rows.length < limit && step < maxSteps; step += 1) {
@@ -377,7 +232,7 @@ const report = define({
   },
 })
 
-const exported = define({
+const reportCsv = define({
   name: 'access.report.export',
   reach: ['reveal grants'],
   route: get('/access/report/csv'),
@@ -392,9 +247,9 @@ const exported = define({
   async act({ query }, context) {
     const question = await readQuestion(context, query)
     // Refused before the first byte is sent.
-    const asked = await withRights(context, question, (from) => plan(from, question))
+    const plan = await withRights(context, question, (from) => planReport(from, question))
     return rawReply({
-      stream: streamCsv(context.services, asked, question.asOf),
+      stream: streamCsv(context.services, plan, question.asOf),
       contentType: 'text/csv; charset=utf-8; header=present',
     })
   },
@@ -402,19 +257,19 @@ const exported = define({
 
 async function* streamCsv(
   { db, pastRights }: RestServices,
-  asked: Asked,
+  plan: ReportPlan,
   asOf: number | undefined,
 ): AsyncGenerator<string> {
-  if (asOf === undefined) return yield* writeCsv(db, asked)
+  if (asOf === undefined) return yield* writeCsv(db, plan)
   const rights = await pastRights.hold(asOf)
   try {
-    yield* writeCsv(rights.reader, asked)
+    yield* writeCsv(rights.reader, plan)
   } finally {
     rights.release()
   }
 }
 
-async function* writeCsv(rights: RightsReader, { parts, keeps }: Asked): AsyncGenerator<string> {
+async function* writeCsv(rights: RightsReader, { parts, keeps }: ReportPlan): AsyncGenerator<string> {
   yield `${csvColumns.join(',')}\r\n`
   for (let next: ReportCursor | undefined = begin; next !== undefined; ) {
     const read = await readReport(rights, parts, next, { limit: exportRows, max: exportRows, keeps })
@@ -423,4 +278,4 @@ async function* writeCsv(rights: RightsReader, { parts, keeps }: Asked): AsyncGe
   }
 }
 
-export const reportOperations: readonly Operation<RestServices>[] = [report, exported]
+export const reportOperations: readonly Operation<RestServices>[] = [report, reportCsv]
