@@ -154,7 +154,7 @@ const refusedToAll: Readonly<Record<string, string>> = {
   'notices.test': 'Likewise.',
   'audit.': 'By a right on no object, which crypto officers grant.',
   'external.': 'Likewise.',
-  'access.approvals.': 'No approvals are configured: packages/kms/officers/ways-around.test.ts.',
+  'access.approvals.': 'No approvals are configured: approvals.test.ts plays them.',
   'access.officers.': 'No officers are listed: packages/kms/officers/ways-around.test.ts.',
   'transit.refused.': 'Refused to all callers.',
   'acme.revoke_cert': 'The account revokes certificates of others.',
