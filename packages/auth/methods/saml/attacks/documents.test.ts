@@ -170,16 +170,15 @@ describe('documents that XML parsers read differently, or that are expensive to 
     assertRefused(validator, `${'<!--'.repeat(50_000)}`, /comment/, 'open comments')
   })
 
-  it('validates documents at the limits of the gate within 250 ms', () => {
-    const filler = `<x${Array.from({ length: 2 }, (_, index) => ` a${index}="${'y'.repeat(20)}"`).join('')}/>`
-    const xml = right.replace(
-      '<samlp:Status>',
-      `<samlp:Extensions>${filler.repeat(1900)}</samlp:Extensions><samlp:Status>`,
-    )
-    const before = process.cpuUsage()
-    assert.equal(typeof validator.validate(xml), 'object')
-    const { user, system } = process.cpuUsage(before)
-    assert.ok((user + system) / 1000 < 250, `${(user + system) / 1000} ms`)
+  it('accepts a document at the limits of the gate, and refuses one beyond them', () => {
+    const element = `<x${Array.from({ length: 2 }, (_, index) => ` a${index}="${'y'.repeat(20)}"`).join('')}/>`
+    const withElements = (count: number) =>
+      right.replace(
+        '<samlp:Status>',
+        `<samlp:Extensions>${element.repeat(count)}</samlp:Extensions><samlp:Status>`,
+      )
+    assert.equal(typeof validator.validate(withElements(1900)), 'object')
+    assertRefused(validator, withElements(2001), /attributes/, 'elements with attributes')
   })
 
   it('refuses other encodings, characters that XML does not allow, and texts that are not XML', () => {
