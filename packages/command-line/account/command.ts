@@ -1,14 +1,7 @@
 import { StartupError } from '@warder/base'
 import type { Command } from '../commands/command.ts'
-import {
-  type Options,
-  optionsHelp,
-  requireNoNames,
-  UsageError,
-  type Values,
-  type ValuesOf,
-} from '../commands/options.ts'
-import { createVerbHelp, formatVerbs, readVerb, type Verb, withVerb } from '../commands/verbs.ts'
+import { optionsHelp, requireNoNames, UsageError, type Values, type ValuesOf } from '../commands/options.ts'
+import { createVerbHelp, defineVerb, formatVerbs, readVerb, type Verb, withVerb } from '../commands/verbs.ts'
 import { findInitialPasswordFile } from '../endpoints.ts'
 import { readTokenFile } from '../files.ts'
 import { type HttpsClient, openClient } from '../https-client.ts'
@@ -43,15 +36,7 @@ interface AccountVerb extends Verb {
   parse(values: Values, names: readonly string[]): (run: AccountRun) => Promise<void>
 }
 
-function accountVerb<const O extends Options>(
-  verb: Omit<AccountVerb, 'options' | 'parse'> & {
-    readonly options: O
-    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<AccountVerb['parse']>
-  },
-): AccountVerb {
-  // `readVerb` calls it with the values of exactly these options.
-  return verb as AccountVerb
-}
+const accountVerb = defineVerb<AccountVerb>()
 
 const account = {
   user: { type: 'text', value: 'U', help: 'the user (default: the one of warder login, else admin)' },

@@ -1,6 +1,6 @@
 import type { KmsClient } from '@warder/client'
-import type { Options, Values, ValuesOf } from '../commands/options.ts'
-import type { Verb } from '../commands/verbs.ts'
+import type { Values } from '../commands/options.ts'
+import { defineVerb, type Verb } from '../commands/verbs.ts'
 import type { Prompter } from '../terminal/user-terminal.ts'
 import type { AdminApi } from './api.ts'
 
@@ -29,16 +29,7 @@ export interface AdminVerb extends Verb {
   parse(values: Values, names: readonly string[]): (context: AdminContext) => Promise<void>
 }
 
-/** A verb whose `parse` gets the values of the options that it declares. */
-export function adminVerb<const O extends Options>(
-  verb: Verb & {
-    readonly options: O
-    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<AdminVerb['parse']>
-  },
-): AdminVerb {
-  // `readVerb` calls it with the values of exactly these options.
-  return verb as AdminVerb
-}
+export const adminVerb = defineVerb<AdminVerb>()
 
 /** Option of verbs that work in one realm. */
 export const realmOption = { type: 'text', value: 'R', required: true, help: 'the realm' } as const

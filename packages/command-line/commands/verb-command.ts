@@ -1,7 +1,7 @@
 import type { Terminal } from '../terminal/terminal.ts'
 import { type Command, findHome, homeOption, selectHome } from './command.ts'
-import { type Options, optionsHelp, type Values, type ValuesOf } from './options.ts'
-import { createVerbHelp, formatVerbs, readVerb, type Verb, withVerb } from './verbs.ts'
+import { optionsHelp, type Values } from './options.ts'
+import { createVerbHelp, defineVerb, formatVerbs, readVerb, type Verb, withVerb } from './verbs.ts'
 
 /** Context of a verb that needs only a home and a terminal. */
 export interface HomeContext {
@@ -14,16 +14,7 @@ export interface HomeVerb extends Verb {
   parse(values: Values, names: readonly string[]): (context: HomeContext) => Promise<number>
 }
 
-/** A verb whose `parse` gets the values of the options that it declares. */
-export function homeVerb<const O extends Options>(
-  verb: Omit<HomeVerb, 'options' | 'parse'> & {
-    readonly options: O
-    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<HomeVerb['parse']>
-  },
-): HomeVerb {
-  // `verbs.ts` reads the values of exactly these options.
-  return verb as HomeVerb
-}
+export const homeVerb = defineVerb<HomeVerb>()
 
 /** `warder NAME VERB …` for verbs that work in a home. */
 export function verbCommand(parts: {

@@ -27,6 +27,22 @@ export interface Verb {
   readonly options: Options
 }
 
+interface ParsingVerb extends Verb {
+  parse(values: Values, names: readonly string[]): unknown
+}
+
+/** Returns a function that declares a verb: its `parse` gets the values of the options that it declares. */
+export function defineVerb<V extends ParsingVerb>() {
+  return <const O extends Options>(
+    verb: Omit<V, 'options' | 'parse'> & {
+      readonly options: O
+      parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<V['parse']>
+    },
+  ): V =>
+    // `readVerb` calls it with the values of exactly these options.
+    verb as unknown as V
+}
+
 export interface VerbCall<V extends Verb, Common extends Options> {
   readonly verb: V
   readonly common: ValuesOf<Common>

@@ -1,14 +1,7 @@
 import { StartupError, suggest } from '@warder/base'
 import type { Command } from '../commands/command.ts'
-import {
-  type Options,
-  optionsHelp,
-  requireNoNames,
-  requireOneName,
-  type Values,
-  type ValuesOf,
-} from '../commands/options.ts'
-import { createVerbHelp, formatVerbs, readVerb, type Verb, withVerb } from '../commands/verbs.ts'
+import { optionsHelp, requireNoNames, requireOneName, type Values } from '../commands/options.ts'
+import { createVerbHelp, defineVerb, formatVerbs, readVerb, type Verb, withVerb } from '../commands/verbs.ts'
 import { type FoundLogin, findLogin, forgetLogin } from '../login/login-store.ts'
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
 import { formatFacts, formatJson, formatTable, formatTime, printable } from '../terminal/table.ts'
@@ -35,15 +28,7 @@ interface ContextVerb extends Verb {
   parse(values: Values, names: readonly string[]): (run: ContextRun) => Promise<void>
 }
 
-function contextVerb<const O extends Options>(
-  verb: Omit<ContextVerb, 'options' | 'parse'> & {
-    readonly options: O
-    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<ContextVerb['parse']>
-  },
-): ContextVerb {
-  // `readVerb` calls it with the values of exactly these options.
-  return verb as ContextVerb
-}
+const contextVerb = defineVerb<ContextVerb>()
 
 /** @throws StartupError when there is no context of this name */
 function requireContext({ contexts }: Contexts, name: string): Context {

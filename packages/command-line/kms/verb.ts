@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { type AuthClient, ClientError, type KmsClient } from '@warder/client'
-import { type Options, UsageError, type Values, type ValuesOf } from '../commands/options.ts'
-import type { Verb } from '../commands/verbs.ts'
+import { UsageError, type Values } from '../commands/options.ts'
+import { defineVerb, type Verb } from '../commands/verbs.ts'
 import type { ServiceEndpoints } from './service-endpoints.ts'
 
 /** Context of a verb, after authentication. */
@@ -48,16 +48,7 @@ export interface KmsVerb extends Verb {
   parse(values: Values, names: readonly string[]): (context: KmsContext) => Promise<number>
 }
 
-/** A verb whose `parse` gets the values of the options that it declares. */
-export function kmsVerb<const O extends Options>(
-  verb: Omit<KmsVerb, 'options' | 'parse'> & {
-    readonly options: O
-    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<KmsVerb['parse']>
-  },
-): KmsVerb {
-  // `commands/verbs.ts` reads the values of exactly these options.
-  return verb as KmsVerb
-}
+export const kmsVerb = defineVerb<KmsVerb>()
 
 /** Aliases of the caller by the names of the arguments that are parsed; `names` collects those that may be aliases. */
 let parsing: { readonly names: Set<string>; readonly aliases: ReadonlyMap<string, string> } | undefined
