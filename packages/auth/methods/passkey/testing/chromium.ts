@@ -11,15 +11,21 @@ interface Message {
   readonly id?: number
   readonly method?: string
   readonly params?: Parameters
-  // biome-ignore lint/suspicious/noExplicitAny: replies of the browser have no declared form
-  readonly result?: any
+  readonly result?: unknown
   readonly error?: { readonly message: string }
 }
 
+/** Replies that are read, by method of the protocol. */
+interface Replies {
+  'Target.createTarget': { readonly targetId: string }
+  'Target.attachToTarget': { readonly sessionId: string }
+  'Runtime.evaluate': { readonly result: { readonly value?: unknown }; readonly exceptionDetails?: object }
+}
+type Reply<M extends string> = M extends keyof Replies ? Replies[M] : unknown
+
 /** One page of a browser, driven by the Chrome DevTools Protocol. */
 export interface Page extends AsyncDisposable {
-  // biome-ignore lint/suspicious/noExplicitAny: replies of the browser have no declared form
-  send(method: string, params?: Parameters): Promise<any>
+  send<M extends string>(method: M, params?: Parameters): Promise<Reply<M>>
   /** Runs an expression in the page and returns its value, which must be JSON. */
   evaluate(expression: string): Promise<unknown>
   /** Shows a document of this text at an address, which the browser does not request. */
@@ -70,13 +76,13 @@ export async function openPage(trusted: string): Promise<Page> {
     else listeners.get(message.method ?? '')?.(message.params ?? {})
   })
   let last = 0
-  const request = async (method: string, params: Parameters = {}, sessionId?: string) => {
+  const request = async <M extends string>(method: M, params: Parameters = {}, sessionId?: string) => {
     const id = ++last
     const reply = new Promise<Message>((resolve) => waiting.set(id, resolve))
     socket.send(JSON.stringify({ id, method, params, ...(sessionId !== undefined && { sessionId }) }))
     const { result, error } = await reply
     if (error !== undefined) throw new Error(`${method}: ${error.message}`)
-    return result
+    return result as Reply<M>
   }
   const { targetId } = await request('Target.createTarget', { url: 'about:blank' })
   const { sessionId } = await request('Target.attachToTarget', { targetId, flatten: true })
