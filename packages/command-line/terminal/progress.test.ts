@@ -38,7 +38,7 @@ test('it fits narrow terminals, empty files and files that grow', () => {
   for (const text of written) assert.match(text, /100%/)
 })
 
-test('where nobody looks, nothing is written', () => {
+test('without a terminal nothing is written', () => {
   const { output, written } = screen()
   const bar = progressBar({ ...output, isTTY: false })
   bar.update(1, 2)

@@ -1,6 +1,6 @@
 import { Output, standardSink } from '@warder/base'
 import { allowColour } from './colour.ts'
-import { heedWidth } from './width.ts'
+import { detectWidth } from './width.ts'
 
 /** The environment of a command, which tests can replace. */
 export interface Terminal {
@@ -19,7 +19,7 @@ export interface Terminal {
 export function createTerminal(plain = false): Terminal {
   const env = plain ? { ...process.env, NO_COLOR: '1' } : process.env
   allowColour(env, { out: process.stdout, err: process.stderr })
-  heedWidth(env, process.stdout)
+  detectWidth(env, process.stdout)
   let isClosed = false
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     const isFirst = !isClosed

@@ -87,7 +87,7 @@ describe('questions at the terminal', () => {
     assert.equal((await asked).length, 4096)
   })
 
-  it('are asked of nobody where the input is no terminal', () => {
+  it('are not asked if the input is not a terminal', () => {
     assert.equal(terminalPrompter(new PassThrough(), new PassThrough()).interactive, false)
   })
 })

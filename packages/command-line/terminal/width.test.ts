@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { optionsHelp } from '../commands/options.ts'
 import { formatTable } from './table.ts'
-import { fitHelp, getWidth, heedWidth } from './width.ts'
+import { detectWidth, fitHelp, getWidth } from './width.ts'
 
 const kid = '0192f0c1-6f0e-7a55-8f0e-2f8f6f0e2f8f'
 
@@ -19,15 +19,15 @@ test('the width is that of a terminal; a pipe has none', () => {
       [{ COLUMNS: '60' }, { columns: 80 }, undefined],
       [{ COLUMNS: '60' }, {}, undefined],
     ] as const) {
-      heedWidth(env, out)
+      detectWidth(env, out)
       assert.equal(getWidth(), width, JSON.stringify([env, out]))
     }
     const resized = { isTTY: true, columns: 80 }
-    heedWidth({}, resized)
+    detectWidth({}, resized)
     resized.columns = 40
     assert.equal(getWidth(), 40)
   } finally {
-    heedWidth({}, {})
+    detectWidth({}, {})
   }
 })
 

@@ -1,4 +1,4 @@
-/** Width of the terminal on standard output, read when it is needed: its user may resize it. */
+/** Reads the width of the terminal on standard output each time: its user may resize it. */
 let readColumns: () => number | undefined = () => undefined
 
 /** Narrower terminals are treated as this wide: a table of one letter a line helps no reader. */
@@ -13,7 +13,7 @@ interface OutputStream {
  * Fits tables and help texts to the width of a terminal: `COLUMNS` (POSIX.1-2024, XBD 8.3), else what the terminal reports.
  * Pipes and files always get whole lines.
  */
-export function heedWidth(env: Readonly<Record<string, string | undefined>>, out: OutputStream): void {
+export function detectWidth(env: Readonly<Record<string, string | undefined>>, out: OutputStream): void {
   readColumns = () => {
     if (out.isTTY !== true) return undefined
     const given = /^[1-9]\d{0,4}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : out.columns

@@ -78,8 +78,8 @@ test('on PostgreSQL, recovery keeps an enrolled second factor until --remove-tot
     const parameters = new URL(url ?? '').searchParams
     const step = Math.floor(Date.now() / 1000 / Number(parameters.get('period') ?? 30))
     const algorithm = (parameters.get('algorithm') ?? 'SHA1') as 'SHA1'
-    const codeOf = (each: number) => codeAt(fromBase32(secret ?? '') ?? Buffer.alloc(0), each, algorithm)
-    const token = codeOf(step)
+    const computeCode = (each: number) => codeAt(fromBase32(secret ?? '') ?? Buffer.alloc(0), each, algorithm)
+    const token = computeCode(step)
     const proof = { username: 'admin', issuer: 'Warder', secret, token }
     const enrolled = await ask('/realms/_/totp/verify?realm=_', proof)
     assert.equal(enrolled.status, 200, enrolled.text)
@@ -93,7 +93,7 @@ test('on PostgreSQL, recovery keeps an enrolled second factor until --remove-tot
       return [status, (json as { next_step?: string }).next_step]
     }
     assert.deepEqual(await logIn(token), [401, undefined], 'the code of the enrolment is used up')
-    assert.deepEqual(await logIn(codeOf(step + 1)), [200, 'Authenticated'])
+    assert.deepEqual(await logIn(computeCode(step + 1)), [200, 'Authenticated'])
     const removed = await again('--remove-totp')
     assert.equal(removed.code, 0, removed.err)
     await logInUser(warder, 'admin', passwordIn(removed.out))

@@ -46,7 +46,7 @@ after(async () => {
 })
 beforeEach(() => rmSync(join(warder.home, 'logins'), { recursive: true, force: true }))
 
-const nobody: Prompter = {
+const noTerminal: Prompter = {
   interactive: false,
   ask: () => assert.fail('nothing is asked'),
   askSecret: () => assert.fail('nothing is asked'),
@@ -55,7 +55,7 @@ const nobody: Prompter = {
 /** Runs the command; `address` is what it wants to be opened. */
 function logIn(words: readonly string[], { env = {}, withinMs = 60_000 } = {}) {
   const [out, err]: [string[], string[]] = [[], []]
-  const command = createLoginCommand(() => nobody, undefined, withinMs)
+  const command = createLoginCommand(() => noTerminal, undefined, withinMs)
   const terminal = {
     out: (line: string) => void out.push(line),
     err: (line: string) => void err.push(line),
@@ -136,7 +136,7 @@ test('a browser logs in at the identity provider, and every command asks as that
   for (const text of [shown.text, login.out(), address, href]) assert.ok(!text.includes(token))
   const { username, realm, how, kind } = JSON.parse(login.out())
   assert.deepEqual([username, realm, how, kind], ['ann', 'staff', 'SAML', 'session'])
-  await assert.rejects(visit(href), /ECONNREFUSED/, 'nobody listens any more')
+  await assert.rejects(visit(href), /ECONNREFUSED/, 'the port is closed')
 
   const lines: string[] = []
   const terminal = { out: (line: string) => void lines.push(line), err: () => undefined, env: {} }
@@ -214,7 +214,7 @@ test('a login that is denied at the identity provider ends when its time is over
   await assert.rejects(visit(`${returnOf(address)}`), /ECONNREFUSED/)
 })
 
-test('a realm that is not set up for it is told before anybody waits', async () => {
+test('a realm that is not set up for it is reported before the command waits for a browser', async () => {
   const closed = await logIn(['--saml', '--realm', 'closed']).done
   assert.match(
     closed,

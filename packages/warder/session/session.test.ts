@@ -73,11 +73,11 @@ async function asAdmin(method: string, path: string, json?: unknown) {
   return answer.json as Record<string, never>
 }
 
-/** An answer, or what makes one when it is asked for. */
-type Given = string | (() => Promise<string>)
+/** An answer, or a function that computes it when it is asked for. */
+type Answer = string | (() => Promise<string>)
 
-/** Somebody at the terminal who gives these answers; without any, nobody. */
-function person(answers: readonly Given[]): Prompter {
+/** A prompter with these answers; without any, there is no terminal. */
+function createPrompter(answers: readonly Answer[]): Prompter {
   const left = [...answers]
   const ask = async (): Promise<string> => {
     const answer = left.shift()
@@ -117,9 +117,9 @@ async function run(
   return { code, out: lines.join('\n'), err: errors.join('\n') }
 }
 
-const logIn = (words: readonly string[], answers: readonly Given[] = [], env = {}, home = warder.home) =>
+const logIn = (words: readonly string[], answers: readonly Answer[] = [], env = {}, home = warder.home) =>
   run(
-    createLoginCommand(() => person(answers)),
+    createLoginCommand(() => createPrompter(answers)),
     words,
     env,
     home,
@@ -215,7 +215,7 @@ test('one code of the second factor is enough for a session', async () => {
   assert.equal(await nameAtKms(words), 'totp/tom')
 })
 
-test('who names somebody else asks as them; the session stays', async () => {
+test('credentials of another user have priority; the session stays', async () => {
   await annLogsIn()
   assert.equal(await nameAtKms([], { WARDER_TOKEN: admin }), 'admin')
   assert.equal(await nameAtKms([], { WARDER_PASSWORD: warder.password }), 'admin')
@@ -227,7 +227,7 @@ test('who names somebody else asks as them; the session stays', async () => {
 })
 
 test('administration goes through the session, too, and says so when it is not enough', async () => {
-  const command = adminCommand(() => person([]))
+  const command = adminCommand(() => createPrompter([]))
   await annLogsIn()
   const refused = await run(command, ['users', '--realm', 'shop'])
   assert.match(refused.err, /answered 403: .* \(as ann of realm shop, of warder login; --admin NAME logs in/)
@@ -250,7 +250,7 @@ test('a session that has ended is told in one line with what to do', async () =>
   assert.match(
     (
       await run(
-        adminCommand(() => person([])),
+        adminCommand(() => createPrompter([])),
         ['users', '--realm', 'shop'],
       )
     ).err,
@@ -270,7 +270,7 @@ test('a session that has ended is told in one line with what to do', async () =>
   assert.match(
     (
       await run(
-        adminCommand(() => person([])),
+        adminCommand(() => createPrompter([])),
         ['realms'],
       )
     ).err,
@@ -534,7 +534,7 @@ esac
     assert.ok(!readdirSync(env.FOLDER ?? '').some((name) => name.startsWith('secret-login')))
   })
 
-  test('is not asked when nobody wants it, and is not needed when it does not work', async () => {
+  test('is not used with --no-keyring, and is not needed if it does not work', async () => {
     const inFile = /which only you can read \(mode 0600\)$/
     assert.match((await logIn([...words, '--no-keyring'], [annPassword], secretTool())).out, inFile)
     for (const script of ['exit 1', '[ $1 = lookup ] && { echo other; exit; }'])
@@ -594,8 +594,8 @@ test('a login leads through the change of a password that an administrator set',
   const body = { realm: 'shop', username: 'eve', password_input: { plaintext: given }, change_password: true }
   await asAdmin('POST', '/realms/shop/userpass', body)
   const words = ['--realm', 'shop', '--user', 'eve', '--no-keyring']
-  const nobody = await logIn(words, [], { WARDER_PASSWORD: given })
-  assert.match(nobody.err, /eve must choose a new password first: run warder login at a terminal/)
+  const unattended = await logIn(words, [], { WARDER_PASSWORD: given })
+  assert.match(unattended.err, /eve must choose a new password first: run warder login at a terminal/)
   const differ = await logIn(words, [given, chosen, `${chosen}!`])
   assert.match(differ.err, /the two passwords differ: nothing was changed/)
   const done = await logIn(words, [given, chosen, chosen])

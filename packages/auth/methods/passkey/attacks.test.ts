@@ -171,7 +171,7 @@ describe('a login with a passkey is refused', () => {
 })
 
 describe('a registration is refused', () => {
-  it('with a credential ID of somebody else, or of a session, user or realm of others', async () => {
+  it('with a credential ID of another user, or for a session, user or realm of others', async () => {
     await using test = await startPasskeys()
     const { auth, as, user, logIn, register, logInWith } = test
     await user('r', 'ben')
@@ -200,7 +200,7 @@ describe('a registration is refused', () => {
     assert.deepEqual([twice.status, lastReason(auth)], [400, 'passkey_challenge'])
     assert.equal((await as(ben, 'PUT', `/account/passkeys/${id}`, { name: 'mine' })).status, 404)
     assert.equal((await as(ben, 'DELETE', `/account/passkeys/${id}`)).status, 204)
-    assert.equal((await logInWith(authenticator)).status, 200, 'nobody else deletes it')
+    assert.equal((await logInWith(authenticator)).status, 200, 'other users cannot delete it')
   })
 
   it('with another origin or RP ID, without user verification, and with a weak key', async () => {

@@ -11,7 +11,7 @@ interface Options {
 }
 
 /** The code of an app at the moment, or some steps from it. */
-const codeOf = (auth: TestService, { secret_base32: secret }: Options, offset = 0): string =>
+const computeCode = (auth: TestService, { secret_base32: secret }: Options, offset = 0): string =>
   codeAt(fromBase32(secret) ?? Buffer.alloc(0), Math.floor(auth.services.now() / 30) + offset, 'SHA1')
 
 /** A service with a realm `r` and users `ann` and `ben`. */
@@ -24,7 +24,7 @@ async function start() {
     auth.call('POST', '/login?realm=r', { basic: `${name}:correct horse`, json })
   const enroll = async (cookie: string) => {
     const options = (await made.as(cookie, 'POST', '/account/totp/options')).json as Options
-    const json = { enrollment: options.enrollment, code: codeOf(auth, options) }
+    const json = { enrollment: options.enrollment, code: computeCode(auth, options) }
     const answer = await made.as(cookie, 'POST', '/account/totp', json)
     assert.equal(answer.status, 200, answer.text)
     return { options, codes: answer.json.recovery_codes as string[] }
@@ -43,10 +43,10 @@ describe('a user enrolls TOTP', () => {
     assert.match(options.json.otpauth_url, /^otpauth:\/\/totp\/r:ann\?secret=[A-Z2-7]{32}&issuer=r&/)
     const confirm = (code: string, by = cookie, enrollment = options.json.enrollment) =>
       as(by, 'POST', '/account/totp', { enrollment, code })
-    const wrong = codeOf(auth, options.json) === '000000' ? '000001' : '000000'
+    const wrong = computeCode(auth, options.json) === '000000' ? '000001' : '000000'
     assert.equal((await confirm(wrong)).status, 400)
     assert.equal((await login()).json.next_step, 'Authenticated', 'nothing is stored before the code')
-    const code = codeOf(auth, options.json)
+    const code = computeCode(auth, options.json)
     for (const by of [await logIn('r', 'ben'), await logIn('r', 'ann')])
       assert.equal((await confirm(code, by)).status, 400, 'the enrollment of another session')
     assert.equal((await confirm(code, cookie, 'AAAA')).status, 400)
@@ -56,7 +56,10 @@ describe('a user enrolls TOTP', () => {
     const asked = await login()
     assert.deepEqual(asked.json, { next_step: 'TotpRequired', session_id: null })
     assert.equal((await login({ totp_code: code })).status, 401, 'the confirming code is used')
-    assert.equal((await login({ totp_code: codeOf(auth, options.json, 1) })).json.next_step, 'Authenticated')
+    assert.equal(
+      (await login({ totp_code: computeCode(auth, options.json, 1) })).json.next_step,
+      'Authenticated',
+    )
     const text = JSON.stringify(auth.events)
     for (const secret of [
       options.json.secret_base32,
@@ -71,7 +74,7 @@ describe('a user enrolls TOTP', () => {
     auth.clock.advance(300)
     await as(cookie, 'GET', '/whoami')
     auth.clock.advance(300)
-    assert.equal((await confirm(codeOf(auth, options.json))).status, 400, 'after ten minutes')
+    assert.equal((await confirm(computeCode(auth, options.json))).status, 400, 'after ten minutes')
   })
 
   it('not with an old session, nor as a user of a certificate', async () => {
@@ -156,7 +159,7 @@ describe('a one-time link', () => {
     const options = await begin()
     assert.deepEqual([options.status, options.json.realm_id, options.json.username], [200, 'r', 'ann'])
     assert.equal(options.headers['cache-control'], 'no-store')
-    const finish = (given: Options, code = codeOf(auth, given)) =>
+    const finish = (given: Options, code = computeCode(auth, given)) =>
       auth.call('POST', '/totp/enroll', { json: { token, enrollment: given.enrollment, code } })
     assert.equal((await finish(options.json, '000000x')).status, 400)
     const several = await Promise.all([1, 2, 3].map(begin))
@@ -201,7 +204,7 @@ describe('a one-time link', () => {
     const ofSession = (await as(await logIn('r', 'ann'), 'POST', '/account/totp/options')).json
     const ofOther = (await auth.call('POST', '/totp/enroll/options', { json: { token: other } })).json
     for (const options of [ofSession, ofOther]) {
-      const json = { token, enrollment: options.enrollment, code: codeOf(auth, options) }
+      const json = { token, enrollment: options.enrollment, code: computeCode(auth, options) }
       assert.equal((await auth.call('POST', '/totp/enroll', { json })).status, 400)
     }
   })

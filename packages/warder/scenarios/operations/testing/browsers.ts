@@ -67,8 +67,8 @@ export async function walkSaml({ admin: { auth: admin }, installation, wire }: W
     const xml = idp.response({ requestId: RelayState, now: now(), nameId })
     return { SAMLResponse: Buffer.from(xml).toString('base64'), RelayState }
   }
-  const anybody = walkerOf(wire('auth'))
-  await anybody.get('/saml/sso/metadata')
+  const anonymous = walkerOf(wire('auth'))
+  await anonymous.get('/saml/sso/metadata')
 
   const own = browser(wire('auth'))
   const begun = await own.go('GET', '/saml/sso/login')
@@ -86,12 +86,12 @@ export async function walkSaml({ admin: { auth: admin }, installation, wire }: W
   const sent = await guest.go('GET', `/saml/sso/login?${handedOver}`)
   const page = await guest.go('POST', '/saml/sso/acs', answerTo(sent, 'dan'))
   const code = /[?&]code=([A-Za-z0-9_-]+)/.exec(page.text)?.[1]
-  const { logout_handle } = (await anybody.post('/saml/sso/session', { code, code_verifier })).json
-  await anybody.post('/saml/sso/session/end', { logout_handle })
+  const { logout_handle } = (await anonymous.post('/saml/sso/session', { code, code_verifier })).json
+  await anonymous.post('/saml/sso/session/end', { logout_handle })
 
   const message = { id: randomId(), destination: `${spEntityId}/slo`, spEntityId: idp.entityId, now: now() }
   const name = { value: 'ann', format: null, nameQualifier: null, spNameQualifier: null }
-  await anybody.get(`/saml/sso/slo?${signQuery(idp, 'SAMLRequest', logoutRequest(message, name, null))}`)
+  await anonymous.get(`/saml/sso/slo?${signQuery(idp, 'SAMLRequest', logoutRequest(message, name, null))}`)
 
   const response = idp.response({ requestId: randomId(), now: now(), nameId: 'ann' })
   await admin.post('/realms/sso/saml/test', { saml_response: Buffer.from(response).toString('base64') })

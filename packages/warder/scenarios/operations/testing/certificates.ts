@@ -26,7 +26,7 @@ export async function walkPki({ user, wire }: Walked): Promise<void> {
   await alice.post(`/v1/pki/certificates/${renewed}/revoke`, { reason: 'certificateHold' })
   await alice.post(`/v1/pki/certificates/${renewed}/release`)
 
-  const anybody = walkerOf(wire('kms'))
+  const anonymous = walkerOf(wire('kms'))
   const [issuer, leaf] = [issuing, made].map(({ certificate }) => parseCertificate(toDer(certificate)))
   assert.ok(issuer !== undefined && leaf !== undefined)
   const request = ocspRequest([
@@ -38,27 +38,30 @@ export async function walkPki({ user, wire }: Walked): Promise<void> {
   const publicPath = `/public/certificates/${root.id}`
   await until(
     'the first list is signed',
-    async () => (await anybody.wire.get(`${publicPath}/crl`)).status === 200,
+    async () => (await anonymous.wire.get(`${publicPath}/crl`)).status === 200,
   )
-  await anybody.get(`${publicPath}/certificate`)
-  await until('the responder answers', async () => (await anybody.wire.get(`/ocsp/${base64}`)).status === 200)
-  await anybody.call('POST', '/ocsp', asked)
-  await anybody.call('POST', '/ocsp/', asked)
+  await anonymous.get(`${publicPath}/certificate`)
+  await until(
+    'the responder answers',
+    async () => (await anonymous.wire.get(`/ocsp/${base64}`)).status === 200,
+  )
+  await anonymous.call('POST', '/ocsp', asked)
+  await anonymous.call('POST', '/ocsp/', asked)
 }
 
 /** ACME, as a client does it. @param host answers challenges for `localhost` */
 export async function walkAcme({ user, wire }: Walked, host: HttpHost): Promise<void> {
   const alice = await user('alice')
-  const anybody = walkerOf(wire('kms'))
+  const anonymous = walkerOf(wire('kms'))
   const { issuing } = await makeAuthorities(alice.wire, { subject: 'CN=ACME, O=Acme' })
   const path = `${authorities}/${issuing.id}/acme`
   await alice.put(path, {})
   await alice.get(path)
   const bind = async () => (await alice.post(`${path}/credentials`, {})).json
-  await anybody.get(`/acme/${issuing.id}/directory`)
-  await anybody.get(`/acme/${issuing.id}/new-nonce`)
+  await anonymous.get(`/acme/${issuing.id}/directory`)
+  await anonymous.get(`/acme/${issuing.id}/new-nonce`)
   const start = async () => {
-    const made = acmeClient(anybody.wire, issuing.id, accountKey(), pageOrigin)
+    const made = acmeClient(anonymous.wire, issuing.id, accountKey(), pageOrigin)
     await ok(made.register(await bind()))
     return made
   }
@@ -83,7 +86,7 @@ export async function walkAcme({ user, wire }: Walked, host: HttpHost): Promise<
     readCertificate(leaf).serialNumber,
   ]
   const id = parts.map((part) => Buffer.from(part ?? []).toString('base64url')).join('.')
-  await anybody.get(`/acme/${issuing.id}/renewal-info/${id}`)
+  await anonymous.get(`/acme/${issuing.id}/renewal-info/${id}`)
   await post(client.url('revoke-cert'), { certificate: leaf.toString('base64url') })
   const next = accountKey()
   const url = client.url('key-change')

@@ -204,9 +204,9 @@ export async function walkMicrosoft(
   issuers.serveAt(`/${tenant}/discovery/keys`, set)
   await generatePair(set)
   await grant(await user('alice'), keys.dke, 'microsoft:alice@contoso.com', ['decrypt'])
-  const anybody = walkerOf(wire('kms'))
-  await anybody.get('/ms_dke/version')
-  const { key } = (await anybody.get('/ms_dke/finance')).json
+  const anonymous = walkerOf(wire('kms'))
+  await anonymous.get('/ms_dke/version')
+  const { key } = (await anonymous.get('/ms_dke/finance')).json
   const e = Buffer.from(Number(key.e).toString(16).padStart(6, '0'), 'hex').toString('base64url')
   const jwk = { kty: 'RSA', n: Buffer.from(key.n, 'base64').toString('base64url'), e }
   const padding = constants.RSA_PKCS1_OAEP_PADDING

@@ -12,9 +12,9 @@ const keys = '/v1/crypto/keys'
 
 /** Keys and what is done with them, over REST. Destruction of a key with the tag `waits` has to wait. */
 export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
-  const anybody = walkerOf(wire('kms'))
-  for (const path of ['/health', '/version', '/.well-known/jwks.json', '/ui/login']) await anybody.get(path)
-  await anybody.post('/unseal', { share: 'none' })
+  const anonymous = walkerOf(wire('kms'))
+  for (const path of ['/health', '/version', '/.well-known/jwks.json', '/ui/login']) await anonymous.get(path)
+  await anonymous.post('/unseal', { share: 'none' })
   const alice = await user('alice')
   for (const path of ['/server-info', '/hsm/status', '/me', '/ui', '/access/create', '/access/privileged'])
     await alice.get(path)

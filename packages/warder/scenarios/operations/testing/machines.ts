@@ -9,7 +9,7 @@ export async function walkMachines(
   issuer: TokenIssuer,
 ): Promise<void> {
   const jwt = await issuer.token({ sub: 'system:serviceaccount:shop:web', aud: 'warder' })
-  const anybody = walkerOf(wire('auth'))
+  const anonymous = walkerOf(wire('auth'))
   for (const prefix of ['', '/v1']) {
     for (const verb of verbs) {
       const approle = `${prefix}/auth/approle`
@@ -23,7 +23,7 @@ export async function walkMachines(
       await admin.get(`${role}/secret-id?list=true`)
       await admin[verb](`${role}/secret-id/lookup`, { secret_id })
       await admin[verb](`${role}/secret-id-accessor/lookup`, { secret_id_accessor })
-      const login = await anybody[verb](`${approle}/login`, { role_id, secret_id })
+      const login = await anonymous[verb](`${approle}/login`, { role_id, secret_id })
       await walkToken(walkerOf(wire('auth', { headers: tokenOf(login) })), `${prefix}/auth/token`, verb)
       await admin[verb](`${role}/secret-id-accessor/destroy`, { secret_id_accessor })
       await admin[verb](`${role}/secret-id/destroy`, { secret_id: (await made()).secret_id })
@@ -38,7 +38,7 @@ export async function walkMachines(
         })
         await admin.get(pods)
         await admin.get(`${prefix}/auth/${mount}/role?list=true`)
-        await anybody[verb](`${prefix}/auth/${mount}/login`, { role: 'pods', jwt })
+        await anonymous[verb](`${prefix}/auth/${mount}/login`, { role: 'pods', jwt })
         await admin.del(pods)
       }
     }
@@ -52,7 +52,7 @@ async function walkProxy(
   issuer: TokenIssuer,
   jwt: string,
 ): Promise<void> {
-  const anybody = walkerOf(wire('kms'))
+  const anonymous = walkerOf(wire('kms'))
   await admin.post('/v1/auth/approle/role/job', { bind_secret_id: false })
   const { role_id } = (await admin.get('/v1/auth/approle/role/job/role-id')).json.data
   const bound = { bound_service_account_names: ['*'], bound_service_account_namespaces: ['*'] }
@@ -63,8 +63,8 @@ async function walkProxy(
   })
   for (const verb of verbs) {
     for (const mount of ['orchestrator', 'kubernetes'])
-      await anybody[verb](`/v1/auth/${mount}/login`, { role: 'pods', jwt })
-    const login = await anybody[verb]('/v1/auth/approle/login', { role_id })
+      await anonymous[verb](`/v1/auth/${mount}/login`, { role: 'pods', jwt })
+    const login = await anonymous[verb]('/v1/auth/approle/login', { role_id })
     await walkToken(walkerOf(wire('kms', { headers: tokenOf(login) })), '/v1/auth/token', verb)
   }
 }

@@ -21,11 +21,11 @@ export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<v
     admin: { auth: admin },
     wire,
   } = walked
-  const anybody = walkerOf(wire('auth'))
+  const anonymous = walkerOf(wire('auth'))
   for (const path of ['/public/version', '/health', '/.well-known/session-issuers', '/.well-known/jwks.json'])
-    await anybody.get(path)
-  await anybody.get('/.well-known/certificate-jwks.json')
-  await anybody.post('/unseal', { share: 'none' })
+    await anonymous.get(path)
+  await anonymous.get('/.well-known/certificate-jwks.json')
+  await anonymous.post('/unseal', { share: 'none' })
 
   const realm = {
     auth_params: {
@@ -58,9 +58,9 @@ export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<v
     authorization: `Basic ${Buffer.from(`${name}:${words} of ${name}`).toString('base64')}`,
   })
   const changed = { json: { new_password: 'other words of ann' }, headers: basic('ann', 'first words') }
-  await anybody.call('POST', '/password?realm=staff', changed)
+  await anonymous.call('POST', '/password?realm=staff', changed)
   const logIn = async (name: string, words: string, json: object = {}) => {
-    const answer = await anybody.call('POST', '/login?realm=staff', { json, headers: basic(name, words) })
+    const answer = await anonymous.call('POST', '/login?realm=staff', { json, headers: basic(name, words) })
     const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? ''
     return { answer, cookie, walker: walkerOf(wire('auth', { headers: { cookie } })) }
   }
@@ -76,7 +76,7 @@ export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<v
     .post(`${users.replace('/userpass', '')}/totp/generate`, { username: 'ben' })
     .then(async ({ json }) => {
       const secret = json.secret_base32
-      const token = codeOf(base32(secret), Math.floor(Date.now() / 30_000))
+      const token = computeCode(base32(secret), Math.floor(Date.now() / 30_000))
       await admin.post('/realms/staff/totp/verify', { username: 'ben', token, secret })
     })
   await admin.del('/realms/staff/totp/ben')
@@ -136,11 +136,11 @@ async function walkPasskeys(
   await ann.get('/account/passkeys')
   await ann.put(`/account/passkeys/${id}`, { name: 'Other key' })
   await ann.del(`/account/passkeys/${id}`)
-  const anybody = walkerOf(wire('auth'))
-  const options = await anybody.post('/passkeys/login/options?realm=staff')
+  const anonymous = walkerOf(wire('auth'))
+  const options = await anonymous.post('/passkeys/login/options?realm=staff')
   const json = { credential: first.get(options.json) }
   const headers = { cookie: cookieIn(options) }
-  const login = await anybody.call('POST', '/passkeys/login?realm=staff', { json, headers })
+  const login = await anonymous.call('POST', '/passkeys/login?realm=staff', { json, headers })
   await admin.get('/realms/staff/passkeys/ann')
   await walkerOf(wire('auth', { headers: { cookie: cookieIn(login) } })).post('/logout')
   await admin.del('/realms/staff/passkeys/ann')
@@ -152,14 +152,14 @@ async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker
   await ann.get('/account/sessions')
   await ann.del('/account/sessions')
   const confirm = ({ json: { secret_base32, enrollment } }: Answer) => ({
-    ...{ enrollment, code: codeOf(base32(secret_base32), Math.floor(Date.now() / 30_000)) },
+    ...{ enrollment, code: computeCode(base32(secret_base32), Math.floor(Date.now() / 30_000)) },
   })
   await ann.post('/account/totp', confirm(await ann.post('/account/totp/options')))
   await ann.post('/account/recovery-codes')
   await ann.del('/account/totp')
   const { token } = (await admin.post('/realms/staff/totp/ben/link')).json
-  const anybody = walkerOf(wire('auth'))
-  await anybody.get('/public/realms/staff/logins')
+  const anonymous = walkerOf(wire('auth'))
+  await anonymous.get('/public/realms/staff/logins')
   const service = walkerOf(wire('auth', { headers: { 'x-warder-peer': peerSecret } }))
   const handover = {
     return_to: 'https://kms.example/',
@@ -168,12 +168,12 @@ async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker
   }
   const { request } = (await service.post('/handover', handover)).json
   await ann.post('/account/handover', { request })
-  const options = await anybody.post('/totp/enroll/options', { token })
-  await anybody.post('/totp/enroll', { token, ...confirm(options) })
+  const options = await anonymous.post('/totp/enroll/options', { token })
+  await anonymous.post('/totp/enroll', { token, ...confirm(options) })
 }
 
 /** RFC 6238, six digits by HMAC-SHA-1. */
-function codeOf(secret: Buffer, step: number): string {
+function computeCode(secret: Buffer, step: number): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
   const mac = createHmac('sha1', secret).update(counter).digest()
