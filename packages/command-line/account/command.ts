@@ -1,4 +1,5 @@
 import { StartupError } from '@warder/base'
+import type { AuthReply } from '@warder/client'
 import type { Command } from '../commands/command.ts'
 import { optionsHelp, requireNoNames, UsageError, type Values, type ValuesOf } from '../commands/options.ts'
 import { createVerbHelp, defineVerb, formatVerbs, readVerb, type Verb, withVerb } from '../commands/verbs.ts'
@@ -52,18 +53,6 @@ const account = {
   yes: { type: 'flag', help: 'does not ask for confirmation' },
 } as const
 
-interface AccountFacts {
-  readonly realm_id: string
-  readonly username: string
-  /** Unix seconds. */
-  readonly ends_at: number
-  readonly administers: readonly string[]
-  readonly password: boolean
-  readonly totp: boolean
-  readonly passkeys: number
-  readonly recovery_codes: number
-}
-
 const showVerb = accountVerb({
   name: 'show',
   words: '',
@@ -73,7 +62,7 @@ const showVerb = accountVerb({
   parse(_, names) {
     requireNoNames(names)
     return async ({ ask, show }) => {
-      const facts = (await ask('GET', '/account')) as AccountFacts
+      const facts = (await ask('GET', '/account')) as AuthReply<'account.get'>
       const factors = [
         ...(facts.password ? ['password'] : []),
         ...(facts.totp ? ['TOTP'] : []),
@@ -93,17 +82,9 @@ const showVerb = accountVerb({
   },
 })
 
-interface NewSecret {
-  readonly secret_base32: string
-  readonly otpauth_url: string
-  readonly enrollment: string
-  readonly realm_id?: string
-  readonly username?: string
-}
-
-interface RecoveryCodes {
-  readonly recovery_codes: readonly string[]
-}
+/** A new secret, with the user if a one-time token names one. */
+type NewSecret = AuthReply<'totp.enroll_options'> & Partial<AuthReply<'totp.link_options'>>
+type RecoveryCodes = AuthReply<'account.renew_codes'>
 
 function formatCodes({ recovery_codes: codes }: RecoveryCodes): readonly string[] {
   return [

@@ -1,6 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
+import type { AuthReply } from '@warder/client'
 import { UsageError } from '../commands/options.ts'
 import { formatTable, formatTime, printable } from '../terminal/table.ts'
 import type { AdminApi } from './api.ts'
@@ -24,15 +25,7 @@ export interface SamlParams {
   readonly predecessor_entity_ids?: readonly string[]
 }
 
-interface DryRun {
-  readonly accepted: boolean
-  readonly check: string | null
-  readonly reason: string | null
-  readonly subject: string | null
-  readonly roles: readonly string[]
-  readonly claims: Readonly<Record<string, unknown>>
-  readonly attributes: readonly string[]
-}
+type DryRun = AuthReply<'saml.test'>
 
 const usage = 'warder admin saml show REALM, or warder admin saml test REALM --response FILE'
 const maxFileBytes = 512 * 1024
