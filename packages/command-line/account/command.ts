@@ -14,7 +14,7 @@ import { requireUnexpired } from '../login/session.ts'
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
 import { formatFacts, formatJson, formatTime, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { confirm, NoAnswer, type Prompter, terminalPrompter } from '../terminal/user-terminal.ts'
+import { confirm, type Prompter, terminalPrompter } from '../terminal/user-terminal.ts'
 import { confirmApp } from './authenticator-app.ts'
 
 interface AccountRun {
@@ -221,13 +221,7 @@ Example:
     async run(args, terminal) {
       const call = readVerb(verbs, account, args)
       const act = withVerb(call.verb, () => call.verb.parse(call.values, call.names))
-      try {
-        await runWithSession(call.common, terminal, openPrompter(), act)
-      } catch (error) {
-        if (error instanceof NoAnswer)
-          throw new StartupError('nothing was changed: the question was not answered')
-        throw error
-      }
+      await runWithSession(call.common, terminal, openPrompter(), act)
       return 0
     },
   }

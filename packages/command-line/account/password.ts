@@ -17,7 +17,7 @@ import { type FoundLogin, findLogin, forgetLogin } from '../login/login-store.ts
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
 import { formatJson, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { NoAnswer, type Prompter, terminalPrompter } from '../terminal/user-terminal.ts'
+import { type Prompter, terminalPrompter } from '../terminal/user-terminal.ts'
 
 const options = {
   user: { type: 'text', value: 'U', help: 'the user (default: the one of warder login, else admin)' },
@@ -61,10 +61,6 @@ Example:
       const client = openClient(endpoints.auth)
       try {
         return await changeOwnPassword({ endpoints, terminal, client, prompter: openPrompter() }, values)
-      } catch (error) {
-        if (error instanceof NoAnswer)
-          throw new StartupError('nothing was changed: the question was not answered')
-        throw error
       } finally {
         client.close()
       }

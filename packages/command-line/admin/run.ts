@@ -21,7 +21,7 @@ import { requireLive, requireUnexpired } from '../login/session.ts'
 import { formatUserName, type LoginFacts, toServiceId } from '../login/stored-login.ts'
 import { formatJson, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { confirm, NoAnswer, type Prompter } from '../terminal/user-terminal.ts'
+import { confirm, type Prompter } from '../terminal/user-terminal.ts'
 import { adminApi } from './api.ts'
 import { adminOptions, type adminServiceOptions } from './verb.ts'
 import { verbs } from './verbs.ts'
@@ -46,46 +46,40 @@ export async function runAdmin(
     withoutPassword: 'no password: give --password-file FILE (- is standard input) or WARDER_ADMIN_PASSWORD',
   }
   const act = withVerb(verb, () => verb.parse(values, names))
+  const { home, logins, server, kms: kmsServer, note } = findServices(common, terminal.env)
+  if (note !== undefined) terminal.err(note)
+  const client = openClient(server)
+  const named = [common.admin, common['admin-realm'], account.passwordFile, account.code]
+  const stored = await findStoredSession(logins, server, named, terminal.env)
+  const session =
+    stored?.session ??
+    (await logIn(client, account, {
+      ...{ env: terminal.env, prompter },
+      initialPassword: findInitialPasswordFile(home, server.url),
+    }))
+  const api = adminApi(client, session, stored !== undefined)
+  const kms = kmsServer === undefined ? undefined : openKmsClient(kmsServer, session.token)
   try {
-    const { home, logins, server, kms: kmsServer, note } = findServices(common, terminal.env)
-    if (note !== undefined) terminal.err(note)
-    const client = openClient(server)
-    const named = [common.admin, common['admin-realm'], account.passwordFile, account.code]
-    const stored = await findStoredSession(logins, server, named, terminal.env)
-    const session =
-      stored?.session ??
-      (await logIn(client, account, {
-        ...{ env: terminal.env, prompter },
-        initialPassword: findInitialPasswordFile(home, server.url),
-      }))
-    const api = adminApi(client, session, stored !== undefined)
-    const kms = kmsServer === undefined ? undefined : openKmsClient(kmsServer, session.token)
-    try {
-      await act({
-        ...{ api, kms, prompter, url: server.url },
-        note(lines) {
-          for (const line of lines) terminal.err(line)
-        },
-        show(document, lines) {
-          if (common.json) terminal.out(formatJson(document))
-          else for (const line of lines) terminal.out(line)
-        },
-        confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
-      })
-    } catch (error) {
-      if (stored === undefined || !(error instanceof Refused)) throw error
-      if (error.status === 401) await requireLive(client, { facts: stored.facts, token: session.token })
-      // The hint explains why the request was not made as the first administrator of the home.
-      const hint = `(as ${formatUserName(stored.facts)}, of warder login; --admin NAME logs in as another administrator)`
-      throw new StartupError(printable(`${error.message} ${hint}`), { cause: error })
-    } finally {
-      kms?.close()
-      await api.close()
-    }
+    await act({
+      ...{ api, kms, prompter, url: server.url },
+      note(lines) {
+        for (const line of lines) terminal.err(line)
+      },
+      show(document, lines) {
+        if (common.json) terminal.out(formatJson(document))
+        else for (const line of lines) terminal.out(line)
+      },
+      confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
+    })
   } catch (error) {
-    if (error instanceof NoAnswer)
-      throw new StartupError('nothing was changed: the question was not answered')
-    throw error
+    if (stored === undefined || !(error instanceof Refused)) throw error
+    if (error.status === 401) await requireLive(client, { facts: stored.facts, token: session.token })
+    // The hint explains why the request was not made as the first administrator of the home.
+    const hint = `(as ${formatUserName(stored.facts)}, of warder login; --admin NAME logs in as another administrator)`
+    throw new StartupError(printable(`${error.message} ${hint}`), { cause: error })
+  } finally {
+    kms?.close()
+    await api.close()
   }
   return 0
 }

@@ -2,7 +2,6 @@ import { errorKinds, StartupError } from '@warder/base'
 import { ClientError } from '@warder/client'
 import { formatReason, getConnectionHint } from '../login/exchange.ts'
 import { printable } from '../terminal/table.ts'
-import { NoAnswer } from '../terminal/user-terminal.ts'
 
 /** Advice after a refusal, if the kind alone determines it. */
 const advice: Readonly<Record<string, string>> = {
@@ -21,7 +20,6 @@ function getAdvice({ kind, description }: ClientError): string | undefined {
 
 /** Converts an error to one line for the user, without control characters from the service. */
 export function toUserError(error: unknown): unknown {
-  if (error instanceof NoAnswer) return new StartupError('nothing was changed: the question was not answered')
   if (error instanceof ClientError) return new StartupError(formatClientError(error), { cause: error })
   return error
 }

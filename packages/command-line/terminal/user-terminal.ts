@@ -22,9 +22,11 @@ export interface TerminalInput extends Readable {
 const maxAnswerLength = 4096
 const [interrupt, endOfInput, backspace, erase] = ['\u0003', '\u0004', '\b', '\u007f']
 
-/** The question was not answered: end of input, or Ctrl-C. */
-export class NoAnswer extends Error {
-  override readonly name = 'NoAnswer'
+/** The question was not answered: end of input, or Ctrl-C. Commands ask before they change something. */
+export class NoAnswer extends StartupError {
+  constructor() {
+    super('nothing was changed: the question was not answered')
+  }
 }
 
 /** Prompts on `output` (standard error, because standard output is for programs) and reads lines from `input`. */
@@ -35,7 +37,7 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
     let line: string[] = []
     function handleKey(key: string): void {
       if (key === '\r' || key === '\n') resolve(line.join(''))
-      else if (key === interrupt || key === endOfInput) reject(new NoAnswer('the question was not answered'))
+      else if (key === interrupt || key === endOfInput) reject(new NoAnswer())
       else if (key === backspace || key === erase) {
         if (line.length > 0 && !secret) output.write('\b \b')
         line = line.slice(0, -1)
