@@ -34,7 +34,7 @@ export {
 export { createVerbHelp, formatVerbs, readVerb, type Verb } from './commands/verbs.ts'
 export { styleError, styleHelp } from './terminal/colour.ts'
 export { type Progress, type ProgressOutput, progressBar } from './terminal/progress.ts'
-export { formatJson, formatTable, formatTime, printable } from './terminal/table.ts'
+export { createShow, formatJson, formatTable, formatTime, printable } from './terminal/table.ts'
 export { createTerminal, type Terminal } from './terminal/terminal.ts'
 export {
   confirm,

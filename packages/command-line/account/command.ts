@@ -12,7 +12,7 @@ import { logIn } from '../login/login.ts'
 import { type FoundLogin, findLogin } from '../login/login-store.ts'
 import { requireUnexpired } from '../login/session.ts'
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
-import { formatFacts, formatJson, formatTime, printable } from '../terminal/table.ts'
+import { createShow, formatFacts, formatTime, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { confirm, type Prompter, terminalPrompter } from '../terminal/user-terminal.ts'
 import { confirmApp } from './authenticator-app.ts'
@@ -279,10 +279,7 @@ async function runWithSession(
       note(lines) {
         for (const line of lines) terminal.err(line)
       },
-      show(document, lines) {
-        if (common.json) terminal.out(formatJson(document))
-        else for (const line of lines) terminal.out(line)
-      },
+      show: createShow(terminal, common.json),
       confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
     })
   } finally {

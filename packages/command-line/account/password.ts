@@ -15,7 +15,7 @@ import { createRefused } from '../login/exchange.ts'
 import { findPassword, type Login, promptNewPassword, requestPasswordChange } from '../login/login.ts'
 import { type FoundLogin, findLogin, forgetLogin } from '../login/login-store.ts'
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
-import { formatJson, printable } from '../terminal/table.ts'
+import { createShow, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { type Prompter, terminalPrompter } from '../terminal/user-terminal.ts'
 
@@ -123,8 +123,8 @@ async function changeOwnPassword(
     `log in again: warder login --realm ${login.realm} --user ${login.username}`,
     ...(isInitial ? [`${initialPassword} contains the old password: remove it`] : []),
   ]
-  if (values.json) terminal.out(formatJson({ changed: { realm: login.realm, username: login.username } }))
-  else for (const line of lines) terminal.out(printable(line))
+  const changed = { realm: login.realm, username: login.username }
+  createShow(terminal, values.json)({ changed }, lines.map(printable))
   return 0
 }
 

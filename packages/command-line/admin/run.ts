@@ -19,7 +19,7 @@ import { logIn, nonEmpty, type Session } from '../login/login.ts'
 import { findLogin } from '../login/login-store.ts'
 import { requireLive, requireUnexpired } from '../login/session.ts'
 import { formatUserName, type LoginFacts, toServiceId } from '../login/stored-login.ts'
-import { formatJson, printable } from '../terminal/table.ts'
+import { createShow, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { confirm, type Prompter } from '../terminal/user-terminal.ts'
 import { adminApi } from './api.ts'
@@ -65,10 +65,7 @@ export async function runAdmin(
       note(lines) {
         for (const line of lines) terminal.err(line)
       },
-      show(document, lines) {
-        if (common.json) terminal.out(formatJson(document))
-        else for (const line of lines) terminal.out(line)
-      },
+      show: createShow(terminal, common.json),
       confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
     })
   } catch (error) {

@@ -4,7 +4,7 @@ import { optionsHelp, requireNoNames, requireOneName, type Values } from '../com
 import { createVerbHelp, defineVerb, formatVerbs, readVerb, type Verb, withVerb } from '../commands/verbs.ts'
 import { type FoundLogin, findLogin, forgetLogin } from '../login/login-store.ts'
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
-import { formatFacts, formatJson, formatTable, formatTime, printable } from '../terminal/table.ts'
+import { createShow, formatFacts, formatTable, formatTime, printable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import {
   type Context,
@@ -220,13 +220,7 @@ Example:
       throw new StartupError(
         'there is no folder for contexts: set HOME, or XDG_CONFIG_HOME to an absolute path',
       )
-    await act({
-      ...{ contexts, env },
-      show(document, lines) {
-        if (call.common.json) terminal.out(formatJson(document))
-        else for (const line of lines) terminal.out(line)
-      },
-    })
+    await act({ contexts, env, show: createShow(terminal, call.common.json) })
     return 0
   },
 }

@@ -19,7 +19,7 @@ import { findLogin } from '../login/login-store.ts'
 import { LoginEnded, requireLive, requireUnexpired } from '../login/session.ts'
 import { toServiceId } from '../login/stored-login.ts'
 import { progressBar } from '../terminal/progress.ts'
-import { formatJson } from '../terminal/table.ts'
+import { createShow } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { confirm, type Prompter, readAll, type UserTerminal } from '../terminal/user-terminal.ts'
 import {
@@ -62,7 +62,8 @@ export async function runKms(
   user: UserTerminal,
 ): Promise<number> {
   const { verb, common, values, names } = readVerb(verbs, commonOptions, args)
-  const { json, yes } = common
+  const { yes } = common
+  const show = createShow(terminal, common.json)
   const account = readAccount(common)
   const endpoints = readEndpointOptions(common, terminal.env)
   requireOneReader(verb, names, account)
@@ -93,8 +94,7 @@ export async function runKms(
         signal,
         show(document, lines) {
           progress.clear()
-          if (json) terminal.out(formatJson(document))
-          else for (const line of lines) terminal.out(line)
+          show(document, lines)
         },
         note(line) {
           progress.clear()

@@ -1,5 +1,6 @@
 import { escapeHidden } from '@warder/base'
 import { styleHeading } from './colour.ts'
+import type { Terminal } from './terminal.ts'
 import { getWidth } from './width.ts'
 
 const gap = '  '
@@ -91,6 +92,16 @@ export function printable(text: string): string {
 /** JSON for programs. Characters that could manipulate a terminal are written as `\\uXXXX`. */
 export function formatJson(document: unknown): string {
   return escapeHidden(JSON.stringify(document, undefined, 2))
+}
+
+/** Returns a function that prints lines of text, or with `--json` one document. */
+export function createShow(
+  terminal: Pick<Terminal, 'out'>,
+  json: boolean,
+): (document: unknown, lines: readonly string[]) => void {
+  return (document, lines) => {
+    for (const line of json ? [formatJson(document)] : lines) terminal.out(line)
+  }
 }
 
 /** Formats Unix seconds as `2026-11-21 14:05:09Z`. */

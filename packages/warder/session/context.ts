@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/base'
 import { type KmsClient, kmsClient } from '@warder/client'
-import { formatJson, type Terminal, type ValuesOf } from '@warder/command-line'
+import { createShow, type Terminal, type ValuesOf } from '@warder/command-line'
 import { type HttpsClient, openClient } from '@warder/command-line/https-client'
 import {
   describeContext,
@@ -49,10 +49,7 @@ export async function withServices<R>(
       auth,
       found: () => findLogin(endpoints.logins, toServiceIds(endpoints), terminal.env),
       openKms: (token) => openKms(endpoints, token),
-      show(document, lines) {
-        if (values.json) terminal.out(formatJson(document))
-        else for (const line of lines) terminal.out(line)
-      },
+      show: createShow(terminal, values.json),
     })
   } finally {
     auth?.close()
