@@ -9,6 +9,7 @@ import {
 } from '@warder/pki'
 import { type Database, query } from '@warder/storage'
 import { acmeAccount, granteesNamed, owners } from './holders.ts'
+import { type Exchange, messages } from './requests.ts'
 import type { Thing, World } from './world.ts'
 
 // Judges what a request reached from facts of its own: the secrets of the owners, the public halves of their keys, and
@@ -17,18 +18,10 @@ import type { Thing, World } from './world.ts'
 type Row = Readonly<Record<string, unknown>>
 type Rights = ReadonlySet<string>
 
-/** Everything that a request sent and got. */
-export interface Played {
+/** A request of a principal, with what was sent and got. */
+interface Played extends Exchange {
   readonly what: string
   readonly by: string
-  /** Data that the operation processed: a reply combined with them may be a secret. */
-  readonly sent: readonly Uint8Array[]
-  /** What a signature in the reply would be over. */
-  readonly signed: readonly Uint8Array[]
-  readonly sentText: string
-  readonly got: readonly Buffer[]
-  readonly gotText: string
-  readonly succeeded: boolean
 }
 
 interface Secret {
@@ -146,9 +139,6 @@ const block = (key: Uint8Array, input: Uint8Array): Buffer =>
     .update(input)
 const counterBlock = (iv: Buffer, number: number): Buffer =>
   Buffer.concat([iv, Buffer.from([0, 0, 0, number])])
-
-/** Messages of which principals have MACs computed. */
-export const messages = [Buffer.from('pay 100 to bob'), Buffer.alloc(16), Buffer.from('00000001', 'hex')]
 
 export class Oracle {
   readonly #world: World

@@ -1,17 +1,17 @@
 import { rights } from '@warder/keys/testing'
 import type { Answer } from '../client.ts'
 import { owners, principals } from './holders.ts'
-import { messages } from './oracle.ts'
 import {
   type Draw,
-  idFor,
+  drawId,
+  drawToken,
   isAes,
   isCertificate,
   isPrivate,
   isSecret,
+  messages,
   type Player,
   type Request,
-  tokenFor,
 } from './requests.ts'
 
 const b64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
@@ -28,19 +28,19 @@ export function bytesOfReply({ text }: Pick<Answer, 'text'>): Buffer[] {
 }
 
 type Body = (player: Player) => object | undefined
-const jwe: Body = (player) => tokenFor(player, (token) => token.jwe !== undefined).jwe
+const jwe: Body = (player) => drawToken(player, (token) => token.jwe !== undefined).jwe
 const message: Body = ({ draw }) => ({ data: b64url(draw.one(messages)) })
 
 /** Bodies of REST and transit, by operation; without one, an empty body is sent. */
 export const bodies: Readonly<Record<string, Body>> = {
   'crypto.encrypt': (player) => ({
-    kid: idFor(player, isAes),
+    kid: drawId(player, isAes),
     alg: 'dir',
     enc: 'A256GCM',
     ...message(player),
   }),
   'crypto.datakey': (player) => ({
-    kid: idFor(player, isAes),
+    kid: drawId(player, isAes),
     alg: player.draw.one(['dir', 'A256KW']),
     enc: 'A256GCM',
   }),
@@ -48,45 +48,45 @@ export const bodies: Readonly<Record<string, Body>> = {
   'crypto.rewrap': jwe,
   'crypto.keys.unwrap': (player) => {
     const { protected: header, encrypted_key } =
-      tokenFor(player, (token) => token.jwe !== undefined).jwe ?? {}
+      drawToken(player, (token) => token.jwe !== undefined).jwe ?? {}
     return { protected: header, encrypted_key }
   },
   'crypto.sign': (player) => ({
-    kid: idFor(player, isPrivate),
+    kid: drawId(player, isPrivate),
     alg: player.draw.one(['RS256', 'ES256', 'EdDSA']),
     ...message(player),
   }),
   'crypto.verify': (player) => {
-    const kid = idFor(player, ({ name }) => name === 'es256 public')
+    const kid = drawId(player, ({ name }) => name === 'es256 public')
     const header = b64url(Buffer.from(JSON.stringify({ alg: 'ES256', kid })))
     return { protected: header, data: 'AAAA', signature: b64url(Buffer.alloc(64)) }
   },
   'crypto.mac': (player) => ({
-    kid: idFor(player, ({ kind }) => kind === 'hmac'),
+    kid: drawId(player, ({ kind }) => kind === 'hmac'),
     alg: 'HS256',
     ...message(player),
   }),
   'crypto.batch': (player) => ({
     operations: [
       { op: 'decrypt', ...jwe(player) },
-      { op: 'mac', kid: idFor(player, isSecret), alg: 'HS256', ...message(player) },
+      { op: 'mac', kid: drawId(player, isSecret), alg: 'HS256', ...message(player) },
     ],
   }),
   'crypto.keys.create': (player) => ({
     kty: 'ABE',
-    master: idFor(player, ({ kind }) => kind === 'abe'),
+    master: drawId(player, ({ kind }) => kind === 'abe'),
     policy: 'Team::Blue && Clearance::Secret',
   }),
   'crypto.keys.dates': ({ draw }) => ({ deactivation_at: draw.one(['2090-01-01T00:00:00Z', null]) }),
   'crypto.keys.rotation.set': ({ draw }) => ({ min_decrypt_version: draw.one([1, 2]) }),
   'key.tags.add': ({ draw, world }) => ({ tags: [draw.one([...world.tags, 'plain'])] }),
   'key.tags.remove': ({ draw, world }) => ({ tags: draw.one([['plain'], world.tags]) }),
-  'crypto.aliases.create': (player) => ({ alias: ownAlias(player.draw), kid: idFor(player) }),
-  'crypto.aliases.move': (player) => ({ kid: idFor(player) }),
+  'crypto.aliases.create': (player) => ({ alias: ownAlias(player.draw), kid: drawId(player) }),
+  'crypto.aliases.move': (player) => ({ kid: drawId(player) }),
   'access.grant': grantBody,
   'access.revoke': grantBody,
   'access.explain': (player) => ({
-    unique_identifier: idFor(player),
+    unique_identifier: drawId(player),
     user_id: player.draw.one([player.by, ...principals, ...owners]),
     operation: player.draw.one(rights),
   }),
@@ -99,12 +99,12 @@ export const bodies: Readonly<Record<string, Body>> = {
   'access.unblock': () => ({ user_id: 'alice' }),
   'access.approvals.ask': (player) => ({
     operation: player.draw.one(['export', 'destroy']),
-    key: idFor(player),
+    key: drawId(player),
   }),
   'pki.authorities.create': (player) => ({
     alg: 'ES256',
     subject: 'CN=Below, O=Acme',
-    issuer: player.draw.chance(0.7) ? player.world.authority.id : idFor(player),
+    issuer: player.draw.chance(0.7) ? player.world.authority.id : drawId(player),
   }),
   'pki.certificates.issue': (player) => ({
     csr: player.world.csr,
@@ -113,7 +113,7 @@ export const bodies: Readonly<Record<string, Body>> = {
   'pki.certificates.revoke': ({ draw }) => ({ reason: draw.one(['certificateHold', 'superseded']) }),
   'pki.certificates.renew': () => ({}),
   'pki.certificates.renewal.set': () => ({ automatic: true }),
-  'pki.requests.create': (player) => ({ subject: 'CN=x', kid: idFor(player, isPrivate) }),
+  'pki.requests.create': (player) => ({ subject: 'CN=x', kid: drawId(player, isPrivate) }),
   'pki.acme.open': () => ({}),
   'pki.acme.credentials.create': () => ({}),
   'crypto.keys.rotate': () => ({}),
@@ -132,10 +132,10 @@ export const bodies: Readonly<Record<string, Body>> = {
   'transit.datakey': () => ({}),
   'transit.encrypt': ({ draw }) => ({ plaintext: b64(draw.one(messages)) }),
   'transit.decrypt': (player) => ({
-    ciphertext: tokenFor(player, (token) => token.transit !== undefined).transit,
+    ciphertext: drawToken(player, (token) => token.transit !== undefined).transit,
   }),
   'transit.rewrap': (player) => ({
-    ciphertext: tokenFor(player, (token) => token.transit !== undefined).transit,
+    ciphertext: drawToken(player, (token) => token.transit !== undefined).transit,
   }),
   'transit.sign': ({ draw }) => ({ input: b64(draw.one(messages)) }),
   'transit.sign.hash': ({ draw }) => ({ input: b64(draw.one(messages)) }),
@@ -166,13 +166,13 @@ const queries: Readonly<Record<string, (player: Player) => Readonly<Record<strin
 
 function reportQuery(player: Player): Readonly<Record<string, string>> {
   const { draw, by } = player
-  return draw.one([{ unique_identifier: idFor(player) }, { user_id: draw.one([by, ...principals]) }, {}])
+  return draw.one([{ unique_identifier: drawId(player) }, { user_id: draw.one([by, ...principals]) }, {}])
 }
 
 function grantBody(player: Player): object {
   const { draw, world } = player
   return {
-    ...(draw.chance(0.2) ? { tag: draw.one(world.tags) } : { unique_identifier: idFor(player) }),
+    ...(draw.chance(0.2) ? { tag: draw.one(world.tags) } : { unique_identifier: drawId(player) }),
     user_id: draw.one([
       ...principals,
       ...owners,
@@ -226,12 +226,12 @@ export function restRequest(anyone: Player, { name, route, right }: RestOperatio
     }
     if (name.startsWith('pki.') && !isCertificateRoute) return world.authority.id
     if (draw.chance(0.05)) return encodeURIComponent(draw.one(world.aliases))
-    if (name === 'crypto.keys.restore') return idFor(player, (thing) => thing.name === 'waiting')
+    if (name === 'crypto.keys.restore') return drawId(player, (thing) => thing.name === 'waiting')
     if (name === 'pki.certificates.release')
-      return idFor(player, (thing) => thing.name === 'held certificate')
-    if (name === 'crypto.keys.structure') return idFor(player, ({ kind }) => kind === 'abe')
-    if (name.startsWith('crypto.keys.versions.')) return idFor(player, (thing) => thing.name === 'rotated')
-    return idFor(player, isCertificateRoute ? isCertificate : undefined)
+      return drawId(player, (thing) => thing.name === 'held certificate')
+    if (name === 'crypto.keys.structure') return drawId(player, ({ kind }) => kind === 'abe')
+    if (name.startsWith('crypto.keys.versions.')) return drawId(player, (thing) => thing.name === 'rotated')
+    return drawId(player, isCertificateRoute ? isCertificate : undefined)
   })
   const query = queries[name]?.(player)
   const address = query === undefined ? path : `${path}?${new URLSearchParams(query)}`
