@@ -48,7 +48,7 @@ export const roleSettings = {
 export const acmeAccount = 'ACME account'
 
 /** A caller with the credential of a principal or an owner. */
-export function callerNamed(kms: Started, name: string): Caller {
+export function getCaller(kms: Started, name: string): Caller {
   const claims = { roles: ['auditor'] }
   const bearer = (token: string) => kms.with({ authorization: `Bearer ${token}` })
   if (name === 'bob') return bearer(kms.token({ sub: 'bob', ...claims }))
@@ -69,7 +69,7 @@ export interface Group {
 }
 
 /** Names under which a principal is a grantee. */
-export function granteesNamed(groups: readonly Group[], name: string): ReadonlySet<string> {
+export function listGrantees(groups: readonly Group[], name: string): ReadonlySet<string> {
   const fits = (member: string) =>
     member === name || (member.endsWith('*') && name.startsWith(member.slice(0, -1)))
   if (name === acmeAccount) return new Set()

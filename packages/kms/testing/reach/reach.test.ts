@@ -105,7 +105,7 @@ function drawHolder(world: World, draw: Draw, right: string | undefined): Player
 /** Often one of the operations that a right of the player permits. */
 function randomRequest(player: Player, oracle: Oracle): Request {
   const { draw, by } = player
-  const held = draw.chance(0.7) ? draw.one(oracle.heldBy(by)) : undefined
+  const held = draw.chance(0.7) ? draw.one(oracle.listRights(by)) : undefined
   const fits = ({ right }: { readonly right: string | undefined }) => held === undefined || held === right
   const some = [kmip.filter(fits), rest.filter(fits)] as const
   // No operation asks for `hash` and `import`.
@@ -258,7 +258,7 @@ for (const engine of engines)
       const fronts = await makeFronts(kms, host, world)
       const oracle = new Oracle(world)
       world.held = (by, thing, right) => {
-        const held = oracle.rightsOf(by, thing)
+        const held = oracle.getRights(by, thing)
         return right === undefined ? held.size > 0 : held.has(right)
       }
       await grantAtRandom(world, draw, 200)

@@ -33,7 +33,7 @@ import {
 import { outsider } from '../../pki/testing/pki-scene.ts'
 import type { Caller } from '../client.ts'
 import type { Started } from '../start.ts'
-import { callerNamed, type Group, makeGroups, type Owner, owners } from './holders.ts'
+import { type Group, getCaller, makeGroups, type Owner, owners } from './holders.ts'
 
 /** An object that rights are on: a key with its versions, one half of a pair, a certificate. */
 export interface Thing {
@@ -124,7 +124,7 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
   const callers = new Map<string, Caller>()
   const clients = new Map<string, KmipClient>()
   const user = (name: string): Caller => {
-    const known = callers.get(name) ?? callerNamed(kms, name)
+    const known = callers.get(name) ?? getCaller(kms, name)
     callers.set(name, known)
     return known
   }
