@@ -74,7 +74,7 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
     name: 'account.renew_codes',
     reach: ['make credential', 'end credential'],
     route: post('/account/recovery-codes'),
-    summary: 'Ten new recovery codes of one’s own; earlier ones end',
+    summary: 'Create ten new recovery codes for the caller; earlier ones become invalid',
     description:
       'Each replaces a lost second factor once, as `totp_code` of a login. They are never shown again.',
     tag,

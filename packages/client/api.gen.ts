@@ -1155,7 +1155,7 @@ export interface Operations {
       readonly tags?: readonly string[] | null
       /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
       readonly ext?: boolean | null
-      /** Name of an HSM of the settings, in which the key is generated: it never leaves it. Alternatively kid is the identifier of the key, hsm::NAME::LABEL. */
+      /** Name of an HSM of the settings. The key is generated in this HSM and never leaves it. Alternatively, set kid to an identifier hsm::NAME::LABEL. */
       readonly hsm?: string | null
       /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
       readonly use?: string | null
@@ -2328,7 +2328,7 @@ export interface Operations {
         readonly tags?: readonly string[] | null
         /** false: no user can export the secret or private key, wrapped or not, not even its owner (KMIP: not Extractable, Sensitive), unless a user with the right to modify its attributes changes that over KMIP. Default true: a KMIP client with the right can export it. */
         readonly ext?: boolean | null
-        /** Name of an HSM of the settings, in which the key is generated: it never leaves it. Alternatively kid is the identifier of the key, hsm::NAME::LABEL. */
+        /** Name of an HSM of the settings. The key is generated in this HSM and never leaves it. Alternatively, set kid to an identifier hsm::NAME::LABEL. */
         readonly hsm?: string | null
         /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
         readonly use?: string | null

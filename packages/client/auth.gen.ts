@@ -40,7 +40,7 @@ export interface Operations {
       readonly recovery_codes: number
     }
   }
-  /** Ten new recovery codes of one’s own; earlier ones end */
+  /** Create ten new recovery codes for the caller; earlier ones become invalid */
   readonly 'account.renew_codes': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -1228,7 +1228,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Delete a passkey of one’s own */
+  /** Delete a passkey of the caller */
   readonly 'passkeys.delete': {
     readonly path: {
       readonly passkey_id: string
@@ -1251,7 +1251,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Passkeys of one’s own */
+  /** Passkeys of the caller */
   readonly 'passkeys.list': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -1344,7 +1344,7 @@ export interface Operations {
       }[]
     }
   }
-  /** Register a passkey of one’s own */
+  /** Register a passkey of the caller */
   readonly 'passkeys.register': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -1387,7 +1387,7 @@ export interface Operations {
       readonly recovery_codes?: readonly string[]
     }
   }
-  /** Options for the registration of a passkey of one’s own */
+  /** Options for the registration of a passkey of the caller */
   readonly 'passkeys.register_options': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -1422,7 +1422,7 @@ export interface Operations {
       readonly attestation: string
     }
   }
-  /** Rename a passkey of one’s own */
+  /** Rename a passkey of the caller */
   readonly 'passkeys.rename': {
     readonly path: {
       readonly passkey_id: string
@@ -2028,7 +2028,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Confirm a TOTP secret of one’s own with a code; replaces an earlier one */
+  /** Confirm a TOTP secret of the caller with a code; replaces an earlier one */
   readonly 'totp.enroll': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -2044,7 +2044,7 @@ export interface Operations {
       readonly recovery_codes: readonly string[]
     }
   }
-  /** A new TOTP secret of one’s own; nothing is stored */
+  /** A new TOTP secret for the caller; nothing is stored */
   readonly 'totp.enroll_options': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -2076,7 +2076,7 @@ export interface Operations {
       readonly otpauth_url: string
     }
   }
-  /** Remove the TOTP enrollment of one’s own, and the recovery codes if it was the last second factor */
+  /** Remove the TOTP enrollment of the caller, and the recovery codes if it was the last second factor */
   readonly 'totp.leave': {
     readonly query?: {
       /** The realm in the path, or of the caller. */

@@ -29,7 +29,7 @@ async function openRequest(seal: Seal, text: string, now: number): Promise<Reque
   const json = await openText(seal, sealContext, text)
   const requested = json === undefined ? undefined : (JSON.parse(json) as Requested)
   if (requested !== undefined && requested.expiresAt > now) return requested
-  throw failure('bad_request', 'request: is not that of a service of the installation, or has expired.')
+  throw failure('bad_request', 'request: was not issued to a service of the installation, or has expired.')
 }
 
 /** @throws failure('bad_request') */

@@ -52,7 +52,7 @@ const sealContext = { table: 'totp_enrollment', row: 'pending', column: 'value' 
 /** @throws failure('bad_request') */
 async function openPending(seal: Seal, text: string): Promise<Pending> {
   const pending = await openText(seal, sealContext, text)
-  if (pending === undefined) throw failure('bad_request', 'enrollment: is not that of the options.')
+  if (pending === undefined) throw failure('bad_request', 'enrollment: is not a value from the options.')
   return JSON.parse(pending) as Pending
 }
 
@@ -140,7 +140,7 @@ const ownOptions = define({
   name: 'totp.enroll_options',
   reach: [],
   route: post('/account/totp/options'),
-  summary: 'A new TOTP secret of one’s own; nothing is stored',
+  summary: 'A new TOTP secret for the caller; nothing is stored',
   tag,
   access: recentSession,
   reply: OptionsReply,
@@ -153,7 +153,7 @@ const ownConfirmation = (methods: readonly MethodFacts[]): Operation<LoginServic
     name: 'totp.enroll',
     reach: ['make credential'],
     route: post('/account/totp'),
-    summary: 'Confirm a TOTP secret of one’s own with a code; replaces an earlier one',
+    summary: 'Confirm a TOTP secret of the caller with a code; replaces an earlier one',
     tag,
     access: recentSession,
     request: Type.Object(Confirmation),
@@ -171,7 +171,8 @@ const removeOwn = define({
   name: 'totp.leave',
   reach: ['end credential'],
   route: del('/account/totp'),
-  summary: 'Remove the TOTP enrollment of one’s own, and the recovery codes if it was the last second factor',
+  summary:
+    'Remove the TOTP enrollment of the caller, and the recovery codes if it was the last second factor',
   tag,
   access: recentSession,
   status: 204,
