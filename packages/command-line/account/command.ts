@@ -127,7 +127,11 @@ lost their second factor. Programs call it twice in a session of warder login: w
               await send(client, `/totp/enroll${path}`, { method: 'POST', json: { token, ...body } }),
             ).json
       const finish = (codes: RecoveryCodes): void =>
-        show(codes, ['the app is enrolled: logins take a code of it from now on', '', ...formatCodes(codes)])
+        show(codes, [
+          'the app is enrolled: logins ask for a code of it from now on',
+          '',
+          ...formatCodes(codes),
+        ])
       if (token === undefined && (begin || enrollment !== undefined) && !run.isLoggedIn())
         throw new StartupError('both calls must be in one session: run warder login first')
       if (enrollment !== undefined) {
@@ -162,13 +166,13 @@ lost their second factor. Programs call it twice in a session of warder login: w
 const disableVerb = accountVerb({
   name: 'disable-totp',
   words: '',
-  summary: 'Remove your authenticator app; without another second factor your recovery codes end, too',
+  summary: 'Remove your authenticator app; also your recovery codes, if it is your last second factor',
   examples: ['warder account disable-totp'],
   options: {},
   parse(_, names) {
     requireNoNames(names)
     return async ({ ask, confirm: confirmed, show }) => {
-      await confirmed('Remove your authenticator app? Logins then take no code of it.')
+      await confirmed('Remove your authenticator app? Logins then no longer accept its codes.')
       await ask('DELETE', '/account/totp')
       show({ totp: false }, ['the authenticator app is removed'])
     }
@@ -178,14 +182,14 @@ const disableVerb = accountVerb({
 const codesVerb = accountVerb({
   name: 'recovery-codes',
   words: '',
-  summary: 'Print ten new recovery codes; the earlier ones end',
+  summary: 'Print ten new recovery codes; the earlier ones become invalid',
   about: 'A recovery code replaces a lost second factor once: enter it where a TOTP code is asked for.',
   examples: ['warder account recovery-codes'],
   options: {},
   parse(_, names) {
     requireNoNames(names)
     return async ({ ask, confirm: confirmed, show }) => {
-      await confirmed('Create ten new recovery codes? The earlier ones end.')
+      await confirmed('Create ten new recovery codes? The earlier ones become invalid.')
       const codes = (await ask('POST', '/account/recovery-codes', {})) as RecoveryCodes
       show(codes, formatCodes(codes))
     }

@@ -54,14 +54,22 @@ const formatRealms = ({ realms }: Pick<Admin, 'realms'>): string =>
   realms.includes(superRealm) ? 'all (super administrator)' : realms.join(', ')
 
 const identityOptions = {
-  user: { type: 'text', value: 'NAME', help: 'is the user with this name and a password' },
-  passkey: { type: 'text', value: 'NAME', help: 'is the user with this name and a passkey' },
-  jwt: { type: 'text', value: 'SUBJECT', help: 'is the user whom an identity provider calls by this sub' },
-  saml: { type: 'text', value: 'NAME', help: 'is the user whom a SAML identity provider calls by this name' },
+  user: {
+    type: 'text',
+    value: 'NAME',
+    help: 'the user with this name, after a login with a password',
+  },
+  passkey: {
+    type: 'text',
+    value: 'NAME',
+    help: 'the user with this name, after a login with a passkey',
+  },
+  jwt: { type: 'text', value: 'SUBJECT', help: 'the user whose token of an identity provider has this sub' },
+  saml: { type: 'text', value: 'NAME', help: 'the user with this name at a SAML identity provider' },
   certificate: {
     type: 'text',
     value: 'NAME',
-    help: 'is the client with this common name, or SHA-256 fingerprint, of its certificate',
+    help: 'the client whose certificate has this common name or SHA-256 fingerprint',
   },
 } as const
 
@@ -78,7 +86,7 @@ function readIdentities(values: ValuesOf<typeof identityOptions>): Partial<Recor
 export const listAdmins = adminVerb({
   name: 'admins',
   words: '',
-  summary: 'List the administrators, with their realms and the users who they are',
+  summary: 'List the administrators, with their realms and the users who have their powers',
   about: `An administrator is a record that gives a user power over realms. The password of that user is set by warder admin
 reset-password, or by the user with warder password.`,
   examples: ['warder admin admins', 'warder admin reset-password chief --realm _'],
@@ -102,7 +110,7 @@ reset-password, or by the user with warder password.`,
 export const showAdmin = adminVerb({
   name: 'show-admin',
   words: 'ID',
-  summary: 'Show the realms of an administrator, and the users who they are',
+  summary: 'Show the realms of an administrator, and the users who have its powers',
   examples: ['warder admin show-admin chief'],
   options: {},
   parse(_, names) {
@@ -125,9 +133,9 @@ export const showAdmin = adminVerb({
 export const addAdmin = adminVerb({
   name: 'add-admin',
   words: 'ID',
-  summary: 'Make a user an administrator of realms; without a named user, create one in the realm _',
-  about: `With --realm _ the administrator is a super administrator, of all realms. A user who is created for the administrator
-has its id as name, logs in to the realm _ (warder login --user ID), and gets a random password, which is shown once.`,
+  summary: 'Make a user an administrator of realms; creates a user of realm _ if no option names one',
+  about: `With --realm _ the administrator is a super administrator, of all realms. If no option names a user,
+the command creates the user ID of realm _ (warder login --user ID), with a random password, which is shown once.`,
   examples: [
     'warder admin add-admin chief --realm _',
     'warder admin add-admin shop-admin --realm shop --user ann',
@@ -185,9 +193,9 @@ has its id as name, logs in to the realm _ (warder login --user ID), and gets a 
 export const changeAdmin = adminVerb({
   name: 'change-admin',
   words: 'ID',
-  summary: 'Change the realms of an administrator, or the users who they are',
+  summary: 'Change the realms of an administrator, or the users who have its powers',
   about:
-    'The change holds from the next request on, also for sessions that exist. "none" removes a user: --jwt none.',
+    'The change applies from the next request on, also to sessions that exist. "none" removes a user: --jwt none.',
   examples: [
     'warder admin change-admin chief --add-realm shop --remove-realm club',
     'warder admin change-admin chief --user ann',

@@ -123,7 +123,7 @@ export const changeAppRole = adminVerb({
   name: 'change-approle',
   words: 'NAME',
   summary: 'Change the policies and the limits of an AppRole',
-  about: `The RoleID, the SecretIDs and the tokens stay valid. Limits that are not given stay; 0, or an empty text, removes one.
+  about: `The RoleID, the SecretIDs and the tokens stay valid. Limits without an option stay; 0, or an empty text, removes a limit.
 --policy replaces all policies.`,
   examples: [
     'warder admin change-approle till --policy sales --policy stock',

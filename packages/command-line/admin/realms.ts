@@ -114,7 +114,7 @@ export const changeRealm = adminVerb({
   name: 'change-realm',
   words: 'REALM',
   summary: 'Change the login methods or the session ages of a realm',
-  about: `Members that are not given stay. Sessions that exist keep their maximum ages; if an identity provider is no longer
+  about: `Settings without an option stay. Sessions that exist keep their maximum ages; if an identity provider is no longer
 listed, the sessions of its users end.`,
   examples: [
     'warder admin change-realm shop --idle-seconds 600',
@@ -170,8 +170,8 @@ export const deleteRealm = adminVerb({
   name: 'delete-realm',
   words: 'REALM',
   summary: 'Delete a realm with its users, second factors, sessions and machine roles',
-  about: `Administrators stay, without this realm. Keys of its users at the key management service stay, without a user who can
-log in: transfer them first (warder access transfer).`,
+  about: `Administrators stay, without this realm. Keys of its users stay at the key management service, but their owners can no
+longer log in: transfer the keys first (warder access transfer).`,
   examples: ['warder admin delete-realm shop'],
   options: {},
   parse(_, names) {

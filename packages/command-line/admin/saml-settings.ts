@@ -83,8 +83,8 @@ function formatQuestion(
   if (next === undefined || next === old)
     return printable(`Change the SAML settings of realm ${realm}, whose identity provider is ${old}?`)
   const users = sameUsers
-    ? 'Their users are the same persons.'
-    : 'Users of the new one are other persons: sessions and grants of those before end.'
+    ? 'Equal names mean the same users.'
+    : 'Its users are other users, even with equal names: sessions and grants of the former users end.'
   return printable(`Replace the identity provider ${old} of realm ${realm} by ${next}? ${users}`)
 }
 
@@ -92,9 +92,9 @@ export const setSaml = adminVerb({
   name: 'set-saml',
   words: 'REALM',
   summary: 'Let the users of a SAML identity provider log in to a realm; shows the values to enter there',
-  about: `Settings that are not given stay. Use a realm of its own: create it first, and disable its passwords with change-realm
---no-login password. Users of another identity provider (entity ID) are other persons even with the same names: the
-sessions and grants of those before end, unless --same-users is given.`,
+  about: `Settings without an option stay. Use a separate realm: create it first, and disable its passwords with change-realm
+--no-login password. If the identity provider (entity ID) changes, equal names mean other users: the sessions and grants
+of the former users end, unless --same-users is given.`,
   examples: [
     'warder admin set-saml staff --metadata https://idp.example/metadata --base-url https://auth.example.com',
     'warder admin set-saml staff --metadata idp.xml --role-attribute groups --claim mail=mail --terminal',
@@ -142,7 +142,7 @@ sessions and grants of those before end, unless --same-users is given.`,
     },
     'same-users': {
       type: 'flag',
-      help: 'the users of the new identity provider are the persons of the one before',
+      help: 'users of the new identity provider are the former users with the same names',
     },
   },
   parse(values, names) {

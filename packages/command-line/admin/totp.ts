@@ -55,9 +55,8 @@ export const enrollTotp = adminVerb({
   name: 'enroll-totp',
   words: 'NAME',
   summary: 'Enroll an authenticator app as the second factor of a user, with a QR code in the terminal',
-  about: `Shows a new secret, which the app of the user reads, and enrolls it when a code of the app proves that it has it. It
-replaces an app that is enrolled. A user who sees the secret can compute the codes: enroll it in the presence of its
-owner.`,
+  about: `Shows a new secret for the app of the user, and enrolls it after you have entered a code of the app. It replaces an app
+that is enrolled. A person who sees the secret can compute the codes: enroll it in the presence of its owner.`,
   examples: [
     'warder admin enroll-totp ann --realm shop',
     'warder admin enroll-totp ann --realm shop --secret-file secret --code 123456',
@@ -93,9 +92,9 @@ export const linkTotp = adminVerb({
   name: 'totp-token',
   words: 'NAME',
   summary: 'Create a one-time token with which a user enrolls TOTP; you do not see the secret',
-  about: `For users who have lost their second factor, or never had a session. The user enters the token at warder account
-enroll-totp --token-file, or on a page. It replaces earlier tokens of the user, and gives no session: the login still
-takes the password.`,
+  about: `For users without a session, such as those who have lost their second factor. The user enters the token with warder
+account enroll-totp --token-file, or on a page. It replaces earlier tokens of the user, and gives no session: a login
+still requires the password.`,
   examples: ['warder admin totp-token ann --realm shop', 'warder account enroll-totp --token-file token'],
   options: {
     realm: realmOption,
@@ -125,7 +124,7 @@ takes the password.`,
 export const disableTotp = adminVerb({
   name: 'disable-totp',
   words: 'NAME',
-  summary: 'Remove the second factor of a user; the password is then enough',
+  summary: 'Remove the second factor of a user; logins then require only the password',
   examples: ['warder admin disable-totp ann --realm shop'],
   options: { realm: realmOption },
   parse({ realm }, names) {

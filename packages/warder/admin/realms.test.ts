@@ -399,10 +399,10 @@ test('SAML is set up from metadata, changed, and refused where it cannot be', as
   )
   const replaced = await run(['set-saml', 'staff', '--metadata', other], ['n'])
   assert.deepEqual(replaced.asked, [
-    'Replace the identity provider https://idp.example/metadata of realm staff by https://other.example? Users of the new one are other persons: sessions and grants of those before end. [y/N] ',
+    'Replace the identity provider https://idp.example/metadata of realm staff by https://other.example? Its users are other users, even with equal names: sessions and grants of the former users end. [y/N] ',
   ])
   const same = await run(['set-saml', 'staff', '--metadata', other, '--same-users'], ['n'])
-  assert.match(same.asked.join(), /by https:\/\/other.example\? Their users are the same persons\./)
+  assert.match(same.asked.join(), /by https:\/\/other.example\? Equal names mean the same users\./)
   await ok('change-realm', 'staff', '--no-login', 'password')
   assert.match(await ok('realms'), /^staff +SAML /m)
   for (const [expected, ...words] of [
