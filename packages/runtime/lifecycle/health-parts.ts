@@ -26,7 +26,7 @@ export function rootKeySourcePart(source: string, memory: SharedArrayBuffer): He
       if (Atomics.load(state, 0) === 0)
         return 'The source of the root key cannot be used: a restart would fail.'
       const places = listUnavailable().map((index) => index + 1)
-      return `The root key can be opened, but not by each of its tokens: number ${places.join(', ')} of the settings cannot be used.`
+      return `The root key can be opened, but not by all of its tokens: number ${places.join(', ')} of the settings cannot be used.`
     },
     async probe() {
       if (Atomics.load(state, 0) === 0 || listUnavailable().length > 0)

@@ -225,7 +225,7 @@ export function watchRootKey({ everyMs = checkEveryMs, ...watch }: RootKeyWatch)
   })
   metrics.collected('root_key_members_unusable', {
     type: 'gauge',
-    help: 'Tokens of this source that cannot open the database, if any of several can.',
+    help: 'Tokens of this source that cannot open the database, although another token can.',
     label: 'source',
     read: async () => ({ [source]: Atomics.load(state, 1).toString(2).replaceAll('0', '').length }),
   })

@@ -57,9 +57,9 @@ interface Attempt {
 }
 
 /**
- * A start that waits for shares of its root key. Shares are kept in memory alone, and are wiped when the root key is
- * open, when they do not open it, and when the time limit has passed. Only shares that match their verification values
- * are kept, so no other input displaces or delays them.
+ * A start that waits for shares of its root key. Shares are kept only in memory. They are wiped when they have opened the
+ * root key, when they do not open it, or when the time limit has passed. A share that does not match its verification
+ * value is refused at once, so no input can displace the shares that were entered.
  */
 export class Unsealing {
   readonly #options: UnsealingOptions

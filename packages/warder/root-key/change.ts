@@ -286,7 +286,7 @@ async function rotateShares(
   out(
     'both databases use new root keys in new shares: give each holder the file with their name, and make a new backup.',
   )
-  out('The shares of before open nothing but the backups of before; keep them as long as those.')
+  out('The former shares open only backups that were made before: keep them as long as those backups.')
   return 0
 }
 

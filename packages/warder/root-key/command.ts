@@ -101,9 +101,9 @@ const recoveryCreateVerb = homeVerb({
   name: 'recovery create',
   words: '',
   summary: 'Make shares that open both databases if the source of the root key is lost',
-  about: `For every source but shares. The shares are made once, each encrypted for its holder. Rotations and moves keep the set
-without a share; another set replaces it, which is the way to change holders. The audit log has the record
-root_key.recovery_created.`,
+  about: `For every source but shares. The command encrypts each share for its holder, and keeps no copy. Rotations and moves keep
+the set, and need none of its shares. To change holders, create another set, which replaces the present one. The audit
+log has the record root_key.recovery_created.`,
   examples: ['warder root-key recovery create --holders holders.txt --threshold 3 --home /var/lib/warder'],
   options: shareOptions,
   parse(values, names) {
@@ -118,11 +118,12 @@ const recoverVerb = homeVerb({
   name: 'recover',
   words: '',
   summary: 'Move the root key to a source that works, with the shares of the recovery set',
-  about: `For a source that is lost. Holders enter their shares at this terminal, one after the other, or on standard input, one a
-line. After an interruption run it again. The audit log has root_key.recovered with their names.`,
+  about: `Use it if the source of the root key is lost. Holders enter their shares at this terminal, one after the other, or
+standard input contains the shares, one per line. After an interruption run the command again. The audit log has the
+record root_key.recovered with the names of the holders.`,
   examples: ['warder root-key recover --to file --home /var/lib/warder'],
   options: {
-    to: sourceOption('the new source (required); it may have the name of the lost one'),
+    to: sourceOption('the new source (required); it may be of the same kind as the lost one'),
     ...shareOptions,
   },
   parse({ to, ...values }, names) {
@@ -153,7 +154,8 @@ command again to finish.
   azure-key-vault   a new key for each service, wrapped by a key of Azure Key Vault or Managed HSM (root_key_azure)
   google-kms    a new key for each service, wrapped by a key of Google Cloud KMS (root_key_google)
 
-If approvals.operations of the kms contains root_key, rotate, move, recovery create and recover require an approved request: warder officers ask root-key.`,
+rotate, move, recovery create and recover require an approved request (warder officers ask root-key) if
+approvals.operations of the kms contains root_key.`,
   verbs: [showVerb, testVerb, moveVerb, rotateVerb, recoveryCreateVerb, recoverVerb],
 })
 

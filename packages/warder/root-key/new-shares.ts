@@ -21,7 +21,7 @@ export const shareOptions = {
   holders: {
     type: 'text',
     value: 'FILE',
-    help: 'for shares: one holder a line, NAME and age1… (age-keygen -y key.txt prints it)',
+    help: 'for shares: one holder per line, NAME and age1… (age-keygen -y key.txt prints it)',
   },
   threshold: { type: 'number', value: 'M', help: 'for shares: how many holders are needed at a start' },
   output: { type: 'text', value: 'FOLDER', help: 'for shares: where their files are written (default: .)' },

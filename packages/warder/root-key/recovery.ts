@@ -57,7 +57,7 @@ export async function createRecoverySet(
   out(
     `${set.threshold} of ${set.holders.length} shares of set ${describeSet(set)} open both databases, also after rotations and moves: give each holder the file with`,
   )
-  out('their name. Recovery sets of before do not open them any more. Make a new backup.')
+  out('their name. Former recovery sets do not open them any more. Make a new backup.')
   return 0
 }
 

@@ -317,7 +317,7 @@ async function type(words: readonly string[], lines: readonly string[], env: Env
   let [shown, seen] = ['', 0]
   child.stdout.on('data', (text: Buffer) => {
     shown += text.toString()
-    const asked = /it is not shown[^:]*: stop\): |it is not shown\): /g
+    const asked = /it is not shown; an empty line stops\): |it is not shown\): /g
     for (const count = shown.match(asked)?.length ?? 0; seen < count; seen += 1)
       child.stdin.write(`${waiting.shift() ?? ''}\r`)
   })

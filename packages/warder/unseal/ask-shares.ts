@@ -82,7 +82,7 @@ async function askHolders(collection: ShareCollection, service: string, prompter
   // Each holder may mistype.
   for (let attempt = 0; attempt < 5 * set.threshold && !collection.isComplete; attempt += 1) {
     const text = await prompter.askSecret(
-      `Share ${collection.entered + 1} of ${set.threshold} (it is not shown; nothing: stop): `,
+      `Share ${collection.entered + 1} of ${set.threshold} (it is not shown; an empty line stops): `,
     )
     if (text.trim() === '') break
     const [share = text.trim()] = findShareTexts(text)
