@@ -98,7 +98,7 @@ export const authSettings = {
   }),
   passkey_origins: list({
     default: [],
-    docs: 'Origins of pages that may use passkeys, of the RP ID or below it. Empty: that of the address from which the RP ID is derived.',
+    docs: 'Origins of pages that may use passkeys: their hosts are the RP ID or its subdomains. Empty: the origin of the address from which the RP ID is derived.',
     check: originsProblem,
   }),
   passkey_attestation: choice({

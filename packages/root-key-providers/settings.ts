@@ -67,10 +67,10 @@ const kmipSettings = {
     docs: 'Private key (PEM) of root_key_kmip.cert_file, mode 0600.',
   }),
   'root_key_kmip.p12_file': optionalText({
-    docs: 'In place of both: PKCS#12 file with the client certificate and its key, mode 0600.',
+    docs: 'PKCS#12 file with the client certificate and its key, in place of root_key_kmip.cert_file and root_key_kmip.key_file; mode 0600.',
   }),
   'root_key_kmip.p12_password_file': optionalText({
-    docs: 'File with the password of root_key_kmip.p12_file, mode 0600. Unset = it has an empty one.',
+    docs: 'File with the password of root_key_kmip.p12_file, mode 0600. Unset = an empty password.',
   }),
   'root_key_kmip.ca_file': optionalText({
     docs: 'Authorities (PEM) of the KMIP server. Unset = the default ones.',
@@ -91,7 +91,7 @@ const pkcs11Settings = {
   }),
   'root_key_pkcs11.tokens': list({
     default: [],
-    docs: 'Several tokens, up to 8, each of which wraps the root key and can unwrap it, in place of the label or slot: PKCS#11 URIs (RFC 7512) like `pkcs11:token=hsm-b?pin-source=file:/etc/warder/pin-b`. Attributes: `token` or `slot-id`; `object`, `module-path` and `pin-source` replace `key_label`, `library` and `pin_file`.',
+    docs: 'Up to 8 tokens, each of which wraps the root key and can unwrap it, in place of token_label or slot. PKCS#11 URIs (RFC 7512) like `pkcs11:token=hsm-b?pin-source=file:/etc/warder/pin-b`, with the attribute `token` or `slot-id`. The optional attributes `object`, `module-path` and `pin-source` replace `key_label`, `library` and `pin_file` for this token.',
     check(uris) {
       if (uris.length > maxTokens) return `must be at most ${maxTokens} tokens`
       if (new Set(uris).size < uris.length) return 'must not contain a token twice'
@@ -113,7 +113,7 @@ export const rootKeySettings = {
   root_key_source: choice({
     default: 'file',
     choices: rootKeySources,
-    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. shares: several people hold it, and enter their shares at each start; transit: the database contains it, wrapped by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM); aws-kms: by a key of AWS KMS; google-kms: by a key of Google Cloud KMS; azure-key-vault: by a key of Azure Key Vault or Managed HSM.',
+    docs: 'Source of the root key: a file (created at the first run), WARDER_ROOT_KEY, WARDER_ROOT_KEY_PASSPHRASE, or a credential of the systemd unit. shares: several people hold shares of it, and enter them at each start. With each of the following sources the database contains the root key, wrapped. transit: by a key of Vault, OpenBao or another Warder; kmip: by a key of a KMIP server; pkcs11: by a key of a PKCS#11 token (HSM); aws-kms: by a key of AWS KMS; google-kms: by a key of Google Cloud KMS; azure-key-vault: by a key of Azure Key Vault or Managed HSM.',
   }),
   ...transitSettings,
   ...kmipSettings,

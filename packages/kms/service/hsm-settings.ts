@@ -41,7 +41,7 @@ export const hsmSettings = {
   hsm_model: choice({
     default: 'proteccio',
     choices: models,
-    docs: 'Model of the HSM with the slots of `hsm_slot`, which determines the path of its library; a library elsewhere is set in `[[hsm]]`.',
+    docs: 'Model of the HSM that has the slots of `hsm_slot`. It determines the path of the library; for a library elsewhere use `[[hsm]]`.',
   }),
   hsm_slot: list({
     default: [],
@@ -51,7 +51,7 @@ export const hsmSettings = {
   hsm_password: list({
     default: [],
     secret: true,
-    docs: 'PINs of the slots of `hsm_slot`, in their order. `[[hsm]]` has them in files.',
+    docs: 'PINs of the slots of `hsm_slot`, in the same order. `[[hsm]]` reads PINs from files.',
   }),
   hsm_admin: list({
     default: ['admin'],

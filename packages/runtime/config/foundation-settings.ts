@@ -72,13 +72,13 @@ const tlsSettings = {
   }),
   tls_key_file: optionalText({ docs: 'Private key of tls_cert_file (PEM).' }),
   tls_p12_file: optionalText({
-    docs: 'In place of both: PKCS#12 file with the certificate of the server, its chain and its key, readable only by its owner (0600; owned by root: 0640).',
+    docs: 'PKCS#12 file with the certificate of the server, its chain and its key, in place of tls_cert_file and tls_key_file. It must be readable only by its owner (0600; owned by root: 0640).',
   }),
   tls_p12_password_file: optionalText({
     docs: 'File with the password of tls_p12_file, mode 0600; read whenever that file is read.',
   }),
   tls_p12_password: secretText(
-    'The password itself, better from the environment than from a file of settings.',
+    'Password of tls_p12_file. Set it in the environment rather than in a settings file.',
   ),
   tls_cipher_suites: optionalText({
     docs: 'Cipher suites by OpenSSL or IANA name, separated by colons; only TLS 1.3 names = TLS 1.3 only. Default: Mozilla intermediate, version 5.',
@@ -165,7 +165,7 @@ const rootKeySettings = {
     default: 3600,
     min: 5,
     max: 86_400,
-    docs: 'For `root_key_source` shares: time from the first share of an unsealing to the last; then all entered shares are discarded, and the service stays sealed.',
+    docs: 'For `root_key_source` shares: seconds from the first share, within which the others must be entered. After that all entered shares are discarded, and the service stays sealed.',
   }),
 }
 
@@ -182,7 +182,7 @@ const fipsSettings = {
   }),
   fips_provider_required: boolean({
     default: false,
-    docs: "With `fips`, without `fips_provider_path`: do not start unless OpenSSL's FIPS provider is in force (Node was started with it, and with --enable-fips).",
+    docs: "With `fips`, without `fips_provider_path`: do not start unless OpenSSL's FIPS provider is active (Node was started with it, and with --enable-fips).",
   }),
 }
 
@@ -332,7 +332,7 @@ const outboundSettings = {
   }),
   outbound_proxy: {
     ...secretText(
-      'Proxy for outbound requests and connections: http://HOST:PORT, or https://HOST:PORT for TLS to the proxy; its address may be private. Unset: HTTPS_PROXY, HTTP_PROXY (for http addresses) and NO_PROXY of the environment count; `direct` ignores them.',
+      'Proxy for outbound requests and connections: http://HOST:PORT, or https://HOST:PORT for TLS to the proxy; its address may be private. Unset = HTTPS_PROXY, HTTP_PROXY (for http addresses) and NO_PROXY of the environment. `direct` = no proxy, whatever these variables contain.',
     ),
     check: (text: string) => {
       const address = text === directly ? undefined : readProxyAddress(text)
@@ -344,11 +344,11 @@ const outboundSettings = {
   }),
   outbound_proxy_resolves: boolean({
     default: false,
-    docs: 'The proxy receives host names, resolves them, and is trusted to keep requests away from private networks. false: names are resolved and checked here, and the proxy receives the addresses.',
+    docs: 'true: the proxy receives host names, resolves them, and is trusted to keep requests away from private networks. false: names are resolved and checked here, and the proxy receives the addresses.',
   }),
   outbound_no_proxy: list({
     default: [],
-    docs: 'Hosts that are reached without the proxy: `example.com` (with its subdomains), `.example.com` (only these), an address, each also with `:PORT`, a CIDR block, or `*`. Blocks and addresses match only targets that are addresses. This machine (localhost, 127.0.0.0/8, ::1) is always reached directly.',
+    docs: 'Hosts that are reached without the proxy: `example.com` (and its subdomains), `.example.com` (only its subdomains) or an address, each with or without `:PORT`; a CIDR block; or `*` (all hosts). Blocks and addresses match only targets that are addresses. This machine (localhost, 127.0.0.0/8, ::1) is always reached directly.',
     check: (entries) => {
       const [invalid] = readNoProxy(entries).invalid
       return invalid === undefined
