@@ -202,7 +202,8 @@ class HsmKey implements BackendKey {
   #openRsa(): RsaPrivateKey {
     const { publicKey } = this
     const { rejection = '' } = this.#reference
-    if (publicKey?.asymmetricKeyType !== 'rsa') throw refuse('wrong_key', 'Only RSA keys decrypt like this.')
+    if (publicKey?.asymmetricKeyType !== 'rsa')
+      throw refuse('wrong_key', 'Only RSA keys can decrypt with this algorithm.')
     this.#rsa ??= {
       rejection: createRejection(publicKey, Buffer.from(rejection, 'base64url')),
       open: (ciphertext) => this.#decryptRaw(ciphertext),

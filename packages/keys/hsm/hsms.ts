@@ -89,7 +89,7 @@ export function requireHsmAdmin({ name, admins }: Hsm, user: string): void {
 const reasons: Readonly<Partial<Record<TokenErrorCode, string>>> = {
   library_unusable: 'its library cannot be loaded',
   library_failed: 'its library failed, and is started again',
-  token_not_found: 'its token is not there',
+  token_not_found: 'its token is not present',
   token_unavailable: 'its token does not respond',
   login_refused: 'its PIN is refused',
   overloaded: 'too many requests wait for it',
@@ -103,10 +103,14 @@ export function toHsmFailure(name: string, error: unknown): unknown {
   const { code, message } = error
   switch (code) {
     case 'not_supported':
-      return failure('unsupported_algorithm', `The HSM ${name} does not support this for the key.`, {
-        detail: message,
-        cause: error,
-      })
+      return failure(
+        'unsupported_algorithm',
+        `The HSM ${name} does not support this operation for the key.`,
+        {
+          detail: message,
+          cause: error,
+        },
+      )
     case 'key_not_found':
       return failure(
         'crypto_failure',

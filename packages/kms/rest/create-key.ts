@@ -63,7 +63,7 @@ export const KeyRequest = Type.Object({
   hsm: Type.Optional(
     Type.String({
       description:
-        'Name of an HSM of the settings, in which the key is generated: it never leaves it. Alternatively kid is the identifier of the key, hsm::NAME::LABEL.',
+        'Name of an HSM of the settings. The key is generated in this HSM and never leaves it. Alternatively, set kid to an identifier hsm::NAME::LABEL.',
     }),
   ),
   ...jwkUseMembers,

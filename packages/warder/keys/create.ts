@@ -79,7 +79,7 @@ ${formatSignatureAlgorithms()}
     hsm: {
       type: 'text',
       value: 'HSM',
-      help: 'generates the key in this HSM of the settings, HSM or HSM::LABEL; it never leaves it',
+      help: 'generates the key in this HSM (HSM or HSM::LABEL); the key never leaves it',
     },
     'not-extractable': {
       type: 'flag',

@@ -19,7 +19,7 @@ interface ListedCertificate {
 export const listCertificatesVerb = homeVerb({
   name: 'certificates',
   words: '[NAME]',
-  summary: 'List the client certificates that the local authority issued: users, and when they end',
+  summary: 'List the client certificates that the local authority issued: users and expiry dates',
   about: `Reads HOME/tls: certificates of warder kmip certificate, and the one of the first run. Certificates that another
 authority issued to a device are not recorded there.`,
   examples: [
@@ -28,7 +28,11 @@ authority issued to a device are not recorded there.`,
     'warder kmip certificates --json | jq -r \'.[] | select(.state == "valid") | .name\'',
   ],
   options: {
-    expiring: { type: 'text', value: 'TIME', help: 'valid ones that end within this time: 30d, 2w, 12h' },
+    expiring: {
+      type: 'text',
+      value: 'TIME',
+      help: 'lists the valid ones that expire within this time: 30d, 2w, 12h',
+    },
     json: { type: 'flag', help: 'prints one JSON document instead of a table' },
   },
   parse({ expiring, json }, [name, ...rest]) {

@@ -29,12 +29,12 @@ export const targetOptions = {
   p12: {
     type: 'text',
     value: 'F',
-    help: 'in place of both: PKCS#12 file with the client certificate and its key',
+    help: 'PKCS#12 file with the client certificate and its key, in place of --cert and --key',
   },
   'p12-password-file': {
     type: 'text',
     value: 'F',
-    help: 'file with its password (default: an empty one); - is standard input',
+    help: 'file with the password of --p12 (default: an empty password); - is standard input',
   },
   'token-file': {
     type: 'text',
