@@ -123,8 +123,8 @@ export const changeAppRole = adminVerb({
   name: 'change-approle',
   words: 'NAME',
   summary: 'Change the policies and the limits of an AppRole',
-  about: `The RoleID, the SecretIDs and the tokens stay valid. Limits without an option stay; 0, or an empty text, removes a limit.
---policy replaces all policies.`,
+  about: `The RoleID, the SecretIDs and the tokens stay valid. Limits without an option stay; 0, or an empty text, removes
+one. --policy replaces all policies.`,
   examples: [
     'warder admin change-approle till --policy sales --policy stock',
     'warder admin change-approle till --secret-id-ttl 600 --login-from 10.0.0.0/8',
