@@ -76,7 +76,7 @@ async function prove<Services extends LoginServices>(
     return first.prove(context, { realmId: realm, realm: found, credential })
   }
   const withCode = Object.keys(answers).length > 0
-  const claimed = first.nameOf?.(credential)
+  const claimed = first.getUsername?.(credential)
   if (claimed !== undefined) {
     return throttleLogin(context, { realm, username: claimed, withCode }, async () =>
       finish(context, methods, await proof(), answers),
@@ -142,11 +142,11 @@ async function commitProofs(
   ...allowed: readonly Change[]
 ): Promise<void> {
   try {
-    await context.commit([...proofs.map(({ holds }) => holds), ...allowed])
+    await context.commit([...proofs.map(({ guard }) => guard), ...allowed])
   } catch (error) {
     if (!(error instanceof GuardFailed)) throw error
     context.audit({ principal: 'unauthenticated' })
-    throw proofs[error.index]?.lost() ?? credentialChanged()
+    throw proofs[error.index]?.createRefusal() ?? credentialChanged()
   }
 }
 

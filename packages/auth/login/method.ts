@@ -93,10 +93,11 @@ export function refusal(fromPage: boolean): Failure {
   })
 }
 
-/** A condition that was proven before a commit and must still be met in it. `lost` is the refusal if it does not. */
+/** A condition that was proven before a commit and must still be met in it. */
 export interface Proof {
-  readonly holds: Change
-  lost(): LoginRefused
+  readonly guard: Change
+  /** Creates the refusal of a login whose guard fails. */
+  createRefusal(): LoginRefused
 }
 
 /** A user whose first proof is valid. */
@@ -125,7 +126,7 @@ interface FirstProof<Services, Given extends Credential = Credential> {
    * The user name of a credential that can be guessed: attempts are throttled by this name. Methods without it learn
    * the name only from the proof.
    */
-  readonly nameOf?: (credential: Given) => string
+  readonly getUsername?: (credential: Given) => string
   /** @throws LoginRefused */
   readonly prove: (context: OperationContext<Services>, attempt: Attempt<Given>) => Promise<Proven>
 }
@@ -170,7 +171,8 @@ export interface SecondProof {
     realm: string,
     username: string,
   ): Promise<SecondCheck | undefined>
-  refused(): LoginRefused
+  /** Creates the refusal of a login without the required answer, or with one of a user without this factor. */
+  createRefusal(): LoginRefused
   /** Removes the second factor together with the user. */
   removal(realm: string, username: string): readonly Change[]
 }
@@ -240,7 +242,7 @@ export async function proveSecond(
     const factor = await second.find(context, user.realm, user.username)
     const answer = answers[second.member]
     if (factor === undefined) {
-      if (second.isOnlyForEnrolled === true && answer !== undefined) throw second.refused()
+      if (second.isOnlyForEnrolled === true && answer !== undefined) throw second.createRefusal()
       continue
     }
     if (answer !== undefined && (recoveryCode === undefined || second.member !== 'totp_code'))
@@ -249,8 +251,8 @@ export async function proveSecond(
   }
   if (recoveryCode !== undefined && enrolled.length > 0) {
     context.audit({ details: { second_factor: 'recovery_code' } })
-    const holds = recoveryCodeUse(recoveryCode, user.realm, user.username)
-    return { missing: undefined, proofs: [{ holds, lost: wrongRecoveryCode }] }
+    const guard = recoveryCodeUse(recoveryCode, user.realm, user.username)
+    return { missing: undefined, proofs: [{ guard, createRefusal: wrongRecoveryCode }] }
   }
   return enrolled.length > 0 ? { missing: enrolled } : { missing: undefined, proofs: [] }
 }

@@ -40,7 +40,7 @@ const certificateProof = firstProof<CertificateServices, 'certificate'>({
     return {
       realm,
       subject: await certificateSubject(services.db, realm, certificate),
-      proofs: [{ holds: realmExists(realm.id), lost: credentialChanged }],
+      proofs: [{ guard: realmExists(realm.id), createRefusal: credentialChanged }],
     }
   },
 })

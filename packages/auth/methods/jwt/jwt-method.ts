@@ -202,8 +202,8 @@ const tokenProof = firstProof<JwtServices, 'bearer'>({
       realm,
       subject: { username, scheme: 'jwt', certificateSha256: undefined, roles: [], extraClaims: undefined },
       proofs: [
-        { holds: realmUnchanged(realm), lost: credentialChanged },
-        { holds: claim, lost: anotherProvider },
+        { guard: realmUnchanged(realm), createRefusal: credentialChanged },
+        { guard: claim, createRefusal: anotherProvider },
       ],
     }
   },

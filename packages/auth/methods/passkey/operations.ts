@@ -93,8 +93,8 @@ async function requireOwner(context: Context, methods: readonly MethodFacts[]): 
   if (realm === undefined || passkeySettings.of(realm) === undefined)
     throw failure('conflict', 'The realm has no passkeys: an administrator sets auth_params.fido2_params.')
   const withPassword = methods.find((method) => method.scheme === 'up')
-  const holds = isOwner(caller) ? await withPassword?.user?.(db, realm, username) : undefined
-  if (holds !== undefined) return holds
+  const guard = isOwner(caller) ? await withPassword?.user?.(db, realm, username) : undefined
+  if (guard !== undefined) return guard
   throw failure('conflict', 'Passkeys are for users with a password: others register them at their provider.')
 }
 

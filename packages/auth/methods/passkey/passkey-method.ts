@@ -71,8 +71,8 @@ async function proveAssertion(
     return {
       passkey,
       proofs: [
-        { holds: use, lost: alreadyUsed },
-        { holds: passkeyUse(passkey, { ...used, at: services.now() }), lost: credentialChanged },
+        { guard: use, createRefusal: alreadyUsed },
+        { guard: passkeyUse(passkey, { ...used, at: services.now() }), createRefusal: credentialChanged },
       ],
     }
   } catch (error) {
@@ -116,7 +116,7 @@ async function provePasskey(
       roles: [],
       extraClaims: undefined,
     },
-    proofs: [{ holds: realmUnchanged(realm), lost: credentialChanged }, ...proofs],
+    proofs: [{ guard: realmUnchanged(realm), createRefusal: credentialChanged }, ...proofs],
   }
 }
 
@@ -237,7 +237,7 @@ const passkeyProof: SecondProof = {
       }),
     }
   },
-  refused: () => new LoginRefused('passkey_unknown', 'code'),
+  createRefusal: () => new LoginRefused('passkey_unknown', 'code'),
   removal: (realm, username) => [passkeysRemoval(realm, username)],
 }
 

@@ -56,10 +56,10 @@ async function changePassword(
     const proven = await provePassword(context.services, found, { username, password, owner })
     await checkStrength(chosen, { username, realm })
     const second = await proveSecond(methods, context, { realm, username }, answers)
-    if (second.missing !== undefined) throw second.missing[0]?.refused() ?? credentialChanged()
+    if (second.missing !== undefined) throw second.missing[0]?.createRefusal() ?? credentialChanged()
     const passwordHash = await hasher.hash(normalPassword(chosen), owner)
     const changes = [
-      ...second.proofs.map(({ holds }) => holds),
+      ...second.proofs.map(({ guard }) => guard),
       credentialUpdate({ ...proven.credential, passwordHash, changePassword: false }),
       ...passwordSessionsEnd(db, realm, username, { at: now(), reason: 'password_changed' }),
     ]

@@ -54,7 +54,7 @@ export async function provePassword(
 /** Proves a login by the password of an `Authorization: Basic` header. */
 export const passwordProof = firstProof<PasswordServices, 'basic'>({
   takes: 'basic',
-  nameOf: ({ username }) => username,
+  getUsername: ({ username }) => username,
   async prove(context, attempt) {
     const owner = hashOwner(context.request, attempt.realmId)
     const given = { ...attempt.credential, owner }
@@ -67,7 +67,7 @@ export const passwordProof = firstProof<PasswordServices, 'basic'>({
       extraClaims: sessionClaims(credential.extraClaims),
     }
     const proofs = [
-      { holds: await keepOrRenew(context.services, credential, given), lost: credentialChanged },
+      { guard: await keepOrRenew(context.services, credential, given), createRefusal: credentialChanged },
     ]
     const expired = credential.changePassword && passwordSettings.of(realm)?.allow_expired_passwords !== true
     return { realm, subject, proofs, ...(expired ? { nextStep: 'ChangePassword' } : {}) }

@@ -54,8 +54,8 @@ export async function requireUser(
 ): Promise<Change> {
   checkUsername(username)
   for (const method of methods) {
-    const holds = await method.user?.(db, realm, username)
-    if (holds !== undefined) return holds
+    const guard = await method.user?.(db, realm, username)
+    if (guard !== undefined) return guard
   }
   throw failure('not_found', 'There is no such user in the realm.')
 }

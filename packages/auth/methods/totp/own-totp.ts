@@ -162,8 +162,8 @@ const ownConfirmation = (methods: readonly MethodFacts[]): Operation<LoginServic
     errors: { 409: 'The user has no second factor here, or was changed concurrently.' },
     async act({ body }, context) {
       const enrolling = await requireOwn(context)
-      const stillThere = await requireUser(methods, context.services, enrolling.realm, enrolling.username)
-      return reportUserChange(confirm(context, enrolling, body, [stillThere]))
+      const userGuard = await requireUser(methods, context.services, enrolling.realm, enrolling.username)
+      return reportUserChange(confirm(context, enrolling, body, [userGuard]))
     },
   })
 
@@ -213,12 +213,12 @@ const createLink = (methods: readonly MethodFacts[]): Operation<LoginServices> =
       const { services } = context
       const realm = await realmOrThrow(services.db, path.realm_id)
       const { username } = path
-      const stillThere = await requireUser(methods, services, realm, username)
+      const userGuard = await requireUser(methods, services, realm, username)
       const seconds = (body as { expires_in_seconds?: number } | undefined)?.expires_in_seconds ?? oneDay
       const expiresAt = services.now() + seconds
       context.audit({ realm: realm.id, object: username, details: { expires_at: expiresAt } })
       const { token, changes } = newEnrollmentLink({ realm: realm.id, username, expiresAt })
-      await reportUserChange(context.commit([stillThere, ...changes]))
+      await reportUserChange(context.commit([userGuard, ...changes]))
       return { token, expires_at: expiresAt }
     },
   })
@@ -275,11 +275,11 @@ const linkConfirmation = (methods: readonly MethodFacts[]): Operation<LoginServi
       const { db, now } = context.services
       const enrolling = await requireLink(context, body.token)
       const { realm, username } = enrolling
-      const stillThere = await requireUser(methods, context.services, realm, username)
+      const userGuard = await requireUser(methods, context.services, realm, username)
       try {
         return await confirm(context, enrolling, body, [
           enrollmentLinkUse(body.token, now()),
-          stillThere,
+          userGuard,
           ...announceCredential(db, realm.id, username, now()),
         ])
       } catch (error) {

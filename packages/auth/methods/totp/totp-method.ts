@@ -84,7 +84,7 @@ function enrollUser(methods: readonly MethodFacts[]): Operation<LoginServices> {
     async act({ path, body }, context) {
       const { services } = context
       const realm = await realmOrThrow(services.db, path.realm_id)
-      const stillThere = await requireUser(methods, services, realm, body.username)
+      const userGuard = await requireUser(methods, services, realm, body.username)
       context.audit({ realm: realm.id, object: body.username })
       const secret = fromBase32(body.secret)
       if (secret === undefined || secret.length < secretBytes.min || secret.length > secretBytes.max) {
@@ -96,7 +96,7 @@ function enrollUser(methods: readonly MethodFacts[]): Operation<LoginServices> {
       const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }
       await reportUserChange(
         context.commit([
-          stillThere,
+          userGuard,
           totpEnrollment(services.seal, enrollment, secret),
           ...announceCredential(services.db, realm.id, body.username, services.now()),
         ]),
@@ -141,11 +141,11 @@ const totpProof: SecondProof = {
     return {
       async check(code) {
         const step = await findUnusedStep(services, enrollment, String(code))
-        return [{ holds: totpStepUse(realm, username, step), lost: wrongCode }]
+        return [{ guard: totpStepUse(realm, username, step), createRefusal: wrongCode }]
       },
     }
   },
-  refused: wrongCode,
+  createRefusal: wrongCode,
   removal: (realm, username) => [
     totpRemoval(realm, username),
     enrollmentLinksRemoval(realm, username),
