@@ -6,11 +6,10 @@ import { realmAdmin } from './callers.ts'
 import { countSessions } from './counting.ts'
 import { roleOfEntity } from './machines/token-store.ts'
 import { isKnownRole, isKnownUser, personEnd, readStanding } from './person-store.ts'
-import { RealmPath } from './realms/realm.ts'
+import { UserPath } from './realms/realm.ts'
 import { realmOrThrow } from './realms/realm-store.ts'
 import { forPeers, type RevocationServices } from './revocations/operations.ts'
 import { countEndedSessions, externalSessionsEnd } from './sessions/session-end-store.ts'
-import { Username } from './texts.ts'
 
 interface PersonServices {
   readonly db: Database
@@ -21,7 +20,6 @@ interface PersonServices {
 
 const define = defineOperation<PersonServices>()
 const tag = 'Persons'
-const PersonPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
 const access = realmAdmin
 
 /**
@@ -36,7 +34,7 @@ const personOperations = [
     summary: 'Use of a user name',
     tag,
     access,
-    pathParameters: PersonPath,
+    pathParameters: UserPath,
     reply: Type.Object({
       username: Type.String(),
       password: Type.Boolean({ description: 'Registered with a password.' }),
@@ -63,7 +61,7 @@ const personOperations = [
       'also when the same user still has an account at the identity provider, or a certificate.',
     tag,
     access,
-    pathParameters: PersonPath,
+    pathParameters: UserPath,
     status: 204,
     errors: {
       404: 'There is no such realm.',

@@ -1,5 +1,6 @@
 import { failure } from '@warder/base'
 import Type, { type Static, type TSchema } from 'typebox'
+import { Username } from '../texts.ts'
 
 /** The realm of the super administrators. */
 export const superRealm = '_'
@@ -12,6 +13,9 @@ export const RealmQuery = Type.Object({ realm: RealmId })
 
 /** Path of everything that belongs to one realm. */
 export const RealmPath = Type.Object({ realm_id: RealmId })
+
+/** Path of everything that belongs to one user of a realm. */
+export const UserPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
 
 /**
  * Stored `auth_params` of a realm: validated, without unset members. Each member is the result of its method's check.

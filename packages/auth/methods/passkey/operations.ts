@@ -20,12 +20,12 @@ import {
   uselessCodesRemoval,
 } from '../../login/recovery-code-store.ts'
 import { ensureSubjectId } from '../../person-store.ts'
-import { RealmPath } from '../../realms/realm.ts'
+import { UserPath } from '../../realms/realm.ts'
 import { findRealm, realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
 import { countEndedSessions, passkeySessionsEnd, sessionsEnd } from '../../sessions/session-end-store.ts'
 import { listSessionIds } from '../../sessions/session-store.ts'
-import { PlainText, Username } from '../../texts.ts'
+import { PlainText } from '../../texts.ts'
 import { challengeSeconds, issueChallenge, readChallenge, removedChallengeCookie } from './challenge.ts'
 import {
   findPasskey,
@@ -46,7 +46,6 @@ const define = defineOperation<PasskeyServices>()
 const tag = 'Passkeys'
 const Name = PlainText({ minLength: 1, maxLength: 64, description: 'Chosen by the user, for their list.' })
 const PasskeyPath = Type.Object({ passkey_id: CredentialId })
-const UserPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
 
 const PasskeyReply = Type.Object({
   id: Type.String({ description: 'The credential ID, base64url.' }),

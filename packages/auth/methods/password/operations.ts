@@ -8,7 +8,7 @@ import { countSessions } from '../../counting.ts'
 import type { MethodFacts } from '../../login/method.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging.ts'
 import { personEnd } from '../../person-store.ts'
-import { RealmPath } from '../../realms/realm.ts'
+import { RealmPath, UserPath } from '../../realms/realm.ts'
 import { realmExists, realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
 import {
@@ -16,7 +16,7 @@ import {
   credentialSessionsEnd,
   passwordSessionsEnd,
 } from '../../sessions/session-end-store.ts'
-import { checkNewCredentialName, Username } from '../../texts.ts'
+import { checkNewCredentialName } from '../../texts.ts'
 import {
   ChangedCredentialReply,
   type Credential,
@@ -42,7 +42,6 @@ import type { PasswordServices } from './prove.ts'
 const define = defineOperation<PasswordServices>()
 const tag = 'Credentials'
 const bodyLimit = 256 * 1024
-const CredentialPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
 
 /** @throws failure('not_found') */
 async function credentialOrThrow(
@@ -165,7 +164,7 @@ const getCredential = define({
   summary: 'A credential',
   tag,
   access: realmAdmin,
-  pathParameters: CredentialPath,
+  pathParameters: UserPath,
   reply: CredentialReply,
   errors: { 404: 'There is no such credential.' },
   act: async ({ path }, { services }) =>
@@ -181,7 +180,7 @@ const replaceCredential = define({
     'The name in the path applies. A new password ends the sessions that were created with the old one.',
   tag,
   access: realmAdmin,
-  pathParameters: CredentialPath,
+  pathParameters: UserPath,
   request: CredentialInput,
   bodyLimit,
   reply: ChangedCredentialReply,
@@ -222,7 +221,7 @@ function deleteCredential(methods: readonly MethodFacts[]): Operation<PasswordSe
     summary: 'Delete a credential, its second factors and its sessions',
     tag,
     access: realmAdmin,
-    pathParameters: CredentialPath,
+    pathParameters: UserPath,
     status: 204,
     async act({ path }, context) {
       const { realm_id: realm, username } = path

@@ -12,10 +12,9 @@ import {
 import { type LoginServices, type MethodFacts, userChanged } from '../../login/method.ts'
 import { renewRecoveryCodes, uselessCodesRemoval } from '../../login/recovery-code-store.ts'
 import { takeLogin } from '../../login/throttle-login.ts'
-import { type Realm, RealmPath } from '../../realms/realm.ts'
+import { type Realm, UserPath } from '../../realms/realm.ts'
 import { findRealm, realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
-import { Username } from '../../texts.ts'
 import { matchingStep, readCodeParams } from './code.ts'
 import { newSecret, reportUserChange, requireUser, toOtpauthUrl } from './enrollment.ts'
 import {
@@ -198,7 +197,7 @@ const createLink = (methods: readonly MethodFacts[]): Operation<LoginServices> =
       'an enrollment with it replaces an earlier one.',
     tag,
     access: realmAdmin,
-    pathParameters: Type.Intersect([RealmPath, Type.Object({ username: Username })]),
+    pathParameters: UserPath,
     request: Type.Object({
       expires_in_seconds: Type.Optional(
         Type.Integer({ minimum: 60, maximum: 7 * oneDay, description: 'Default: one day.' }),

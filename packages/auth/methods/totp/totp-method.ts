@@ -12,7 +12,7 @@ import {
   type SecondProofServices,
 } from '../../login/method.ts'
 import { recoveryCodesRemoval, uselessCodesRemoval } from '../../login/recovery-code-store.ts'
-import { RealmPath } from '../../realms/realm.ts'
+import { RealmPath, UserPath } from '../../realms/realm.ts'
 import { realmOrThrow } from '../../realms/realm-store.ts'
 import { announceCredential } from '../../revocations/feed-store.ts'
 import { Username } from '../../texts.ts'
@@ -112,7 +112,7 @@ const removeEnrollment = define({
   summary: 'Remove the TOTP enrollment of a user',
   tag,
   access: realmAdmin,
-  pathParameters: Type.Intersect([RealmPath, Type.Object({ username: Username })]),
+  pathParameters: UserPath,
   async act({ path }, context) {
     context.audit({ realm: path.realm_id, object: path.username })
     const { db, now } = context.services
