@@ -105,9 +105,9 @@ function readCode(query: URLSearchParams, state: string): string | undefined {
 }
 
 /** Compares digests, because a constant-time comparison needs equal lengths. */
-function isSame(given: string, wanted: string): boolean {
+function isSame(actual: string, expected: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(hash(given), hash(wanted))
+  return timingSafeEqual(hash(actual), hash(expected))
 }
 
 function send(response: ServerResponse, { status, sentence }: Page): void {

@@ -25,8 +25,8 @@ export async function logInMachine(
       'the login was refused: the SecretID has no uses left; issue another one (warder admin new-secret-id)',
     )
   if (answer.status !== 200) throw createRefused(answer)
-  const { auth: said } = (answer.json ?? {}) as { auth?: Readonly<Record<string, unknown>> }
-  const { client_token: token, lease_duration: lease, metadata } = said ?? {}
+  const { auth: login } = (answer.json ?? {}) as { auth?: Readonly<Record<string, unknown>> }
+  const { client_token: token, lease_duration: lease, metadata } = login ?? {}
   if (typeof token !== 'string') throw new StartupError('the service returned no token and no reason')
   const { role_name: role } = (metadata ?? {}) as { role_name?: unknown }
   return {

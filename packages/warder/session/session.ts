@@ -36,13 +36,7 @@ Example:
   },
 }
 
-async function showLogin({
-  endpoints,
-  auth,
-  found,
-  openKms: kmsWith,
-  show,
-}: SessionContext): Promise<number> {
+async function showLogin({ endpoints, auth, found, openKms, show }: SessionContext): Promise<number> {
   const login = found()
   if (login === undefined) throw new StartupError('not logged in: see warder login --help')
   const { facts, kept } = login
@@ -50,7 +44,7 @@ async function showLogin({
   const token = await login.token()
   if (auth !== undefined) await requireLive(auth, { facts, token })
   // Only the key management service can verify a token of another issuer.
-  const kms = kmsWith(token)
+  const kms = openKms(token)
   const { user, roles = [] } = await kms.call('server.me').finally(() => kms.close())
   const { context } = endpoints
   const services = { context, url: facts.places.kms.url, auth_url: facts.places.auth?.url }
