@@ -7,7 +7,7 @@ import { findInitialPasswordFile } from '../endpoints.ts'
 import { readTokenFile } from '../files.ts'
 import { type HttpsClient, openClient } from '../https-client.ts'
 import { endpointOptions, findServiceEndpoints, readEndpointOptions } from '../kms/service-endpoints.ts'
-import { requireSuccess, send } from '../login/exchange.ts'
+import { requireAuthService, requireSuccess, send } from '../login/exchange.ts'
 import { logIn } from '../login/login.ts'
 import { type FoundLogin, findLogin } from '../login/login-store.ts'
 import { requireUnexpired } from '../login/session.ts'
@@ -243,9 +243,8 @@ async function runWithSession(
   act: (run: AccountRun) => Promise<void>,
 ): Promise<void> {
   const { env } = terminal
-  const { home, logins, kms, auth } = findServiceEndpoints(readEndpointOptions(common, env))
-  if (auth === undefined)
-    throw new StartupError('the authentication service is not known: give its address with --auth-url')
+  const { home, logins, kms, auth: known } = findServiceEndpoints(readEndpointOptions(common, env))
+  const auth = requireAuthService(known)
   const client = openClient(auth)
   let own: { readonly id: string; readonly token: string } | undefined
   const findStored = (): FoundLogin | undefined => {

@@ -11,7 +11,7 @@ import {
   readEndpointOptions,
   type ServiceEndpoints,
 } from '../kms/service-endpoints.ts'
-import { createRefused } from '../login/exchange.ts'
+import { createRefused, requireAuthService } from '../login/exchange.ts'
 import { findPassword, type Login, promptNewPassword, requestPasswordChange } from '../login/login.ts'
 import { type FoundLogin, findLogin, forgetLogin } from '../login/login-store.ts'
 import { formatUserName, toServiceId } from '../login/stored-login.ts'
@@ -56,9 +56,7 @@ Example:
       if (values['password-file'] === '-' && values['new-password-file'] === '-')
         throw new UsageError('standard input can be used only once: put one password into a file')
       const endpoints = findServiceEndpoints(readEndpointOptions(values, terminal.env))
-      if (endpoints.auth === undefined)
-        throw new StartupError('the authentication service is not known: give its address with --auth-url')
-      const client = openClient(endpoints.auth)
+      const client = openClient(requireAuthService(endpoints.auth))
       try {
         return await changeOwnPassword({ endpoints, terminal, client, prompter: openPrompter() }, values)
       } finally {

@@ -53,6 +53,17 @@ export function createRefused(answer: Answer): Refused {
   return new Refused(`the service answered ${answer.status}: ${sentence}${later}`, answer.status)
 }
 
+/** Reads the session token that a response stores as a cookie; undefined when there is none. */
+export function readSessionToken({ headers }: Answer): string | undefined {
+  return /^_ea_=([^;]+)/.exec([headers['set-cookie']].flat()[0] ?? '')?.[1]
+}
+
+/** Requires the authentication service, by its address or a client. @throws StartupError when it is not known */
+export function requireAuthService<Service>(service: Service | undefined): Service {
+  if (service !== undefined) return service
+  throw new StartupError('the authentication service is not known: give its address with --auth-url')
+}
+
 /** @throws StartupError unless the status is 2xx */
 export function requireSuccess(answer: Answer): Answer {
   if (answer.status >= 200 && answer.status < 300) return answer

@@ -4,8 +4,8 @@ import { UsageError, type ValuesOf } from '../commands/options.ts'
 import { readSecretFile, readTokenFile } from '../files.ts'
 import type { HttpsClient } from '../https-client.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import type { Prompter } from '../terminal/user-terminal.ts'
-import { logIn, nonEmpty } from './login.ts'
+import { requireAuthService } from './exchange.ts'
+import { logIn, nonEmpty, type PasswordSources } from './login.ts'
 import { fetchMachine, logInMachine } from './machine.ts'
 import { logInWithSaml } from './saml.ts'
 import { decodeClaims, fetchSession } from './session.ts'
@@ -51,11 +51,8 @@ allowed_return_origins of the realm must contain http://127.0.0.1`,
 /** A login without its services. */
 export type NewLogin = Omit<StoredLogin, 'places'>
 
-export interface LoginSources {
-  /** File with the password of the first administrator, which may not exist; undefined: not applicable. */
-  readonly initialPassword: string | undefined
-  readonly env: Terminal['env']
-  readonly prompter: Prompter
+/** Sources of credentials, for every login method. */
+export interface LoginSources extends PasswordSources {
   /** Unix seconds. */
   readonly now: number
   /** Time limit of a login with a browser. */
@@ -116,7 +113,7 @@ function createPasswordMethod({
 }: Values): LoginMethod {
   const [username, realm] = [user ?? 'admin', named ?? '_']
   return async ({ initialPassword, env, prompter, auth }) => {
-    const client = requireAuth(auth)
+    const client = requireAuthService(auth)
     const login = {
       ...{ username, realm, passwordFile, code },
       passwordVariable: 'WARDER_PASSWORD',
@@ -130,7 +127,7 @@ function createPasswordMethod({
 function createSamlMethod(realm: string | undefined, noBrowser: boolean): LoginMethod {
   if (realm === undefined) throw new UsageError('--saml needs --realm R')
   return async ({ env, auth, browserMs, say }) => {
-    const client = requireAuth(auth)
+    const client = requireAuthService(auth)
     const token = await logInWithSaml(client, {
       ...{ realm, withinMs: browserMs },
       show(url) {
@@ -152,7 +149,7 @@ async function readSession(auth: HttpsClient, realm: string, token: string): Pro
 
 function createAppRoleMethod(roleIdFile: string | undefined, secretIdFile: string | undefined): LoginMethod {
   return async ({ env, auth, now }) => {
-    const client = requireAuth(auth)
+    const client = requireAuthService(auth)
     const roleId = readSecret(roleIdFile, env.WARDER_ROLE_ID, 'the RoleID')
     const secretId = readSecret(secretIdFile, env.WARDER_SECRET_ID, 'the SecretID')
     if (roleId === undefined) throw new StartupError('no RoleID: give --role-id-file FILE or WARDER_ROLE_ID')
@@ -196,15 +193,8 @@ function readSecret(
   return file === undefined ? nonEmpty(variable) : readSecretFile(file, what).trim()
 }
 
-function requireAuth(auth: HttpsClient | undefined): HttpsClient {
-  if (auth !== undefined) return auth
-  throw new StartupError('the authentication service is not known: give its address with --auth-url')
-}
-
-type Env = Readonly<Record<string, string | undefined>>
-
 /** Opens an address in the browser of the desktop, if there is one. Failures are ignored. */
-function openBrowser(url: string, env: Env, platform = process.platform): void {
+function openBrowser(url: string, env: Terminal['env'], platform = process.platform): void {
   const program = platform === 'darwin' ? 'open' : 'xdg-open'
   const hasScreen = [env.DISPLAY, env.WAYLAND_DISPLAY].some((name) => name !== undefined && name !== '')
   if (platform !== 'darwin' && !(platform === 'linux' && hasScreen)) return

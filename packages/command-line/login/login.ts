@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { StartupError } from '@warder/base'
 import { readSecretFile } from '../files.ts'
 import type { Answer, HttpsClient } from '../https-client.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import type { Prompter } from '../terminal/user-terminal.ts'
-import { createRefused, requireSuccess, send } from './exchange.ts'
+import { createRefused, readSessionToken, requireSuccess, send } from './exchange.ts'
 
 /** The user to log in, and the sources of the credentials. */
 export interface Login {
@@ -26,12 +27,10 @@ export interface Session {
   readonly token: string
 }
 
-type Env = Readonly<Record<string, string | undefined>>
-
-export interface LoginSources {
+export interface PasswordSources {
   /** File with the password of the first administrator, which may not exist; undefined: not applicable. */
   readonly initialPassword: string | undefined
-  readonly env: Env
+  readonly env: Terminal['env']
   readonly prompter: Prompter
 }
 
@@ -45,7 +44,7 @@ export interface Password {
  * Logs in; prompts for a missing password, and for a TOTP code if the account has a second factor.
  * @throws StartupError that names the missing or wrong credential
  */
-export async function logIn(client: HttpsClient, login: Login, sources: LoginSources): Promise<Session> {
+export async function logIn(client: HttpsClient, login: Login, sources: PasswordSources): Promise<Session> {
   const password = await findPassword(login, sources)
   return logInWith(client, login, password, sources)
 }
@@ -54,7 +53,7 @@ async function logInWith(
   client: HttpsClient,
   login: Login,
   password: Password,
-  sources: LoginSources,
+  sources: PasswordSources,
 ): Promise<Session> {
   const { prompter } = sources
   let answer = await requestLogin(client, login, password, login.code)
@@ -75,7 +74,7 @@ async function logInWith(
     return logInWith(client, { ...login, code: undefined }, chosen, sources)
   }
   const { session_id: id } = (answer.json ?? {}) as { session_id?: unknown }
-  const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
+  const token = readSessionToken(answer)
   if (token === undefined || typeof id !== 'string') {
     throw new StartupError(
       'the service returned no session and no reason: check that it has the same version as this command',
@@ -146,7 +145,7 @@ async function requestLogin(
 /** Finds the password: file, variable, file of the first administrator, prompt. @throws StartupError when there is none */
 export async function findPassword(
   login: Login,
-  { initialPassword, env, prompter }: LoginSources,
+  { initialPassword, env, prompter }: PasswordSources,
 ): Promise<Password> {
   const { username, realm, passwordFile, passwordVariable } = login
   if (passwordFile !== undefined) {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/base'
 import type { HttpsClient } from '../https-client.ts'
-import { createRefused, send } from './exchange.ts'
+import { createRefused, readSessionToken, send } from './exchange.ts'
 import { openLoopback } from './loopback.ts'
 
 export interface SamlLogin {
@@ -44,7 +44,7 @@ export async function logInWithSaml(
     const json = { code: await loopback.code(), code_verifier: verifier }
     const answer = await send(auth, `${at}/session`, { json })
     if (answer.status !== 200) throw createRefused(answer)
-    const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
+    const token = readSessionToken(answer)
     if (token === undefined) throw new StartupError('the service returned no session and no reason')
     return token
   } finally {
