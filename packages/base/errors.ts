@@ -135,6 +135,12 @@ export const errorKinds = {
     status: 503,
     sentence: 'The HSM that has the key cannot be used now.',
   },
+  auth_unavailable: {
+    status: 503,
+    sentence:
+      'The authentication service does not respond: wait and try again. If that does not help, start it, or see the log of this service for the reason.',
+    fixed: true,
+  },
   audit_unavailable: {
     status: 503,
 

@@ -12,6 +12,8 @@ import { type AuthVerifierOptions, authVerifier } from './auth-verifier.ts'
 import type { CascadeStep } from './cascade.ts'
 import { clientCertificates } from './client-certificate.ts'
 import { type Directory, directoryAt } from './directory.ts'
+import type { HandedLoginOptions } from './handed-logins.ts'
+import { type HandoverLogin, handoverLogin } from './handover-login.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
@@ -27,6 +29,7 @@ import { isRealmId } from './user-name.ts'
 export interface IdentityConfig extends RoleConfig, OutboundSettings {
   readonly default_username: string
   readonly auth_verifier_ca_cert: string | undefined
+  readonly auth_public_url: string | undefined
   readonly auth_verifier_issuer: string | undefined
   readonly auth_verifier_realm_without_aud: string | undefined
   readonly api_token_id: string | undefined
@@ -140,6 +143,7 @@ export function checkIdentity(
   configuredProxy(checked)
   configuredOidc(config, checked)
   configuredSaml(checked, peerSecret)
+  configuredHandover(checked, peerSecret)
   configuredLogin(checked, peerSecret)
   configuredFeed(checked, peerSecret)
 }
@@ -180,17 +184,46 @@ export function configuredDirectory(
   return directoryAt(url, config.auth_verifier_realm, outbound, peerSecret)
 }
 
+type LoginEnvironment = Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'seal' | 'clock' | 'log'>
+
 /** Logins for the web page at the identity providers of realms; undefined: no authentication service is configured. */
 export function configuredSaml(
-  environment: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'seal' | 'clock' | 'log'>,
+  environment: LoginEnvironment,
   peerSecret: Secret | undefined,
 ): SamlLogin | undefined {
-  const { config, home, baseUrl, seal, clock } = environment
+  const options = handedLoginOptions(environment, peerSecret)
+  const { config, baseUrl } = environment
+  return options && samlLogin({ ...options, publicUrl: config.kms_public_url ?? baseUrl })
+}
+
+/**
+ * Logins for the web page with a session of the authentication service; undefined: none is configured, or no secret is
+ * shared with it.
+ */
+export function configuredHandover(
+  environment: LoginEnvironment,
+  peerSecret: Secret | undefined,
+): HandoverLogin | undefined {
+  const options = handedLoginOptions(environment, peerSecret)
+  if (options === undefined || peerSecret === undefined) return undefined
+  const { auth_public_url: authUrl, kms_public_url: ownUrl } = environment.config
+  const authPublicUrl = authUrl === undefined ? options.url : httpsAddress('auth_public_url', authUrl)
+  const publicUrls: [string, ...string[]] =
+    ownUrl === undefined
+      ? [environment.baseUrl, ...sameMachine(environment.baseUrl).filter((url) => url !== undefined)]
+      : [httpsAddress('kms_public_url', ownUrl)]
+  return handoverLogin({ ...options, authPublicUrl, publicUrls })
+}
+
+function handedLoginOptions(
+  environment: LoginEnvironment,
+  peerSecret: Secret | undefined,
+): HandedLoginOptions | undefined {
+  const { config, home, seal, clock } = environment
   const url = authAddress(config)
   if (url === undefined) return undefined
-  const { kms_public_url: publicUrl = baseUrl, auth_verifier_realm: only } = config
   const [outbound, roles] = [outboundToAuth(config, home), openRoleReader(environment)]
-  return samlLogin({ url, only, publicUrl, outbound, roles, seal, clock, peerSecret })
+  return { url, only: config.auth_verifier_realm, outbound, roles, seal, clock, peerSecret }
 }
 
 /** Address to which requests of machines are forwarded; undefined: none. @throws StartupError when that is this service */

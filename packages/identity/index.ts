@@ -4,6 +4,7 @@ export {
   checkIdentity,
   configuredDirectory,
   configuredFeed,
+  configuredHandover,
   configuredLogin,
   configuredOidc,
   configuredProxy,
@@ -14,6 +15,13 @@ export {
 } from './configured.ts'
 export type { Directory } from './directory.ts'
 export { sweepEndedSessions } from './ended-session-store.ts'
+export type { HandedUser } from './handed-logins.ts'
+export {
+  endedHandoverCookie,
+  type HandoverLogin,
+  handoverCallbackPath,
+  handoverCookieName,
+} from './handover-login.ts'
 export { refuseHalfMethods, warnOfMethods } from './methods.ts'
 export { endedLoginCookie, loginCookieName, type OidcLogin } from './oidc.ts'
 export type { PasswordLogin } from './password-login.ts'

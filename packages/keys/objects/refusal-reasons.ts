@@ -31,6 +31,7 @@ export const reasonOfKind = {
   storage_unavailable: 'GeneralFailure',
   sealed: 'GeneralFailure',
   hsm_unavailable: 'GeneralFailure',
+  auth_unavailable: 'GeneralFailure',
   audit_unavailable: 'GeneralFailure',
 } as const satisfies Readonly<Record<ErrorKind, string>>
 

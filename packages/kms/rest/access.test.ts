@@ -246,6 +246,8 @@ test('every path except the documented public ones requires a credential', async
     '/ui/login_flow',
     '/ui/login_saml',
     '/ui/saml_callback',
+    '/ui/login_handover',
+    '/ui/handover_callback',
     '/ui/callback',
     '/ui/logout',
     '/public/certificates/{issuer_id}/crl',

@@ -2,7 +2,7 @@ import type { AuditTrail } from '@warder/audit'
 import type { Clock } from '@warder/base'
 import type { AlgorithmPolicy, ContentKeys } from '@warder/crypto'
 import type { ExternalServices } from '@warder/external-stores'
-import type { Directory, Ended, OidcLogin, PasswordLogin, SamlLogin } from '@warder/identity'
+import type { Directory, Ended, HandoverLogin, OidcLogin, PasswordLogin, SamlLogin } from '@warder/identity'
 import type {
   AccessServices,
   Blocks,
@@ -63,6 +63,8 @@ export interface RestServices extends AccessServices, AuditReaderServices {
   readonly oidcLogin: OidcLogin | undefined
   /** undefined = logins at the identity provider of a realm are disabled. */
   readonly samlLogin: SamlLogin | undefined
+  /** undefined = sessions of the authentication service are not handed over to the web page. */
+  readonly handoverLogin: HandoverLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   readonly external: ExternalServices

@@ -1,9 +1,10 @@
 import { failure } from '@warder/base'
-import { endedSamlCookie, samlCallbackPath, samlCookieName, sessionCookie } from '@warder/identity'
+import { endedSamlCookie, samlCallbackPath, samlCookieName } from '@warder/identity'
 import { publicAccess } from '@warder/keys'
 import { get, type Operation, rawReply } from '@warder/server'
 import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
+import { beginHandedSession } from './ui-handover.ts'
 import { pagePath } from './ui-page.ts'
 
 const tag = 'Web page'
@@ -54,27 +55,11 @@ const callback = define({
   },
   async act(_input, context) {
     const { services, request } = context
-    const { ended, names } = services
     const saml = requireSaml(services)
-    // Before the session is fetched, so that a revocation from now on ends the session here, too.
-    const position = ended?.position()
+    const position = services.ended?.position()
     const cookies = request.cookies(samlCookieName)
     const user = await saml.finish(request.query, cookies, request.clientAddress)
-    const { name, realm, username, subjectId, sessionId, logoutHandle, roleClaims, until } = user
-    context.audit({ principal: name, auth_method: 'session', realm, details: { session: sessionId } })
-    if (subjectId !== undefined) await names.claim(name, subjectId)
-    const known = {
-      sessionId,
-      logoutHandle,
-      ...(subjectId !== undefined && { subjectId }),
-      ...(position !== undefined && { position }),
-      ...(roleClaims !== undefined && { roleClaims }),
-    }
-    const cookie = sessionCookie(
-      { ...services, log: context.log },
-      { name, realm, username, ...known },
-      until,
-    )
+    const cookie = await beginHandedSession(context, user, position)
     return rawReply({
       status: 302,
       headers: { Location: pagePath, 'Set-Cookie': [cookie, endedSamlCookie] },

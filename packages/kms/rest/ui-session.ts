@@ -11,6 +11,7 @@ import { publicAccess } from '@warder/keys'
 import { get, type Operation, post, rawReply } from '@warder/server'
 import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
+import { handoverOperations } from './ui-handover.ts'
 import { contentType, escapeHtml, pagePath, uiPage } from './ui-page.ts'
 import { samlOperations } from './ui-saml.ts'
 
@@ -123,7 +124,7 @@ const logout = define({
   route: post('/ui/logout'),
   summary: 'End the session of the web page',
   description:
-    'A session from the identity provider of a realm also ends at the authentication service. 503: the session has ' +
+    'A session that was handed over by the authentication service also ends at the authentication service. 503: the session has ' +
     'ended here, but the authentication service does not respond; repeat the request to end it there as well.',
   tag: 'Web page',
   access: publicAccess,
@@ -201,5 +202,6 @@ export const uiOperations: readonly Operation<RestServices>[] = [
   loginFlow,
   callback,
   ...samlOperations,
+  ...handoverOperations,
   logout,
 ]

@@ -13,6 +13,7 @@ import { externalHosts } from '@warder/external-stores/settings'
 import {
   authenticateBy,
   configuredDirectory,
+  configuredHandover,
   configuredLogin,
   configuredOidc,
   configuredProxy,
@@ -240,6 +241,7 @@ function createKmsServices(
     passwordLogin: configuredLogin(environment, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock, home, log }),
     samlLogin: configuredSaml(environment, peerSecret),
+    handoverLogin: configuredHandover(environment, peerSecret),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     external: {
       stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),

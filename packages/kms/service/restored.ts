@@ -27,6 +27,8 @@ const servedWhileHeld: ReadonlySet<string> = new Set([
   'ui.callback',
   'ui.login_saml',
   'ui.saml_callback',
+  'ui.login_handover',
+  'ui.handover_callback',
   'access.officers.status',
   'access.approvals.ask',
   'access.approvals.list',

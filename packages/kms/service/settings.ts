@@ -188,6 +188,10 @@ export const kmsSettings = {
   auth_verifier_ca_cert: optionalText({
     docs: 'PEM file of the CA that issued the certificate of the authentication service.',
   }),
+  auth_public_url: optionalText({
+    docs: 'Address (https) of the authentication service for browsers, which log in there for the web page of this service; default: `auth_verifier_url`. If both services are started together with certificates of the local authority, loopback addresses become `localhost`.',
+    check: httpsProblem,
+  }),
   auth_verifier_issuer: optionalText({
     docs: "The `iss` that those tokens must have; `published`: one of the issuers that Warder's service at `auth_verifier_url` publishes (default if both services are started together); unset: any.",
   }),
@@ -249,7 +253,7 @@ export const kmsSettings = {
     docs: 'How long a lookup of an app token is cached. A revoked token is refused at once if both services share `WARDER_PEER_SECRET`; otherwise it may still work for that time.',
   }),
   kms_public_url: optionalText({
-    docs: 'Address (https) of this service for browsers; default: its own. The OpenID provider redirects to `/ui/callback` below it.',
+    docs: 'Address (https) of this service for browsers; default: its own, by any name of this machine for logins at the authentication service. The OpenID provider redirects to `/ui/callback` below it.',
     check: httpsProblem,
   }),
   'ui_config.ui_oidc_auth.ui_oidc_issuer_url': optionalText({

@@ -59,6 +59,8 @@ export interface StartOptions {
   readonly outboundCaFile?: string
   /** The client of outbound requests; default reaches private networks, too. */
   readonly outbound?: Outbound
+  /** Shared with the authentication service. */
+  readonly peerSecret?: Secret
   /** The backup that the database was filled from, at the first start after it. */
   readonly restored?: RestoredBackup
   /** A real audit log, in place of one in memory. */
@@ -173,6 +175,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     clock,
     node: options.node ?? 'test',
     restored: options.restored,
+    peerSecret: options.peerSecret,
   }
   await kmsService.check?.(environment)
   await kmsService.prepare(environment)

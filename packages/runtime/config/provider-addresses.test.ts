@@ -36,6 +36,7 @@ test('addresses that cannot work are refused where the settings are read, by the
     ['auth_verifier_url', 'http://a.example', /must begin with https:/],
     ['vault_auth_verifier_url', 'a.example', /must begin with https:/],
     ['kms_public_url', 'http://a.example', /must begin with https:/],
+    ['auth_public_url', 'http://a.example', /must begin with https:/],
     ['ui_config.ui_oidc_auth.ui_oidc_issuer_url', 'https://', /must begin with https:/],
     ['role_sources', 'Corp,jwt,https://a.example,groups', /must begin each source with its name: 1 to 32/],
     ['role_sources', `${'a'.repeat(33)},session,eng`, /must begin each source with its name/],

@@ -96,8 +96,19 @@ export function configureBesideAuth(
     loaded.provenance.vault_auth_verifier_url === 'default'
       ? { vault_auth_verifier_url: url, app_tokens_by_default: true }
       : {}
+  const browsers =
+    loaded.provenance.auth_public_url === 'default' && !hasOwnCertificate
+      ? { auth_public_url: toBrowserUrl(url) }
+      : {}
   const issuer = loaded.values.auth_verifier_issuer ?? 'published'
-  return withLaunch(kms, {}, { auth_verifier_url: url, auth_verifier_issuer: issuer, ...ca, ...token })
+  const more = { ...ca, ...token, ...browsers }
+  return withLaunch(kms, {}, { auth_verifier_url: url, auth_verifier_issuer: issuer, ...more })
+}
+
+/** The address for browsers, to which passkeys and cookies belong: an address of this machine becomes `localhost`. */
+function toBrowserUrl(url: string): string {
+  const { protocol, hostname, port } = new URL(url)
+  return /^127\.|^\[::1\]$/.test(hostname) ? `${protocol}//localhost${port === '' ? '' : `:${port}`}` : url
 }
 
 /**

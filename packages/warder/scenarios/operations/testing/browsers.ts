@@ -112,6 +112,17 @@ export async function walkSaml({ admin: { auth: admin }, installation, wire }: W
   await kms.go('POST', '/ui/logout')
 }
 
+/** A login for the web page of the kms with a session of auth, of which the page of auth asks. */
+export async function walkHandover({ admin, wire }: Walked): Promise<void> {
+  const kms = browser(wire('kms'))
+  const sent = await kms.go('GET', '/ui/login_handover?to=/ui/keys')
+  const request = new URL(String(sent.headers.location)).searchParams.get('request')
+  const { location } = (await admin.auth.post('/account/handover', { request })).json
+  const back = await kms.go('GET', pathOf(location, pageOrigin))
+  assert.equal(back.headers.location, '/ui/keys')
+  assert.match((await kms.go('GET', '/me')).text, /"admin"/)
+}
+
 /** A login at an OpenID provider for the web page of the kms. */
 export async function walkOpenId({ wire }: Walked, provider: OpenIdProvider): Promise<void> {
   const one = browser(wire('kms'))

@@ -25,7 +25,15 @@ export interface HandedSession {
   readonly until: number
 }
 
-export interface SamlAtAuthOptions {
+/** The browser of a hand-over: where it returns, and what proves that it is the one that began. */
+export interface HandoverRequest {
+  readonly returnTo: string
+  readonly state: string
+  /** RFC 7636 §4.2, S256. */
+  readonly challenge: string
+}
+
+export interface SessionsAtAuthOptions {
   /** Of the authentication service, as this one reaches it. */
   readonly url: string
   readonly outbound: Outbound
@@ -36,13 +44,13 @@ export interface SamlAtAuthOptions {
 
 const rememberMs = 10_000
 
-/** Questions to the authentication service about logins at identity providers of realms. */
-export class SamlAtAuth {
-  readonly #options: SamlAtAuthOptions
+/** Requests to the authentication service about sessions that it hands over to this one. */
+export class SessionsAtAuth {
+  readonly #options: SessionsAtAuthOptions
   readonly #base: string
   #known: { readonly offers: readonly Offer[]; readonly until: number } | undefined
 
-  constructor(options: SamlAtAuthOptions) {
+  constructor(options: SessionsAtAuthOptions) {
     this.#options = options
     this.#base = options.url.replace(/\/+$/, '')
   }
@@ -54,7 +62,7 @@ export class SamlAtAuth {
 
   /**
    * Realms whose users may be redirected to an address; undefined: the authentication service does not disclose them.
-   * @throws failure('overloaded')
+   * @throws failure('auth_unavailable')
    */
   async offers(returnTo: string): Promise<readonly Offer[] | undefined> {
     const { peerSecret, clock, outbound } = this.#options
@@ -70,8 +78,27 @@ export class SamlAtAuth {
   }
 
   /**
+   * Requests the hand-over of a session to a browser of this service.
+   * @returns request with which the browser goes to the page of the authentication service
+   * @throws failure('auth_unavailable' | 'rate_limited')
+   */
+  async requestHandover(
+    { returnTo, state, challenge }: HandoverRequest,
+    clientAddress: string,
+  ): Promise<string> {
+    const json = { return_to: returnTo, state, code_challenge: challenge }
+    const answer = await this.#post('/handover', json, clientAddress)
+    const request = answer.status === 200 ? textMember(answer, 'request') : undefined
+    if (request !== undefined) return request
+    const hint = answer.status === 401 ? ': both services need the same WARDER_PEER_SECRET' : ''
+    throw unreachable(
+      new Error(`the request for a hand-over was refused with status ${answer.status}${hint}`),
+    )
+  }
+
+  /**
    * Takes the session of a login that has come back.
-   * @throws failure('unauthorized' | 'rate_limited' | 'overloaded')
+   * @throws failure('unauthorized' | 'rate_limited' | 'auth_unavailable')
    */
   async redeem(
     realm: string,
@@ -89,7 +116,7 @@ export class SamlAtAuth {
       throw unreachable(new Error(`the redemption of the code was refused with status ${answer.status}`))
     const session = sessionIn(answer)
     const [username, sessionId] = [textClaim(session, 'sub'), textClaim(session, 'jti')]
-    const logoutHandle = handleIn(answer)
+    const logoutHandle = textMember(answer, 'logout_handle')
     const claims = session?.claims ?? {}
     const end = claims.exp
     if (
@@ -106,7 +133,7 @@ export class SamlAtAuth {
 
   /**
    * Ends a session that was handed over. One that is not there any more is as good.
-   * @throws failure('rate_limited' | 'overloaded')
+   * @throws failure('rate_limited' | 'auth_unavailable')
    */
   async end(realm: string, logoutHandle: string, clientAddress: string): Promise<void> {
     const { status } = await this.#post(
@@ -148,13 +175,10 @@ function offersIn({ body }: OutboundResponse): readonly Offer[] {
   }
 }
 
-function handleIn({ body }: OutboundResponse): string | undefined {
+function textMember({ body }: OutboundResponse, name: string): string | undefined {
   try {
-    const { logout_handle: handle } = JSON.parse(Buffer.from(body).toString('utf8')) as Record<
-      string,
-      unknown
-    >
-    return typeof handle === 'string' ? handle : undefined
+    const value = (JSON.parse(Buffer.from(body).toString('utf8')) as Record<string, unknown>)[name]
+    return typeof value === 'string' ? value : undefined
   } catch (cause) {
     throw unreachable(cause)
   }
@@ -170,5 +194,5 @@ async function callAuth(ask: () => Promise<OutboundResponse>): Promise<OutboundR
 }
 
 function unreachable(cause: unknown): Error {
-  return failure('overloaded', 'the authentication service does not respond', { cause, retryAfterSeconds: 1 })
+  return failure('auth_unavailable', undefined, { cause, retryAfterSeconds: 1 })
 }
