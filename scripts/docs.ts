@@ -166,14 +166,14 @@ function reach(): string {
 
 ${generated}
 
-What the holder of a right can reveal, make, change and end, and what each operation can do with all the rights that it
-asks for. A test plays random principals with random rights over all interfaces and finds nothing beyond these tables
-([rights and reach](../adr/rights-and-reach.md)).
+These tables list what the holder of a right can reveal, make, change and end, and what an operation can do for a caller
+with all the rights that it requires. A test, in which random principals with random rights use all interfaces, verifies
+that they reach nothing else ([rights and reach](../adr/rights-and-reach.md)).
 
 ## By right
 
-On the object of the grant. Each right also reveals that the object exists, its owner and its state; the owner has all
-effects. With several rights on one object, a holder has the effects of each of them, and those that
+The effects are on the object of the grant. Each right also reveals that the object exists, its owner and its state; the
+owner has all effects. With several rights on one object, a holder has the effects of each of them, and those that
 [combinations](../adr/rights-and-reach.md#a-use-requires-the-rights-of-every-operation-whose-effect-it-has) have.
 
 | right | reveals | makes | changes | ends |

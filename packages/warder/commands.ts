@@ -130,7 +130,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'root-key',
-    summary: 'Show, test, rotate or move the root key of the installation without touching stored rows',
+    summary: 'Show, test, rotate, move or recover the root key of the installation',
     load: async () => (await import('./root-key/command.ts')).rootKey,
   },
   {

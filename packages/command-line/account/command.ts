@@ -56,7 +56,7 @@ const account = {
 const showVerb = accountVerb({
   name: 'show',
   words: '',
-  summary: 'Show who you are, until when, and with which factors you log in',
+  summary: 'Show your user, your session and your second factors',
   examples: ['warder account show'],
   options: {},
   parse(_, names) {
@@ -204,12 +204,12 @@ export function createAccountCommand(openPrompter: () => Prompter): Command {
     name: 'account',
     summary: 'Show your account, enroll a second factor, get recovery codes',
     about:
-      'Works as the user of warder login, or of a login for this command. The password: warder password.',
+      'The commands use the session of warder login, or log in for this command. The password: warder password.',
     verbs,
     options: account,
     help: `warder account VERB [OPTIONS]
 
-Works as the user of warder login, or of a login for this command. The password: warder password.
+The commands use the session of warder login, or log in for this command. The password: warder password.
 
 ${formatVerbs(verbs)}
 

@@ -42,8 +42,8 @@ export function createPasswordCommand(openPrompter: () => Prompter): Command {
     options,
     help: `warder password [--user U --realm R] [OPTIONS]
 
-Changes the password of a user who knows the present one. All sessions that began with it end, also on other machines.
-A refused password is answered with advice. Another user's password: warder admin reset-password.
+Changes the password of a user, with the present password. All sessions that began with it end, also on other machines.
+If the new password is refused, the error contains advice. To reset the password of another user: warder admin reset-password.
 
 ${optionsHelp(options)}
 

@@ -23,7 +23,7 @@ const superRealm = '_'
 
 const getAdminPath = (id: string): string => `/admins/${encodeURIComponent(id)}`
 
-/** Members that name the user, and how the options call them. */
+/** Members that name the user, with their options. */
 const identities = {
   userpass: { option: 'user', label: 'user' },
   fido2: { option: 'passkey', label: 'passkey of' },
@@ -178,7 +178,7 @@ the command creates the user ID of realm _ (warder login --user ID), with a rand
       try {
         admin = (await createRecord({ userpass: id })) as Admin
       } catch (error) {
-        // A user without the record has no power; the name stays free for another try.
+        // Without the record the user has no power, so it is deleted, and the command can be run again.
         await api.ask('DELETE', getUserPath(superRealm, id)).catch(() => undefined)
         throw error
       }

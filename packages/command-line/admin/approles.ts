@@ -110,7 +110,7 @@ export const showAppRole = adminVerb({
   },
 })
 
-/** Members of a role by the options of `change-approle`. */
+/** Options of `change-approle`, with the members of a role that they set. */
 const roleMembers = {
   'token-ttl': 'token_ttl',
   'token-max-ttl': 'token_max_ttl',
@@ -130,7 +130,11 @@ one. --policy replaces all policies.`,
     'warder admin change-approle till --secret-id-ttl 600 --login-from 10.0.0.0/8',
   ],
   options: {
-    policy: { type: 'list', value: 'P', help: 'a policy of its tokens; repeatable; replaces those before' },
+    policy: {
+      type: 'list',
+      value: 'P',
+      help: 'a policy of its tokens; repeatable; replaces the former policies',
+    },
     'token-ttl': { type: 'number', value: 'S', help: 'seconds until its tokens expire' },
     'token-max-ttl': { type: 'number', value: 'S', help: 'maximum lifetime of a token with its renewals' },
     'token-uses': { type: 'number', value: 'N', help: 'maximum number of requests with a token' },

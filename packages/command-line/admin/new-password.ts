@@ -3,7 +3,7 @@ import { UsageError, type ValuesOf } from '../commands/options.ts'
 import { readSecretFile } from '../files.ts'
 import type { AdminApi } from './api.ts'
 
-/** A new password of a user. A generated one is shown once, because no user knows it yet. */
+/** A new password of a user. A random password is shown once, because no user knows it yet. */
 interface NewPassword {
   readonly text: string
   readonly generated: boolean
@@ -19,7 +19,7 @@ export const passwordOptions = {
   'keep-password': { type: 'flag', help: 'does not require another password at the next login' },
 } as const
 
-/** Reads `--new-password-file FILE`; without it a random password of 144 bits is made. */
+/** Reads `--new-password-file FILE`; without it the password has 144 random bits. */
 export function createPasswordSource({
   'new-password-file': file,
 }: ValuesOf<typeof passwordOptions>): () => NewPassword {

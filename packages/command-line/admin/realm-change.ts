@@ -23,7 +23,7 @@ export const methods = {
 } as const
 export type Method = keyof typeof methods
 
-/** Settings of the methods that need none: passwords that must be changed do not open a session. */
+/** Settings for methods without settings of their own: a password that must be changed does not open a session. */
 const defaultSettings: Readonly<Partial<Record<Method, object>>> = {
   password: { allow_expired_passwords: false },
   passkey: {},
@@ -53,7 +53,7 @@ repeatable`,
   'idle-seconds': {
     type: 'number',
     value: 'S',
-    help: 'a session ends when it was not used for this time (new realm: 1800)',
+    help: 'a session ends if it is not used for this time (new realm: 1800)',
   },
   'certificate-seconds': {
     type: 'number',
@@ -72,7 +72,7 @@ repeatable`,
 export interface RealmChange {
   readonly auth_params: Readonly<Record<string, unknown>>
   readonly members: Readonly<Record<string, unknown>>
-  /** Enabled with default settings, unless they have some. */
+  /** Enabled with default settings, unless they have settings already. */
   readonly enabled: readonly Method[]
 }
 

@@ -13,7 +13,7 @@ import { adminVerb } from './verb.ts'
 const maxMetadataBytes = 256 * 1024
 const fetchTimeoutMs = 30_000
 
-/** Programs on the computer of a user, on any port: `warder login --saml`. */
+/** Loopback addresses with any port, for programs on the computer of a user (`warder login --saml`). */
 const loopbackOrigin = 'http://127.0.0.1'
 
 const isAddress = (source: string): boolean => /^https?:\/\//i.test(source)
@@ -121,12 +121,12 @@ of the former users end, unless --same-users is given.`,
     'return-url': {
       type: 'text',
       value: 'URL',
-      help: 'page after a login that names no other one (default: the base URL)',
+      help: 'page after a login without return_to (default: the base URL)',
     },
     'return-origin': {
       type: 'list',
       value: 'ORIGIN',
-      help: 'https origin to which logins may return; repeatable; added to those before',
+      help: 'https origin to which logins may return; repeatable; added to the present ones',
     },
     terminal: { type: 'flag', help: `allows warder login --saml: the return origin ${loopbackOrigin}` },
     'subject-attribute': {
@@ -138,7 +138,7 @@ of the former users end, unless --same-users is given.`,
     claim: {
       type: 'list',
       value: 'ATTRIBUTE=CLAIM',
-      help: 'attribute that becomes a claim; repeatable; added to those before',
+      help: 'attribute that becomes a claim; repeatable; added to the present ones',
     },
     'same-users': {
       type: 'flag',

@@ -92,7 +92,7 @@ interface ListedSecretId {
 export const listSecretIds = adminVerb({
   name: 'secret-ids',
   words: 'NAME',
-  summary: 'List the usable SecretIDs of an AppRole by their accessors: uses left, and when they end',
+  summary: 'List the usable SecretIDs of an AppRole: accessors, remaining uses and expiry dates',
   examples: ['warder admin secret-ids till'],
   options: {},
   parse(_, names) {
@@ -109,7 +109,7 @@ export const listSecretIds = adminVerb({
           const answer = await api.ask('POST', `${getRolePath(name)}/secret-id-accessor/lookup`, body)
           found.push((answer as { readonly data: ListedSecretId }).data)
         } catch (error) {
-          // Used up, expired or destroyed meanwhile.
+          // The SecretID was used up, expired or was destroyed meanwhile.
           if (!(error instanceof Refused) || error.status !== 404) throw error
         }
       }
@@ -127,7 +127,7 @@ export const listSecretIds = adminVerb({
 export const destroySecretId = adminVerb({
   name: 'destroy-secret-id',
   words: 'NAME ACCESSOR',
-  summary: 'Destroy a SecretID of an AppRole; tokens that it was exchanged for stay valid',
+  summary: 'Destroy a SecretID of an AppRole; tokens that were issued for it stay valid',
   examples: ['warder admin destroy-secret-id till 5f0a…'],
   options: {},
   parse(_, [name, accessor, ...rest]) {

@@ -30,7 +30,7 @@ async function enroll(
   await api.ask('POST', `${getTotpPath(realm)}/verify`, body)
 }
 
-/** Shows a new secret, and enrolls it with a code of the app that has read it. */
+/** Shows a new secret, and enrolls it after a code of the app was entered. */
 async function enrollApp(context: AdminContext, enrollment: Enrollment): Promise<void> {
   const { api, prompter, note } = context
   const { realm, username, issuer } = enrollment
@@ -67,9 +67,9 @@ that is enrolled. A person who sees the secret can compute the codes: enroll it 
     'secret-file': {
       type: 'text',
       value: 'F',
-      help: 'file with the secret, in base32, of a device that has it already; - is standard input',
+      help: 'file with the base32 secret that a device already has; - is standard input',
     },
-    code: { type: 'text', value: 'CODE', help: 'a code of that device' },
+    code: { type: 'text', value: 'CODE', help: 'a code that this device shows' },
   },
   parse({ realm, issuer, 'secret-file': file, code }, names) {
     const username = requireOneName(names, 'user: warder admin enroll-totp NAME --realm R')

@@ -65,6 +65,6 @@ export async function runHomeVerb(
   const call = readVerb(verbs, common, args)
   const act = withVerb(call.verb, () => call.verb.parse(call.values, call.names))
   const { path, isForeign } = findHome(call.common.home, terminal.env)
-  // Files that root or another user wrote would be lost for the services.
+  // The services could not read files that root or another user wrote.
   return await act({ home: isForeign ? selectHome(call.common.home, terminal.env) : path, terminal })
 }

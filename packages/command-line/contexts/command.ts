@@ -149,7 +149,7 @@ const remove = contextVerb({
   options: {
     force: {
       type: 'flag',
-      help: 'also forgets a login, here only: the session stays valid until it expires',
+      help: 'also forgets a login; only on this machine: the session stays valid until it expires',
     },
   },
   parse({ force }, names) {
@@ -170,7 +170,7 @@ const remove = contextVerb({
   },
 })
 
-/** Forgets a login; with a missing authority file no login can be found, and none can be used. */
+/** Forgets a login. If the authority file is missing, there is no login to forget, since none can be used. */
 async function forgetContextLogin(run: ContextRun, context: Context): Promise<void> {
   let login: FoundLogin | undefined
   try {

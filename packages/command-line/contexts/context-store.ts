@@ -24,7 +24,7 @@ export interface Contexts {
   readonly contexts: ReadonlyMap<string, Context>
 }
 
-/** Stands for no context: the home of the current folder. */
+/** Selects no context, but the home of the current folder. */
 export const localName = 'local'
 
 const maxContexts = 64
@@ -134,9 +134,10 @@ export interface NewContext {
 }
 
 /**
- * Prepares to remember services, before the login.
- * @returns the name, and a function that stores the context and makes it the current one; undefined for a user without a
- *   home folder
+ * Prepares a context for services before the login.
+ * @returns the name, and a function that stores the context and makes it the current one; undefined for a user without
+ * a
+ * home folder
  * @throws StartupError when they cannot be remembered
  */
 export function prepareContext(

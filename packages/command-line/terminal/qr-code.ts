@@ -6,8 +6,8 @@ const quietZone = 2
 const blackOnWhite = (line: string): string => `\u001b[30;107m${line}\u001b[0m`
 
 /**
- * Formats a QR code (ISO/IEC 18004) for a terminal on standard error, two modules in each character. Colours make it readable
- * on every background; without them it is drawn for a dark one.
+ * Formats a QR code (ISO/IEC 18004) for a terminal on standard error, two modules in each character. Colours make it
+ * readable on every background; without colours it is readable on a dark background.
  * @returns undefined when the terminal is too narrow
  */
 export async function formatQrCode(text: string, width = getWidth()): Promise<readonly string[] | undefined> {

@@ -4,7 +4,7 @@ import type { Terminal } from './terminal.ts'
 import { getWidth } from './width.ts'
 
 const gap = '  '
-/** A column that is cut keeps this much: a date, or the beginning of a text. */
+/** Minimum width of a column that is cut: a date, or the beginning of a text. */
 const minColumnLength = 10
 /** Ids and addresses are useless without their end. */
 const identifier = /^\S{24,}$/
@@ -38,7 +38,7 @@ export function formatTable(
   return lines.map((line, index) => (index === 0 ? styleHeading(line) : line))
 }
 
-/** Takes from the widest columns that may be cut until the line fits. @returns undefined when it cannot fit */
+/** Narrows the widest columns that may be cut until the line fits. @returns undefined when it cannot fit */
 function fitColumns(
   lengths: readonly number[],
   mayCut: readonly boolean[],

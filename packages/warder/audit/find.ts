@@ -22,7 +22,10 @@ type AuditNode = Found['nodes'][number]
 const pageSize = 1000
 const defaultLimit = 100
 const maxRecords = 100_000
-/** Pages in sequence without a record: each has passed up to millions of records, or comes from a node that lies. */
+/**
+ * Maximum number of consecutive pages without a record: each covers up to millions of records, or comes from a
+ * compromised node.
+ */
 const maxEmptyPages = 300
 /** Longer texts are cut in the table. */
 const maxCellLength = 64

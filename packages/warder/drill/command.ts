@@ -164,7 +164,7 @@ function readOwnSettings(
       const text = String(value)
       variables[toEnvName(service, key, setting)] = pathSettings.test(key) ? inHome(home, text) : text
     }
-    // Without a proxy of this installation the backup must not bring one.
+    // If this installation has no proxy, the backup must not set one.
     const proxy = `${service.toUpperCase()}_OUTBOUND_PROXY`
     variables[proxy] ??= env.https_proxy ?? env.HTTPS_PROXY ?? 'direct'
   }

@@ -16,7 +16,7 @@ export const localCertificates: readonly LocalCertificate[] = [
   { name: 'client', commonName: 'kmip-client', purpose: 'client' },
 ]
 
-/** Loaded when a command needs it: a started service collects shares on its port. */
+/** Loaded only when a command asks for shares; a started service collects them on its port. */
 const collectShares: ServiceLaunch['collectShares'] = async (find, service) =>
   (await import('../unseal/ask-shares.ts')).askShares(find, service)
 

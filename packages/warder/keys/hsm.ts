@@ -17,7 +17,7 @@ export const listHsmKeysVerb = kmsVerb({
   words: 'HSM',
   summary: 'List the keys in an HSM, and which of them are registered',
   about:
-    'For the administrators of the HSM, whom the settings name. Keys of other programs are listed as well.',
+    'Requires an administrator of the HSM (setting admins or hsm_admin). Keys of other programs are listed as well.',
   examples: ['warder keys hsm list main'],
   options: {},
   parse(_, names) {
@@ -46,7 +46,7 @@ export const registerHsmKeyVerb = kmsVerb({
   words: 'HSM LABEL',
   summary: 'Register a key that exists in an HSM; prints its id',
   about: `The key stays in the HSM. From then on it has an owner, rights and a life cycle like other keys, and is removed
-from the HSM when it is destroyed. For the administrators of the HSM, whom the settings name.`,
+from the HSM when it is destroyed. Requires an administrator of the HSM (setting admins or hsm_admin).`,
   examples: [
     'warder keys hsm register main signing --alg ES256',
     'warder keys hsm register main old --id 0a1b',
@@ -57,8 +57,12 @@ from the HSM when it is destroyed. For the administrators of the HSM, whom the s
       value: 'ALG',
       help: 'the only permitted algorithm (default: every algorithm of its type)',
     },
-    id: { type: 'text', value: 'HEX', help: 'CKA_ID of the key, if several keys have the label' },
-    class: { type: 'text', value: 'CLASS', help: 'secret or private, if both have the label' },
+    id: { type: 'text', value: 'HEX', help: 'CKA_ID of the key; required if several keys have the label' },
+    class: {
+      type: 'text',
+      value: 'CLASS',
+      help: 'secret or private; required if a secret and a private key have the label',
+    },
     tag: { type: 'list', value: 'T', help: 'tag of the key; repeatable' },
   },
   parse({ alg, id, class: kind, tag: tags }, [hsm, label, ...rest]) {

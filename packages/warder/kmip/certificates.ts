@@ -15,7 +15,7 @@ interface ListedCertificate {
   readonly reason?: string
 }
 
-/** `warder kmip certificates`: devices, and when their certificates end. */
+/** `warder kmip certificates` lists devices and the expiry dates of their certificates. */
 export const listCertificatesVerb = homeVerb({
   name: 'certificates',
   words: '[NAME]',

@@ -117,12 +117,12 @@ async function requireSharedSource(
   return first
 }
 
-/** How the root key is read that another replaces. */
+/** Reads the root key that is to be replaced. */
 export interface PresentKeys {
   read(database: ServiceDatabase): Promise<readonly RootKey[]>
   /** See `MoveOptions`. */
   readonly stage?: (database: ServiceDatabase) => Promise<readonly Change[]>
-  /** The present source may be the new one: it does not work any more. */
+  /** The new source may be of the same kind as the present one, which does not work any more. */
   readonly isLost: boolean
 }
 
@@ -176,7 +176,7 @@ export async function move(
   return 0
 }
 
-/** Into shares for the first time: `rotate` makes new ones. */
+/** This is the first move into shares; `rotate` replaces existing shares. */
 async function moveIntoShares(
   databases: readonly ServiceDatabase[],
   shares: RequestedShares | undefined,
@@ -209,7 +209,7 @@ export function requireShares(shares: RequestedShares | undefined): RequestedSha
   throw new UsageError('shares need --holders FILE and --threshold M')
 }
 
-/** Gives both databases new root keys in shares of one new set. */
+/** Creates new root keys for both databases, and one new set whose shares open them. */
 async function replaceShares(
   databases: readonly ServiceDatabase[],
   home: string,
@@ -218,7 +218,7 @@ async function replaceShares(
   keys = fromSource,
 ): Promise<void> {
   const isContinued = existsSync(pendingSharesPath(home))
-  // Before shares are made: an approval or a root key may be missing.
+  // Checked before shares are created, since an approval or a root key may be missing.
   const approved = isContinued ? undefined : await requireApproval(databases, keys.read)
   const set = await prepareShares(home, shares, out)
   const onStep = async (step: string): Promise<void> => out(`  ${step}`)

@@ -100,7 +100,7 @@ const rotateVerb = homeVerb({
 const recoveryCreateVerb = homeVerb({
   name: 'recovery create',
   words: '',
-  summary: 'Make shares that open both databases if the source of the root key is lost',
+  summary: 'Create shares that open both databases if the source of the root key is lost',
   about: `For every source but shares. The command encrypts each share for its holder, and keeps no copy. Rotations and moves keep
 the set, and need none of its shares. To change holders, create another set, which replaces the present one. The audit
 log has the record root_key.recovery_created.`,
@@ -138,8 +138,8 @@ record root_key.recovered with the names of the holders.`,
 
 export const rootKey = verbCommand({
   name: 'root-key',
-  summary: 'Show, test, rotate or move the root key of the installation without touching stored rows',
-  about: `Does not change stored rows, and the services may keep running. After an interruption everything stays readable; run the
+  summary: 'Show, test, rotate, move or recover the root key of the installation',
+  about: `Stored rows are not changed, and the services may be running. After an interruption all data stays readable: run the
 command again to finish.
 
   file          rotate replaces root.key with a new key; make a new copy of it afterwards
@@ -228,7 +228,7 @@ async function describeRecovery(db: ServiceDatabase['db']): Promise<string> {
   )
 }
 
-/** A rehearsal for the holders: their shares open both databases. */
+/** Tests whether the shares that holders enter open both databases. */
 async function testShares(databases: readonly ServiceDatabase[], terminal: Terminal): Promise<number> {
   for (const { db, service, launch } of databases) {
     const [key] = await openRootKeys(launch, { db, service, from: 'shares' })

@@ -16,15 +16,15 @@ import { printable, UsageError, type ValuesOf } from '@warder/command-line'
 import { toFileRefused } from '@warder/command-line/files'
 import { createShareSet, describeSet, isShareName, type ShareHolder, type ShareSet } from '@warder/storage'
 
-/** Options of the verbs that make shares. */
+/** Options of the verbs that create shares. */
 export const shareOptions = {
   holders: {
     type: 'text',
     value: 'FILE',
     help: 'for shares: one holder per line, NAME and age1… (age-keygen -y key.txt prints it)',
   },
-  threshold: { type: 'number', value: 'M', help: 'for shares: how many holders are needed at a start' },
-  output: { type: 'text', value: 'FOLDER', help: 'for shares: where their files are written (default: .)' },
+  threshold: { type: 'number', value: 'M', help: 'for shares: number of holders that are needed at a start' },
+  output: { type: 'text', value: 'FOLDER', help: 'for shares: folder for their files (default: .)' },
   name: {
     type: 'text',
     value: 'NAME',
@@ -32,7 +32,7 @@ export const shareOptions = {
   },
 } as const
 
-/** The set that a command shall make. */
+/** The set that a command creates. */
 export interface RequestedShares {
   readonly holdersFile: string
   readonly threshold: number

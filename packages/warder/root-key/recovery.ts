@@ -26,8 +26,8 @@ import {
 import { type RequestedShares, writeShares } from './new-shares.ts'
 
 /**
- * Makes a set of shares that opens both databases when the source of the root key is lost, in place of the one before.
- * If it is interrupted between the databases, it is run again.
+ * Creates a set of shares that opens both databases if the source of the root key is lost. It replaces the former set.
+ * If it is interrupted between the databases, the command must be run again.
  */
 export async function createRecoverySet(
   databases: readonly ServiceDatabase[],

@@ -97,7 +97,8 @@ Example:
       const heldPorts = values['held-ports']?.split(',').map(Number) ?? []
       // Nothing is in flight during the start, so the process may exit at once; the next start continues.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
-      // The default would end a service that waits for its database or for shares. The files were just read.
+      // The default action of the signal would end a service that waits for its database or for shares. The files were
+      // just read.
       const ignoreReload = (): void => undefined
       process.on('SIGHUP', ignoreReload)
       let service: RunningService

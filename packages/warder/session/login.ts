@@ -71,7 +71,7 @@ Example:
       const { context: name, ...places } = values
       if (values.url !== undefined && name !== undefined && !isContextName(name))
         throw new UsageError('--context must have 1 to 64 letters, digits, ., _ and -, and must not be local')
-      // With --url it is the name of the new context.
+      // With --url the option is the name of the new context.
       const requested = values.url === undefined ? values : { ...places, context: undefined }
       const isHomeGiven = values.home !== undefined || (terminal.env.WARDER_HOME ?? '') !== ''
       if (values.url !== undefined && name !== undefined && isHomeGiven)

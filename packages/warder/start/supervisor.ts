@@ -219,7 +219,7 @@ async function beginBoth(
   return ready
 }
 
-/** Holders of shares on this machine find the addresses of sealed services in the home, too. */
+/** The home also contains the addresses of sealed services, for holders of shares on this machine. */
 async function announceSealed(
   home: string,
   settings: SettingsReader,

@@ -7,8 +7,8 @@ import { describeSet, findShareTexts, ShareCollection, type ShareSet } from '@wa
 const maxInputBytes = 65_536
 
 /**
- * Reads one share: asked for without an echo, or the only one on standard input. Share and explanation may be on lines of
- * their own.
+ * Reads one share: asked for without an echo, or the only one on standard input. The text may contain the share and its
+ * explanation on separate lines.
  * @throws StartupError
  */
 export async function readShare(prompter: Prompter, input: Readable): Promise<string> {
@@ -30,9 +30,9 @@ async function readInput(input: Readable): Promise<string> {
   return (await readAll(input, maxInputBytes, new AbortController().signal)).toString('utf8')
 }
 
-/** Secrets of sets that this process has opened: it asks its holders once for all databases. */
+/** Secrets of sets that this process has opened, so that it asks the holders once for all databases. */
 const opened = new Map<string, { readonly secret: Secret; readonly holders: readonly string[] }>()
-/** Their shares, for services that this process starts. */
+/** Shares of these holders, for services that this process starts. */
 const entered: string[] = []
 let piped: Promise<readonly string[]> | undefined
 

@@ -18,7 +18,10 @@ import { type Answer, type HttpsClient, openClient, type Server } from '@warder/
 import { readShare } from './ask-shares.ts'
 
 const options = {
-  home: { ...homeOption, help: 'home of the node on this machine: both of its services' },
+  home: {
+    ...homeOption,
+    help: 'home of the node on this machine; the share is sent to both of its services',
+  },
   url: {
     type: 'list',
     value: 'URL',
@@ -41,9 +44,7 @@ export const unseal: Command = {
   help: `warder unseal ${optionsUsage(options)}
 
 For services with root_key_source = "shares", which start sealed. Each holder runs it on a machine of their own, and enters
-one share, which is asked for without an echo, or read from standard input. It is sent to every sealed service that is
-named, and to no other. When the last share that is needed is entered, the service starts. Each service of each node is
-unsealed by itself, so name all of them. Exit code 1: a service does not respond, or refuses the share.
+one share, which is asked for without an echo, or read from standard input. The share is sent to each of these services that is sealed, and to no other. When the last share that is needed is entered, the service starts. Each service of each node is unsealed separately, so name all of them. Exit code 1: a service does not respond, or refuses the share.
 
 ${optionsHelp(options)}
 
@@ -158,7 +159,7 @@ async function enter(
   }
 }
 
-/** Waits where others flood the service. */
+/** Waits and retries if the service limits requests. */
 async function postShare(client: HttpsClient, share: string): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await client.ask('/unseal', { json: { share } })
