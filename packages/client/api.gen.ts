@@ -1125,11 +1125,11 @@ export interface Operations {
     readonly body: {
       /** CKA_LABEL of the key. */
       readonly label: string
-      /** CKA_ID, hexadecimal, if several keys have the label. */
+      /** CKA_ID, hexadecimal; required if several keys have the label. */
       readonly key_id?: string | null
-      /** secret or private, if both have the label. */
+      /** secret or private; required if a secret and a private key have the label. */
       readonly class?: string | null
-      /** The key is bound to it. Default: to none. */
+      /** The only permitted algorithm of the key. Default: every algorithm of its type. */
       readonly alg?: string | null
       readonly tags?: readonly string[] | null
     }
@@ -1410,7 +1410,7 @@ export interface Operations {
       readonly alg?: string
       /** Type of the object. */
       readonly type?: 'SymmetricKey' | 'PrivateKey' | 'PublicKey' | 'Certificate' | 'SecretData' | 'OpaqueObject' | 'SplitKey' | 'CertificateRequest' | 'PGPKey' | 'Template'
-      /** Objects of all types but this one. */
+      /** Excludes objects of this type. */
       readonly excluded_type?: 'SymmetricKey' | 'PrivateKey' | 'PublicKey' | 'Certificate' | 'SecretData' | 'OpaqueObject' | 'SplitKey' | 'CertificateRequest' | 'PGPKey' | 'Template'
       readonly state?: 'PreActive' | 'Active' | 'Deactivated' | 'Compromised' | 'Destroyed' | 'Destroyed_Compromised'
       /** Whether it is disabled. */
@@ -2094,7 +2094,7 @@ export interface Operations {
           readonly message?: string
         }
       }
-      /** The service waits for shares of its root key, of which so many were entered. */
+      /** The service waits for shares of its root key; the reply contains the number of entered shares. */
       readonly sealed?: {
         readonly entered: number
         readonly threshold: number
@@ -2681,7 +2681,7 @@ export interface Operations {
   /** HSMs of the settings, and whether each can be used now */
   readonly 'server.hsms': {
     readonly reply: readonly {
-      /** Of the identifiers of its keys: hsm::NAME. */
+      /** Prefix of the identifiers of its keys, hsm::NAME. */
       readonly prefix: string
       readonly model: string
       readonly slots: readonly {
@@ -2699,7 +2699,7 @@ export interface Operations {
       readonly fips_mode: boolean
       /** Whether the FIPS provider of OpenSSL is active. */
       readonly fips_provider: boolean
-      /** What the active FIPS provider says about itself. */
+      /** The name, version and status that the active FIPS provider reports. */
       readonly fips_provider_details?: {
         readonly name: string
         readonly version: string
@@ -2708,7 +2708,7 @@ export interface Operations {
         readonly self_tests: 'passed' | 'failed'
       }
       readonly hsm_instances: readonly {
-        /** Of the identifiers of its keys: hsm::NAME. */
+        /** Prefix of the identifiers of its keys, hsm::NAME. */
         readonly prefix: string
         readonly model: string
         readonly slots: readonly {
@@ -2737,7 +2737,7 @@ export interface Operations {
     readonly body: {
       readonly username: string
       readonly password: string
-      /** A code, or a recovery code. */
+      /** A TOTP code or a recovery code. */
       readonly totp_code?: string | null
     }
     readonly reply: {

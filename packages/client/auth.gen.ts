@@ -13,7 +13,7 @@ export interface ErrorSchema {
 
 /** By operationId: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
 export interface Operations {
-  /** Who the caller is, until when, and with which factors */
+  /** Show the caller, the session and the enrolled second factors */
   readonly 'account.get': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
@@ -1383,7 +1383,7 @@ export interface Operations {
       readonly aaguid: string
       /** Last refused use with a counter that had gone back: a copy of the authenticator may exist. */
       readonly counter_regressed_at: number | null
-      /** If the user had none: codes that replace a lost second factor. They are never shown again. */
+      /** Codes that replace a lost second factor; only if the user had no unused ones. They are never shown again. */
       readonly recovery_codes?: readonly string[]
     }
   }

@@ -20,7 +20,7 @@ import {
 /** A handle is not used longer without a new search: the key may have been replaced. */
 const handleMs = 60_000
 const maxHandles = 256
-/** Handles that one call of C_FindObjects returns. */
+/** Maximum number of handles that one call of C_FindObjects returns. */
 const searchRoom = 1024
 
 /** A session of a token that is logged in, for operations. */
@@ -57,7 +57,7 @@ export function describeNewKey(
   ]
 }
 
-/** More keys of one label are not listed. */
+/** Maximum number of keys with one label that are listed. */
 const maxSameLabel = 16
 
 /** @returns handles of at most `max` keys of the token */

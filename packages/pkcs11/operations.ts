@@ -277,7 +277,8 @@ function putCipherMechanism(
     case 'iv':
       return { mechanism: putMechanismWith(memory, mechanism, iv), readIv }
     case 'counter': {
-      // CK_AES_CTR_PARAMS (Current Mechanisms 2.40 §2.8.3): bits of the counter, then the block.
+      // CK_AES_CTR_PARAMS (Current Mechanisms 2.40 §2.8.3) has the length of the counter in bits, then the counter
+      // block.
       const block = Buffer.alloc(8 + iv.length)
       block.writeBigUInt64LE(128n)
       block.set(iv, 8)

@@ -99,7 +99,7 @@ export interface Requests {
     readonly label: string
     readonly id: string
     readonly pair: NewKeyPair
-    /** Of the private key; the public one has the opposite ones. */
+    /** Uses of the private key; the public key has the opposite uses. */
     readonly uses: readonly ('sign' | 'decrypt')[]
   }
   /** iv, additional data, plaintext */
@@ -132,7 +132,7 @@ export interface Requests {
   list: { readonly class: KeyReference['class']; readonly from: number }
 }
 
-/** Keys in the answer of one `list`, and in all of a class. */
+/** Maximum number of keys in one reply of `list`, and in all replies for a class. */
 export const [maxListed, maxKeys] = [100, 100_000]
 
 export type Operation = keyof Requests

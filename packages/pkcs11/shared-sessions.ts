@@ -64,7 +64,7 @@ async function answer(
   }
 }
 
-/** Sends copies, which are transferred: of a Buffer of Node's pool the whole pool would be cloned. */
+/** Sends copies, which are transferred: for a Buffer from Node's pool, `postMessage` would clone the whole pool. */
 function post(port: MessagePort, message: Question | Result): void {
   if ('code' in message) {
     port.postMessage(message)
@@ -88,7 +88,7 @@ interface Waiting {
   reject(error: TokenError): void
 }
 
-/** The other end of `serveSessions`. @returns the sessions of a token by its name */
+/** The client of `serveSessions`. @returns the sessions of a token by its name */
 export function connectSessions(port: MessagePort): (token: string) => Sessions {
   const waiting = new Map<number, Waiting>()
   let lastId = 0

@@ -27,7 +27,9 @@ export interface TokenOptions {
   /** Path of the vendor's library. */
   readonly library: string
   readonly token: { readonly label: string } | { readonly slot: number }
-  /** Its first line is the PIN; only its owner may read it. Or the PIN itself, with the name of its setting. */
+  /**
+   * A file whose first line is the PIN, readable only by its owner; or the PIN itself, with the name of its setting.
+   */
   readonly pinFile: string | { readonly pin: Secret; readonly setting: string }
   /** Sessions, each of which performs one request at a time. */
   readonly sessions?: number
@@ -39,7 +41,7 @@ export interface TokenOptions {
 
 /** The sessions of a token, in this thread or in another one (`shared-sessions.ts`). */
 export interface Sessions {
-  /** Of the token as it was when a session was last opened. */
+  /** The values that the token reported when a session was last opened. */
   readonly info: TokenInfo | undefined
   error(code: TokenError['code'], sentence: string): TokenError
   /** Starts the library and logs in, unless that was done. @throws TokenError */

@@ -190,7 +190,7 @@ export class Token {
     return { iv: used, data: made }
   }
 
-  /** Wraps data, which become a session object for that, with AES key wrap. */
+  /** Wraps data with AES key wrap; for this the data become a session object. */
   async wrapData(key: KeyReference, algorithm: 'A256KWP' | 'A256KW', data: Uint8Array): Promise<Buffer> {
     this.#requireSize(data)
     const answer = await this.#sessions.request('seal', { key, mechanism: encryptions[algorithm] }, [data])
@@ -205,7 +205,7 @@ export class Token {
     return this.#requireParts(answer.parts, 1)[0]
   }
 
-  /** A signature or MAC of any mechanism over its input, as the token returns it. */
+  /** Computes a signature or MAC with any mechanism, in the encoding of the token. */
   async signInput(key: KeyReference, mechanism: SignMechanism, input: Uint8Array): Promise<Buffer> {
     this.#requireSize(input)
     const answer = await this.#sessions.request('sign', { key, ...mechanism }, [input])

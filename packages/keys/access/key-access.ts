@@ -129,10 +129,10 @@ export function requirePrincipal<Services>(context: OperationContext<Services>):
 }
 
 /**
- * The key with this id or alias, if the caller has `right` on it; how the right came is recorded. Synchronous for a cached
- * key of the caller's own on SQLite.
+ * Finds the key with this id or alias, if the caller has `right` on it, and records the grant of that right.
+ * Synchronous for a cached key of the caller's own on SQLite.
  * @throws failure('not_found') when there is none, or when the caller has no right at all on it;
- *   failure('forbidden') when the caller has other rights on it
+ * failure('forbidden') when the caller has other rights on it
  */
 export function requirePermittedKey<Services extends AccessServices>(
   context: OperationContext<Services>,

@@ -24,7 +24,7 @@ interface Parts {
   readonly commit: Commit
   /** Unix milliseconds. */
   readonly now: () => number
-  /** Grants of material require approval: those by the tags of a former owner end. Default: false. */
+  /** If grants of material require approval, the grants by tags of the former owner end. Default: false. */
   readonly approvesGrants?: boolean
 }
 

@@ -36,7 +36,7 @@ const tagGrantsToKeep = `INSERT INTO object_grant (object_id, user_id, operation
 const keepTagGrants = query<[id: string, owner: string, to: string], unknown>(
   `${tagGrantsToKeep} ON CONFLICT DO NOTHING`,
 )
-/** Without those that would require approval as grants on the key. */
+/** Excludes rights whose grant on the key would require approval. */
 const keepTagGrantsOfUse = query<[id: string, owner: string, to: string], unknown>(
   `${tagGrantsToKeep} AND t.operation NOT IN ('get', 'export') ON CONFLICT DO NOTHING`,
 )

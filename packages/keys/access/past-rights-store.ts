@@ -107,8 +107,8 @@ export interface PastTables {
   add(kind: RightKind, rows: readonly (readonly SqlValue[])[]): void
   /**
    * Undoes changes, the newest first.
-   * @param strict whether each must have taken effect on the rows as they are
-   * @returns the first one that contradicts the rows
+   * @param strict requires that each change is visible in the present rows
+   * @returns the first change that contradicts the rows
    */
   undo(changes: readonly RightChange[], strict: boolean): RightChange | undefined
   /** Whether all of these changes were undone. */

@@ -13,7 +13,7 @@ import { formatTime, type RecordSearch, undoRights } from './undo-rights.ts'
 // Rights at a date: a copy of the present ones, from which all newer changes are undone. The changes are in the audit
 // log, in a chain whose end is in the database (docs/adr/rights-at-a-date.md).
 
-/** What the report of rights needs of a database. */
+/** The database that the report of rights reads. */
 export type RightsReader = Pick<Database, 'all' | 'get'>
 
 /** Jobs of the thread; `moment` names one of the moments that it keeps. */
@@ -37,14 +37,14 @@ interface Results extends Record<PastRightsJob['type'], unknown> {
   readonly read: readonly unknown[]
 }
 
-/** Beside its data each job counts as so much, which bounds how many wait. */
+/** Bytes that each job counts in addition to its data; this bounds the number of jobs that wait. */
 const jobBytes = 64 * 1024
 
 class PastRightsThread extends JobThread<PastRightsJob, Results> {
   constructor() {
     super('rights at a date', {
       maxBytes: 64 * 1024 * 1024,
-      // Longer than the moments are kept.
+      // This is longer than moments are kept.
       idleMs: 600_000,
       thread: new URL('./past-rights-thread.ts', import.meta.url),
     })
@@ -58,7 +58,7 @@ class PastRightsThread extends JobThread<PastRightsJob, Results> {
 }
 
 const rowsAtOnce = 2000
-/** More changes that wait for the audit log are not read. */
+/** Maximum number of changes that are read before they are in the audit log. */
 const maxPending = 100_000
 
 interface Moment {
@@ -69,7 +69,7 @@ interface Moment {
   usedAt: number
 }
 
-/** Moments that one worker keeps. */
+/** Maximum number of moments that a worker keeps. */
 const maxMoments = 2
 const keepMs = 120_000
 
@@ -179,7 +179,7 @@ export class PastRights {
       get: async (statement, params) => (await all(statement, params))[0],
     }
     const reader = this.#build(number, time).then(() => rights, forget)
-    // It is awaited by its users.
+    // Errors are reported to the callers that await it.
     reader.catch(() => undefined)
     const moment = { reader, number, users: 0, usedAt: performance.now() }
     this.#moments.set(time, moment)

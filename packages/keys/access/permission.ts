@@ -81,7 +81,7 @@ interface Decision {
   readonly by?: 'owner' | 'officer' | GrantWay
   /** All grants that reach the caller, of other rights too. */
   readonly grants: readonly GrantWay[]
-  /** Those that do not count, because grants of material on this object require approval. */
+  /** Grants that are ignored, because grants of material on this object require approval. */
   readonly unapproved?: readonly GrantWay[]
 }
 

@@ -1,7 +1,7 @@
 import { type Change, change, type Database, query } from '@warder/storage'
 
-// Triggers store each right that a commit adds or takes, whatever interface and whichever statement it came by. The
-// rows wait in `right_change` until they are in the audit log (rights-journal.ts, docs/adr/rights-at-a-date.md).
+// Triggers store each right that a commit adds or removes, for all interfaces and statements. The rows wait in
+// `right_change` until they are in the audit log (rights-journal.ts, docs/adr/rights-at-a-date.md).
 
 /** The rows that are rights, by the kind of their changes. */
 const journaled = {
@@ -25,9 +25,9 @@ const journaled = {
 interface Journaled {
   readonly table: string
   readonly columns: readonly string[]
-  /** Columns whose values decide; default: `columns`. */
+  /** Columns whose change is a change of rights; default: `columns`. */
   readonly watched?: readonly string[]
-  /** Whether a row is a right; default: each is. */
+  /** Condition under which a row is a right; default: always. */
   readonly is?: (row: string) => string
 }
 
@@ -75,7 +75,7 @@ function triggers(kind: string, rights: Journaled): readonly string[] {
   ]
 }
 
-/** Statements of a migration: they are not changed any more. */
+/** Statements of a migration, which must not be changed. */
 export const rightsJournalStatements: readonly string[] = [
   ...(['sqlite', 'postgresql'] as const).map((dialect) => {
     const id =
@@ -92,7 +92,7 @@ export const rightsJournalStatements: readonly string[] = [
   ...Object.entries<Journaled>(journaled).flatMap(([kind, rights]) => triggers(kind, rights)),
 ]
 
-/** A right that was added (`+grant`) or taken (`-grant`), or a restore of a backup, as it is in the audit log. */
+/** A right that was added (`+grant`) or removed (`-grant`), or a restore of a backup, as in the audit log. */
 export type RightChange = readonly [at: number, change: string, ...values: string[]]
 
 /** The end of the chain of changes. */
@@ -105,7 +105,7 @@ export interface RightsJournal {
   readonly beganAt: number
   /** Changes that are not in the audit log yet, in their order. */
   readonly pending: readonly RightChange[]
-  /** Their first and their last row. */
+  /** Ids of the first and the last of these rows. */
   readonly rows: readonly [first: number, last: number] | undefined
 }
 
@@ -122,7 +122,7 @@ interface JournalRow {
   readonly d: string
 }
 
-/** One statement: the head and the changes after it are of one moment. */
+/** One statement reads the head and the changes after it from the same snapshot. */
 const read = query<[limit: number], JournalRow>(
   `SELECT j.digest, j.last_at, j.began_at, c.id, c.at_ms, c.change, c.a, c.b, c.c, c.d
      FROM right_journal j LEFT JOIN right_change c ON 1 = 1 ORDER BY c.id LIMIT ?`,

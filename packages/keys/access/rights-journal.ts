@@ -12,7 +12,7 @@ import {
 /** The operation of records with changes of rights. */
 export const rightsOperation = 'access.rights_changed'
 
-/** Changes of rights in one record, and the link to those before them. */
+/** Changes of rights in one record, and the link to the record before. */
 export interface RightsRecord {
   /** Digest of the record before; empty: there is none. */
   readonly prev: string
@@ -21,7 +21,10 @@ export interface RightsRecord {
   readonly changes: readonly RightChange[]
 }
 
-/** SHA-256, in lower-case hexadecimal digits. The database has that of the last record: no record is left out or changed unnoticed. */
+/**
+ * SHA-256, in lower-case hexadecimal digits. The database contains the digest of the last record, so a missing or
+ * changed record is detected.
+ */
 export function digestRights({ prev, prev_at, changes }: RightsRecord): string {
   return createHash('sha256')
     .update(JSON.stringify([prev, prev_at, changes]))
@@ -48,7 +51,7 @@ function splitChanges(changes: readonly RightChange[]): readonly (readonly Right
 }
 
 const changesAtOnce = 2000
-/** Bounds a run; the next one continues. */
+/** Maximum number of records of a run; the next run continues. */
 const maxRounds = 500
 
 /** Writes the changes of rights that wait to the audit log. They stay in the database until they are on disk. */
@@ -74,7 +77,8 @@ export async function recordRights({
     try {
       await db.commit(advanceRightsJournal(journal, end))
     } catch (error) {
-      // Another node wrote them, or changes came between: the records stay, beside those that count.
+      // Another node wrote the changes, or new changes came between them. The records stay in the log, but are not part
+      // of the chain.
       if (!(error instanceof GuardFailed)) throw error
     }
   }

@@ -39,13 +39,13 @@ interface PresentRights {
 }
 
 const recordsAtOnce = 100
-/** Clocks of nodes differ from that of the database by less. */
+/** Assumed maximum difference between the clock of a node and the clock of the database. */
 const marginMs = 600_000
-/** Commits take less: changes of those that overlap are stored in another order than they were made. */
+/** Assumed maximum duration of a commit. Overlapping commits may store their changes in another order. */
 const maxOverlapMs = 60_000
-/** Records that do not follow the ones read so far. */
+/** Maximum number of records that wait for their successor in the chain. */
 const maxOthers = 1000
-/** Pages without a record of the chain, in sequence. */
+/** Maximum number of consecutive pages without a record of the chain. */
 const maxIdlePages = 500
 
 export function formatTime(time: number): string {
@@ -59,7 +59,7 @@ class RightsUndo {
   /** The changes up to this record were all in the audit log before the present rights were read. */
   readonly #recorded: string
   #strict: boolean
-  /** The chain is read up to this record; the latest of its changes and of those before is of this time. */
+  /** The record up to which the chain is read, and the latest time of its changes and all earlier ones. */
   #next: string
   #nextAt: number
   /** Times between which restores lost changes. */
@@ -92,7 +92,7 @@ class RightsUndo {
     return at > this.#time
   }
 
-  /** Whether a record has newer changes, or follows one that has. */
+  /** Whether this record or an earlier one contains changes after the moment. */
   concerns({ prev_at: prevAt, changes }: RightsRecord): boolean {
     return prevAt > this.#time || changes.some((one) => this.isNewer(one))
   }
@@ -131,7 +131,7 @@ class RightsUndo {
     )
   }
 
-  /** The record whose digest is `next`. */
+  /** Reads the record whose digest is `next`. */
   async undoRecord({ prev, prev_at: prevAt, changes }: RightsRecord): Promise<void> {
     if (this.#next === this.#recorded) this.#strict = true
     await this.undo(changes, prevAt)
@@ -174,7 +174,7 @@ function readRecord(
 /** Undoes the changes that are in the audit log. @throws failure('bad_gateway' | 'conflict') if some are missing */
 async function undoRecorded(search: RecordSearch, undo: RightsUndo, since: number): Promise<void> {
   const filter = { operation: rightsOperation, since }
-  /** By their digests: records of the chain that came before their successor, and others. */
+  /** Records by their digests: those that were received before their successor in the chain, and others. */
   const waiting = new Map<string, { readonly record: RightsRecord; readonly node: string }>()
   const seen = new Set<string>()
   const nodes = new Map<string, SearchedNode>()

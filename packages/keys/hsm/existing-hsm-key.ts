@@ -5,7 +5,7 @@ import { listHsmKeys } from './hsm-key-store.ts'
 import { type Hsm, onHsm } from './hsms.ts'
 import { describeHsmKey, findHsmCurve, type HsmKeyMaterial } from './new-hsm-key.ts'
 
-// Keys that exist in an HSM, those of other programs as well.
+// Keys that exist in an HSM, including keys of other programs.
 
 type Kind = 'secret' | 'private'
 type Algorithm = 'AES' | 'HMAC' | 'RSA' | 'EC' | 'Ed25519'
@@ -14,7 +14,7 @@ type NamedAttributes = KeyAttributes & { readonly label: string; readonly id: st
 /** A key in an HSM, as the HSM reports it. */
 interface ExistingHsmKey {
   readonly kind: Kind
-  /** undefined: a type of which no key is used here. */
+  /** undefined: the service does not support keys of this type. */
   readonly algorithm: Algorithm | undefined
   /** The label and CKA_ID are empty if the key has none. */
   readonly attributes: NamedAttributes
@@ -37,7 +37,7 @@ function toExistingKey(kind: Kind, attributes: KeyAttributes): ExistingHsmKey {
   return { kind, algorithm: findAlgorithm(attributes), attributes: { ...attributes, label, id } }
 }
 
-/** Keys of an HSM that the service has; more are not listed with their objects. */
+/** Maximum number of registered keys that are listed with their objects. */
 const maxKnown = 100_000
 
 /**

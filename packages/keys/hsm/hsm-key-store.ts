@@ -58,12 +58,12 @@ export function insertHsmKey({ id, object_id, hsm, class: kind, label, key_id, d
   return change(insertRow, [id, object_id, hsm, kind, label, key_id, due_at], 1)
 }
 
-/** The key belongs to an object from now on; the commit fails if its removal has begun. */
+/** Assigns the key to its object; the commit fails if the removal of the key has begun. */
 export function keepHsmKey({ id, due_at }: HsmKeyRow): Change {
   return change(keepRow, [id, due_at ?? 0], 1)
 }
 
-/** Takes a due key for its removal: no other node does so until `next`, and its object can no longer be created. */
+/** Claims a due key for removal: until `next` no other node can claim it, and its object can no longer be created. */
 export function claimHsmKey({ id, due_at }: HsmKeyRow, next: number): Change {
   return change(claimRow, [next, id, due_at ?? 0], 1)
 }
@@ -72,7 +72,10 @@ export function deleteHsmKey({ id }: HsmKeyRow): Change {
   return change(deleteRow, [id])
 }
 
-/** The keys of an object that is destroyed, removed or replaced are removed from their HSM; nothing for other objects. */
+/**
+ * Schedules the removal of the keys of an object that is destroyed, removed or replaced; has no effect on objects
+ * without keys in an HSM.
+ */
 export function releaseHsmKey(
   { id, form }: { readonly id: string; readonly form: { readonly hsm?: HsmForm } },
   now: number,
@@ -80,7 +83,7 @@ export function releaseHsmKey(
   return form.hsm === undefined ? [] : [change(dueOfObject, [now, id])]
 }
 
-/** The same for all versions of a key; precedes their removal. */
+/** Schedules the removal of the keys of all versions of a key. It must precede the deletion of these versions. */
 export function releaseHsmKeys(chain: string, now: number): Change {
   return change(dueOfChain, [now, chain])
 }

@@ -48,7 +48,7 @@ export interface HsmForm {
   readonly hardware: boolean
 }
 
-/** What the material of an object contains for a key in an HSM, as JSON. Sealed like a key, so that rows cannot be swapped. */
+/** The material of an object whose key is in an HSM, as JSON. Sealed like a key, so that rows cannot be swapped. */
 export interface HsmReference extends Omit<HsmForm, 'hardware'> {
   readonly class: 'secret' | 'private'
   /** Of a secret key. */
@@ -79,7 +79,7 @@ export function decodeReference(form: HsmForm, material: Uint8Array): HsmReferen
   return reference
 }
 
-/** Data of one operation, in bytes: more is not sent to a token in one request. */
+/** Maximum size of the data of one operation, in bytes, which are sent to the token in one request. */
 const maxHsmBytes = 60 * 1024
 
 /**
@@ -90,7 +90,7 @@ export function openHsmKey(reference: HsmReference, hsms: Hsms = createHsms([]))
   return new HsmKey(reference, hsms)
 }
 
-/** A key in an HSM. Each operation is one request to its token; nothing of the key is in this process. */
+/** A key in an HSM. Each operation is one request to its token; this process has no part of the key. */
 class HsmKey implements BackendKey {
   readonly local = undefined
   readonly parts = undefined
@@ -277,7 +277,7 @@ function toMacMechanism(plan: MacPlan): number {
   return plan.kind === 'hmac' ? findHash(plan.hash.name)[2] : mechanisms.CKM_AES_CMAC
 }
 
-/** The mechanism of a signature and its input: a digest, made here, or the data of a scheme that hashes by itself. */
+/** The mechanism of a signature, and its input: a digest, or the data if the mechanism computes the digest. */
 function toSignature(
   plan: SignaturePlan,
   what: ToSign,

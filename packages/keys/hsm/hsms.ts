@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import { type Token, TokenError, type TokenErrorCode } from '@warder/pkcs11'
 
-/** Prefix of the identifiers of keys in an HSM: `hsm::NAME::LABEL`, as the deployed servers spell them. */
+/** Prefix of the identifiers of keys in an HSM, `hsm::NAME::LABEL`, as in the deployed servers. */
 export const hsmPrefix = 'hsm::'
 
 /** A token of an HSM whose keys are objects of this service. */
@@ -35,7 +35,7 @@ export function createHsms(list: readonly Hsm[]): Hsms {
   }
 }
 
-/** Longest label of a key in an HSM, in bytes of UTF-8. */
+/** Maximum length of the label of a key in an HSM, in bytes of UTF-8. */
 const maxLabelBytes = 128
 
 /**
@@ -48,7 +48,7 @@ export function parseHsmId(
 ): { readonly hsm: Hsm; readonly label: string } | undefined {
   if (!id.startsWith(hsmPrefix)) return undefined
   const rest = id.slice(hsmPrefix.length)
-  // The longest name: `a` and `a::b` can both be names.
+  // The longest matching name, since `a` and `a::b` can both be names.
   const hsm = (hsms?.list ?? [])
     .filter(({ name }) => rest.startsWith(`${name}::`))
     .reduce<Hsm | undefined>(
@@ -97,7 +97,9 @@ const reasons: Readonly<Partial<Record<TokenErrorCode, string>>> = {
 
 const retrySeconds = 2
 
-/** What a caller is told of an error of a token: 503 with the reason if the HSM cannot be used, else 422. */
+/**
+ * Converts an error of a token to the failure for the caller: 503 with the reason if the HSM cannot be used, else 422.
+ */
 export function toHsmFailure(name: string, error: unknown): unknown {
   if (!(error instanceof TokenError)) return error
   const { code, message } = error

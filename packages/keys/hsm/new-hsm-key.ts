@@ -35,7 +35,7 @@ type Usage =
   | ('encrypt' | 'decrypt' | 'wrapKey' | 'unwrapKey')
   | ('sign' | 'verify' | 'macGenerate' | 'macVerify')
 
-/** The key is removed from the HSM if its object was not stored by then. */
+/** If the object is not stored within this time, the key is removed from the HSM. */
 const abandonedAfterMs = 600_000
 const hsmCurves = ['P-256', 'P-384', 'P-521'] as const satisfies readonly CurveName[]
 type HsmCurve = (typeof hsmCurves)[number]
@@ -44,7 +44,10 @@ function isHsmCurve(name: string | undefined): name is HsmCurve {
   return hsmCurves.some((one) => one === name)
 }
 
-/** The key to create, in the words of its object. @throws failure('unsupported_algorithm') for keys that no HSM makes here */
+/**
+ * Converts the attributes of an object to the parameters of a new key. @throws failure('unsupported_algorithm') for
+ * keys that are not supported in HSMs
+ */
 export function toHsmKeySpec(key: {
   readonly algorithm: string | undefined
   readonly bits?: number | undefined
@@ -97,7 +100,7 @@ export async function createHsmKey(
     objects.also(keepHsmKey(row))
     return made
   } catch (error) {
-    // Nothing was created: the label is taken, or the HSM refused.
+    // No key was created, because the label is taken or the HSM refused.
     if (error instanceof TokenError && (error.code === 'key_exists' || error.code === 'not_supported'))
       await db.commit([deleteHsmKey(row)])
     throw toHsmFailure(hsm.name, error)
@@ -190,7 +193,7 @@ export async function describeHsmKey(
   return { form, material, publicKey, bits, extractability }
 }
 
-/** From the public key of the pair, or of RSA from the private one. */
+/** The public key of the pair; for RSA it can be read from the private key. */
 async function findPublicKey(token: Hsm['token'], key: { readonly label: string; readonly id?: string }) {
   try {
     return await token.publicKey(key)

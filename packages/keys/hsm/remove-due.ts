@@ -4,9 +4,9 @@ import { type Database, GuardFailed } from '@warder/storage'
 import { claimHsmKey, deleteHsmKey, type HsmKeyRow, listDueHsmKeys } from './hsm-key-store.ts'
 import type { Hsms } from './hsms.ts'
 
-/** Keys that one run removes. */
+/** Maximum number of keys that one run removes. */
 const maxRemoved = 100
-/** Until a key that could not be removed is tried again, and for which a removal takes the key. */
+/** Time after which a failed removal is retried, and for which a removal claims its key. */
 const retryMs = 60_000
 
 /** Removes keys from HSMs that no object uses any more. Keys that cannot be removed now are tried again. */
@@ -21,7 +21,7 @@ export async function removeDueHsmKeys(
       await db.commit([deleteHsmKey(row)])
       log.info({ hsm: row.hsm, label: row.label, object: row.object_id }, 'a key was removed from its HSM')
     } catch (error) {
-      // Another node removes it, or its object was created after all.
+      // Another node removes the key, or its object was created in the meantime.
       if (error instanceof GuardFailed) continue
       const reason = error instanceof Error ? error.message : String(error)
       log.warn(

@@ -30,7 +30,7 @@ export interface HsmTarget {
 const publicSuffix = '_pk'
 
 /**
- * The HSM in which a request wants its key; undefined: in none.
+ * Finds the HSM in which a request creates its key; undefined: the key is not created in an HSM.
  * @param wanted.id an identifier `hsm::NAME::LABEL`
  * @param wanted.hsm the name of the HSM, in which the key gets a label of its own
  * @throws Failure 400 for an unknown HSM, 403 for a user who may not create keys there
@@ -59,7 +59,7 @@ export function toHsmTarget(hsm: Hsm, label: string): HsmTarget {
   return { hsm, label, id, publicId }
 }
 
-/** A key to create, in the words of its object. */
+/** Attributes of a key to create. */
 interface HsmHalvesRequest {
   readonly algorithm: MaterialAlgorithm
   readonly bits?: number | undefined
@@ -90,7 +90,7 @@ export async function createHsmHalves(
   return toHsmHalves(made, { kind, algorithm, curve }, { id, publicId }, (half) => request.mask(half))
 }
 
-/** The halves of the objects of a key in an HSM. */
+/** Describes the objects of a key in an HSM. */
 export function toHsmHalves(
   made: HsmKeyMaterial,
   {
@@ -112,8 +112,8 @@ export function toHsmHalves(
 }
 
 /**
- * Where the next version of a key in an HSM is created: in the same one, with an identifier of the service, as other
- * versions have. undefined: the key is in none.
+ * Finds the HSM and the identifier for the next version of a key: the same HSM, and an identifier like those of other
+ * versions. undefined: the key is not in an HSM.
  * @throws failure('hsm_unavailable') when the settings do not have the HSM
  */
 export function nextHsmTarget(

@@ -15,7 +15,7 @@ export interface InventoryFilter {
   readonly algorithm?: string | undefined
   readonly boundAlg?: string | undefined
   readonly type?: string | undefined
-  /** All types but this one. */
+  /** Excludes objects of this type. */
   readonly excludedType?: string | undefined
   /** As it is at the moment of the question. */
   readonly state?: State | undefined

@@ -148,7 +148,7 @@ async function successors(
       object: {
         ...one.object,
         ...copyVersionMembers(before, now),
-        // An HSM reports this of each key.
+        // These attributes are reported by the HSM for each key.
         ...(one.object.form.hsm !== undefined && pickExtractability(one.object)),
         attributes: attributesForReplacement(before.attributes),
       },

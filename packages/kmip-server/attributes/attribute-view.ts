@@ -181,7 +181,7 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   ],
 ])
 
-/** Hardware only for a key of which the HSM reported that it was never anywhere else. */
+/** Hardware requires that the HSM reported that the key was generated in it and never left it. */
 function toStorageMask(hsm: ManagedObject['form']['hsm']): number {
   const { Software, Hardware, OffSystem } = Enumeration.ProtectionStorageMask
   if (hsm === undefined) return Software

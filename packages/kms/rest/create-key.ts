@@ -141,7 +141,7 @@ async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedK
 
 type StageKeyServices = Pick<RestServices, 'db' | 'policy' | 'tagSigningPairs' | 'keys'>
 
-/** The HSM in which a request wants its key; undefined: in none. @throws Failure */
+/** Finds the HSM in which a request creates its key; undefined: the key is not created in an HSM. @throws Failure */
 function readHsmTarget(
   body: KeyRequest,
   context: OperationContext<StageKeyServices>,

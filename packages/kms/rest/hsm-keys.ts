@@ -42,7 +42,7 @@ const HsmKeyDescription = Type.Object({
   kid: Type.Optional(Type.String({ description: 'The key of this service, if it is registered.' })),
 })
 
-/** The HSM, for one of its administrators. @throws Failure 400, 403 */
+/** Finds the HSM, and requires that the caller is one of its administrators. @throws Failure 400, 403 */
 function readHsm(name: string, context: Context): Hsm {
   const hsm = requireHsm(context.services.keys.hsms, name)
   requireHsmAdmin(hsm, requirePrincipal(context).name)
@@ -99,11 +99,17 @@ const RegisterRequest = Type.Object({
   key_id: Type.Optional(
     Type.String({
       pattern: '^([0-9a-f]{2}){1,128}$',
-      description: 'CKA_ID, hexadecimal, if several keys have the label.',
+      description: 'CKA_ID, hexadecimal; required if several keys have the label.',
     }),
   ),
-  class: Type.Optional(Type.String({ description: 'secret or private, if both have the label.' })),
-  alg: Type.Optional(Type.String({ description: 'The key is bound to it. Default: to none.' })),
+  class: Type.Optional(
+    Type.String({ description: 'secret or private; required if a secret and a private key have the label.' }),
+  ),
+  alg: Type.Optional(
+    Type.String({
+      description: 'The only permitted algorithm of the key. Default: every algorithm of its type.',
+    }),
+  ),
   tags: Type.Optional(Tags),
 })
 

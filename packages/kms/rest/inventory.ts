@@ -48,7 +48,7 @@ const Filter = Type.Object({
   ),
   type: Type.Optional(Type.Enum([...objectTypes], { description: 'Type of the object.' })),
   excluded_type: Type.Optional(
-    Type.Enum([...objectTypes], { description: 'Objects of all types but this one.' }),
+    Type.Enum([...objectTypes], { description: 'Excludes objects of this type.' }),
   ),
   state: Type.Optional(Type.Enum([...states])),
   disabled: Flag('Whether it is disabled.'),

@@ -96,7 +96,7 @@ async function planObject(
   return [...owners, ...planGrants(scope, { ...only, ...(!governs && { reader: name }) })]
 }
 
-/** The object may have another owner since, or be removed: then it is named by its id. */
+/** The object may have another owner now; a removed object is identified by its id. */
 async function planFormerObject(read: ReportedRights, kid: string, user: string | undefined): Promise<Parts> {
   const { services } = read.context
   const id = (await resolveKid(services, requirePrincipal(read.context).name, kid)) ?? kid

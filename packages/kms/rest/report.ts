@@ -146,7 +146,8 @@ interface Question extends ReportQuestion {
 }
 
 /**
- * Names can have belonged to other users in the past, so that only users who manage users read the rights at a time.
+ * A name may have belonged to another user in the past, so only crypto officers (or the default user, if there are
+ * none) may read the rights at a time.
  * @throws failure('bad_request'), failure('forbidden')
  */
 async function readQuestion(context: Context, filters: Static<typeof Filters>): Promise<Question> {
@@ -195,7 +196,7 @@ const report = define({
   route: get('/access/report'),
   summary: 'Who has which rights on which keys, and how each right came, in pages',
   description:
-    'Crypto officers see all keys, owners their keys, and all callers their own rights. A page ends after a bounded amount of work, so that it may have fewer rows than `limit`, or none, and a successor. Changes meanwhile may be in it or not. Rights that crypto officers have by their office are not listed. With `as_of`, the rights at that time are computed from the present ones and the audit logs of all nodes; if changes are missing, it is refused.',
+    'Crypto officers see all keys, owners their keys, and all callers their own rights. A page ends after a bounded amount of work, so that it may have fewer rows than `limit`, or none, and a successor. The report may or may not contain changes that are made while it is read. Rights that crypto officers have by their office are not listed. With `as_of`, the rights at that time are computed from the present ones and the audit logs of all nodes; if changes are missing, it is refused.',
   tag: 'Access',
   access: signedIn,
   queryParameters: Type.Object({

@@ -16,9 +16,9 @@ import type { AuditReaderServices, Notices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
-/** An HSM, in the words of the deployed servers. */
+/** An HSM, in the form of the deployed servers. */
 interface HsmDescription {
-  /** Of the identifiers of its keys, `hsm::NAME`. */
+  /** Prefix of the identifiers of its keys, `hsm::NAME`. */
   readonly prefix: string
   readonly model: string
   readonly slots: readonly { readonly slot_id: number | null; readonly accessible: boolean }[]

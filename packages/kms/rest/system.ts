@@ -23,7 +23,7 @@ const versionOperation = define({
 })
 
 const HsmInstance = Type.Object({
-  prefix: Type.String({ description: 'Of the identifiers of its keys: hsm::NAME.' }),
+  prefix: Type.String({ description: 'Prefix of the identifiers of its keys, hsm::NAME.' }),
   model: Type.String(),
   slots: Type.Array(
     Type.Object({
@@ -62,7 +62,7 @@ const ServerInfo = Type.Object({
         status: Type.Union([Type.Literal('active'), Type.Literal('error')]),
         self_tests: Type.Union([Type.Literal('passed'), Type.Literal('failed')]),
       },
-      { description: 'What the active FIPS provider says about itself.' },
+      { description: 'The name, version and status that the active FIPS provider reports.' },
     ),
   ),
   hsm_instances: Type.Array(HsmInstance),
@@ -93,7 +93,7 @@ const serverInfo = define({
   }),
 })
 
-/** Another process reads it, at most once in ten minutes. */
+/** Another process reads these values, at most once in ten minutes. */
 const readProvider = memoizeFor(
   () => readFipsProvider(),
   600_000,

@@ -71,7 +71,7 @@ ${hasSaml ? form : ''}${links.length === 0 && !hasSaml ? nothing : ''}
 const LoginRequest = Type.Object({
   username: Type.String({ maxLength: 256 }),
   password: Type.String({ maxLength: 1024 }),
-  totp_code: Type.Optional(Type.String({ maxLength: 64, description: 'A code, or a recovery code.' })),
+  totp_code: Type.Optional(Type.String({ maxLength: 64, description: 'A TOTP code or a recovery code.' })),
 })
 
 /** `POST /ui/login`: the credentials are checked at the authentication service; the session is a sealed cookie. */

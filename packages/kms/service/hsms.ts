@@ -113,7 +113,7 @@ async function readAvailability([hsm, sessions]: readonly [string, Sessions]): P
   return [hsm, (await isUsable(sessions)) ? 1 : 0]
 }
 
-/** Asks the token, at most for so long: a health check must not wait for a library that hangs. */
+/** Time limit of a check of a token: a health check must not wait for a library that hangs. */
 const probeWithinMs = 1_000
 
 async function isUsable(sessions: Sessions): Promise<boolean> {
@@ -121,13 +121,13 @@ async function isUsable(sessions: Sessions): Promise<boolean> {
   const timer = setTimeout(() => resolve(false), probeWithinMs)
   const answers = sessions.request('random', { bytes: 1 }).then(
     () => true,
-    // A token without a generator answers, too.
+    // A token without a random generator responds with an error, and is available.
     (error: unknown) => error instanceof TokenError && ['not_supported', 'token_error'].includes(error.code),
   )
   return Promise.race([answers, late]).finally(() => clearTimeout(timer))
 }
 
-/** The part of `/health`: an HSM that is away is shown, but other keys can be used. */
+/** The part of `/health` that shows HSMs that are unavailable; other keys can still be used. */
 export function hsmHealth(environment: Environment): readonly HealthPart[] {
   if (listHsms(environment.config).length === 0) return []
   const sessions = getSessions(environment)
@@ -146,7 +146,7 @@ export function hsmHealth(environment: Environment): readonly HealthPart[] {
   ]
 }
 
-/** An HSM as `/server-info` shows it, in the words of the deployed servers. */
+/** An HSM in the reply of `/server-info`, in the form of the deployed servers. */
 export async function describeHsms(environment: Environment) {
   const sessions = getSessions(environment)
   return Promise.all(

@@ -37,7 +37,7 @@ export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {
 }
 
 /**
- * The same for a key in an HSM, also at the attribute ProtectionStorageMask.
+ * The same for a key in an HSM, also for the attribute ProtectionStorageMask.
  * @throws ProtectionStorageUnavailable
  */
 export function requireHardwareStorage(nodes: readonly TtlvNode[]): void {
