@@ -92,12 +92,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-/** Options of a request, which Node hands to the agent when it needs a connection. */
+/** Options of a request, which Node passes to the agent when the request needs a connection. */
 interface RoutedOptions extends RequestOptions {
   readonly way?: { readonly route: Route; readonly deadline: AbortSignal }
 }
 
-/** Keeps connections, and opens them on the way that was chosen for the request. */
+/** Keeps connections, and opens them by the route that was chosen for the request. */
 class RoutedAgent extends Agent {
   override createConnection(
     options: RoutedOptions,

@@ -82,7 +82,7 @@ linkLocal.addSubnet('fd00:ec2::', 32, 'ipv6')
 
 /** Refuses addresses at which a cloud may serve credentials to this machine. @throws OutboundError `address` */
 export function requireNoLinkLocal(host: string, addresses: readonly LookupAddress[]): void {
-  // Also IPv4 in IPv6 (`::ffff:`).
+  // This includes IPv4 addresses in IPv6 (`::ffff:`).
   const refused = addresses.find(({ address }) =>
     linkLocal.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6'),
   )
@@ -124,7 +124,7 @@ export interface Guard {
   readonly isPublic?: (address: string) => boolean
 }
 
-/** Way of a connection that is allowed. */
+/** The route of a permitted connection. */
 export interface Route {
   readonly host: string
   readonly port: number
@@ -135,8 +135,8 @@ export interface Route {
 }
 
 /**
- * Chooses the way to a target and checks its addresses. A proxy would resolve the name again, to other addresses if its
- * owner wishes: it is given an address that was checked here, unless the settings leave that to the proxy.
+ * Chooses the way to a target and checks its addresses. A proxy that resolves the name again may get other addresses.
+ * So it receives an address that was checked here, unless the settings permit it to resolve names.
  * @throws OutboundError `name`, `address`, `time`
  */
 export async function findRoute(target: Target, guard: Guard, deadline: AbortSignal): Promise<Route> {
@@ -168,7 +168,10 @@ export async function findRoute(target: Target, guard: Guard, deadline: AbortSig
   }
 }
 
-/** Special-use names (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`) and names without a dot are those of a network. */
+/**
+ * Special-use names (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`) and names without a dot belong to private
+ * networks.
+ */
 const privateName = /^[^.]+$|(?:^|\.)(?:localhost|local|internal|home\.arpa)$/
 
 /** Rules that hold without an address: those for addresses, and names of private networks. */

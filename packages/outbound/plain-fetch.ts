@@ -107,11 +107,11 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
   }
 }
 
-/** A connection of its own for each exchange: nothing of one answer is seen by the next. */
+/** Each exchange has its own connection, so no bytes of a response can be read as part of the next one. */
 function selectWay(url: URL, route: Route, deadline: AbortSignal): RequestOptions {
   const { proxy, addresses } = route
   if (proxy === undefined) return { agent: false, lookup: createLookup(addresses ?? []) }
-  // A proxy resolves the name of an absolute form again (RFC 9112 §3.2.2): only if it may.
+  // With the absolute form (RFC 9112 §3.2.2) the proxy resolves the name, so this requires that it may do so.
   if (url.protocol === 'http:' && addresses === undefined) {
     const authorization = proxy.authorization()
     return {

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
-/** The value of `outbound_proxy` with which the variables of other programs are ignored, too. */
+/** The value of `outbound_proxy` that disables proxies, and ignores the environment variables. */
 export const directly = 'direct'
 
 /** A proxy, as a setting or a variable names it. */
@@ -54,14 +54,14 @@ export function isCredentials(text: string): boolean {
 /** Whether a host is reached without the proxy. @param host a name or an address, without brackets */
 export type NoProxy = (host: string, port: number) => boolean
 
-/** One entry; undefined: it is none. */
+/** Parses one entry; undefined if it is invalid. */
 type Entry = ((host: string, port: number) => boolean) | undefined
 
 /**
- * Hosts that are reached directly: `example.com` (with its subdomains), `.example.com` (these alone), an address, a CIDR
- * block, each but the block with `:port`, or `*`. Blocks and addresses match targets that are addresses, never what a name
- * resolves to.
- * @returns also the entries that are none of these
+ * Hosts that are reached directly: `example.com` (and its subdomains), `.example.com` (only its subdomains) or an
+ * address, each with or without `:PORT`; a CIDR block; or `*`. Blocks and addresses match targets that are addresses,
+ * never what a name resolves to.
+ * @returns the rules, and the entries that are invalid
  */
 export function readNoProxy(entries: readonly string[]): {
   readonly matches: NoProxy

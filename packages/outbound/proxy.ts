@@ -44,7 +44,7 @@ export interface OutboundProxy {
   readonly description: Readonly<Record<string, unknown>>
 }
 
-/** What outbound requests of a service need of its settings. */
+/** Settings and authorities of a service's outbound requests. */
 export interface OutboundAccess {
   readonly allowPrivateNetworks: boolean
   readonly caFile: string | undefined
@@ -60,7 +60,8 @@ export function readOutboundAccess(
   const { outbound_allow_private_networks: allowPrivateNetworks, outbound_ca_file: file } = config
   const caFile = file === undefined ? undefined : inHome(home, file)
   let loaded: Trust | undefined
-  // At the first use: the first start creates the authority of the installation after its settings were checked.
+  // Read at the first use, since the first start creates the authority of the installation after its settings were
+  // checked.
   const trust = (): Trust => {
     loaded ??= loadTrustedAuthorities(caFile)
     return loaded
@@ -119,7 +120,7 @@ interface Source {
   readonly text: string
 }
 
-/** In lower case first, as curl and Node do. */
+/** The variable in lower case takes precedence, as in curl and Node. */
 function readVariable(env: Environment, name: string): Source | undefined {
   for (const from of [name.toLowerCase(), name]) {
     const text = env[from]?.trim() ?? ''

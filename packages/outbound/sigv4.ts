@@ -13,7 +13,7 @@ export interface SignedRequest {
   readonly body: Uint8Array
 }
 
-/** A signed header is missing in the request. */
+/** The request lacks a signed header. */
 export class UnsentHeader extends Error {}
 
 /**
@@ -40,7 +40,7 @@ function trimAll(value: string): string {
   return value.includes('  ') || value.includes('\t') ? value.replaceAll(/[ \t]+/g, ' ').trim() : value.trim()
 }
 
-/** What a signature is for: a day (`YYYYMMDD`), a region and a service. */
+/** The scope of a signature: a day (`YYYYMMDD`), a region and a service. */
 export interface SigningScope {
   readonly date: string
   readonly region: string

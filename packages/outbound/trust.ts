@@ -6,8 +6,8 @@ import { StartupError } from '@warder/base'
 export type Trust = { readonly secureContext?: SecureContext }
 
 /**
- * The usual authorities, and those of a file besides, for all connections of a client. Read for each connection they took 0.8 MiB
- * outside of the heap, which a thread that is seldom collected kept after the connection had ended.
+ * The default authorities and those of a file, for all connections of a client. They are read once: reading them for
+ * each connection took 0.8 MiB outside of the heap, which is freed only at a garbage collection.
  * @param caFile PEM
  * @throws StartupError when it cannot be read
  */

@@ -5,7 +5,7 @@ import { connect } from 'node:tls'
 import { createLookup, OutboundError, type Route } from './guard.ts'
 import type { ProxyServer } from './proxy.ts'
 
-/** A proxy may reach some addresses of a host only, as those of IPv4. */
+/** A proxy may be able to reach only some addresses of a host, for example those of IPv4. */
 const maxAddresses = 4
 
 /**
@@ -90,10 +90,10 @@ function openTunnel(proxy: ProxyServer, authority: string, deadline: AbortSignal
     request.once('connect', (response, socket: Duplex, early: Buffer) => {
       deadline.removeEventListener('abort', late)
       const refusal = findRefusal(proxy, authority, response)
-      // Until its user listens; an error closes the connection in any case.
+      // Prevents an unhandled error until the caller adds its own listener; an error closes the connection in any case.
       socket.on('error', () => undefined)
       if (refusal === undefined) {
-        // Some servers, as those of mail, speak first.
+        // Some servers, such as mail servers, send data first.
         if (early.length > 0) socket.unshift(early)
         return resolve(socket)
       }

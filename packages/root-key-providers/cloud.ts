@@ -4,12 +4,12 @@ import { createOutbound, type Outbound, OutboundError, type OutboundResponse } f
 import { RootKeyUnavailable } from '@warder/storage'
 import type { CloudAccess } from './cloud-settings.ts'
 
-/** Of each request. A provider needs at most three, and is given up after 30 seconds. */
+/** Limits of each request. A provider needs at most three requests, and its attempt is aborted after 30 seconds. */
 const requestLimits = { timeoutMs: 8000, maxBytes: 65_536 }
 
 /**
- * The client for a cloud and its credentials. Its addresses are those of the operator alone, and may be private, such as
- * the endpoint of a private network.
+ * The client for a cloud and its credentials. Only the operator sets its addresses, so they may be private, such as the
+ * endpoint of a private network.
  * @param ownCaFile of the source; undefined = that of all outbound connections
  */
 export function createCloudClient(
@@ -53,7 +53,7 @@ export async function receive(server: string, sent: Promise<OutboundResponse>): 
   }
 }
 
-/** Whether another attempt may succeed. */
+/** Whether a later attempt may succeed. */
 export function isTemporary(status: number): boolean {
   return status >= 500 || status === 429 || status === 408
 }

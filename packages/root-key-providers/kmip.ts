@@ -261,7 +261,7 @@ async function send(request: Uint8Array, { server, address, context, proxy }: Ta
   })
 }
 
-/** The address is one of the operator alone, so that it may be private. @throws RootKeyUnavailable */
+/** Only the operator sets the address, so it may be private. @throws RootKeyUnavailable */
 async function openRoute(address: Address, proxy: OutboundAccess['proxy']): Promise<Duplex> {
   const deadline = AbortSignal.timeout(timeoutMs)
   try {

@@ -11,7 +11,7 @@ export interface AccessToken extends Expiring {
 
 /** A source of tokens. */
 export interface TokenSource {
-  /** For errors: an account, a file or a service. */
+  /** An account, a file or a service, for error messages. */
   readonly description: string
   /** @throws RootKeyUnavailable, StartupError */
   fetch(): Promise<AccessToken>

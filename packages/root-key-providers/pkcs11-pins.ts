@@ -9,7 +9,7 @@ import { RootKeyUnavailable } from '@warder/storage'
 const [turnAttempts, turnPauseMs] = [100, 100]
 const maxRecordBytes = 4096
 
-/** Waits for another process that does the same. @throws RootKeyUnavailable after 10 seconds */
+/** Waits while another process tries a PIN. @throws RootKeyUnavailable after 10 seconds */
 export async function takeTurn(lock: string, formatHeld: (pid: string) => string): Promise<() => void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -23,7 +23,7 @@ export async function takeTurn(lock: string, formatHeld: (pid: string) => string
 }
 
 interface Login {
-  /** The token, for its own record. */
+  /** The token, which has a record of its own. */
   readonly description: string
   readonly pinFile: string
   /** Records are this path with a suffix for each token. */
@@ -50,7 +50,7 @@ export async function openOnce({ description, pinFile, recordPath, open }: Login
       return token
     } catch (error) {
       const isRefused = error instanceof TokenError && error.code === 'login_refused'
-      // Without a return value the PIN was not tried.
+      // An error without a return value means that the PIN was not tried.
       if (isRefused && error.returnValue !== undefined) writeRecord(path, { stamp, refusal: error.message })
       throw error
     }
@@ -66,7 +66,7 @@ export async function openOnce({ description, pinFile, recordPath, open }: Login
 
 interface PinRecord {
   readonly stamp: string
-  /** Why the token refused the PIN; undefined: it accepted it. */
+  /** The reason for which the token refused the PIN; undefined: the PIN was accepted. */
   readonly refusal?: string
 }
 
@@ -94,7 +94,7 @@ function readRecord(path: string, stamp: string): PinRecord | undefined {
     if (record.stamp !== stamp) return undefined
     return typeof record.refusal === 'string' ? { stamp, refusal: record.refusal } : { stamp }
   } catch {
-    // Absent, or of another user: the token decides.
+    // If the file is absent or belongs to another user, the token decides.
     return undefined
   }
 }

@@ -3,7 +3,7 @@ import { StartupError } from '@warder/base'
 import { type RootKeyProvider, RootKeyUnavailable } from '@warder/storage'
 
 const version = 2
-/** The next token is asked when those before it have not answered for so long. */
+/** Time after which the next token is asked if the former ones have not answered. */
 const patienceMs = 3_000
 
 /**
@@ -72,7 +72,7 @@ function keepOne(kept: Uint8Array, attempts: readonly Promise<Uint8Array>[]): Ui
   return kept
 }
 
-/** An error that may pass, if one of them may. */
+/** The error of all tokens, which is temporary if one of their errors is. */
 function joinErrors(errors: readonly unknown[]): Error {
   const other = errors.find(
     (error) => !(error instanceof RootKeyUnavailable || error instanceof StartupError),
@@ -89,7 +89,9 @@ interface Entry {
   readonly wrapped: Uint8Array
 }
 
-/** The entry of the token; each of them if none has its description, since its label or library may have changed. */
+/**
+ * The entry of the token. If no entry has its description, all entries, since its label or library may have changed.
+ */
 async function unwrapEntry(
   token: RootKeyProvider,
   wrapped: Uint8Array,
@@ -103,7 +105,7 @@ async function unwrapEntry(
     try {
       return await token.unwrap(entry.wrapped, context)
     } catch (error) {
-      // A token that is away is not asked again.
+      // A token that is unavailable is not asked again.
       if (error instanceof RootKeyUnavailable) throw error
       errors.push(error)
     }

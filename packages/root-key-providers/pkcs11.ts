@@ -156,8 +156,8 @@ async function createKey(token: Token, label: string): Promise<void> {
 }
 
 /**
- * Nodes whose first starts were at the same time may have created a key each. All of them are used, since a wrapped root key
- * names its key by identifier; new ones get the first.
+ * Nodes whose first starts were at the same time may have created a key each. All of these keys are used, since a
+ * wrapped root key identifies its key; new root keys are wrapped by the first.
  */
 async function findKey(token: Token, label: string): Promise<KeyAttributes> {
   try {

@@ -4,7 +4,7 @@ import type { RootKeyLaunch, RuntimeConfig } from '@warder/runtime/launch'
 import type { RootKeyProvider } from '@warder/storage'
 import type { RootKeyConfig, RootKeySourceName } from './settings.ts'
 
-/** `proxy` is no setting of its own: the one that the settings or the environment name. */
+/** `proxy` is not a setting of the provider, but the proxy from the settings or the environment. */
 export type ProviderConfig = RuntimeConfig & RootKeyConfig & Pick<OutboundAccess, 'proxy'>
 type CreateProvider = (
   config: ProviderConfig,
@@ -12,7 +12,7 @@ type CreateProvider = (
   env: NodeJS.ProcessEnv,
 ) => Promise<RootKeyProvider>
 
-/** Sources that wrap the root key. Each is loaded when it is used: a start with a file needs none of them. */
+/** Sources that wrap the root key. Each provider is loaded when it is used; a start with a file loads none. */
 const providers: Partial<Record<RootKeySourceName, CreateProvider>> = {
   pkcs11: async (config, path) => (await import('./pkcs11.ts')).createPkcs11Provider(config, path),
   transit: async (config, path) => (await import('./transit.ts')).createTransitProvider(config, path),

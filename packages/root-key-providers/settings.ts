@@ -91,7 +91,7 @@ const pkcs11Settings = {
   }),
   'root_key_pkcs11.tokens': list({
     default: [],
-    docs: 'Up to 8 tokens, each of which wraps the root key and can unwrap it, in place of token_label or slot. PKCS#11 URIs (RFC 7512) like `pkcs11:token=hsm-b?pin-source=file:/etc/warder/pin-b`, with the attribute `token` or `slot-id`. The optional attributes `object`, `module-path` and `pin-source` replace `key_label`, `library` and `pin_file` for this token.',
+    docs: 'Up to 8 tokens, each of which wraps the root key and can unwrap it, in place of token_label or slot. Each entry is a PKCS#11 URI (RFC 7512) like `pkcs11:token=hsm-b?pin-source=file:/etc/warder/pin-b`, with the attribute `token` or `slot-id`. The optional attributes `object`, `module-path` and `pin-source` replace `key_label`, `library` and `pin_file` for this token.',
     check(uris) {
       if (uris.length > maxTokens) return `must be at most ${maxTokens} tokens`
       if (new Set(uris).size < uris.length) return 'must not contain a token twice'

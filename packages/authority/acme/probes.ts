@@ -199,7 +199,7 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
   const resolver = createResolver(dnsServers)
   const resolve: Resolve = dnsServers.length === 0 ? systemResolve : dnsResolve(resolver)
   const privateNetworksSetting = 'acme_allow_private_networks'
-  // Directly: a proxy between the service and a host would decide who controls its name.
+  // Connects directly: a proxy between the service and a host would decide who controls its name.
   const common = { proxy: undefined, allowPrivateNetworks, privateNetworksSetting, timeoutMs, resolve }
   const ways: Ways = {
     http: createPlainFetch({

@@ -40,7 +40,7 @@ export function encryptAge(recipient: Uint8Array, plaintext: Uint8Array): string
   return ['-----BEGIN AGE ENCRYPTED FILE-----', ...lines, '-----END AGE ENCRYPTED FILE-----', ''].join('\n')
 }
 
-/** `-> X25519 SHARE`, and the file key under the key agreed with the recipient. */
+/** `-> X25519 SHARE`, and the file key, encrypted with the key that was agreed with the recipient. */
 function formatStanza(recipient: Uint8Array, fileKey: Uint8Array): string {
   const { privateKey, publicKey } = generateKeyPairSync('x25519')
   const share = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')

@@ -94,7 +94,7 @@ export function decryptSymmetric(key: KeyObject, plan: CipherPlan, input: Cipher
 
 /**
  * Checks the input of an encryption that is done elsewhere, and chooses its IV.
- * @returns the IV for the mechanism, that for the client, and the data with their padding
+ * @returns the IV for the mechanism, the IV for the client, and the padded data
  * @throws as `encryptSymmetric`
  */
 export function prepareEncryption(
@@ -124,7 +124,7 @@ export function prepareDecryption(
   return { iv: bytes ?? nothing, tag: checked ?? nothing }
 }
 
-/** Takes the padding of a block cipher off data that were decrypted elsewhere. @throws decryption_failed */
+/** Removes the padding of a block cipher from data that were decrypted elsewhere. @throws decryption_failed */
 export function finishDecryption({ kind, padding, block }: CipherPlan, data: Buffer): Buffer {
   if (kind !== 'block') return data
   const at = Math.max(0, data.length - block)

@@ -108,7 +108,7 @@ function rsaOpen(
   return key.open(inRange ? ciphertext : decoy).then((encoded) => ({ encoded, inRange }))
 }
 
-/** What the private operation is done with, and what it yields, for ciphertexts that are not valid. */
+/** Inputs of the private operation in place of an invalid ciphertext, and the secret that determines its result. */
 export interface Rejection {
   /** n - 1, big-endian, as long as the modulus. */
   readonly modulusLess1: Buffer
@@ -136,7 +136,7 @@ function getRejection(key: KeyObject): Rejection {
 /** @param seed 32 secret bytes that belong to the key; wiped */
 export function createRejection(open: KeyObject, seed: Buffer): Rejection {
   const modulusLess1 = Buffer.from(open.export({ format: 'jwk' }).n as string, 'base64url')
-  // n is odd: no borrow.
+  // n is odd, so the subtraction has no borrow.
   modulusLess1[modulusLess1.length - 1] = (modulusLess1.at(-1) as number) - 1
   const decoy = oaepWrap('SHA_256', open, Buffer.alloc(0))
   const made = { modulusLess1, decoy, secret: createSecretKey(seed) }

@@ -223,7 +223,7 @@ function pointWithin(spki: Uint8Array, name: string): Point {
   return decodePoint(point as Buffer)
 }
 
-/** A signature of both numbers in their full length (RFC 7518 §3.4) in DER. */
+/** Converts a signature of two numbers in full length (RFC 7518 §3.4) to DER. */
 export function toDerSignature(signature: Uint8Array): Buffer {
   const half = signature.length / 2
   return derSequence(derInteger(signature.subarray(0, half)), derInteger(signature.subarray(half)))

@@ -13,7 +13,7 @@ import { ciphers, oid, sha1, tripleDes } from './identifiers.ts'
 import { readData } from './read.ts'
 
 const what = 'The PKCS#12 file'
-/** RFC 7292 appendix C: RC2, RC4 and 3DES with keys by SHA-1. */
+/** RC2, RC4 and 3DES with keys derived by SHA-1 (RFC 7292 appendix C). */
 const legacySchemes = '1.2.840.113549.1.12.1.'
 
 /** A certificate with its chain, and its key, in PEM. */
@@ -25,8 +25,8 @@ export interface PemPair {
 }
 
 /**
- * Reads a PKCS#12 file (RFC 7292, RFC 9579) with one private key and its certificate, for TLS. Certificates that are no
- * issuers of it are left out.
+ * Reads a PKCS#12 file (RFC 7292, RFC 9579) with one private key and its certificate, for TLS. Certificates that are
+ * not issuers of it are omitted.
  * @throws PkiError `wrong_password`, `unsupported_protection` for algorithms of old files, `malformed`
  */
 export function readPkcs12Pair(file: Uint8Array, password: string): PemPair {
@@ -47,7 +47,7 @@ interface Bundle {
   readonly additionalCertificates: readonly crypto.X509Certificate[]
 }
 
-/** Of Node 26; its types do not have it yet. */
+/** A function of Node 26 that its types do not contain yet. */
 const { parsePKCS12 } = crypto as unknown as {
   parsePKCS12(bundle: Uint8Array, options: { readonly passphrase: string }): Bundle
 }
@@ -71,7 +71,7 @@ function legacy() {
   )
 }
 
-/** Refuses old algorithms, and several keys, of which OpenSSL would take the first. */
+/** Refuses old algorithms, and several keys, of which OpenSSL would use the first. */
 function requireModern(file: Uint8Array): void {
   const [version, safe, mac] = derMembers(file, what)
   if (derSmallNumber(version, what) !== 3) throw pkiError('malformed', `${what} is of an unknown version.`)
@@ -118,7 +118,7 @@ function requireModernScheme(algorithm: DerElement | undefined): void {
   if (cipher === tripleDes.identifier || !ciphers.some((row) => row.identifier === cipher)) throw legacy()
 }
 
-/** Without a self-signed authority at the end, which a peer that trusts it has already. */
+/** Omits a self-signed authority at the end, which peers that trust it already have. */
 function orderChain(
   leaf: crypto.X509Certificate,
   others: readonly crypto.X509Certificate[],

@@ -19,7 +19,7 @@ import type { AwsConfig, awsCredentialSources } from '../cloud-settings.ts'
 type SourceName = Exclude<(typeof awsCredentialSources)[number], 'auto'>
 
 export interface AwsCredentialSource {
-  /** For errors: a variable, file or service. */
+  /** A variable, file or service, for error messages. */
   readonly description: string
   /** @throws RootKeyUnavailable, StartupError */
   fetch(): Promise<AwsCredential & Expiring>
@@ -40,7 +40,7 @@ const sources: Readonly<Record<SourceName, CreateSource>> = {
   'web-identity': createWebIdentity,
   container: createContainer,
   file: createFile,
-  // Requested by its setting only: every process of an instance has its credentials.
+  // Used only if a setting requires it: every process of an instance can get its credentials.
   'instance-metadata': createInstanceMetadata,
 }
 
@@ -189,7 +189,10 @@ function createWebIdentity(
   }
 }
 
-/** The content of the one element of this name; undefined for none or several. Values of STS have no entities. */
+/**
+ * The content of the element with this name; undefined unless there is exactly one. Values in replies of STS contain no
+ * XML entities.
+ */
 function readElement(xml: string, name: string): string | undefined {
   const parts = xml.split(new RegExp(`</?${name}>`))
   return parts.length === 3 ? parts[1]?.trim() : undefined
@@ -246,7 +249,7 @@ function createContainer(_: AwsConfig, { env, outbound }: CredentialParts): AwsC
   }
 }
 
-/** Of a container or an instance. */
+/** Credentials of a container or an instance. */
 function readCredentialReply(origin: string, { status, json }: Reply): AwsCredential & Expiring {
   if (status !== 200 || json === undefined || ![undefined, 'Success'].includes(json.Code as undefined)) {
     const said =
@@ -263,7 +266,7 @@ function readCredentialReply(origin: string, { status, json }: Reply): AwsCreden
   })
 }
 
-/** Instance metadata of EC2 by its version 2: a session token comes first. */
+/** Instance metadata of EC2, version 2, which requires a session token. */
 function createInstanceMetadata(_: AwsConfig, { env }: CredentialParts): AwsCredentialSource {
   const origin = env.AWS_EC2_METADATA_SERVICE_ENDPOINT?.replace(/\/$/, '') ?? 'http://169.254.169.254'
   const folder = `${origin}/latest/meta-data/iam/security-credentials/`

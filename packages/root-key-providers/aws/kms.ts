@@ -114,7 +114,7 @@ function toEncryptionContext(context: Uint8Array): Readonly<Record<string, strin
 
 type Operation = 'Encrypt' | 'Decrypt'
 
-/** Refusals of a credential, which may have been replaced meanwhile. */
+/** Errors that refuse a credential, which may have been replaced meanwhile. */
 const credentialErrors: readonly string[] = [
   'ExpiredTokenException',
   'ExpiredToken',
@@ -126,7 +126,7 @@ const credentialErrors: readonly string[] = [
   'IncompleteSignatureException',
 ]
 
-/** After these another attempt may succeed, whatever their status is (KMS API, "Common errors" and those of Decrypt). */
+/** Errors after which another attempt may succeed, with any status (KMS API, "Common errors" and errors of Decrypt). */
 const temporaryErrors: readonly string[] = [
   'ThrottlingException',
   'Throttling',

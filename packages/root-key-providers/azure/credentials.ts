@@ -30,7 +30,7 @@ const sources: Readonly<Record<SourceName, CreateSource>> = {
   'client-secret': createClientSecret,
   'client-certificate': createClientCertificate,
   'workload-identity': createWorkloadIdentity,
-  // Requested by its setting only: every process of the machine has this identity.
+  // Used only if a setting requires it: every process of the machine has this identity.
   'managed-identity': createManagedIdentity,
 }
 
@@ -162,7 +162,7 @@ function readCertificate(pem: string): X509Certificate | undefined {
   }
 }
 
-/** A federated credential of the application, as AKS gives it to pods. */
+/** A federated credential of the application, which AKS provides to pods. */
 function createWorkloadIdentity(config: AzureConfig, parts: CredentialParts): TokenSource | undefined {
   const { AZURE_FEDERATED_TOKEN_FILE: path } = parts.env
   if (path === undefined) return undefined
@@ -176,7 +176,7 @@ function createWorkloadIdentity(config: AzureConfig, parts: CredentialParts): To
   )
 }
 
-/** Of a virtual machine, or of App Service, Container Apps and Functions (`IDENTITY_ENDPOINT`). */
+/** The managed identity of a virtual machine, or of App Service, Container Apps and Functions (`IDENTITY_ENDPOINT`). */
 function createManagedIdentity(config: AzureConfig, { env, now, resource }: CredentialParts): TokenSource {
   const clientId = config['root_key_azure.client_id']
   const { IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: secret } = env

@@ -21,9 +21,9 @@ const apiVersion = '7.4'
 const digestBytes = 32
 
 /**
- * Wraps the root key with a key of Azure Key Vault or Managed HSM. `RSA-OAEP-256` and `A256KW` (wrapkey, unwrapkey) have no
- * additional data: the digest of the context is wrapped with the root key. `A256GCM` (encrypt, decrypt of Managed HSM) has
- * it. The wrapped bytes record the version of the key, which is the one that is asked to unwrap.
+ * Wraps the root key with a key of Azure Key Vault or Managed HSM. `RSA-OAEP-256` and `A256KW` (wrapkey, unwrapkey)
+ * have no additional data: the digest of the context is wrapped with the root key. `A256GCM` (encrypt, decrypt of
+ * Managed HSM) has it. The wrapped bytes record the version of the key, which unwraps them.
  * @param env of the process, for credentials
  * @throws StartupError for settings without a key or credentials, and for files that cannot be used
  */
@@ -57,7 +57,7 @@ export function createAzureKeyVaultProvider(
     return requireSuccess(reply, { operation: operation ?? 'get', key, account: source.description })
   }
 
-  /** The version that wraps: that of the settings, or the current one. */
+  /** The version that wraps: the version in the settings, or the current one. */
   const findVersion = async (): Promise<string> => {
     if (key.version !== undefined) return key.version
     const current = { ...((await send(undefined, undefined)).key as Members | undefined) }

@@ -102,7 +102,7 @@ function createServiceAccount(
   }
 }
 
-/** Members of an external account that would change what is requested. */
+/** Members of an external account that would change the requests. */
 const unsupported = ['workforce_pool_user_project', 'client_id', 'client_secret', 'quota_project_id']
 
 /** Workload identity federation: the token of a file is exchanged (RFC 8693), and a service account impersonated. */
@@ -124,7 +124,7 @@ function createExternalAccount(members: Members, file: string, parts: Credential
         grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
         requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
         audience,
-        // A token that impersonates needs more than Cloud KMS.
+        // A token for the impersonation needs a wider scope than Cloud KMS.
         scope: impersonated === undefined ? scope : 'https://www.googleapis.com/auth/cloud-platform',
         subject_token_type: type,
         subject_token: readSubject(),

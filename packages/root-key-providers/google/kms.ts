@@ -42,7 +42,7 @@ export function createGoogleKmsProvider(
     return requireSuccess(reply, { operation, endpoint, key, account: source.description })
   }
 
-  /** The bytes of a member whose checksum is that of the reply. @throws RootKeyUnavailable */
+  /** Decodes a member of a reply, and verifies its checksum. @throws RootKeyUnavailable */
   const readChecked = (reply: Members, member: string): Buffer => {
     const bytes = decodeMember(endpoint, reply, member)
     if (String(reply[`${member}Crc32c`]) !== String(crc32c(bytes)))
