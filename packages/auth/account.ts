@@ -31,7 +31,7 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
     name: 'account.get',
     reach: ['reveal attributes'],
     route: get('/account'),
-    summary: 'Who the caller is, until when, and with which factors',
+    summary: 'Show the caller, the session and the enrolled second factors',
     tag,
     access: anySession,
     reply: Type.Object({

@@ -18,7 +18,7 @@ export function toBase32(bytes: Uint8Array): string {
   return text
 }
 
-/** Bytes of a canonical base32 text (padding allowed, case ignored); undefined when it is none. */
+/** Decodes a canonical base32 text (padding allowed, case ignored); undefined for any other text. */
 export function fromBase32(text: string): Uint8Array | undefined {
   const plain = text.replace(/=+$/, '').toUpperCase()
   const bytes: number[] = []

@@ -76,7 +76,7 @@ export const anySession: Access<unknown> = {
   },
 }
 
-/** Requires a user who enrolls second factors here; others do at their identity provider. @throws failure('conflict') */
+/** Requires a user whose second factors are enrolled here, not at an identity provider. @throws failure('conflict') */
 export function requireSecondFactorHere(scheme: AuthScheme): void {
   if (scheme === 'up' || scheme === 'f2' || scheme === 'jwt') return
   throw failure(

@@ -202,7 +202,7 @@ const missingCodes: readonly unknown[] = [
   'ERR_OSSL_RSA_INVALID_MODULUS',
 ]
 
-/** Whether the FIPS provider refused what the settings permit. */
+/** Whether an error means that the FIPS provider does not support an algorithm that the settings permit. */
 function isMissingInFips(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || getFips() !== 1) return false
   return missingCodes.includes((thrown as NodeJS.ErrnoException).code) || /:unsupported$/.test(thrown.message)

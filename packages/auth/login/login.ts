@@ -162,8 +162,8 @@ export function sessionReply(session: Session, cookie: string, ...cookies: reado
 }
 
 /**
- * The reply to a login without a second factor: which ones the user has, and what a client needs for them. Of users with
- * TOTP alone it is that of the specification.
+ * The reply to a login without a second factor: which ones the user has, and what a client needs for them. For users
+ * who have only TOTP it is the reply of the specification.
  */
 function secondFactorReply(factors: readonly (SecondProof & SecondCheck)[]) {
   const asked = factors.flatMap(({ ask }) => (ask === undefined ? [] : [ask()]))
@@ -178,7 +178,7 @@ function secondFactorReply(factors: readonly (SecondProof & SecondCheck)[]) {
   })
 }
 
-/** What an unknown realm looks like to its visitors. */
+/** The reply for a realm that does not exist, so that callers cannot tell which realms exist. */
 const typicalRealm = (id: string): Realm => ({
   id,
   auth_params: { username_password_params: { allow_expired_passwords: false }, fido2_params: {} },
@@ -241,7 +241,7 @@ export function loginOperations<Services extends LoginServices>(
       route: get('/public/realms/{realm_id}/logins'),
       summary: 'Methods of login that a realm has',
       description:
-        'For login pages. A realm that does not exist is answered like one with passwords and passkeys.',
+        'For login pages. For a realm that does not exist the reply is that of a realm with passwords and passkeys.',
       tag,
       access: anyCaller,
       pathParameters: RealmPath,

@@ -78,7 +78,7 @@ export const unknownRealm = () => new LoginRefused('unknown_realm', 'password')
 export const methodNotEnabled = () => new LoginRefused('method_not_enabled', 'password')
 /** A proof no longer held when the session was committed. */
 export const credentialChanged = () => new LoginRefused('credential_changed')
-/** The guard of a user no longer held when a change of the user was committed. */
+/** The failure if the guard of a user fails in a commit. */
 export const userChanged = () => failure('conflict', 'The user was changed concurrently; try again.')
 
 /**
@@ -146,18 +146,18 @@ export interface SecondProofServices {
   now(): number
 }
 
-/** Answers of a request to the question for a second factor, by `SecondProof.member`. */
+/** Second factors in a request, by `SecondProof.member`. */
 export type SecondAnswers = Readonly<Record<string, unknown>>
 
 /** The check of one user's second factor. */
 export interface SecondCheck {
   /** @throws LoginRefused */
   check(answer: unknown): Promise<readonly Proof[]>
-  /** What a client needs for its answer: a member of the reply, and `Set-Cookie`. */
+  /** Values that a client needs to answer: a member of the reply, and `Set-Cookie`. */
   readonly ask?: () => { readonly reply: Readonly<Record<string, unknown>>; readonly cookie: string }
 }
 
-/** A second factor, which a user shows besides the first proof. */
+/** A second factor, which a login requires in addition to the first proof. */
 export interface SecondProof {
   readonly name: 'totp' | 'passkey'
   /** The member of the body that contains the answer, and its schema. */
@@ -219,7 +219,7 @@ export interface LoginMethod<Services> extends MethodFacts {
   operations(methods: readonly MethodFacts[]): readonly Operation<Services>[]
 }
 
-/** The factors of a user one of which is missing, or the proofs of the one that was shown. */
+/** The factors of which the user must use one, or the proofs of the factor that was used. */
 type SecondResult =
   | { readonly missing: readonly (SecondProof & SecondCheck)[] }
   | { readonly missing: undefined; readonly proofs: readonly Proof[] }

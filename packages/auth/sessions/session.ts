@@ -68,8 +68,8 @@ export function findNewEnd(session: Session, now: number): number | undefined {
 }
 
 /**
- * The schemes whose sessions are of the same user: passkeys belong to users with a password. Other schemes stand for
- * themselves.
+ * The schemes whose sessions are of the same user: passkeys belong to users with a password. Every other scheme has
+ * users of its own.
  */
 export function schemesOfUser(scheme: AuthScheme): readonly [AuthScheme, AuthScheme] {
   return scheme === 'up' || scheme === 'f2' ? ['up', 'f2'] : [scheme, scheme]

@@ -1,5 +1,5 @@
-// Reads what the FIPS provider of this process says about itself (provider-base(7)), with the functions of OpenSSL that Node
-// exports. A process of its own, because node:ffi can read and write all memory.
+// Reads version and status of the FIPS provider of this process (provider-base(7)), with the functions of OpenSSL that
+// Node exports. This runs in a process of its own, because node:ffi can read and write all memory.
 
 import { getFips } from 'node:crypto'
 import { DynamicLibrary, exportString, getRawPointer, toString as readString } from 'node:ffi'

@@ -14,15 +14,15 @@ export interface FipsConfig {
   readonly fips_provider_required: boolean
 }
 
-/** What OpenSSL's FIPS provider says about itself. */
+/** Version and status that OpenSSL's FIPS provider reports. */
 export interface FipsProvider {
   readonly name: string
   /** Version of the provider, which may be another than that of Node's OpenSSL. */
   readonly version: string
   readonly buildinfo: string
-  /** The provider is in its normal state: its tests at the start passed, and no error has occurred. */
+  /** The provider passed its self-tests at the start, and has not entered the error state. */
   readonly status: boolean
-  /** It passed its tests again when it was asked. */
+  /** It passed its self-tests again on request. */
   readonly selfTest: boolean
   /** Whether algorithms of other providers are excluded. */
   readonly isDefault: boolean

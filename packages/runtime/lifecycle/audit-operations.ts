@@ -330,7 +330,10 @@ class ExportPages {
   }
 }
 
-/** Pages in sequence without a record; each has passed a part of a log. A node that lies could send them without end. */
+/**
+ * Maximum number of consecutive pages without a record; each page covers a part of a log. A compromised node could send
+ * such pages without end.
+ */
 const maxEmptyPages = 1000
 
 /** @param missing logs of nodes that did not answer at the beginning */

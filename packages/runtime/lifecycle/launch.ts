@@ -84,7 +84,7 @@ export interface ServiceLaunch {
   /** Creates the provider of a source that wraps the root key. It contacts nothing. @throws StartupError */
   readonly rootKeyProvider?: ((source: string, launch: RootKeyLaunch) => Promise<RootKeyProvider>) | undefined
   /**
-   * Collects the shares of a root key from its holders, and opens it. undefined: no holder can be asked.
+   * Collects the shares of a root key from its holders, and opens it. undefined: this process cannot ask holders.
    * @throws StartupError when they are not given
    */
   readonly collectShares?: CollectShares | undefined
@@ -107,7 +107,7 @@ export interface SealedEndpoints {
 }
 
 /**
- * @param find reads the set of shares of the database: again, if another set may have replaced it
+ * @param find reads the set of shares of the database; called again if another set may have replaced it
  * @param service name of the service whose database the root key opens
  */
 export type CollectShares = (find: () => Promise<SharedRootKey>, service: string) => Promise<RootKey>

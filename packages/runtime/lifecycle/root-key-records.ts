@@ -3,7 +3,7 @@ import { countRootKeyRecords, listRootKeyRecords, removeRootKeyRecord } from '@w
 import type { PeriodicJob } from './periodic.ts'
 import type { ServiceEnvironment } from './service.ts'
 
-/** Writes what commands did with the root key to the audit log, on one node, and then removes it. */
+/** Writes records of commands that changed the root key to the audit log of one node, and then removes them. */
 export function createRootKeyJob({
   db,
   seal,

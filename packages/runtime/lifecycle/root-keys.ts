@@ -146,7 +146,7 @@ export async function findRootKeyProblem(
 ): Promise<string | undefined> {
   try {
     if (rootKeySource(launch, from).kind === 'shares') {
-      // Whether enough holders still have theirs, only they know.
+      // Only the holders know whether enough of them still have their shares.
       await findSharedRootKey(db, service)
       return undefined
     }
@@ -159,10 +159,10 @@ export async function findRootKeyProblem(
   }
 }
 
-/** A system of a source of which each can open the database. */
+/** A system of a source that has several, each of which can open the database. */
 export interface RootKeyMember {
   readonly description: string
-  /** Why a start could not open the database with it alone. */
+  /** The reason for which a start with this system alone would fail. */
   readonly problem: string | undefined
 }
 

@@ -11,8 +11,8 @@ import { canRequireCertificates } from './tls-materials.ts'
 import { Unsealing } from './unsealing.ts'
 
 /**
- * The entry of shares for a start that needs them: on the port of the service, while the listeners of metrics and of
- * other protocols are open, too. They close when the root key is open.
+ * Accepts shares on the port of a sealed service. Meanwhile the listeners of metrics and of other protocols are open,
+ * too. All of them close when the root key is open.
  * @param reply takes the port of the service, and returns its address
  */
 export function prepareUnsealing(

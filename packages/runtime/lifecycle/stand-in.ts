@@ -8,10 +8,10 @@ import type { TlsMaterial } from './messages.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import type { Start } from './primary-start.ts'
 
-/** Replies to one request; what it throws is sent as a failure. */
+/** Replies to one request; an error that it throws is sent as a failure. */
 export type StandInAnswer = (request: IncomingMessage) => PreparedReply | Promise<PreparedReply>
 
-/** The listener that replies for a service that cannot serve yet: its database is away, or it is sealed. */
+/** The listener of a service that cannot serve yet, because its database is unavailable or the service is sealed. */
 export interface StandIn {
   readonly port: number
   /** Replies from now on. */
@@ -20,11 +20,11 @@ export interface StandIn {
 }
 
 const maxConnections = 1_000
-/** Of one address, or one /64. */
+/** Limit for one IPv4 address, or one /64 of IPv6. */
 const maxConnectionsPerAddress = 250
 const requestTimeoutMs = 10_000
 
-/** Takes the port of the service for a stand-in, until workers listen on it. @throws StartupError for a taken port */
+/** Listens on the port of the service until the workers do. @throws StartupError for a taken port */
 export async function startStandIn(
   { launch, definition, ports, opened }: Start,
   certificates: PrimaryCertificates,
@@ -55,7 +55,7 @@ interface StandInListener {
   readonly answer: StandInAnswer
 }
 
-/** Each connection ends with its reply; a body is read only by an answer that needs it. */
+/** Each connection is closed after its reply. A body is read only if the reply depends on it. */
 async function listen(options: StandInListener): Promise<StandIn> {
   let { answer } = options
   const reply: RequestListener = (request, response) => {

@@ -20,11 +20,14 @@ import type { CollectShares } from './launch.ts'
 import { isHealthRequest, type StandInAnswer } from './stand-in.ts'
 
 const maxBodyBytes = 2048
-/** Of one address: a check takes microseconds, and a share cannot be guessed: this only bounds load and log. */
+/**
+ * Limit for one address. A share cannot be guessed, and its check takes microseconds: the limit only bounds load and
+ * log.
+ */
 const requestsPerSecond = 5
 const burst = 20
 const rateSlots = 4096
-/** A set is read again at most once in this time. */
+/** Minimum time between two reads of the set. */
 const refreshEveryMs = 1000
 
 interface UnsealingOptions {
@@ -47,7 +50,7 @@ export interface Unsealed {
   readonly holders: readonly string[]
 }
 
-/** What is collected now, and who waits for it. */
+/** The shares that are collected now, and the promise of the root key. */
 interface Attempt {
   shared: SharedRootKey
   collection: ShareCollection
@@ -68,7 +71,7 @@ export class Unsealing {
   #limit: NodeJS.Timeout | undefined
   /** Requests are answered one after the other while the root key is opened. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** Of the set that was opened: a start asks for its root key more than once. */
+  /** Secret of the set that was opened, since a start reads its root key more than once. */
   #secret: { readonly id: string; readonly secret: Secret } | undefined
   #unsealed: Unsealed | undefined
 
@@ -86,7 +89,7 @@ export class Unsealing {
     return this.#unsealed
   }
 
-  /** See `ServiceLaunch.collectShares`: resolves when enough holders have entered their shares. */
+  /** Resolves when enough holders have entered their shares (`ServiceLaunch.collectShares`). */
   readonly collect: CollectShares = async (find) => {
     const shared = await find()
     if (this.#secret?.id === shared.set.id) return shared.open(this.#secret.secret)
@@ -110,7 +113,7 @@ export class Unsealing {
     }
   }
 
-  /** Forgets the secret, once the start needs it no more. */
+  /** Wipes the secret when the start no longer needs it. */
   close(): void {
     this.#discard()
     this.#secret?.secret.wipe()
@@ -142,7 +145,7 @@ export class Unsealing {
 
   async #enter(text: string, address: string): Promise<UnsealProgress> {
     const attempt = this.#attempt
-    // The last share came a moment ago.
+    // The last share was entered, and the service is starting.
     if (attempt === undefined) return this.#progress()
     const { log } = this.#options
     let outcome = attempt.collection.add(text)
@@ -181,7 +184,7 @@ export class Unsealing {
       log.warn({ set: describeSet(shared.set) }, 'another set of shares opens the root key now')
       return true
     } catch (error) {
-      // The root key was moved to another source: the start ends with the sentence that names it.
+      // The root key was moved to another source: the start ends with an error that names this source.
       if (error instanceof StartupError) this.#end(attempt, error)
       throw error instanceof StartupError ? failure('sealed') : error
     }
@@ -201,7 +204,7 @@ export class Unsealing {
     } catch (error) {
       secret.wipe()
       if (!(error instanceof StartupError)) {
-        // The database is away: only the last share has to be entered again.
+        // The database is unavailable: only the last share has to be entered again.
         collection.remove(last)
         throw error
       }

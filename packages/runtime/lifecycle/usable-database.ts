@@ -71,8 +71,8 @@ export interface InspectedDatabase {
 }
 
 /**
- * Makes the checks of a start on a database without changing anything. Holders are not asked for shares of its root key:
- * what is sealed is not checked then.
+ * Makes the checks of a start on a database without changing anything. If the root key is in shares, their holders are
+ * not asked for them, and sealed values are not checked.
  */
 export async function inspectDatabase(
   given: ServiceLaunch,

@@ -155,7 +155,7 @@ async function connectToServer({ config, home }: MailerOptions, signal: AbortSig
   const { smtp_host: host = '', smtp_port: port } = config
   const { allowPrivateNetworks, proxy } = readOutboundAccess(config, home)
   const guard = { allowPrivateNetworks: allowPrivateNetworks || isLoopback(host), proxy }
-  // Also a tunnel is a socket, or TLS on top of one.
+  // A tunnel is a socket, too, or TLS on top of one.
   return (await openConnection(
     await findRoute({ host, port, scheme: 'tls' }, guard, signal),
     signal,

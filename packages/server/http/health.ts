@@ -21,7 +21,10 @@ const Health = Type.Object({
   sealed: Type.Optional(
     Type.Object(
       { entered: Type.Integer(), threshold: Type.Integer() },
-      { description: 'The service waits for shares of its root key, of which so many were entered.' },
+      {
+        description:
+          'The service waits for shares of its root key; the reply contains the number of entered shares.',
+      },
     ),
   ),
 })
@@ -32,7 +35,7 @@ export interface HealthPart {
   readonly key: 'database' | 'audit' | 'auth_feed' | 'restore' | 'root_key' | 'hsm'
   /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`, `transit`. */
   readonly name: string
-  /** Sentence for callers when the part does not work; read after each failure. */
+  /** Sentence for callers if the part does not work; read after each failure. */
   readonly message: string
   /** false: the service works without it. */
   readonly required?: boolean

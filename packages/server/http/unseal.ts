@@ -20,8 +20,8 @@ export function isUnsealRequest({ url, method }: IncomingMessage): boolean {
 }
 
 /**
- * `POST /unseal` of a service that serves: it is not sealed, and looks at no share. A sealed service has no operations
- * yet; its main thread replies to this request (`root_key_source` shares).
+ * `POST /unseal` of a service that is not sealed, which ignores the share. A sealed service has no operations yet; its
+ * main thread replies to this request (`root_key_source` shares).
  */
 export function unsealOperation<Services>(): Operation<Services> {
   return defineOperation<Services>()({

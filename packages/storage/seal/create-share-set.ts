@@ -13,7 +13,7 @@ interface NewShareSet {
 }
 
 /**
- * Creates a set: a new secret, split, and forgotten when this returns.
+ * Creates a set, and splits its new secret, which is wiped before this returns.
  * @returns the public part, and the text of each share in the order of the holders
  * @throws StartupError for a threshold or holders that cannot be a set
  */
@@ -53,7 +53,7 @@ export async function createShareSet(
   return { set, shares }
 }
 
-/** Before anything depends on the set: its shares decrypt what its public key encrypted. */
+/** A test before the set is used: its shares must decrypt a value that its public key encrypted. */
 async function requireOpening(set: ShareSet, shares: readonly string[]): Promise<void> {
   const collection = new ShareCollection(set)
   for (const share of shares) collection.add(share)

@@ -20,7 +20,7 @@ import { decodeShareSet, describeSet, encodeShareSet, type ShareSet } from './sh
 import { unwrapWithSet, wrapForSet } from './share-set-wrap.ts'
 
 // A set of shares beside the source of the root key: the same root key, encrypted with the public key of the set. Each
-// change of the root key encrypts the new one in the same commit, for which no share is needed.
+// change of the root key encrypts the new root key in the same commit, which needs no shares.
 
 interface RecoveryKey {
   readonly root: RootKey
@@ -38,7 +38,8 @@ async function encodeRecovery(
   const bytes = await toRootKeyBytes(root, salt)
   const wrapped = wrapForSet(set, bytes, toContext(service, salt))
   bytes.fill(0)
-  // A user who can write the database must not choose the public key that the next root key is encrypted with.
+  // This prevents that a user who can write the database chooses the public key with which the next root key is
+  // encrypted.
   const tag = sealWith(key, noId, toTagContext(service, set), Buffer.alloc(0))
   return encodeShareSet({ set, wrapped: Buffer.concat([tag, wrapped]) })
 }
@@ -74,8 +75,8 @@ export async function findRecoverySet(db: Database): Promise<ShareSet | undefine
 }
 
 /**
- * The changes that keep the recovery set of a database when its root key changes; none without a set.
- * @param before opens the database now @throws StartupError for a set that was not written under it
+ * The changes that keep the recovery set of a database when its root key changes; empty if there is no set.
+ * @param before the present root key of the database @throws StartupError for a set that was not written under it
  */
 export async function renewRecovery(
   db: Database,
@@ -97,7 +98,7 @@ export async function renewRecovery(
 }
 
 /**
- * Gives a database a recovery set, in place of the one that it has.
+ * Replaces the recovery set of a database, or creates the first one.
  * @param record joins the commit @throws StartupError for a wrong root key
  */
 export async function createRecovery(
@@ -128,7 +129,9 @@ export async function createRecovery(
   }
 }
 
-/** The root key of a database, as the shares of its recovery set open it. @throws StartupError where there is no set */
+/**
+ * Decrypts the root key of a database with the secret of its recovery set. @throws StartupError where there is no set
+ */
 export async function findRecoverableKey(db: Database, service: string): Promise<SharedRootKey> {
   const row = await db.get(readRootKeyRow, rootKeyParameters)
   const found = await readRecovery(db)

@@ -24,7 +24,7 @@ export interface RootKeyProvider {
   readonly source: string
   /** The server and its key, for operators and the database; never a secret. */
   readonly description: string
-  /** Of a provider of several systems: each of them. Any of them can unwrap what this provider wraps. */
+  /** The systems of a provider that has several. Each of them can unwrap the values that this provider wraps. */
   readonly members?: readonly RootKeyProvider[]
   /** Creates its key where that is missing and the provider can. Not called by a test, which changes nothing. */
   prepare?(): Promise<void>

@@ -184,8 +184,8 @@ export async function moveToProvider<Target extends SealedDatabase>(
 }
 
 /**
- * Gives each database a new random root key that the shares of a set open. A database that they open already is not
- * changed, so an interrupted move to the same set is continued without shares.
+ * Creates a new random root key for each database, which the shares of a set open. A database that they open already is
+ * not changed, so an interrupted move to the same set is continued without shares.
  */
 export async function moveToShares<Target extends SealedDatabase>(
   set: ShareSet,

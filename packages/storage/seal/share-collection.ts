@@ -11,8 +11,8 @@ export type ShareOutcome =
   | { readonly accepted: false; readonly problem: ShareProblem; readonly message: string }
 
 /**
- * Shares of one set that were entered, in memory alone. Only shares that match their verification values are kept: at
- * most one of each number, so that no other input displaces them.
+ * Shares of one set that were entered, kept only in memory. Only shares that match their verification values are kept,
+ * at most one of each number, so no other input can displace them.
  */
 export class ShareCollection {
   readonly set: ShareSet
@@ -75,13 +75,13 @@ export class ShareCollection {
     return { accepted: true, number }
   }
 
-  /** So that it can be entered again. */
+  /** Removes a share, so that it can be entered again. */
   remove(number: number): void {
     this.#values.get(number)?.fill(0)
     this.#values.delete(number)
   }
 
-  /** The secret of the set, of which the caller disposes. @throws StartupError when shares are missing */
+  /** Combines the secret of the set, which the caller must wipe. @throws StartupError when shares are missing */
   async combine(): Promise<Secret> {
     const { threshold } = this.set
     if (!this.isComplete) throw new StartupError(`${threshold - this.entered} more shares are needed`)

@@ -3,7 +3,7 @@ import { StartupError } from '@warder/base'
 /** A person who keeps one share. */
 export interface ShareHolder {
   readonly name: string
-  /** `age1…`: the share was encrypted for it. */
+  /** The recipient `age1…` for which the share was encrypted. */
   readonly recipient: string
 }
 
@@ -26,7 +26,7 @@ export interface ShareSet {
   readonly createdAt: number
 }
 
-/** Bounds of a set: each holder is a person, who has to be there. */
+/** Limits of a set: each holder is a person, who has to be reached at a start. */
 export const maxHolders = 32
 export const maxNameBytes = 64
 
@@ -37,7 +37,7 @@ export function isShareName(text: string): boolean {
   )
 }
 
-/** The first 8 of 32 digits: enough to tell the sets of one installation apart. */
+/** The first 8 of 32 digits, which suffice to distinguish the sets of one installation. */
 export function shortId(id: string): string {
   return id.slice(0, 8)
 }

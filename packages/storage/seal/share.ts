@@ -46,12 +46,12 @@ function computeChecksum(payload: Uint8Array): Buffer {
     .subarray(0, checksumBytes)
 }
 
-/** Reveals nothing about a share, which contains 32 random bytes, but recognizes it. */
+/** The verification value of a share. It identifies the share, and reveals nothing about its 32 random bytes. */
 export function computeCheck(payload: Uint8Array): Buffer {
   return createHash('sha256').update('warder share check v1').update(payload).digest()
 }
 
-/** The shares in what holders paste or pipe, among other lines. */
+/** Finds the shares among other lines of a text that holders paste or pipe. */
 export function findShareTexts(text: string): readonly string[] {
   return text.split(/\s+/).filter((word) => /^warder-share-1\.[A-Za-z0-9_-]{64,256}$/.test(word))
 }
@@ -61,7 +61,7 @@ export function parseShare(text: string): Share | undefined {
   if (findShareTexts(text)[0] !== text) return undefined
   const encoded = text.slice(textPrefix.length)
   const bytes = Buffer.from(encoded, 'base64url')
-  // Bits and characters that decoding would ignore.
+  // Refuses bits and characters that decoding would ignore.
   if (bytes.toString('base64url') !== encoded) return undefined
   const end = bytes.length - checksumBytes
   if (end <= headerBytes + keyBytes || bytes[0] !== payloadVersion) return undefined

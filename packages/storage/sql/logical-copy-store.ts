@@ -95,7 +95,7 @@ const identities = query<[], { readonly table_name: string; readonly column_name
      FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`,
 )
 
-/** On PostgreSQL: new rows continue behind those of the backup. SQLite does so by itself. */
+/** On PostgreSQL, ids of new rows continue after those of the backup. SQLite does so by itself. */
 export async function advanceIdentities(db: Database): Promise<readonly Change[]> {
   return (await db.all(identities, [])).map(({ table_name: table, column_name: column }) =>
     change(
@@ -115,7 +115,7 @@ export function deleteAllRows(table: CopiedTable): Change {
   return change(query<[], unknown>(`DELETE FROM ${quoteName(table.name)}`), [])
 }
 
-/** On PostgreSQL. Triggers do not fire for rows of the backup, which has what they wrote. */
+/** On PostgreSQL. Triggers do not fire for rows of the backup, since it contains the rows that they wrote. */
 export function switchTriggers({ name }: CopiedTable, to: 'DISABLE' | 'ENABLE'): Change {
   return change(query<[], unknown>(`ALTER TABLE ${quoteName(name)} ${to} TRIGGER USER`), [])
 }

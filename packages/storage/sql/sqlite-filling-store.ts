@@ -26,7 +26,7 @@ const cacheKib = 65_536
  */
 export function fillSqlite(path: string): Filling {
   const db = openConnection(path, false)
-  // Triggers do not fire for rows of the backup, which has what they wrote.
+  // Triggers do not fire for rows of the backup, since it contains the rows that they wrote.
   const later = db
     .prepare(
       "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type",

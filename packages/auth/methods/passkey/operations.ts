@@ -181,7 +181,7 @@ const register = (methods: readonly MethodFacts[]): Operation<PasskeyServices> =
     route: post('/account/passkeys'),
     summary: 'Register a passkey of the caller',
     description:
-      'The response of the authenticator to the options. From then on a login with the password needs a second factor.',
+      'Sends the response of the authenticator to the options. From then on a login with the password needs a second factor.',
     tag,
     access: recentSession,
     request: Type.Object({ name: Name, credential: RegistrationInput }),
@@ -192,7 +192,7 @@ const register = (methods: readonly MethodFacts[]): Operation<PasskeyServices> =
       recovery_codes: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            'If the user had none: codes that replace a lost second factor. They are never shown again.',
+            'Codes that replace a lost second factor; only if the user had no unused ones. They are never shown again.',
         }),
       ),
     }),
@@ -220,7 +220,8 @@ const register = (methods: readonly MethodFacts[]): Operation<PasskeyServices> =
         throw failure('bad_request', `credential: ${why}.`, { cause: error })
       })
       const passkey = { ...key, realm, username, subjectId, name, createdAt: services.now() }
-      // The user first: its row is locked, so that the count of the insertion is that of the commit.
+      // The guard of the user comes first: it locks the row of the user, so concurrent registrations are counted
+      // correctly.
       const hasCodes = (await countRecoveryCodes(services.db, realm, username)) > 0
       const { codes, changes } = renewRecoveryCodes(realm, username, services.now())
       await commitRegistration(context, [owner, use, passkeyInsertion(passkey), ...(hasCodes ? [] : changes)])
@@ -236,7 +237,7 @@ async function commitRegistration(context: Context, changes: readonly Change[]):
   try {
     await context.commit(changes)
   } catch (error) {
-    // Also of another user: a credential ID belongs to one of them (WebAuthn Level 3 §7.1 step 26).
+    // A credential ID of another user is refused, too (WebAuthn Level 3 §7.1 step 26).
     if (error instanceof UniqueViolation) throw failure('conflict', 'This passkey is registered already.')
     if (!(error instanceof GuardFailed)) throw error
     if (error.index === 2)

@@ -80,7 +80,9 @@ async function proveAssertion(
   }
 }
 
-/** Verifies, and records a counter that went back: it may be the only sign of a copied authenticator. */
+/**
+ * Verifies an assertion, and records a counter that went back, which may be the only sign of a copied authenticator.
+ */
 async function verify(services: PasskeyServices, challenge: string, passkey: Passkey, assertion: Assertion) {
   try {
     return await verifyAssertion(requireRelyingParty(services), challenge, passkey, assertion)
@@ -184,7 +186,7 @@ const login = define({
   route: post('/passkeys/login'),
   summary: 'Log in to a realm with a passkey',
   description:
-    'The response of the authenticator to the options. It is accepted once, from the same browser.',
+    'Sends the response of the authenticator to the options. It is accepted once, from the same browser.',
   tag: 'Passkeys',
   access: anyCaller,
   queryParameters: RealmQuery,

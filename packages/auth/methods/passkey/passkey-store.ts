@@ -8,7 +8,7 @@ export interface Passkey {
   readonly id: string
   readonly realm: string
   readonly username: string
-  /** The person who registered it; its bytes are the user handle. */
+  /** Subject id of the user who registered it; its bytes are the user handle. */
   readonly subjectId: string
   /** Chosen by the user. */
   readonly name: string
@@ -56,7 +56,7 @@ type NewRow = [
   ...[string, string, string, string, string, Uint8Array, number, number, number, string, string, number],
   ...[realm: string, username: string],
 ]
-/** Counts in the statement: the guard of the user, earlier in the commit, admits one registration at a time. */
+/** The statement itself counts: the guard of the user, earlier in the commit, admits one registration at a time. */
 const insert = query<NewRow, unknown>(
   `INSERT INTO passkey (${columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0
      FROM credential c WHERE c.realm_id = ? AND c.username = ? AND

@@ -16,7 +16,7 @@ export const passkeySettings = methodSettings('fido2_params', Type.Object({}))
 
 /** The relying party of passkeys, and the authenticators that it accepts. */
 export interface PasskeyPolicy {
-  /** undefined: the address of the service is no domain, and the settings name none. */
+  /** undefined: the host of the service is an IP address, and the settings contain no RP ID. */
   readonly relyingParty: RelyingParty | undefined
   /** undefined: every authenticator is accepted. */
   readonly attestation: AttestationPolicy | undefined

@@ -29,7 +29,7 @@ const derive = promisify(pbkdf2)
 
 /**
  * True when the text is a hash that may be stored, with both parts canonical base64 without padding.
- * @param fips only those that are approved
+ * @param fips accepts only approved hashes
  */
 export function isAcceptedHash(text: string, fips: boolean): boolean {
   const match = pbkdf2Form.exec(text) ?? (fips ? null : argon2idForm.exec(text))
@@ -83,7 +83,7 @@ export function hashOwner(request: { readonly clientAddress: string }, realm: st
 
 /**
  * Computes at most `concurrency` hashes at a time. Up to 64 wait in a queue, which is fair by address and realm.
- * @param fips new hashes are of PBKDF2; those of argon2id are still verified
+ * @param fips new hashes use PBKDF2; hashes of argon2id are still verified
  */
 export function createPasswordHasher(concurrency: number, fips = false): PasswordHasher {
   const queue = createFairQueue(concurrency, maxQueueLength)

@@ -28,8 +28,8 @@ import { type PasswordServices, passwordProof, passwordSettings, provePassword }
 const define = defineOperation<PasswordServices>()
 
 /**
- * Changes the password of the caller, who proves the old one (and a second factor, if enrolled). Ends every session that began
- * with the old password.
+ * Changes the password of the caller, who sends the old one (and a second factor, if enrolled). Ends every session that
+ * began with the old password.
  * @throws failure('unauthorized' | 'bad_request' | 'rate_limited' | 'overloaded')
  */
 async function changePassword(

@@ -74,7 +74,10 @@ export const passwordProof = firstProof<PasswordServices, 'basic'>({
   },
 })
 
-/** The guard of a login; it also replaces a hash that is not approved. The login knows the password only now. */
+/**
+ * The guard of a login; it also replaces a hash that is not approved. The hash can be replaced only at a login, which
+ * has the password.
+ */
 async function keepOrRenew(
   { hasher }: PasswordServices,
   credential: Credential,

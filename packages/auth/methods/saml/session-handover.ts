@@ -41,9 +41,9 @@ function requireReturnUrl(text: string): void {
 }
 
 /**
- * A login here serves a page of another service of the installation, whatever the method: that service requests the
- * hand-over with its peer secret, so that no other site can name an address, and redeems the code as after a login by
- * SAML.
+ * A login at this service, by any method, can be used by a page of another service of the installation. That service
+ * requests the hand-over with its peer secret, so no other site can choose the address, and redeems the code as after a
+ * login by SAML.
  */
 export const sessionHandovers: readonly Operation<SamlServices>[] = [
   define({

@@ -43,7 +43,7 @@ export function otpauthUrl(issuer: string, username: string, secret: string, par
 
 /**
  * Requires a user whom one of the login methods knows or may know.
- * @returns guards for the commit that enrolls the user, so that no secret is left when the user is deleted meanwhile
+ * @returns guards for the commit that enrolls the user: if the user is deleted meanwhile, no secret is stored
  * @throws failure('not_found')
  */
 export async function requireUser(

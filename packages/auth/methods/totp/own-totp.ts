@@ -34,11 +34,11 @@ const tag = 'TOTP'
 const enrollmentSeconds = 600
 const bodyLimit = 16 * 1024
 
-/** An enrollment that waits for its first code: the caller holds it, sealed. */
+/** An enrollment that waits for its first code. The caller holds it, sealed. */
 interface Pending {
   readonly realm: string
   readonly username: string
-  /** What permits it: the session, or the link. */
+  /** The session or the link that permits it. */
   readonly permit: string
   /** Base64. */
   readonly secret: string
@@ -70,7 +70,7 @@ const CodesReply = Type.Object({
   }),
 })
 
-/** A user who enrolls, and what permits it. */
+/** A user who enrolls, and the session or link that permits it. */
 interface Enrolling {
   readonly realm: Realm
   readonly username: string
