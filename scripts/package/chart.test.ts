@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { rootKeySources } from '@warder/root-key-providers/settings'
 import { formatForeignReference, formatSettingsReference } from '@warder/runtime/testing'
 import { Ajv } from 'ajv'
 import { getForeignSettings, getSettings } from 'warder/testing'
@@ -19,6 +20,33 @@ test('the values of the chart are those that its schema describes', () => {
   assert.equal(values.replicas, 2)
   assert.ok(!validate({ ...values, replicas: 0 }))
   assert.ok(!validate({ ...values, replicaCount: 2 }))
+})
+
+test('the chart takes every setting of a source of the root key, and no other', () => {
+  const { source, existingSecret, key, passphrase, file, filesSecret, ...tables } = JSON.parse(
+    read('values.schema.json'),
+  ).properties.rootKey.properties
+  const declared = Object.keys(getSettings('kms'))
+    .map((name) => /^root_key_([a-z0-9]+)\.([a-z0-9_]+)$/.exec(name))
+    .filter((found) => found !== null)
+    .map(([, table, name]) => `${table}.${name}`)
+  const taken = Object.entries<{ properties: object }>(tables).flatMap(([table, { properties }]) =>
+    Object.keys(properties).map((name) => `${table}.${name}`),
+  )
+  assert.deepEqual(taken.toSorted(), declared.toSorted())
+  assert.deepEqual(
+    Object.keys(getSettings('auth')).filter((name) => name.startsWith('root_key')),
+    Object.keys(getSettings('kms')).filter((name) => name.startsWith('root_key')),
+  )
+  const [, needed = ''] = /\$needed := dict([\s\S]*?)\}\}/.exec(read('templates/_helpers.tpl')) ?? []
+  const sources = [...needed.matchAll(/"([a-z0-9-]+)" \(?list/g)].map(([, name]) => name)
+  assert.deepEqual(sources.toSorted(), rootKeySources.filter((name) => name !== 'systemd').toSorted())
+})
+
+test('only the readiness probe uses the health of a node, which fails while it is sealed', () => {
+  const template = read('templates/statefulset.yaml')
+  const probes = [...template.matchAll(/(\w+)Probe:\n +(\w+):/g)].map(([, name, check]) => `${name} ${check}`)
+  assert.deepEqual(probes, ['startup tcpSocket', 'readiness exec', 'liveness tcpSocket'])
 })
 
 test('the chart has the version of the product, and sets what the services read', () => {
