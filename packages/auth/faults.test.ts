@@ -249,7 +249,7 @@ const untouched = new Set(['version', 'jwks.session', 'jwks.certificate'])
 const named = authOperations
   .filter(({ name }) => !name.startsWith('v1.') && !name.startsWith('kubernetes.') && !untouched.has(name))
   .map(({ name }) => name)
-/** Operations that do not read the database, though a failure of the audit log or a peer secret concerns them. */
+/** Operations that do not read the database, but fail if the audit log fails or a peer secret is missing. */
 const withoutDatabase = new Set(['passkeys.login_options', 'handover.request'])
 const unaudited = new Set(authOperations.filter(({ audited }) => audited === false).map(({ name }) => name))
 

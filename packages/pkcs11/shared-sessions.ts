@@ -115,7 +115,7 @@ export function connectSessions(port: MessagePort): (token: string) => Sessions 
   return (token) => new RemoteSessions(token, send)
 }
 
-/** A view, not a copy. */
+/** Returns a view of the bytes, not a copy. */
 function toBuffer(part: Uint8Array): Buffer {
   return Buffer.from(part.buffer, part.byteOffset, part.byteLength)
 }

@@ -13,7 +13,7 @@ export function checkOrigin(example: string): (url: string) => string | undefine
 /** Settings of all outbound connections that those to a cloud need. */
 export interface CloudAccess {
   readonly outbound_ca_file: string | undefined
-  /** Not a setting of its own, see `ProviderConfig`. */
+  /** The proxy of the service (`ProviderConfig`). */
   readonly proxy: OutboundAccess['proxy']
 }
 

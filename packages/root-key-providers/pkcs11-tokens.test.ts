@@ -34,7 +34,7 @@ const skip = missingSofthsm
 interface Prepared {
   readonly softhsm: SofthsmToken
   readonly db: Database
-  /** @param home of its own, as another machine has it */
+  /** @param home a separate home, like that of another machine */
   create(tokens: readonly string[], home?: string): RootKeyProvider
 }
 
@@ -207,7 +207,7 @@ test('machines whose first starts are at the same time may create a key each, an
   const sealed = await Promise.all(
     machines.map((machine, index) => sealOne(others[index] as Database, machine)),
   )
-  // As if both had looked for it before the other made it.
+  // Simulates two nodes that both search for the key before either has created it.
   const generate = ['--login', '--pin', pin, '--keygen', '--key-type', 'AES:32', '--sensitive']
   for (const id of ['00', 'ff'])
     softhsm.run(
@@ -280,7 +280,7 @@ test('a wrong PIN reaches the token once, whatever number of processes is starte
   for (const text of await Promise.all([run(), run(), run()])) assert.match(text, refused)
   assert.match(await run(), refused)
   assert.equal(count(), 1)
-  // The PIN of the token was changed instead: the file is the same, but newer.
+  // The PIN of the token was changed instead, so the file has the same content, but is newer.
   utimesSync(pinFile, new Date(), new Date())
   assert.match(await run(), refused)
   assert.match(await run(), refused)

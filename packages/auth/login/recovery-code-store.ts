@@ -44,8 +44,8 @@ function formatCode(bytes: Uint8Array): string {
 }
 
 /**
- * Returns the hash of a recovery code, whose case, blanks and hyphens do not count; undefined for other texts, such as
- * TOTP codes.
+ * Returns the hash of a recovery code, ignoring case, blanks and hyphens; undefined for other texts, such as TOTP
+ * codes.
  */
 export function hashRecoveryCode(text: string): Uint8Array | undefined {
   const plain = text.replaceAll(/[\s-]/g, '').toUpperCase()

@@ -12,7 +12,7 @@ interface Resident {
   readonly algorithm: CoseAlgorithm
 }
 
-/** What a test lets the authenticator or its browser do otherwise. */
+/** Deviations of the authenticator or its browser from the standard. */
 interface Deviations {
   readonly origin?: string
   readonly rpId?: string

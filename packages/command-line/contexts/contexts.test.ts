@@ -66,7 +66,7 @@ test('services are remembered with a copy of their authority, in files that only
   assert.deepEqual([options.url, options.authUrl, options.context], [url, authUrl, 'kms.example'])
   assert.equal(readFileSync(options.caFile ?? '', 'utf8'), pem)
   assert.equal(options.logins, config)
-  // The file that was named may change or go.
+  // The original file may change or be deleted afterwards.
   writeFileSync(caFile, 'another')
   assert.equal(readFileSync(readEndpointOptions(nothing, env).caFile ?? '', 'utf8'), pem)
   writeFileSync(caFile, pem)

@@ -85,7 +85,7 @@ interface Decision {
   readonly unapproved?: readonly GrantWay[]
 }
 
-/** Rights with which material leaves the service. */
+/** Rights that permit key material to leave the service. */
 export const exportRights: ReadonlySet<string> = new Set<Right>(['get', 'export'])
 
 /**

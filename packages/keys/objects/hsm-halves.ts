@@ -22,7 +22,7 @@ export interface HsmTarget {
   readonly hsm: Hsm
   readonly label: string
   readonly id: ObjectId
-  /** Of the public half of a pair. */
+  /** Identifier of the public half of a pair. */
   readonly publicId: ObjectId
 }
 

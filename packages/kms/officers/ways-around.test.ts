@@ -380,7 +380,7 @@ test('grants of material by tag, group or role from before the approvals give no
     }
     await getter('tom').do('Get', [uid(keys.named ?? '')])
     await getter('gus').fails('Get', [uid(keys.named ?? '')], 'PermissionDenied')
-    // Nor on a key that gets the tag, or the approvals, afterwards.
+    // The same holds for a key that gets the tag, or the requirement of approvals, afterwards.
     const later = await keyOf(kms, 'alice', 'prod', 'team')
     await getter('tom').fails('Get', [uid(later)], 'PermissionDenied')
     await tagged(kms, keys.free ?? '')
@@ -401,7 +401,7 @@ test('grants of material by tag, group or role from before the approvals give no
         ['no_grant', false],
       ],
     )
-    // The end of the owner does not make them grants on the keys.
+    // The deletion of the owner does not convert them to grants on the keys.
     const parts = {
       db: environment,
       commit: environment.commit,

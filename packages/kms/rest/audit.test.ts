@@ -594,7 +594,7 @@ test('an export whose node goes away in between has no end', { timeout: 120_000 
       const cuts = near.log.filter((line) => line.startsWith('a reply ended before it was complete'))
       assert.equal(cuts.length, 3)
       for (const line of cuts) assert.match(line, /the node far does not answer any more/)
-      // From its beginning it is refused.
+      // An export that begins now is refused before its first byte.
       const refused = await begin('jsonl')
       assert.equal(refused.statusCode, 502)
       refused.destroy()

@@ -488,7 +488,7 @@ for (const engine of engines) {
     assert.equal(await reads('mallory'), false)
     assert.equal(await add('mallory', 'use'), 200)
     assert.equal(await encrypt(kms, 'bob', kid), 200)
-    // Who has a right without authorize does not pass it on.
+    // A user with a right, but without authorize, cannot grant it to others.
     await done(grant(kms, { tag: 'unlisted' }, 'carol', ['encrypt']))
     await done(grant(kms, { unique_identifier: kid }, 'dave', ['addattribute', 'encrypt']))
     assert.equal(await add('dave', 'unlisted'), 403)

@@ -240,7 +240,7 @@ test('pkcs11-tool sees keys of this service as sensitive and not extractable, an
   }
   await removeDue(kms)
   assert.doesNotMatch(pkcs11Tool('--list-objects'), /label: +seen/)
-  // The label is taken by another program: nothing of the service remains, neither there nor here.
+  // Another program uses the label: neither the HSM nor the database keeps a part of the new key.
   pkcs11Tool('--keygen', '--key-type', 'AES:32', '--label', 'theirs', '--id', 'beef')
   const taken = await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', kid: 'hsm::main::theirs' })
   assert.deepEqual(

@@ -51,7 +51,7 @@ async function openLog(kms: Started) {
 
 const work = kmsService.periodic.find(({ name }) => name === 'kms changes of rights') ?? assert.fail()
 
-/** As a node does every few seconds. */
+/** A node does this every few seconds. */
 async function record(kms: Started, audit?: AuditTrail): Promise<void> {
   if ((await work.due?.(kms.environment)) === false) return
   if (audit !== undefined) return work.run({ ...kms.environment, audit })
@@ -75,7 +75,7 @@ async function readReport(by: Caller, query = '', limit = 1000): Promise<readonl
   return rows.map(({ last_used: _, ...row }) => row)
 }
 
-/** A time after all changes so far, and before all later ones. */
+/** Returns a time after all changes so far, and before all later ones. */
 async function takeTime(): Promise<string> {
   const pass = async (): Promise<number> => {
     const before = Date.now()
@@ -378,7 +378,7 @@ for (const engine of engines)
 
       isUp = false
       await far[Symbol.asyncDispose]()
-      // Other times, since these are kept for further pages.
+      // Other times are used, since the rights at these are kept for further pages.
       const earlier = (time: string) => new Date(Date.parse(time) - 1).toISOString()
       const [first, second, third] = looks.map(({ time }) => earlier(time))
       assert.deepEqual(await readReport(admin, asOf(third ?? '')), looks[2]?.rows)
@@ -428,13 +428,13 @@ test('rights at a date are for crypto officers, for times since the journal bega
   }
   const entry = kms.audit.findLast(({ operation, status }) => operation === 'access.report' && status === 200)
   assert.deepEqual(entry?.details, { marker: 'CRYPTO_OFFICER_ACCESS', query: { as_of: time } })
-  // A page does not wait until the rights of a time are computed, which continues.
+  // A page does not wait until the rights at a time are computed; the computation continues.
   const { pastRights } = kms.services
   const other = Date.parse(time) + 1
   assert.equal(await pastRights.isReady(other, 0), false)
   while (!(await pastRights.isReady(other, 0))) await setImmediate()
   await assert.rejects(pastRights.isReady(Date.now() + 60_000, 10_000), /in the future/)
-  // A cursor belongs to its time.
+  // A cursor is valid only for its time.
   const page = await kms.user('admin').get(`/access/report?limit=1${asOf(time)}`)
   const after = String(page.headers['x-next-after'])
   for (const more of ['', asOf(looks[1]?.time ?? '')])
@@ -546,7 +546,7 @@ test('rights at a time over which the clock of the database went back are refuse
   const { looks } = await makeGrants(kms)
   const [first, second, third] = looks.map(({ time }) => Date.parse(time))
   const end = await takeTime()
-  // As if the clock had gone back before the last grant: by less than a commit takes, and by more.
+  // Simulates a clock that went back before the last grant, by less and by more than the duration of a commit.
   const admin = kms.user('admin')
   const move = (by: number) =>
     db.commit([
@@ -618,7 +618,7 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
     await db.commit(rememberNode(row, Date.now(), kms.environment.seal))
     const own = { log: `near:${kms.home}`, node: 'near', address: '' }
     await db.commit(rememberNode(own, Date.now(), kms.environment.seal))
-    // All changes are recorded by the liar.
+    // The compromised node has recorded all changes.
     const { looks } = await makeGrants(kms, () => record(kms, kms.environment.audit))
     const events = kms.audit.filter(({ operation }) => operation === 'access.rights_changed')
     assert.equal(events.length, 3)
@@ -626,7 +626,7 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
     const start = Date.parse(time)
     let asked = 0
     const ask = () => {
-      // Each time is another moment with the same rights: moments are kept.
+      // Each request uses another moment with the same rights, since moments are kept.
       asked += 1
       const other = new Date(start + (asked % 2)).toISOString()
       return kms.user('admin').get(`/access/report?${asOf(other).slice(1)}`)
@@ -681,7 +681,7 @@ test('a node that omits, changes, repeats or invents changes of rights causes a 
       assert.equal(reply.status, 409, `${what}: ${reply.text}`)
       assert.match(reply.json.description, said, what)
     }
-    // Pages without end: each continues the search.
+    // The node sends pages without end, each of which continues the search.
     answer = (before) => ({ lines: [], next: before - 1 })
     const endless = await ask()
     assert.equal(endless.status, 409)

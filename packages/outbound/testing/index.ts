@@ -11,7 +11,7 @@ export interface ProxyRequest {
   readonly headers: IncomingMessage['headers']
 }
 
-/** Replies in place of a connection; undefined = the proxy does its work. */
+/** Reply that the proxy sends instead of opening a connection; undefined = it opens the connection. */
 export type ProxyFault = (
   request: ProxyRequest,
 ) => 'hang' | 'close' | { readonly status: number; readonly text: string } | undefined
@@ -40,7 +40,10 @@ export async function startProxy({ pair, credentials }: TestProxyOptions = {}): 
   const proxy = { seen: [] as ProxyRequest[], fault: (() => undefined) as ProxyFault }
   const expected = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`
 
-  /** The status line and headers of a reply in place of a connection; undefined = it is opened. */
+  /**
+   * Status line and headers of a reply that the proxy sends instead of opening a connection; undefined = it opens the
+   * connection.
+   */
   const judge = (incoming: IncomingMessage): string | 'hang' | 'close' | undefined => {
     const { method = '', url = '', headers } = incoming
     const seen = { method, target: url, headers }

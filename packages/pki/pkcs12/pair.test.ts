@@ -191,7 +191,7 @@ test('a damaged file is refused, and never read in part', () => {
         const bytes = Buffer.from(cut ? modernFile.subarray(0, at) : modernFile)
         if (!cut) bytes[at] = (bytes[at] ?? 0) ^ bits
         try {
-          // Some bytes of the MAC's parameters have no meaning.
+          // A change of some bytes in the parameters of the MAC has no effect.
           assert.deepEqual(readPkcs12Pair(bytes, 'pässwörd'), whole)
           assert.ok(!cut)
         } catch (error) {

@@ -178,7 +178,7 @@ test('a reply that names another key, or none, is refused', async () => {
     await cloud.withFault(naming(none), () =>
       refuses(provider.wrap(rootKey, context), /replied without the ARN of its key: is it AWS KMS\?/),
     )
-  // An alias that refers to another key since then.
+  // The alias now refers to another key.
   const aliased = create({ 'root_key_aws.key': 'arn:aws:kms:eu-central-1:111122223333:alias/warder' })
   await cloud.withFault(naming(arn.replace('5555', '6666')), () =>
     refuses(
@@ -417,7 +417,7 @@ test('a web identity is exchanged at AWS STS, read again at each exchange, and i
     await provider.unwrap(wrapped, context)
     assert.deepEqual(exchanged, ['first'])
     writeFileSync(file, 'second\n')
-    // Five minutes before its end.
+    // Five minutes before the credential expires.
     now += 3_300_001
     await provider.unwrap(wrapped, context)
     assert.deepEqual(exchanged, ['first', 'second'])

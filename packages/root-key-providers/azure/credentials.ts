@@ -59,7 +59,7 @@ export function chooseAzureCredentials(config: AzureConfig, parts: CredentialPar
   )
 }
 
-/** An application in a tenant. */
+/** Credentials of an application in a tenant. */
 interface Application {
   readonly clientId: string
   readonly tokenUrl: string

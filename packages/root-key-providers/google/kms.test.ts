@@ -290,7 +290,7 @@ test('workload identity federation exchanges the token of a file, and impersonat
     }
   }
   writeFileSync(subject, '{"jwt":"subject-1"}')
-  // It contains no secret: a ConfigMap may hold it.
+  // It contains no secret, so it may be in a ConfigMap.
   writeFileSync(path, JSON.stringify(external), { mode: 0o644 })
   await cloud.withFault(serve, () => provider().wrap(rootKey, context))
   writeFileSync(subject, 'subject-2\n')

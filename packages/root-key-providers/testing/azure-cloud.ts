@@ -38,7 +38,7 @@ export interface AzureCloud {
   readonly versions: ReadonlyMap<string, Material>
   addVersion(name: string): void
   readonly state: {
-    /** The token that the vault accepts now. */
+    /** The token that the vault accepts at present. */
     accepted: string
     keyType: string
   }

@@ -122,7 +122,7 @@ export async function refuses(run: Promise<unknown>, message: RegExp): Promise<v
   })
 }
 
-/** Requires an error after which the source is tried again. */
+/** Requires a temporary error, after which the source is tried again. */
 export async function isUnavailable(run: Promise<unknown>, message: RegExp): Promise<void> {
   await assert.rejects(run, (error: unknown) => {
     assert.ok(error instanceof RootKeyUnavailable, String(error))
@@ -132,8 +132,8 @@ export async function isUnavailable(run: Promise<unknown>, message: RegExp): Pro
 }
 
 /**
- * Both services begin with a source and open their databases again: also if it is throttled at first, and not while it is
- * silent.
+ * Both services start with a source and open their databases again, also if the first requests are throttled, but not
+ * while the source does not respond.
  */
 export async function testDatabases(
   cloud: CloudServer,

@@ -196,7 +196,10 @@ interface RootKeyWatch {
   readonly db: Database
   readonly log: Logger
   readonly metrics: Metrics
-  /** 1 = usable; then a bit for each member that is not. Shared with the workers. */
+  /**
+   * The first element is 1 if the source is usable; the second has a bit for each member that is not. Shared with the
+   * workers.
+   */
   readonly state: Int32Array
   /** Default: ten minutes. */
   readonly everyMs?: number

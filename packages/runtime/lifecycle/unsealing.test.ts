@@ -101,7 +101,7 @@ async function seal(
   opened.push(http)
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const { port } = http.address() as AddressInfo
-  /** Each from an address of its own, unless one is given. */
+  /** Each request has another client address, unless one is set. */
   let from = 0
   const nextAddress = (): string => {
     from = (from + 1) % 250

@@ -133,7 +133,7 @@ export interface TlsFiles {
   /** PEM: the server's certificate, then its intermediates. */
   readonly certFile: string
   readonly keyFile: string
-  /** In place of both. */
+  /** In place of a certificate file and a key file. */
   readonly p12?: Pkcs12File | undefined
   /** A second certificate with a key of another kind, for clients that know that kind alone. */
   readonly second?: Pair | undefined

@@ -88,7 +88,7 @@ test('a share of another set, one that was entered before, a forged and a mistyp
   assert.deepEqual(collection.holders, ['anna'])
 })
 
-/** A share with a right header and checksum, of whatever content. */
+/** Encodes any content as a share with a correct header and checksum. */
 async function forge(set: ShareSet, change: (payload: Buffer) => void): Promise<string> {
   const { createHash } = await import('node:crypto')
   const payload = Buffer.concat([

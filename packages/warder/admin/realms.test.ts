@@ -185,7 +185,7 @@ test('administrators are added with or without a user, changed and deleted', asy
     '--realm',
     'shop',
   )
-  // A user without the record would be left over.
+  // The user would remain without the record.
   await fails(/400: realms: /, 'add-admin', 'dora', '--realm', 'nowhere')
   await fails(/there is no user dora/, 'show-user', 'dora', '--realm', '_')
   await ok('add-user', 'ann', '--realm', 'shop')

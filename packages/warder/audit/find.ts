@@ -69,7 +69,10 @@ class Gaps {
   }
 }
 
-/** Reads pages until there are `limit` records or no more, or too many without any. @returns the `after` of the next page, or null */
+/**
+ * Reads pages until there are `limit` records, no further pages, or too many consecutive pages without a record.
+ * @returns the `after` of the next page, or null
+ */
 async function readPages(
   { kms, openAuth }: Pick<KmsContext, 'kms' | 'openAuth'>,
   { service, query, limit }: FindOptions,

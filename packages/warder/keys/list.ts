@@ -70,7 +70,7 @@ const types: ReadonlyMap<string, Query['type']> = new Map(
   ).map((name) => [name.toLowerCase(), name]),
 )
 
-/** Certificates have a list of their own: `warder pki list`. @throws UsageError */
+/** Certificates are listed only on request, since `warder pki list` lists them. @throws UsageError */
 function buildTypeQuery(name: string | undefined): Query {
   if (name === undefined) return { excluded_type: 'Certificate' }
   if (name.toLowerCase() === 'any') return {}

@@ -86,7 +86,7 @@ for (const { source, where, env, refuse, refused } of sources)
         assert.equal(shown.match(/usable {3}yes/g)?.length, 2, `${step}\n${shown}`)
       }
       const { code, out, err } = await runWarder(['root-key', 'move', '--to', to, ...at], variables)
-      // The last kill may have come after the last step was done.
+      // The last process may have been killed after its last step was complete.
       assert.ok(code === 0 || err.includes(`in ${to} already`), out + err)
     }
     await start(env)

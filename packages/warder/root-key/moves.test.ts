@@ -35,7 +35,7 @@ interface Sources {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Every source that can be had here: those of another Warder, and a token if SoftHSM is installed. */
+/** All sources that are available in a test: those of another Warder, and a token if SoftHSM is installed. */
 async function prepareSources(t: { after(end: () => unknown): void }): Promise<Sources> {
   const keys = await startInstallation({
     env: { KMS_TRANSIT_ENABLED: 'true', KMS_VAULT_API_ENABLED: 'true' },
@@ -93,7 +93,7 @@ async function prepareSources(t: { after(end: () => unknown): void }): Promise<S
   if (missingSofthsm === false) {
     const softhsm = createSofthsmToken()
     t.after(() => softhsm[Symbol.dispose]())
-    // The process of the library finds it by the environment of this one.
+    // The process of the library finds its configuration through the environment of this process.
     process.env.SOFTHSM2_CONF = softhsm.env.SOFTHSM2_CONF
     settings.ROOT_KEY_PKCS11_LIBRARY = softhsm.library
     settings.ROOT_KEY_PKCS11_TOKEN_LABEL = softhsm.label
@@ -143,7 +143,7 @@ test('a move between each pair of sources that stops after any step leaves datab
     sealed.set(service, seal.seal(context, Buffer.from('x')))
     databases.push({ service, launch, db, close: () => db.close() })
   }
-  /** As a start opens them whose settings name the source in which they are. */
+  /** Opens the databases like a start whose settings name their present source. */
   const opens = async (what: string): Promise<void> => {
     for (const { service, launch, db } of databases) {
       const [row] = await listRootKeySources(db)

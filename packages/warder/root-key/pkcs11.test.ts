@@ -73,7 +73,7 @@ test('a root key moves into a PKCS#11 token and back, and an installation begins
   assert.ok(!existsSync(join(home, 'root.key')))
   await run(['check'], fromToken)
 
-  // The settings are in variables alone, which no backup contains.
+  // The settings are only in environment variables, which a backup does not contain.
   const [backup, passphrase] = [join(folder, 'a.backup'), join(folder, 'passphrase')]
   writeFileSync(passphrase, 'correct horse battery staple\n', { mode: 0o600 })
   const secret = ['--passphrase-file', passphrase]

@@ -107,7 +107,7 @@ async function askKms(warder: Installation, path: string, json: unknown): Promis
 const mac = async (warder: Installation, kid: string): Promise<string | undefined> =>
   (await askKms(warder, '/v1/crypto/mac', { kid, alg: 'HS256', data: 'eA' })).mac
 
-/** The first start, with the key file; makes a key. */
+/** Starts the installation for the first time, with the key file, and creates a key. */
 async function startFirst(
   home: string,
   env: Env = {},
@@ -190,7 +190,7 @@ test('an installation moves into shares, starts sealed, is unsealed by its holde
   assert.match(few.err, /1 of the 2 that are needed were entered: run the command on a terminal/)
   for (const step of ['next written', 'auth wrapped', 'kms wrapped'])
     await killAfter(step, ['root-key', 'move', '--to', 'file', '--home', home], inShares, anna + carl)
-  // The last of the moves that were killed may have come to its end.
+  // The last of the killed moves may have been complete.
   const last = await runWarder(['root-key', 'move', '--to', 'file', '--home', home], inShares, ben + carl)
   assert.ok(last.code === 0 || last.err.includes('in file already'), last.err)
   const back = await startInstallation({ home })

@@ -23,7 +23,7 @@ import {
 } from '../testing/installation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-sources-'))
-// Those of shares are in shares.test.ts.
+// The commands on shares are tested in shares.test.ts.
 const [setUp = '', ...moveAndShow] = readCommands('docs/how-to/root-key.md').filter(
   (block) => !/shares|age-keygen/.test(block),
 )

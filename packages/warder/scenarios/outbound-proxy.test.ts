@@ -31,7 +31,7 @@ test('both services reach others through the proxy, and log which, without its c
   const issuer = `https://idp.example:${port}`
   const warder = await startInstallation({
     env: {
-      // Of another proxy, for the service without a setting of its own; nothing is there.
+      // Address of another proxy, for the service without a setting of its own; nothing listens there.
       HTTPS_PROXY: 'http://other:hunter2@127.0.0.1:9',
       KMS_OUTBOUND_PROXY: proxy.url,
       KMS_OUTBOUND_PROXY_CREDENTIALS_FILE: credentialsFile,

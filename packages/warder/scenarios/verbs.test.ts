@@ -317,7 +317,7 @@ test('verbs of administration', async () => {
   // The next verbs are those of the default user.
   await run('logout')
 
-  // Only without a home are services elsewhere remembered.
+  // Services elsewhere are remembered only without a home.
   const remembered = { XDG_CONFIG_HOME: join(folder, 'config'), WARDER_HOME: '' }
   const places = ['--url', warder.kmsUrl, '--auth-url', warder.authUrl, '--ca-file', warder.caFile]
   await run('login', ['--no-keyring', ...places, ...asEve, '--context', 'here'], remembered)

@@ -7,7 +7,7 @@ import type { Prompter } from '@warder/command-line'
 import { createAccountCommand, createPasswordCommand } from '@warder/command-line/account'
 import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/installation.ts'
 
-// What a user remembers: the services of `warder login --url`, a password, and a second factor.
+// Tests of the services that `warder login --url` remembers, of a password, and of a second factor.
 
 let warder: Installation
 const folder = temporaryHome()
@@ -77,7 +77,7 @@ test('a login with an address is remembered, with its authority, for every comma
   const asAdmin = ['--password-file', join(warder.home, 'initial-admin-password')]
   assert.match((await runWarder(['admin', 'users', '--realm', 'shop', ...asAdmin], env)).out, /^ann/m)
 
-  // A home that is named has its own services, whatever the context is.
+  // A home on the command line selects its own services, whatever the context is.
   const local = await runWarder(['access', 'me', '--json'], { ...env, WARDER_HOME: warder.home })
   assert.equal(JSON.parse(local.out).user, 'admin')
   assert.match(

@@ -39,7 +39,7 @@ export function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.
   )
   return {
     ...Object.fromEntries(inherited),
-    // Contexts of the developer would lead commands to other services. Nothing is there.
+    // Contexts of the developer would make commands use other services. Nothing is there.
     XDG_CONFIG_HOME: join(tmpdir(), `warder-no-config-${process.pid}`),
     AUTH_PORT: '0',
     KMS_PORT: '0',

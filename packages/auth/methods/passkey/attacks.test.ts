@@ -106,7 +106,7 @@ describe('a login with a passkey is refused', () => {
       assert.equal(answer.headers['set-cookie'], undefined)
     }
     assert.equal((await logInWith(authenticator)).status, 200)
-    // The passkey of one user as the second factor of another.
+    // The passkey of one user is sent as the second factor of another.
     const asked = await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })
     const passkey = foreign.get(asked.json.passkey_options, { credentialId: ofBen })
     const call = { basic: 'ann:correct horse', json: { passkey }, headers: challengeHeader(asked) }
@@ -183,7 +183,8 @@ describe('a registration is refused', () => {
       assert.deepEqual([answer.status, answer.json.error], [409, 'conflict'])
     }
     assert.equal((await logInWith(authenticator)).status, 200, 'the first one still works')
-    // Options of one session, response in another: a fixed session does not get a passkey of the attacker.
+    // The options belong to one session and the response to another, so an attacker cannot add a passkey to the session
+    // of a victim.
     const options = await as(ann, 'POST', '/account/passkeys/options')
     const json = { name: 'x', credential: newAuthenticator().create(options.json) }
     for (const cookie of [ben, again]) {

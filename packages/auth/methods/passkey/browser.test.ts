@@ -21,7 +21,10 @@ function readServerKey(port: number): Promise<string> {
   })
 }
 
-/** A page's own script: registers with a session of the password, then logs in with the passkey alone, then with both. */
+/**
+ * The script of the page registers a passkey in a session of a password login, then logs in with the passkey alone,
+ * then with both.
+ */
 const script = `(async () => {
   const call = async (method, path, body, headers = {}) => {
     const json = body === undefined ? {} : { body: JSON.stringify(body) }
@@ -54,7 +57,7 @@ test('a browser registers a passkey, logs in with it alone, and after the passwo
   await using scene = await startPasskeys()
   const { auth } = scene
   const origin = `https://localhost:${auth.port}`
-  // The port is known only now.
+  // The port is known only after the start.
   Object.assign(auth.services, {
     passkeys: { relyingParty: { id: 'localhost', origins: [origin] }, attestation: undefined },
   })

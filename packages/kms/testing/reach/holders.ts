@@ -83,7 +83,10 @@ export function listGrantees(groups: readonly Group[], name: string): ReadonlySe
   return found
 }
 
-/** Principals put groups of the owners into groups of their own, which then bound the depth of the former. */
+/**
+ * Principals add groups of the owners to their own groups, which limits how deep the groups of the owners may be
+ * nested.
+ */
 const isTooDeep = ({ status, text }: { readonly status: number; readonly text: string }) =>
   status === 400 && /At most \d groups contain one another: .* is in other groups/.test(text)
 

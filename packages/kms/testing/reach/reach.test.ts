@@ -180,7 +180,7 @@ async function start(engine: (typeof engines)[number], opened: AsyncDisposableSt
 }
 
 const maxTries = 60
-/** A request may fail because earlier ones changed its only key: it is tried in other worlds. */
+/** A request may fail because earlier requests changed its only key, so it is tried in other worlds. */
 const maxWorlds = 5
 
 /**
