@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const steps = [
   ['types', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']],
+  ['types of the console', ['node_modules/typescript/bin/tsc', '-p', 'packages/console/page/tsconfig.json']],
   ['format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']],
   ['licences of dependencies', ['scripts/licences.ts']],
   ['generated documents', ['scripts/docs.ts', '--check']],

@@ -1,7 +1,7 @@
 // Reports long files and fails on logic over 500 lines (tables of data, indexes and tests may be longer).
 import { globSync, readFileSync } from 'node:fs'
 
-const files = globSync(['packages/**/*.ts', 'bench/**/*.ts', 'conformance/**/*.ts', 'scripts/**/*.ts'])
+const files = globSync(['packages/**/*.{ts,tsx}', 'bench/**/*.ts', 'conformance/**/*.ts', 'scripts/**/*.ts'])
   .filter((file) => !file.includes('node_modules'))
   .map((file) => ({ file, lines: readFileSync(file, 'utf8').split('\n').length - 1 }))
 

@@ -37,7 +37,7 @@ const dynamic = /(?:const \{([^}]*)\} = await )?\bimport\('([^']+)'\)/g
 export function moduleGraph(root: string, folders: readonly string[]): ModuleGraph {
   const resolve = resolver(root)
   const files = globSync(
-    folders.map((folder) => `${folder}/**/*.{ts,mjs}`),
+    folders.map((folder) => `${folder}/**/*.{ts,tsx,mjs}`),
     { cwd: root, exclude: (name) => name.includes('node_modules') },
   ).map((file) => file.replaceAll('\\', '/'))
   return new Map(

@@ -7,7 +7,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 let program = join(root, 'packages', 'warder', 'bin', 'warder.mjs')
-if (process.env.WARDER_FROM_SOURCES !== '1') {
+if (process.env.WARDER_FROM_SOURCES === '1') {
+  const { status } = spawnSync(process.execPath, [join(root, 'packages', 'console', 'build.ts')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  if (status !== 0) process.exit(1)
+} else {
   // In a separate process, so that this process, which stays, does not keep its memory.
   const maker = join(root, 'scripts', 'bundle', 'checkout.ts')
   const { status, stdout } = spawnSync(process.execPath, [maker], {

@@ -36,6 +36,8 @@ const files = found
 const has = (suite) => files.some((file) => file.suite === suite)
 
 process.chdir(root)
+// Services that tests start serve it.
+if (!isQuick) await (await import('../packages/console/build.ts')).buildConsole()
 process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.compile-cache')
 // So that an interrupted run ends the processes that it started.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))

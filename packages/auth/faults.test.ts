@@ -247,7 +247,7 @@ const following = `follower=${randomUUID()}&after=0&nonce=${'n'.repeat(24)}`
 /** Operations that neither read the database nor write an audit record. */
 const untouched = new Set(['version', 'jwks.session', 'jwks.certificate'])
 const named = authOperations
-  .filter(({ name }) => !name.startsWith('v1.') && !name.startsWith('kubernetes.') && !untouched.has(name))
+  .filter(({ name }) => !/^(?:v1|kubernetes|ui)\./.test(name) && !untouched.has(name))
   .map(({ name }) => name)
 /** Operations that do not read the database, but fail if the audit log fails or a peer secret is missing. */
 const withoutDatabase = new Set(['passkeys.login_options', 'handover.request'])

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Clock, failure } from '@warder/base'
+import { consoleOperations } from '@warder/console'
 import type { Outbound } from '@warder/outbound'
 import { type AuditReaderServices, auditOperations, type NoticeReceiver } from '@warder/runtime'
 import {
@@ -197,6 +198,8 @@ const bodyLimit = 1024 * 1024
 
 const operations: readonly Operation<AuthServices>[] = [
   ...publicOperations,
+  // Each realm has its own methods of login: `login.methods`.
+  ...consoleOperations<AuthServices>({ service: 'auth', logins: async () => ({ ways: [], realms: [] }) }),
   ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,

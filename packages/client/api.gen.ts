@@ -2732,6 +2732,22 @@ export interface Operations {
       readonly roles?: readonly string[]
     }
   }
+  /** The service, its version, and its ways to log in, for the console */
+  readonly 'ui.info': {
+    readonly reply: {
+      readonly service: 'auth' | 'kms'
+      readonly version: string
+      /** The other service of the installation, if its address is known. */
+      readonly other: {
+        readonly service: 'auth' | 'kms'
+        readonly url: string
+      } | null
+      /** Logins of the key management service: at the authentication service, or here. The authentication service has methods for each realm: `login.methods`. */
+      readonly ways: readonly ('handover' | 'password' | 'saml' | 'openid')[]
+      /** Realms with SAML, if they are disclosed. */
+      readonly realms: readonly string[]
+    }
+  }
   /** Log in for the web page */
   readonly 'ui.login': {
     readonly body: {
@@ -2877,6 +2893,7 @@ export const routes = {
   'server.hsms': { method: 'GET', path: '/hsm/status' },
   'server.info': { method: 'GET', path: '/server-info' },
   'server.me': { method: 'GET', path: '/me' },
+  'ui.info': { method: 'GET', path: '/ui/info' },
   'ui.login': { method: 'POST', path: '/ui/login' },
   'ui.logout': { method: 'POST', path: '/ui/logout' },
   unseal: { method: 'POST', path: '/unseal' },

@@ -32,7 +32,11 @@ test('a login by name and password returns the session and its token, after the 
     authenticated,
   )
   const login = { realm: 'shop', username: 'jörg', password: 'päss:wörd' }
-  assert.deepEqual(await auth.login(login), { step: 'TotpRequired' })
+  assert.deepEqual(await auth.login(login), {
+    step: 'TotpRequired',
+    factors: ['totp'],
+    passkeyOptions: undefined,
+  })
   assert.deepEqual(await auth.login({ ...login, totpCode: '123456' }), { step: 'ChangePassword' })
   assert.deepEqual(await auth.login(login), { step: 'Authenticated', sessionId: 's-1', token: 't.o.k' })
   const [first, second] = service.received

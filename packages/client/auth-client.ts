@@ -38,9 +38,13 @@ export interface LoginRequest {
   readonly realm: string
   readonly username?: string
   readonly password?: string
-  /** Code of the second factor. */
+  /** Code of the second factor, or a recovery code. */
   readonly totpCode?: string
+  /** Result of `navigator.credentials.get()` as JSON, for the options of `TotpRequired`. */
+  readonly passkey?: Passkey
 }
+
+type Passkey = NonNullable<NonNullable<AuthInput<'login'>['body']>['passkey']>
 
 /** Result of a login step. */
 export type LoginStep =
@@ -50,8 +54,16 @@ export type LoginStep =
       /** The token to use at a key management service; undefined in a browser, which stores it as a cookie. */
       readonly token: string | undefined
     }
-  /** `TotpRequired`: log in again with a code. `ChangePassword`: change the password first. */
-  | { readonly step: 'TotpRequired' | 'ChangePassword' }
+  | {
+      /** Log in again with a code or a passkey. */
+      readonly step: 'TotpRequired'
+      /** Second factors of the user, one of which suffices: `totp`, `passkey`. */
+      readonly factors: readonly string[]
+      /** For `passkey`: PublicKeyCredentialRequestOptionsJSON. */
+      readonly passkeyOptions?: unknown
+    }
+  /** Change the password first. */
+  | { readonly step: 'ChangePassword' }
 
 /** The authentication service. */
 export interface AuthClient extends ServiceClient<Operations> {
@@ -85,11 +97,13 @@ export function authClientOver(network: Network, options: AuthClientOptions): Au
   return {
     ...client,
     async login(request) {
-      const { realm, totpCode: totp_code } = request
-      const body = totp_code === undefined ? {} : { totp_code }
-      const { reply, headers } = await send('login', { query: { realm }, body }, selectIdentity(request))
-      const { next_step: step, session_id: sessionId } = reply as AuthReply<'login'>
-      if (step !== 'Authenticated') return { step }
+      const { realm } = request
+      const input = { query: { realm }, body: secondFactor(request) }
+      const { reply, headers } = await send('login', input, selectIdentity(request))
+      const { next_step: step, session_id: sessionId, ...rest } = reply as AuthReply<'login'>
+      if (step === 'TotpRequired')
+        return { step, factors: rest.second_factors ?? ['totp'], passkeyOptions: rest.passkey_options }
+      if (step === 'ChangePassword') return { step }
       const token = sessionIn(headers)
       if (sessionId === null || (token === undefined && !network.keepsCookies))
         throw new ClientError({
@@ -99,11 +113,16 @@ export function authClientOver(network: Network, options: AuthClientOptions): Au
       return { step, sessionId, token }
     },
     async changePassword(request) {
-      const { realm, newPassword: new_password, totpCode: totp_code } = request
-      const body = { new_password, ...(totp_code !== undefined && { totp_code }) }
+      const { realm, newPassword: new_password } = request
+      const body = { new_password, ...secondFactor(request) }
       await send('password.change', { query: { realm }, body }, selectIdentity(request))
     },
   }
+}
+
+/** Members of a body. */
+function secondFactor({ totpCode: totp_code, passkey }: LoginRequest) {
+  return { ...(totp_code !== undefined && { totp_code }), ...(passkey !== undefined && { passkey }) }
 }
 
 function sessionIn(headers: Answer['headers']): string | undefined {

@@ -2150,6 +2150,22 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** The service, its version, and its ways to log in, for the console */
+  readonly 'ui.info': {
+    readonly reply: {
+      readonly service: 'auth' | 'kms'
+      readonly version: string
+      /** The other service of the installation, if its address is known. */
+      readonly other: {
+        readonly service: 'auth' | 'kms'
+        readonly url: string
+      } | null
+      /** Logins of the key management service: at the authentication service, or here. The authentication service has methods for each realm: `login.methods`. */
+      readonly ways: readonly ('handover' | 'password' | 'saml' | 'openid')[]
+      /** Realms with SAML, if they are disclosed. */
+      readonly realms: readonly string[]
+    }
+  }
   /** The claims of the session */
   readonly whoami: {
     readonly query?: {
@@ -2276,5 +2292,6 @@ export const routes = {
   'totp.link_enroll': { method: 'POST', path: '/totp/enroll' },
   'totp.link_options': { method: 'POST', path: '/totp/enroll/options' },
   'totp.verify': { method: 'POST', path: '/realms/{realm_id}/totp/verify' },
+  'ui.info': { method: 'GET', path: '/ui/info' },
   whoami: { method: 'GET', path: '/whoami' },
 } as const

@@ -14,5 +14,5 @@ export type {
 export { fromBase64Url, toBase64Url } from './base64url.ts'
 export { ClientError, type ClientErrorKind } from './error.ts'
 export type { Credentials, Input, KmsClient, KmsClientOptions, OperationName, Reply } from './kms-client.ts'
-export type { ClientOptions, PagedName } from './service-client.ts'
+export type { ClientOptions, InputOf, PagedName, ReplyOf, ServiceClient } from './service-client.ts'
 export type { Transport, TransportOptions } from './transport.ts'

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { buildConsole, listPackages } from '../../packages/console/build.ts'
 import { readdress } from './addresses.ts'
 import { entryPoints, packages, root, toBundleName, unbundled } from './entry-points.ts'
 import { findPackage, readNotices } from './notices.ts'
@@ -33,6 +34,7 @@ export const resolution: BuildOptions = {
 export async function bundle(folder: string): Promise<Metafile> {
   rmSync(folder, { recursive: true, force: true })
   const code = join(folder, 'code')
+  await buildConsole()
   const named = new Set<string>(['warder/main.ts'])
   const assets = new Set<string>()
   const addresses: Plugin = {
@@ -64,10 +66,11 @@ export async function bundle(folder: string): Promise<Metafile> {
   const unused = entryPoints.find((path) => !named.has(path))
   if (unused !== undefined)
     throw new Error(`no module names ${unused}, which is an entry point of the bundle`)
-  for (const asset of assets) cpSync(join(packages, asset), join(code, toBundleName(asset)))
+  for (const asset of assets)
+    cpSync(join(packages, asset), join(code, toBundleName(asset)), { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   layOutCommand(join(folder, 'bin'))
-  const folders = Object.keys(metafile.inputs).map(findPackage)
+  const folders = [...Object.keys(metafile.inputs).map(findPackage), ...listPackages()]
   writeFileSync(
     join(folder, noticesName),
     readNotices([...new Set(folders.filter((each) => each !== undefined))]),

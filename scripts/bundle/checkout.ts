@@ -26,7 +26,8 @@ export function hashOfSources(): string {
     ...globSync('**/*', {
       cwd: packages,
       withFileTypes: true,
-      exclude: ({ name }) => name === 'node_modules',
+      // The page of the console is built from its sources.
+      exclude: ({ name }) => name === 'node_modules' || /^dist(?:\.making-|$)/.test(name),
     })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name)),

@@ -12,7 +12,8 @@ import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
 
 const tag = 'Web page'
-const home = '/ui/'
+/** Path of the console, to which the browser is redirected after a login. */
+export const pagePath = '/ui/'
 const maxTargetLength = 512
 
 function requireHandover({ handoverLogin }: RestServices) {
@@ -34,7 +35,7 @@ function requireOwnPage(to: string): string {
   const isNormal = url !== null && `${url.pathname}${url.search}${url.hash}` === to
   const path = isNormal ? decode(url.pathname) : undefined
   const isOwn =
-    to.startsWith(home) &&
+    to.startsWith(pagePath) &&
     !to.includes('//') &&
     path !== undefined &&
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
@@ -103,7 +104,7 @@ const begin = define({
     503: 'The authentication service does not respond.',
   },
   async act({ query }, { services, request }) {
-    const to = requireOwnPage(query.to ?? home)
+    const to = requireOwnPage(query.to ?? pagePath)
     const { host } = request.headers
     const { location, cookie } = await requireHandover(services).begin({ to, host }, request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })

@@ -4,8 +4,7 @@ import { publicAccess } from '@warder/keys'
 import { get, type Operation, rawReply } from '@warder/server'
 import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
-import { beginHandedSession } from './ui-handover.ts'
-import { pagePath } from './ui-page.ts'
+import { beginHandedSession, pagePath } from './ui-handover.ts'
 
 const tag = 'Web page'
 

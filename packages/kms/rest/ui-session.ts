@@ -11,62 +11,8 @@ import { publicAccess } from '@warder/keys'
 import { get, type Operation, post, rawReply } from '@warder/server'
 import Type from 'typebox'
 import { define, type RestServices } from './services.ts'
-import { handoverOperations } from './ui-handover.ts'
-import { contentType, escapeHtml, pagePath, uiPage } from './ui-page.ts'
+import { handoverOperations, pagePath } from './ui-handover.ts'
 import { samlOperations } from './ui-saml.ts'
-
-/** No script and no style; its one form goes to this service. */
-const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
-/** `GET /ui/login`: the login page for browsers. */
-const loginPage = define({
-  name: 'ui.login_page',
-  reach: ['reveal public'],
-  route: get('/ui/login'),
-  summary: 'Page with the configured logins',
-  description:
-    'Offers the realms whose `allowed_return_origins` contain this service, if the authentication service lists them.',
-  tag: 'Web page',
-  access: publicAccess,
-  replyContentType: contentType,
-  errors: { 503: 'The authentication service does not respond.' },
-  audited: false,
-  async act(_input, { services, request }) {
-    const { samlLogin, oidcLogin } = services
-    const realms = (await samlLogin?.realms(request.clientAddress)) ?? []
-    const raw = renderPage({ realms, hasSaml: samlLogin !== undefined, hasOidc: oidcLogin !== undefined })
-    const headers = { 'Content-Security-Policy': policy, 'Cache-Control': 'no-store' }
-    return rawReply({ raw, contentType, headers })
-  },
-})
-
-interface Ways {
-  readonly realms: readonly string[]
-  readonly hasSaml: boolean
-  readonly hasOidc: boolean
-}
-
-function renderPage({ realms, hasSaml, hasOidc }: Ways): string {
-  const links = realms.map(
-    (realm) =>
-      `<li><a href="/ui/login_saml?realm=${encodeURIComponent(realm)}">Log in to ${escapeHtml(realm)}</a></li>`,
-  )
-  if (hasOidc) links.push('<li><a href="/ui/login_flow">Log in at the OpenID provider</a></li>')
-  const form = `<form action="/ui/login_saml" method="get">
-<label>Realm <input name="realm" required maxlength="64" pattern="[A-Za-z0-9_\\-]+" autocomplete="organization"></label>
-<button>Log in</button>
-</form>`
-  const nothing = '<p>No login for browsers is configured.</p>'
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Warder: log in</title>
-<h1>Log in</h1>
-${links.length === 0 ? '' : `<ul>\n${links.join('\n')}\n</ul>`}
-${hasSaml ? form : ''}${links.length === 0 && !hasSaml ? nothing : ''}
-</html>
-`
-}
 
 const LoginRequest = Type.Object({
   username: Type.String({ maxLength: 256 }),
@@ -196,8 +142,6 @@ const callback = define({
 })
 
 export const uiOperations: readonly Operation<RestServices>[] = [
-  uiPage,
-  loginPage,
   login,
   loginFlow,
   callback,

@@ -119,6 +119,7 @@ export async function build(
       baseUrl,
       kmip,
       acme,
+      authUrl: config.auth_public_url ?? config.auth_verifier_url,
       authProxy,
       transit: config.transit_enabled,
       health: createHealth(environment, ended, restoreGate),

@@ -1,5 +1,6 @@
 import { type AcmeEnvironment, type AcmeServices, acmeOperations } from '@warder/authority'
 import { type Clock, failure, version } from '@warder/base'
+import { consoleOperations, type Logins } from '@warder/console'
 import {
   describeExternalOperations,
   type ExternalConfig,
@@ -22,6 +23,7 @@ import {
   type HealthPart,
   healthOperation,
   type Operation,
+  type OperationContext,
   openApiDocument,
   unsealOperation,
 } from '@warder/server'
@@ -61,6 +63,8 @@ interface OperationsOptions {
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
   /** Absent if the operations are only described. */
   readonly acme?: AcmeEnvironment
+  /** Address of the authentication service, if there is one. */
+  readonly authUrl?: string | undefined
   /** Credentials that the settings accept. Absent if the operations are only described: all. */
   readonly credentials?: ReadonlySet<Credential>
 }
@@ -83,11 +87,13 @@ export function kmsOperations({
   transit = false,
   external,
   acme = describedAcme(db, clock),
+  authUrl,
   credentials,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock }), unsealOperation<KmsServices>()),
     ...restOperations,
+    ...withoutData(...consoleOperations<KmsServices>({ service: 'kms', other: authUrl, logins: listLogins })),
     ...pkiOperations,
     ...acmeOperations(acme),
     ...kmipRoutes(kmip),
@@ -116,4 +122,21 @@ export function kmsOperations({
     },
   })
   return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]
+}
+
+/** Ways to log in for the page. Realms are missing while the authentication service does not respond: they can be typed. */
+async function listLogins({ services, request, log }: OperationContext<KmsServices>): Promise<Logins> {
+  const { handoverLogin, passwordLogin, samlLogin, oidcLogin } = services
+  const ways: Logins['ways'] = [
+    ...(handoverLogin === undefined ? [] : (['handover'] as const)),
+    ...(passwordLogin === undefined ? [] : (['password'] as const)),
+    ...(samlLogin === undefined ? [] : (['saml'] as const)),
+    ...(oidcLogin === undefined ? [] : (['openid'] as const)),
+  ]
+  try {
+    return { ways, realms: (await samlLogin?.realms(request.clientAddress)) ?? [] }
+  } catch (error) {
+    log.warn({ detail: String(error) }, 'the realms of the authentication service cannot be read')
+    return { ways, realms: [] }
+  }
 }

@@ -141,7 +141,7 @@ export const peerSettings: ForeignSettings = {
   'jwks_endpoint.jwks_endpoint_max_keys': { to: 'jwks_endpoint_max_keys' },
   'jwks_endpoint.jwks_endpoint_auto_tag': { to: 'jwks_endpoint_auto_tag' },
 
-  'ui_config.enable': { needless: 'the page at /ui is always served', env: 'KMS_UI_ENABLE' },
+  'ui_config.enable': { needless: 'the console at /ui is always served', env: 'KMS_UI_ENABLE' },
   'ui_config.ui_index_html_folder': {
     refused: 'Warder serves only its own page; remove this setting',
     env: 'COSMIAN_UI_DIST_PATH',

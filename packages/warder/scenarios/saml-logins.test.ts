@@ -145,11 +145,10 @@ async function sessionsOf(username: string): Promise<readonly unknown[]> {
 describe('a login for the web page of the kms at the identity provider of a realm', () => {
   it('is offered where the realm allows it, and begins a session of both services that ends with one', async () => {
     const one = browser()
-    const page = await one.go(`${warder.kmsUrl}/ui/login`)
-    assert.equal(page.status, 200, page.text)
-    assert.match(page.text, /href="\/ui\/login_saml\?realm=sso"/)
-    assert.doesNotMatch(page.text, /elsewhere/)
-    assert.match(String(page.headers['content-security-policy']), /form-action 'self'/)
+    const info = await one.go(`${warder.kmsUrl}/ui/info`)
+    assert.equal(info.status, 200, info.text)
+    assert.ok(info.json.ways.includes('saml'), info.text)
+    assert.deepEqual(info.json.realms, ['sso'])
     for (const other of ['elsewhere', 'none', '_'])
       assert.equal((await one.go(`${warder.kmsUrl}/ui/login_saml?realm=${other}`)).status, 404, other)
 
@@ -157,16 +156,16 @@ describe('a login for the web page of the kms at the identity provider of a real
     assert.ok(back.startsWith(`${warder.kmsUrl}/ui/saml_callback?code=`), back)
     assert.equal(one.jars.auth.size, 0, 'the browser has no session at auth')
     const done = await one.go(back)
-    assert.deepEqual([done.status, done.location], [302, '/ui'])
+    assert.deepEqual([done.status, done.location], [302, '/ui/'])
     assert.deepEqual([...one.jars.kms.keys()], ['auth_session'])
     assert.ok(!back.includes(one.jars.kms.get('auth_session') ?? '?'))
-    assert.match((await one.go(`${warder.kmsUrl}/ui`)).text, /You are <strong>sso\/ann<\/strong>/)
+    assert.equal((await one.go(`${warder.kmsUrl}/me`)).json.user, 'sso/ann')
 
     const again = await browser().go(back)
     assert.equal(again.status, 401, 'nobody else comes in with the address')
     const ended = await auth.call('DELETE', '/sessions/realms/sso', { cookie: admin })
     assert.equal(ended.status, 204)
-    await until('the kms knows of it', async () => (await one.go(`${warder.kmsUrl}/ui`)).status === 401)
+    await until('the kms knows of it', async () => (await one.go(`${warder.kmsUrl}/me`)).status === 401)
   })
 
   it("ends at auth with a logout at the kms, and nobody else's does", async () => {
@@ -174,8 +173,8 @@ describe('a login for the web page of the kms at the identity provider of a real
     assert.equal((await sessionsOf('dora')).length, 2)
     assert.equal(await one.logOut(), 204)
     assert.equal((await sessionsOf('dora')).length, 1)
-    assert.equal((await one.go(`${warder.kmsUrl}/ui`)).status, 401)
-    assert.equal((await other.go(`${warder.kmsUrl}/ui`)).status, 200)
+    assert.equal((await one.go(`${warder.kmsUrl}/me`)).status, 401)
+    assert.equal((await other.go(`${warder.kmsUrl}/me`)).status, 200)
     assert.equal(await one.logOut(), 204, 'again')
   })
 
@@ -191,8 +190,8 @@ describe('a login for the web page of the kms at the identity provider of a real
     const query = signQuery(idp, 'SAMLRequest', logoutRequest(sent, name, null))
     const answer = await auth.call('GET', `/saml/sso/slo?${query}`)
     assert.equal(answer.status, 302, answer.text)
-    await until('the kms knows of it', async () => (await one.go(`${warder.kmsUrl}/ui`)).status === 401)
-    assert.equal((await other.go(`${warder.kmsUrl}/ui`)).status, 200)
+    await until('the kms knows of it', async () => (await one.go(`${warder.kmsUrl}/me`)).status === 401)
+    assert.equal((await other.go(`${warder.kmsUrl}/me`)).status, 200)
     assert.deepEqual([await sessionsOf('emil'), (await sessionsOf('fred')).length], [[], 1])
   })
 
@@ -212,7 +211,7 @@ describe('a login for the web page of the kms at the identity provider of a real
     assert.equal((await victim.go(`${own}&state=${state}`)).status, 400, 'two states')
     assert.equal((await victim.go(own.replace(/code=[^&]+&/, ''))).status, 401, 'no code')
     assert.equal((await victim.go(own)).status, 302)
-    assert.match((await victim.go(`${warder.kmsUrl}/ui`)).text, /sso\/bob/)
+    assert.equal((await victim.go(`${warder.kmsUrl}/me`)).json.user, 'sso/bob')
     const kept = mallory.jars.kms.get('auth_saml') ?? ''
     assert.equal((await mallory.go(hers)).status, 302, 'what others tried did her no harm')
     mallory.jars.kms.set('auth_saml', kept)
@@ -239,7 +238,7 @@ describe('a login for the web page of the kms at the identity provider of a real
     const json = bodyOf('sso', next, [warder.kmsUrl])
     assert.equal((await auth.call('PUT', '/admins/realms/sso', { json, cookie: admin })).status, 200)
     const second = await loggedIn('gina', next)
-    assert.match((await second.go(`${warder.kmsUrl}/ui`)).text, /sso\/gina/)
+    assert.equal((await second.go(`${warder.kmsUrl}/me`)).json.user, 'sso/gina')
     assert.equal((await kms.call('GET', path, { headers: keyOf(first) })).status, 401)
     assert.equal((await kms.call('GET', path, { headers: keyOf(second) })).status, 404)
     idp = next

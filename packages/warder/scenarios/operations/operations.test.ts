@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { httpHost } from '@warder/authority/testing'
 import { dataKey, issue, startIssuers } from '@warder/external-stores/testing'
 import { addRetiredNode } from '../../testing/in-process.ts'
-import { walkHandover, walkOpenId, walkSaml } from './testing/browsers.ts'
+import { walkConsole, walkHandover, walkOpenId, walkSaml } from './testing/browsers.ts'
 import { walkAcme, walkPki } from './testing/certificates.ts'
 import {
   type CloudKeys,
@@ -87,6 +87,7 @@ test('every operation that the services describe succeeds at least once, in what
     // Before the kms remembers which realms log in at an identity provider.
     await walkSaml(walked)
     await walkHandover(walked)
+    await walkConsole(walked)
     await walkMachines(walked, issuer)
     await walkKeys(walked)
     if (hsm !== undefined) await walkHsm(walked)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { logoutRequest, randomId, sharedKey, signQuery, TestIdp } from '@warder/auth/testing'
+import { buildConsole } from '@warder/console/testing'
 import type { Answer, Caller } from '@warder/kms/testing'
 import type { OpenIdProvider } from './parties.ts'
 import { ok, type Walked, walkerOf } from './walked-installation.ts'
@@ -102,13 +103,12 @@ export async function walkSaml({ admin: { auth: admin }, installation, wire }: W
   await admin.del(`/admins/saml/keys/${generations.map((text) => text.slice(13)).toSorted()[0]}`)
 
   const [kms, auth] = [browser(wire('kms')), browser(wire('auth'))]
-  await kms.go('GET', '/ui/login')
   const toAuth = await kms.go('GET', '/ui/login_saml?realm=sso')
   const toIdp = await auth.go('GET', pathOf(toAuth.headers.location, installation.authUrl))
   const back = await auth.go('POST', '/saml/sso/acs', answerTo(toIdp, 'eve'))
   const callback = /<a href="([^"]+)"/.exec(back.text)?.[1]?.replaceAll('&amp;', '&')
   await kms.go('GET', pathOf(callback, pageOrigin))
-  assert.match((await kms.go('GET', '/ui')).text, /sso\/eve/)
+  assert.equal((await kms.go('GET', '/me')).json.user, 'sso/eve')
   await kms.go('POST', '/ui/logout')
 }
 
@@ -123,11 +123,26 @@ export async function walkHandover({ admin, wire }: Walked): Promise<void> {
   assert.match((await kms.go('GET', '/me')).text, /"admin"/)
 }
 
+/** The page of the console at both services, before a login. */
+export async function walkConsole({ wire }: Walked): Promise<void> {
+  await buildConsole()
+  for (const service of ['auth', 'kms'] as const) {
+    const anybody = walkerOf(wire(service))
+    await anybody.call('GET', '/', { headers: { accept: 'text/html' } })
+    for (const path of ['/ui', '/ui/login', '/ui/some/room']) await anybody.get(path)
+    const { text } = await anybody.get('/ui/')
+    const script = /src="(\/ui\/assets\/[\w.-]+)"/.exec(text)?.[1] ?? ''
+    const type = (await anybody.get(script)).headers['content-type']
+    assert.match(String(type), /^text\/javascript/)
+    assert.equal((await anybody.get('/ui/info')).json.service, service)
+  }
+}
+
 /** A login at an OpenID provider for the web page of the kms. */
 export async function walkOpenId({ wire }: Walked, provider: OpenIdProvider): Promise<void> {
   const one = browser(wire('kms'))
   const sent = await one.go('GET', '/ui/login_flow')
   const back = provider.authorize(new URL(String(sent.headers.location)))
   await one.go('GET', `/ui/callback?${back}`)
-  assert.match((await one.go('GET', '/ui')).text, /alice@example\.test/)
+  assert.equal((await one.go('GET', '/me')).json.user, 'alice@example.test')
 }

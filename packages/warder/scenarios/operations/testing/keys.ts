@@ -13,10 +13,10 @@ const keys = '/v1/crypto/keys'
 /** Keys and what is done with them, over REST. Destruction of a key with the tag `waits` has to wait. */
 export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
   const anonymous = walkerOf(wire('kms'))
-  for (const path of ['/health', '/version', '/.well-known/jwks.json', '/ui/login']) await anonymous.get(path)
+  for (const path of ['/health', '/version', '/.well-known/jwks.json']) await anonymous.get(path)
   await anonymous.post('/unseal', { share: 'none' })
   const alice = await user('alice')
-  for (const path of ['/server-info', '/hsm/status', '/me', '/ui', '/access/create', '/access/privileged'])
+  for (const path of ['/server-info', '/hsm/status', '/me', '/access/create', '/access/privileged'])
     await alice.get(path)
   const make = async (json: object): Promise<string> => (await alice.post(keys, json)).json.kid
   const kid = await make(aes)

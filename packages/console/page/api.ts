@@ -1,0 +1,114 @@
+import {
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  type UseQueryResult,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+} from '@tanstack/react-query'
+import {
+  type AuthOperations,
+  authClient,
+  ClientError,
+  type InputOf,
+  kmsClient,
+  type Operations,
+  type ReplyOf,
+  type ServiceClient,
+} from '@warder/client/browser'
+
+const { origin } = window.location
+
+type Listener = () => void
+let sessionEnded: Listener = () => undefined
+/** Called when a service answers 401 in the middle of a session. */
+export function onSessionEnd(listener: Listener): void {
+  sessionEnded = listener
+}
+
+/** Queries and acts with this mark may be answered 401 without an end of the session. */
+export const beforeLogin = { isBeforeLogin: true } as const
+
+export const isUnauthorized = (error: unknown): boolean =>
+  error instanceof ClientError && error.status === 401
+
+function noticeEnd(error: unknown, meta: Readonly<Record<string, unknown>> | undefined): void {
+  if (isUnauthorized(error) && meta?.isBeforeLogin !== true) sessionEnded()
+}
+
+/** Data of the services. The client itself repeats busy calls, so that queries are not retried here. */
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (error, query) => noticeEnd(error, query.meta) }),
+  mutationCache: new MutationCache({
+    onError: (error, _input, _context, mutation) => noticeEnd(error, mutation.meta),
+  }),
+  defaultOptions: { queries: { retry: false, staleTime: 10_000 } },
+})
+
+type Table<O> = { readonly [Name in keyof O]: { readonly reply: unknown } }
+
+interface QueryOptions {
+  /** false: not asked yet. */
+  readonly enabled?: boolean
+  readonly refetchInterval?: number
+}
+
+/** Hooks over the declared operations of one service. */
+function createOperations<O extends Table<O>>(client: ServiceClient<O>) {
+  type Name = keyof O & string
+  // The types of a call depend on the name of its operation, which is a variable here.
+  const call = client.call as (name: string, input: unknown) => Promise<unknown>
+  const page = client.page as unknown as (
+    name: string,
+    input: unknown,
+  ) => Promise<{ readonly rows: unknown; readonly next: string | undefined }>
+  return {
+    client,
+    /** Reads by an operation: `kms.useOperation('crypto.keys.get', { path: { kid } })`. */
+    useOperation<N extends Name>(
+      name: N,
+      input: InputOf<O, N>,
+      options: QueryOptions = {},
+    ): UseQueryResult<ReplyOf<O, N>> {
+      return useQuery({
+        queryKey: [name, input],
+        queryFn: async () => (await call(name, input)) as ReplyOf<O, N>,
+        ...options,
+      })
+    },
+    /** Reads an operation with pages: `select` finds the rows in a reply, `next` is the address of the next page. */
+    usePages<N extends Name, Row>(
+      name: N,
+      input: InputOf<O, N>,
+      select: (reply: ReplyOf<O, N>) => readonly Row[],
+    ) {
+      const pages = useInfiniteQuery({
+        queryKey: [name, input, 'pages'],
+        initialPageParam: undefined as string | undefined,
+        queryFn: async ({ pageParam: after }) => {
+          const { query, ...rest } = input as { readonly query?: Readonly<Record<string, string>> }
+          const { rows, next } = await page(name, { ...rest, query: { ...query, after } })
+          const inside = (rows as { readonly next?: string | null }).next
+          return { rows: select(rows as ReplyOf<O, N>), next: next ?? inside ?? undefined }
+        },
+        getNextPageParam: ({ next }) => next,
+      })
+      return { ...pages, rows: pages.data?.pages.flatMap(({ rows }) => rows) }
+    },
+    /** Changes by an operation; what the page shows is read again afterwards. */
+    useAct<N extends Name>(name: N) {
+      return useMutation({
+        mutationKey: [name],
+        mutationFn: async (input: InputOf<O, N>) => (await call(name, input)) as ReplyOf<O, N>,
+        onSuccess: () => queryClient.invalidateQueries(),
+      })
+    },
+  }
+}
+
+export const authService = authClient({ url: origin })
+/** Operations of the authentication service. Only its own pages can call them. */
+export const auth = createOperations<AuthOperations>(authService)
+/** Operations of the key management service. Only its own pages can call them. */
+export const kms = createOperations<Operations>(kmsClient({ url: origin }))

@@ -1,0 +1,2 @@
+/** Vite makes files of their own of these imports. */
+declare module '*.css'

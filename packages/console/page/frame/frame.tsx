@@ -1,0 +1,193 @@
+import { useMutation } from '@tanstack/react-query'
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { onSessionEnd } from '../api.ts'
+import { Skeleton } from '../parts/skeleton.tsx'
+import { Time } from '../parts/time.tsx'
+import type { Me, Room, RoomProps } from '../room.ts'
+import { rooms } from '../rooms.ts'
+import { texts } from '../texts.ts'
+import { ErrorBoundary, Failure } from './errors.tsx'
+import { Link } from './link.tsx'
+import { RoomHeader } from './room-header.tsx'
+import { matchRoom, navigate, useAddress } from './router.ts'
+import { endSession, logOut, showLogin, useInfo, useMe } from './session.ts'
+import { applyTheme, readTheme, type Theme } from './theme.ts'
+import { Toasts } from './toasts.tsx'
+
+type Service = 'auth' | 'kms'
+
+/** Components by room, so that each is loaded once. */
+const loaded = new Map<Room, ComponentType<RoomProps>>()
+function componentOf(room: Room): ComponentType<RoomProps> {
+  const found = loaded.get(room) ?? lazy(async () => ({ default: (await room.load()).Room }))
+  loaded.set(room, found)
+  return found
+}
+
+const isOf = (room: Room, service: Service): boolean => room.service === service || room.service === 'both'
+const isFor = (room: Room, me: Me | null): boolean =>
+  room.isPublic === true || (me !== null && (room.needs?.(me) ?? true))
+
+/** The whole page. */
+export function Frame() {
+  const info = useInfo()
+  const service = info.data?.service
+  const me = useMe(service)
+  useEffect(() => onSessionEnd(endSession), [])
+  const problem = info.error ?? me.error
+  if (problem !== null)
+    return <Plain>{<Failure error={problem} retry={() => void (info.error ? info : me).refetch()} />}</Plain>
+  if (service === undefined || me.data === undefined)
+    return (
+      <Plain>
+        <Skeleton />
+      </Plain>
+    )
+  return <Page service={service} me={me.data} other={info.data?.other ?? null} />
+}
+
+function Plain({ children }: { readonly children: ReactNode }) {
+  return <main className="content">{children}</main>
+}
+
+interface PageProps {
+  readonly service: Service
+  readonly me: Me | null
+  readonly other: { readonly service: Service; readonly url: string } | null
+}
+
+function Page({ service, me, other }: PageProps) {
+  const { pathname, searchParams } = useAddress()
+  const here = rooms.filter((room) => isOf(room, service))
+  const listed = here.filter((room) => !room.isPublic && !room.isInner && isFor(room, me))
+  const found = here
+    .map((room) => ({ room, path: matchRoom(room.path, pathname) }))
+    .find(({ path }) => path !== undefined)
+  const isStart = pathname === '/ui/' || pathname === '/ui'
+  const needsLogin = me === null && found?.room.isPublic !== true
+  const start = listed[0]?.path
+  useEffect(() => {
+    if (needsLogin) showLogin()
+    else if (isStart && start !== undefined) navigate(start, { replace: true })
+  }, [needsLogin, isStart, start])
+  return (
+    <div className="frame">
+      <a className="skip" href="#content">
+        {texts.frame.skip}
+      </a>
+      <Header service={service} me={me} other={other} />
+      {me !== null && <Navigation rooms={listed} pathname={pathname} />}
+      <main className="content" id="content" tabIndex={-1}>
+        <ErrorBoundary key={pathname}>
+          {needsLogin || isStart ? (
+            <Skeleton />
+          ) : found === undefined || !isFor(found.room, me) ? (
+            <NotFound />
+          ) : (
+            <Suspense fallback={<Skeleton />}>
+              <RoomContent room={found.room} path={found.path ?? {}} query={searchParams} />
+            </Suspense>
+          )}
+        </ErrorBoundary>
+      </main>
+      <Toasts />
+    </div>
+  )
+}
+
+function RoomContent({ room, ...props }: RoomProps & { readonly room: Room }) {
+  const Content = componentOf(room)
+  return <Content {...props} />
+}
+
+function NotFound() {
+  return (
+    <>
+      <RoomHeader title={texts.frame.notFound}>{texts.frame.notFoundHelp}</RoomHeader>
+      <Link to="/ui/">{texts.frame.toStart}</Link>
+    </>
+  )
+}
+
+function Header({ service, me, other }: PageProps) {
+  return (
+    <header className="header">
+      <Link to="/ui/" className="brand">
+        {texts.product} <span className="service">{texts.services[service]}</span>
+      </Link>
+      <div className="header-end">
+        {other !== null && (
+          <a href={`${other.url.replace(/\/+$/, '')}/ui/`}>{texts.frame.toOther(other.service)}</a>
+        )}
+        {me !== null && <Who me={me} service={service} />}
+        <ThemeChoice />
+      </div>
+    </header>
+  )
+}
+
+function Who({ me, service }: { readonly me: Me; readonly service: Service }) {
+  const logout = useMutation({ mutationFn: () => logOut(service) })
+  return (
+    <>
+      <span className="who">
+        <bdi>{me.realm === undefined ? me.name : `${me.realm}/${me.name}`}</bdi>
+        {me.endsAt !== undefined && (
+          <span className="quiet">
+            {' '}
+            {texts.frame.until} <Time at={me.endsAt * 1000} isShort />
+          </span>
+        )}
+      </span>
+      <button type="button" className="button" disabled={logout.isPending} onClick={() => logout.mutate()}>
+        {texts.frame.logOut}
+      </button>
+      {logout.error !== null && <Failure error={logout.error} />}
+    </>
+  )
+}
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState(readTheme)
+  return (
+    <label className="theme">
+      <span className="hidden">{texts.frame.theme}</span>
+      <select
+        value={theme}
+        onChange={({ target }) => {
+          const chosen = target.value as Theme
+          setTheme(chosen)
+          applyTheme(chosen)
+        }}
+      >
+        {Object.entries(texts.frame.themes).map(([name, text]) => (
+          <option key={name} value={name}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function Navigation({
+  rooms: listed,
+  pathname,
+}: {
+  readonly rooms: readonly Room[]
+  readonly pathname: string
+}) {
+  return (
+    <nav className="navigation" aria-label={texts.frame.rooms}>
+      <ul>
+        {listed.map(({ path, title }) => (
+          <li key={path}>
+            <Link to={path} isCurrent={pathname === path || pathname.startsWith(`${path}/`)}>
+              {title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}

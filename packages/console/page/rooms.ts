@@ -1,0 +1,26 @@
+import type { Room } from './room.ts'
+import { texts } from './texts.ts'
+
+/** All rooms, in the order of the navigation. The first that a user sees is the start. */
+export const rooms: readonly Room[] = [
+  {
+    ...{ path: '/ui/login', title: texts.signIn.title, service: 'auth', isPublic: true },
+    load: () => import('./rooms/auth/sign-in.tsx'),
+  },
+  {
+    ...{ path: '/ui/handover', title: texts.signIn.title, service: 'auth', isPublic: true },
+    load: () => import('./rooms/auth/sign-in.tsx'),
+  },
+  {
+    ...{ path: '/ui/login', title: texts.kmsLogin.title, service: 'kms', isPublic: true },
+    load: () => import('./rooms/kms/log-in.tsx'),
+  },
+  {
+    ...{ path: '/ui/keys', title: texts.keys.title, service: 'kms' },
+    load: () => import('./rooms/kms/keys.tsx'),
+  },
+  {
+    ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
+    load: () => import('./rooms/overview.tsx'),
+  },
+]
