@@ -141,7 +141,8 @@ export const reportVerb = kmsVerb({
 LAST USED is the day (UTC) of the last use of the key by the user, with any right, of the last 400 days.
 --as-of reports the rights at a time in the past from the audit logs of all nodes, without LAST USED, to crypto
 officers; if records of changes since then are missing, it is refused.
---leaver lists the keys, rights and roles of a user: which are deleted with the user, and which need a new owner. For other users it requires a crypto officer.`,
+--leaver lists the keys, rights and memberships of a user, and shows which are deleted with the user and which need a
+new owner. For other users it requires a crypto officer.`,
   examples: [
     'warder access report --as bob',
     'warder access report --key KEY --right decrypt',

@@ -43,8 +43,10 @@ export const unseal: Command = {
   options,
   help: `warder unseal ${optionsUsage(options)}
 
-For services with root_key_source = "shares", which start sealed. Each holder runs it on a machine of their own, and enters
-one share, which is asked for without an echo, or read from standard input. The share is sent to each of these services that is sealed, and to no other. When the last share that is needed is entered, the service starts. Each service of each node is unsealed separately, so name all of them. Exit code 1: a service does not respond, or refuses the share.
+For services with root_key_source = "shares", which start sealed. Each holder runs the command on their own machine, and
+enters one share at a prompt without echo, or on standard input. The command sends the share to each service in its
+options that is sealed, and to no other. A service starts when it has received enough shares. Each service of each node
+is unsealed separately, so name all of them. Exit code 1: a service does not respond, or refuses the share.
 
 ${optionsHelp(options)}
 
