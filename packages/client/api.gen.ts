@@ -1141,6 +1141,78 @@ export interface Operations {
       readonly hardware: boolean
     }
   }
+  /** Check the wrapping of all objects again, for one administrator of the HSM */
+  readonly 'crypto.hsms.wrapping.check': {
+    readonly path: {
+      /** Name of the HSM in the settings. */
+      readonly hsm: string
+    }
+    readonly reply: {
+      /** Tables of hsm_wrapping with a key in this HSM; key_encryption_key is the last one. */
+      readonly rules: readonly {
+        readonly key: string
+        readonly tags: readonly string[]
+        readonly owners: readonly string[]
+      }[]
+      readonly keys: readonly {
+        /** Version of a wrapping key. */
+        readonly kid: string
+        /** Objects whose material it wraps. */
+        readonly objects: number
+      }[]
+      /** Keys whose tags or owner changed, and which have to be checked; at most 1000. */
+      readonly waiting: number
+      /** The last check of all objects, of all HSMs. */
+      readonly check?: {
+        /** running or finished */
+        readonly state: string
+        readonly checked: number
+        readonly rewrapped: number
+        /** Objects that could not be wrapped as the settings require. */
+        readonly failed: number
+        /** RFC 3339, UTC. */
+        readonly started_at: string
+        /** RFC 3339, UTC. */
+        readonly finished_at?: string
+      }
+    }
+  }
+  /** Objects that keys of an HSM wrap, for one of its administrators */
+  readonly 'crypto.hsms.wrapping.get': {
+    readonly path: {
+      /** Name of the HSM in the settings. */
+      readonly hsm: string
+    }
+    readonly reply: {
+      /** Tables of hsm_wrapping with a key in this HSM; key_encryption_key is the last one. */
+      readonly rules: readonly {
+        readonly key: string
+        readonly tags: readonly string[]
+        readonly owners: readonly string[]
+      }[]
+      readonly keys: readonly {
+        /** Version of a wrapping key. */
+        readonly kid: string
+        /** Objects whose material it wraps. */
+        readonly objects: number
+      }[]
+      /** Keys whose tags or owner changed, and which have to be checked; at most 1000. */
+      readonly waiting: number
+      /** The last check of all objects, of all HSMs. */
+      readonly check?: {
+        /** running or finished */
+        readonly state: string
+        readonly checked: number
+        readonly rewrapped: number
+        /** Objects that could not be wrapped as the settings require. */
+        readonly failed: number
+        /** RFC 3339, UTC. */
+        readonly started_at: string
+        /** RFC 3339, UTC. */
+        readonly finished_at?: string
+      }
+    }
+  }
   /** Generate a key, or import one */
   readonly 'crypto.keys.create': {
     readonly body: {
@@ -1350,6 +1422,8 @@ export interface Operations {
       readonly hsm?: string
       /** For a key in an HSM. true: the HSM reported that the key was generated in it, has always been sensitive and has never been extractable. */
       readonly hardware?: boolean
+      /** Version of a key in an HSM that wraps the secret material of this key in the database. */
+      readonly wrapping_key?: string
       readonly state: string
       readonly owner: string
       /** The other half of a pair. */
@@ -2833,6 +2907,8 @@ export const routes = {
   'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
   'crypto.hsms.keys.list': { method: 'GET', path: '/v1/crypto/hsms/{hsm}/keys' },
   'crypto.hsms.keys.register': { method: 'POST', path: '/v1/crypto/hsms/{hsm}/keys' },
+  'crypto.hsms.wrapping.check': { method: 'POST', path: '/v1/crypto/hsms/{hsm}/wrapping' },
+  'crypto.hsms.wrapping.get': { method: 'GET', path: '/v1/crypto/hsms/{hsm}/wrapping' },
   'crypto.keys.create': { method: 'POST', path: '/v1/crypto/keys' },
   'crypto.keys.dates': { method: 'PATCH', path: '/v1/crypto/keys/{kid}' },
   'crypto.keys.destroy': { method: 'DELETE', path: '/v1/crypto/keys/{kid}' },

@@ -274,13 +274,36 @@ export { attributesForReplacement, passesToReplacement } from './attributes/repl
 export { bulkThread, largeMember, openLarge, sealLarge } from './bulk/bulk.ts'
 export { findKeyInHsm, listKeysInHsm, type RegistrableHsmKey } from './hsm/existing-hsm-key.ts'
 export { hsmKeyStatements, listDueHsmKeys } from './hsm/hsm-key-store.ts'
-export { createHsms, type Hsm, type Hsms, hsmPrefix, requireHsm, requireHsmAdmin } from './hsm/hsms.ts'
+export {
+  createHsms,
+  type Hsm,
+  type Hsms,
+  hsmPrefix,
+  requireHsm,
+  requireHsmAdmin,
+  type Wrapping,
+  type WrappingRule,
+  type WrappingUse,
+} from './hsm/hsms.ts'
 export {
   createHsmKey,
   type HsmKeyMaterial,
   toHsmKeySpec,
 } from './hsm/new-hsm-key.ts'
 export { removeDueHsmKeys } from './hsm/remove-due.ts'
+export {
+  beginFirstWalk,
+  countWrappedObjects,
+  findWrappingWalk,
+  hsmWrappingStatements,
+  listIdsOfKey,
+  listMarkedForWrapping,
+  markForWrapping,
+  repeatWalk,
+  saveWalk,
+  unmarkForWrapping,
+  type WrappingWalk,
+} from './hsm/wrapping-store.ts'
 export { abePolicyAttribute, abeVendor, shortIdentifier } from './objects/attribute-index-store.ts'
 export {
   type BudgetStep,
@@ -364,6 +387,8 @@ export {
   type HsmTarget,
   nextHsmTarget,
 } from './objects/hsm-halves.ts'
+export { rewrapObject } from './objects/hsm-rewrap.ts'
+export { requireNotWrapping } from './objects/hsm-wrapping.ts'
 export { findObjectsByIds, inventoryPage, type Listed, tagsOfMany } from './objects/inventory-store.ts'
 export {
   type InventoryCursor,

@@ -3,6 +3,7 @@ import {
   findObject,
   findTags,
   keyNotFound,
+  markForWrapping,
   type ObjectId,
   removeTagChanges,
   touchChanges,
@@ -47,6 +48,7 @@ export async function settingsChanges(
   return [
     ...touchChanges(db, object, clock.now()),
     ...removeTagChanges(id, [deletable, ...min(before.minEncryptionVersion)]),
+    markForWrapping(id),
     ...addTagChanges(id, [...(deletionAllowed ? [deletable] : []), ...min(minEncryptionVersion)]),
   ]
 }

@@ -85,6 +85,7 @@ class RecordedRun {
   /** In audit mode `reject` the record of the success is on disk before the change. */
   async #commit(objects: UnitOfWork, attempt: number): Promise<void> {
     const { audit, db } = this.#services
+    const changes = await objects.changes()
     if (audit.mode === 'reject') {
       this.#prepared ??= await audit.commits?.begin()
       const commit = this.#prepared?.id
@@ -93,7 +94,6 @@ class RecordedRun {
       this.#prepared?.markPrepared()
       this.#isOnDisk = true
     }
-    const changes = objects.changes()
     await (this.#prepared === undefined ? db.commit(changes) : this.#prepared.commit(db.commit, changes))
   }
 

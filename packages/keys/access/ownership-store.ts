@@ -1,4 +1,5 @@
 import { type Change, change, type Database, query } from '@warder/storage'
+import { markObjectForWrapping } from '../hsm/wrapping-store.ts'
 import { objectTopic } from '../objects/object-store.ts'
 import { credentialSetChange } from './credential-wait-store.ts'
 import { followOwner } from './named-key-store.ts'
@@ -171,6 +172,7 @@ export function ownerChanges(
     change(move, [to, now, id, version], 1),
     change(approvesGrants ? keepTagGrantsOfUse : keepTagGrants, [id, from, to]),
     followOwner(id, to),
+    markObjectForWrapping(id),
     db.changed(objectTopic, id),
   ]
 }

@@ -13,17 +13,49 @@ export interface Hsm {
   readonly token: Token
 }
 
+/** Objects whose material a key in an HSM wraps. */
+export interface WrappingRule {
+  /** Identifier of the key, `hsm::NAME::LABEL`. */
+  readonly key: string
+  /** The key of the object has one of these tags; empty: any or none. */
+  readonly tags: readonly string[]
+  /** The object belongs to one of these users; empty: to any. */
+  readonly owners: readonly string[]
+}
+
+/** One use of a wrapping key by the service itself. */
+export interface WrappingUse {
+  readonly operation: 'wrap' | 'unwrap'
+  /** The version of the wrapping key. */
+  readonly key: string
+  readonly object: string
+  /** undefined: it succeeded. */
+  readonly error: unknown
+}
+
+/** How the settings wrap material with keys in HSMs. */
+export interface Wrapping {
+  /** The first rule that covers an object applies. */
+  readonly rules: readonly WrappingRule[]
+  /** Records each use of a wrapping key. */
+  record(use: WrappingUse): Promise<void>
+}
+
 /** The HSMs of the settings. */
 export interface Hsms {
   readonly list: readonly Hsm[]
+  readonly wrapping: Wrapping
   /** @throws failure('hsm_unavailable') for a name that the settings do not have any more */
   require(name: string): Hsm
 }
 
-export function createHsms(list: readonly Hsm[]): Hsms {
+const noWrapping: Wrapping = { rules: [], record: async () => undefined }
+
+export function createHsms(list: readonly Hsm[], wrapping = noWrapping): Hsms {
   const byName = new Map(list.map((hsm) => [hsm.name, hsm]))
   return {
     list,
+    wrapping,
     require(name) {
       const found = byName.get(name)
       if (found !== undefined) return found

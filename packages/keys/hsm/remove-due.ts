@@ -3,6 +3,7 @@ import { TokenError } from '@warder/pkcs11'
 import { type Database, GuardFailed } from '@warder/storage'
 import { claimHsmKey, deleteHsmKey, type HsmKeyRow, listDueHsmKeys } from './hsm-key-store.ts'
 import type { Hsms } from './hsms.ts'
+import { countWrappedBy } from './wrapping-store.ts'
 
 /** Maximum number of keys that one run removes. */
 const maxRemoved = 100
@@ -17,6 +18,9 @@ export async function removeDueHsmKeys(
   for (const row of await listDueHsmKeys(db, now, maxRemoved)) {
     try {
       await db.commit([claimHsmKey(row, now + retryMs)])
+      // A request that wrapped material before the key was destroyed may have committed after that.
+      const wrapped = row.class === 'secret' ? await countWrappedBy(db, row.object_id) : 0
+      if (wrapped > 0) throw new Error(`it wraps the material of ${wrapped} objects`)
       await removeKey(hsms, row)
       await db.commit([deleteHsmKey(row)])
       log.info({ hsm: row.hsm, label: row.label, object: row.object_id }, 'a key was removed from its HSM')

@@ -144,8 +144,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       if (found === undefined) return undefined
       const { object, key } = found
       const value = new Key(object, key, clock, options.policy)
-      // Another process may just have made the data key: nothing about the object.
-      return { version: object.version, value, passing: key.problem instanceof UnknownDataKey }
+      return { version: object.version, value, passing: isPassing(object, key) }
     },
     capacity: options.capacity,
     leaseMs: options.leaseMs,
@@ -164,10 +163,15 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 }
 
+/** Problems that may end by themselves: another process may just have made the data key, or the HSM may come back. */
+function isPassing({ wrappingKey }: ManagedObject, { problem }: OpenedKey): boolean {
+  return problem instanceof UnknownDataKey || (problem !== undefined && wrappingKey !== undefined)
+}
+
 /** A key that cannot be decrypted can still be read and destroyed: only its use fails. */
 async function openObject({ db, seal, backend, hsms }: KeyRingOptions, id: ObjectId) {
   try {
-    const found = await findWithMaterial(db, seal, id)
+    const found = await findWithMaterial(db, seal, id, hsms)
     if (found === undefined) return undefined
     const { object, material } = found
     try {

@@ -144,6 +144,8 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Wit
   readonly rotateOffset: number | undefined
   /** On generation 0: AES-GCM messages of a version after which the next one replaces it. */
   readonly rotateAfter: number | undefined
+  /** The version of a key in an HSM that wraps the material in the database (`hsm-wrapping.ts`); undefined: none does. */
+  readonly wrappingKey: ObjectId | undefined
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
   readonly version: number
 }
@@ -177,6 +179,7 @@ export const newObjectDefaults = {
   rotateAt: undefined,
   rotateOffset: undefined,
   rotateAfter: undefined,
+  wrappingKey: undefined,
 } as const satisfies Partial<ManagedObject>
 
 /** Target of the first link of a kind. */
@@ -195,7 +198,6 @@ export function getChainId<Id extends string>({
   return chainId ?? id
 }
 
-/** An object that does not exist yet: its encoded material in clear, to be sealed for its row. */
 /** An identifier that a client chose (docs/adr/identifiers-and-aliases.md). */
 export interface ChosenId {
   readonly by: string
@@ -203,9 +205,10 @@ export interface ChosenId {
   readonly isMoved: boolean
 }
 
+/** An object that does not exist yet: its encoded material, to be sealed for its row. */
 export interface NewObject {
   readonly object: Omit<ManagedObject, 'version' | 'changedAt'>
-  /** The caller wipes it. undefined = no material (an object known by its attributes alone). */
+  /** In clear, or wrapped with `object.wrappingKey`; the caller wipes it. undefined = no material (an object known by its attributes alone). */
   readonly material: Uint8Array | undefined
   readonly tags: readonly string[]
   /** The party that chose its identifier; undefined: the service. */
@@ -218,6 +221,6 @@ export interface NewObject {
 export interface ObjectUpdate {
   readonly before: ManagedObject
   readonly after: ManagedObject
-  /** New material in clear, which the caller wipes; null = removed permanently; undefined = unchanged. */
+  /** New material in clear, or wrapped with `after.wrappingKey`, which the caller wipes; null = removed permanently; undefined = unchanged. */
   readonly material: Uint8Array | null | undefined
 }

@@ -134,6 +134,8 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   rotateAt: plain('rotate_at'),
   rotateOffset: plain('rotate_offset'),
   rotateAfter: plain('rotate_after'),
+  // Written with the material alone: a change of other members must not undo a concurrent wrapping.
+  wrappingKey: plain('wrapping_key_id', true),
   version: plain('version'),
 }
 

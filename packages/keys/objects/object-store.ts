@@ -8,6 +8,8 @@ import {
   type SealContext,
 } from '@warder/storage'
 import { releaseHsmKey } from '../hsm/hsm-key-store.ts'
+import type { Hsms } from '../hsm/hsms.ts'
+import { unwrapMaterial } from '../hsm/wrapped-material.ts'
 import { budgetLooks } from './budget-look-store.ts'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import { removeUses } from './last-use-store.ts'
@@ -57,8 +59,14 @@ const deleteObject = query<[id: string, version: number], unknown>(
   'DELETE FROM managed_object WHERE id = ? AND version = ?',
 )
 const deleteAttributes = query<[id: string], unknown>('DELETE FROM object_attribute WHERE object_id = ?')
-const setMaterial = query<[material: Uint8Array | null, id: string], unknown>(
-  'UPDATE managed_object SET material = ? WHERE id = ?',
+const setMaterial = query<[material: Uint8Array | null, wrappingKey: string | null, id: string], unknown>(
+  'UPDATE managed_object SET material = ?, wrapping_key_id = ? WHERE id = ?',
+)
+const replaceWrapping = query<
+  [material: Uint8Array, wrappingKey: string | null, id: string, version: number],
+  unknown
+>(
+  'UPDATE managed_object SET material = ?, wrapping_key_id = ?, version = version + 1 WHERE id = ? AND version = ?',
 )
 const deleteGrants = query<[id: string], unknown>('DELETE FROM object_grant WHERE object_id = ?')
 const deleteAliases = query<[id: string], unknown>('DELETE FROM key_alias WHERE key_id = ?')
@@ -87,24 +95,64 @@ const anyWaiting = query<[], { readonly id: string }>(
   'SELECT id FROM managed_object WHERE destruction_at IS NOT NULL LIMIT 1',
 )
 
-function materialSealContext(id: string): SealContext {
-  return { table: 'managed_object', row: id, column: 'material' }
+/** A row that is changed must not turn wrapped material into clear material, or the reverse. */
+function materialSealContext(id: string, wrappingKey: string | undefined): SealContext {
+  const column = wrappingKey === undefined ? 'material' : 'wrapped_material'
+  return { table: 'managed_object', row: id, column }
 }
 
 export async function findObject(db: Database, id: ObjectId): Promise<ManagedObject | undefined> {
   return readOne(db, byId, [id], toObject)
 }
 
-/** The object and its decrypted material, which the caller wipes. */
+/**
+ * The object and its decrypted material, which the caller wipes: the only function that decrypts material.
+ * @param hsms unwrap the material that one of their keys wraps
+ * @throws Failure 422, 503 if the HSM that wraps the material cannot be used
+ */
 export async function findWithMaterial(
   db: Database,
   seal: Seal,
   id: ObjectId,
+  hsms: Hsms | undefined,
 ): Promise<{ readonly object: ManagedObject; readonly material: Uint8Array | undefined } | undefined> {
   const row = await db.get(withMaterial, [id])
   if (row === undefined) return undefined
-  const material = row.material === null ? undefined : await seal.open(materialSealContext(id), row.material)
-  return { object: toObject(row), material }
+  const object = toObject(row)
+  if (row.material === null) return { object, material: undefined }
+  const { wrappingKey } = object
+  const opened = await seal.open(materialSealContext(id, wrappingKey), row.material)
+  if (wrappingKey === undefined) return { object, material: opened }
+  return { object, material: await unwrapRecorded(hsms, id, wrappingKey, opened) }
+}
+
+async function unwrapRecorded(
+  hsms: Hsms | undefined,
+  object: ObjectId,
+  wrappingKey: ObjectId,
+  wrapped: Uint8Array,
+): Promise<Buffer> {
+  const use = { operation: 'unwrap', key: wrappingKey, object } as const
+  let material: Buffer
+  try {
+    material = await unwrapMaterial(hsms, { object, wrappingKey }, wrapped)
+  } catch (error) {
+    await hsms?.wrapping.record({ ...use, error })
+    throw error
+  }
+  await hsms?.wrapping.record({ ...use, error: undefined })
+  return material
+}
+
+/** Replaces the wrapping of an object's material, guarded by the version that was read. */
+export function wrappingChanges(
+  db: Database,
+  seal: Seal,
+  { id, version }: Pick<ManagedObject, 'id' | 'version'>,
+  { material, wrappingKey }: { readonly material: Uint8Array; readonly wrappingKey: ObjectId | undefined },
+): Change[] {
+  const sealed = seal.seal(materialSealContext(id, wrappingKey), material)
+  return [change(replaceWrapping, [sealed, wrappingKey ?? null, id, version], 1), db.changed(objectTopic, id)]
 }
 
 /** A page of the objects of `owner`, in the order of ids; a key with versions is listed once. */
@@ -142,7 +190,8 @@ export function creationChanges(
 ): Change[] {
   return created.flatMap(({ object, material, tags, invocations, chosenId }) => {
     const whole: ManagedObject = { ...object, changedAt: now, version: now * 1000 }
-    const sealed = material === undefined ? undefined : seal.seal(materialSealContext(object.id), material)
+    const context = materialSealContext(object.id, object.wrappingKey)
+    const sealed = material === undefined ? undefined : seal.seal(context, material)
     return [
       change(insertObject, toParameters(whole, sealed), 1),
       ...(chosenId === undefined ? [] : [guardChosenId(object.id, chosenId)]),
@@ -208,10 +257,12 @@ export function updateChanges(
   now: number,
 ): Change[] {
   const { id, version } = before
-  const sealed = material == null ? material : seal.seal(materialSealContext(id), material)
+  const context = materialSealContext(id, after.wrappingKey)
+  const sealed = material == null ? material : seal.seal(context, material)
+  const wrappingKey = (material === null ? undefined : after.wrappingKey) ?? null
   return [
     change(updateObject, toUpdate(after, now, version), 1),
-    ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),
+    ...(sealed === undefined ? [] : [change(setMaterial, [sealed, wrappingKey, id], 1)]),
     ...(sealed === null || after.form.hsm === undefined ? releaseHsmKey(before, now) : []),
     ...nameLinkChanges(before, after),
     ...(after.algorithm === 'AES' && before.algorithm !== 'AES' ? [ensureBudget(id)] : []),

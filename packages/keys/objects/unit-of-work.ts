@@ -2,11 +2,13 @@ import { type Clock, type Failure, failure } from '@warder/base'
 import type { AlgorithmPolicy } from '@warder/crypto'
 import type { Change, Commit, Database, Seal } from '@warder/storage'
 import { type Hsms, hsmPrefix } from '../hsm/hsms.ts'
+import { markForWrapping } from '../hsm/wrapping-store.ts'
 import { attributeIndexChanges } from './attribute-index-store.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
+import { requireNotWrapping, wrapForRow } from './hsm-wrapping.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
 import { type ChosenId, getChainId, type ManagedObject, type NewObject } from './managed-object.ts'
-import { addTagChanges, findTags, removeTags } from './name-link-tag-store.ts'
+import { addTagChanges, findTags, removeTags, tagsOfPair } from './name-link-tag-store.ts'
 import { aliasPrefix, asObjectId, hasServiceForm, isChoosable, isNewId, type ObjectId } from './object-id.ts'
 import {
   creationChanges,
@@ -103,7 +105,8 @@ export class UnitOfWork {
     const staged = this.#staged.get(id)
     if (staged?.material === null || (staged !== undefined && staged.after === undefined)) return undefined
     if (staged?.material !== undefined) return Uint8Array.from(staged.material)
-    const found = await findWithMaterial(this.#services.db, this.#services.seal, id)
+    const { db, seal, keys } = this.#services
+    const found = await findWithMaterial(db, seal, id, keys.hsms)
     return found?.material
   }
 
@@ -276,21 +279,30 @@ export class UnitOfWork {
     return this.#staged.size === 0 && this.#more.length === 0
   }
 
-  /** Everything that is staged as one commit. Called by the front end, which commits. */
-  changes(): Change[] {
-    const tags = [...this.#keyTags].flatMap(([id, all]) => [removeTags(id), ...addTagChanges(id, all)])
+  /**
+   * Everything that is staged as one commit, new material wrapped as the settings require. Called by the front end, which
+   * commits, before it records a success.
+   * @throws Failure 409 for the end of a key that wraps material; 422, 503 if the HSM cannot wrap
+   */
+  async changes(): Promise<Change[]> {
+    const tags = [...this.#keyTags].flatMap(([id, all]) => [
+      removeTags(id),
+      ...addTagChanges(id, all),
+      markForWrapping(id),
+    ])
     // New objects come last: if two successors are made at once, the later one fails by a guard.
     const staged = [...this.#staged.values()]
     const made = staged.filter(({ before }) => before === undefined)
     const known = staged.filter(({ before }) => before !== undefined)
-    const objects = [...known, ...made].flatMap((one) => this.#changesOf(one))
+    const objects: Change[] = []
+    for (const one of [...known, ...made]) objects.push(...(await this.#changesOf(one)))
     return [...objects, ...tags, ...this.#more]
   }
 
   /** Commits all staged changes, then discards them and wipes their material, even if the commit fails. */
   async commit(commit: Commit): Promise<void> {
     try {
-      if (!this.empty) await commit(this.changes())
+      if (!this.empty) await commit(await this.changes())
     } finally {
       this.clear()
     }
@@ -306,9 +318,12 @@ export class UnitOfWork {
     this.#chosen = []
   }
 
-  #changesOf({ before, after, material, tags, invocations, chosenId }: Staged): Change[] {
+  async #changesOf(staged: Staged): Promise<Change[]> {
     const { db, seal } = this.#services
-    if (after === undefined) return before === undefined ? [] : removalChanges(db, [before], this.#now)
+    const { before, tags, invocations, chosenId } = staged
+    if (before !== undefined) await requireNotWrapping(db, [{ before, after: staged.after }])
+    if (staged.after === undefined) return before === undefined ? [] : removalChanges(db, [before], this.#now)
+    const { after, material } = await this.#wrap(staged.after, staged.material)
     if (before === undefined) {
       const created: NewObject = {
         object: after,
@@ -323,8 +338,38 @@ export class UnitOfWork {
       ...updateChanges(db, seal, { before, after, material }, this.#now),
       ...attributeIndexChanges(before, after),
       ...(invocations === 0 ? [] : [ensureBudget(after.id), reserveBlock(after.id, invocations)]),
-      ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
+      ...(tags === undefined
+        ? []
+        : [removeTags(after.id), ...addTagChanges(after.id, tags), markForWrapping(after.id)]),
     ]
+  }
+
+  /** The staged material as it is sealed: wrapped with a key in an HSM if a rule of the settings covers the object. */
+  async #wrap(
+    after: ManagedObject,
+    material: Staged['material'],
+  ): Promise<{ readonly after: ManagedObject; readonly material: Staged['material'] }> {
+    if (material == null) return { after, material }
+    const { db, keys } = this.#services
+    const wrapped = await wrapForRow(
+      { db, keys, now: this.#now },
+      after,
+      () => this.#tagsOfPair(after),
+      material,
+    )
+    return {
+      after: { ...after, wrappingKey: wrapped?.wrappingKey },
+      material: wrapped?.material ?? material,
+    }
+  }
+
+  /** Of both halves of a pair, including staged changes. */
+  async #tagsOfPair(object: ManagedObject): Promise<readonly string[]> {
+    const { linkedId } = object
+    const linked = linkedId === undefined ? undefined : this.#staged.get(linkedId)?.after
+    const others =
+      linked === undefined ? await tagsOfPair(this.#services.db, object) : await this.tags(linked)
+    return [...(await this.tags(object)), ...others]
   }
 
   async #stagedKey({ after }: Staged): Promise<Key | undefined> {

@@ -117,11 +117,10 @@ async function commitWhole(
 ): Promise<readonly AnsweredItem[]> {
   const { audit, db } = message.options.services
   if (objects.empty) return answers
+  const changes = await objects.changes()
   const reject = audit.mode === 'reject'
   if (reject) await Promise.all(answers.map((answered, index) => runs[index]?.announce(answered, announced)))
-  await (announced === undefined
-    ? db.commit(objects.changes())
-    : announced.commit(db.commit, objects.changes()))
+  await (announced === undefined ? db.commit(changes) : announced.commit(db.commit, changes))
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }
 

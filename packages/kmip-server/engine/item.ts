@@ -175,6 +175,7 @@ export class ItemRun {
   /** In audit mode `reject`, writes the record of the success to disk before the change. */
   async #commit(objects: UnitOfWork, answered: AnsweredItem): Promise<void> {
     const { audit, db } = this.#message.options.services
+    const changes = await objects.changes()
     if (audit.mode === 'reject' && !this.#recorded) {
       const { event, items } = answered
       const again = { details: { ...event.details, attempt: this.#attempt } }
@@ -187,9 +188,7 @@ export class ItemRun {
     }
     const announced = this.#commitAnnounced
     try {
-      await (announced === undefined
-        ? db.commit(objects.changes())
-        : announced.commit(db.commit, objects.changes()))
+      await (announced === undefined ? db.commit(changes) : announced.commit(db.commit, changes))
     } catch (error) {
       if (error instanceof OutcomeUnknown) this.#outcome = 'unknown'
       throw error

@@ -328,7 +328,7 @@ async function store(db: Database, all: readonly Sample[]): Promise<readonly Att
     }
     return { object: whole, tags }
   })
-  if (!made.empty) await db.commit(made.changes())
+  if (!made.empty) await db.commit(await made.changes())
   return created
 }
 

@@ -461,7 +461,7 @@ for (const kind of [...Object.keys(madeOverKmip), ...madeOverRest])
     assert.deepEqual(one.map(known), other.map(known))
     for (const half of [one[1], one[3]]) {
       assert.ok(half)
-      const stored = await findWithMaterial(kms.environment.db, kms.environment.seal, half.id)
+      const stored = await findWithMaterial(kms.environment.db, kms.environment.seal, half.id, undefined)
       const digests = digestAttributes(readShape(half), stored?.material ?? new Uint8Array())
       assert.deepEqual(readStoredWithTag(half, Tag.Digest), digests)
     }

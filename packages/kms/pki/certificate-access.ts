@@ -104,10 +104,10 @@ async function verdict(
 }
 
 async function findCertificate(services: PkiServices, text: string): Promise<FoundCertificate> {
-  const { db, seal } = services
+  const { db, seal, keys } = services
   const id = asObjectId(text)
   if (id === undefined) throw keyNotFound()
-  const stored = await findWithMaterial(db, seal, id)
+  const stored = await findWithMaterial(db, seal, id, keys.hsms)
   if (stored !== undefined && stored.object.type === 'Certificate') {
     const { object, material: der } = stored
     const issued = der === undefined ? undefined : await findRegisterEntry(db, object, der)

@@ -10,6 +10,7 @@ import {
   type ObjectId,
   requireAllowed,
   requireNoApproval,
+  requireNotWrapping,
   requirePrincipal,
   runningTime,
   verdictOn,
@@ -114,6 +115,10 @@ export async function destructionWaitDays(
   requireNotNewest(object)
   if (object.destructionAt !== undefined && (await waitsWhole(db, object)))
     return { objects, users, changes: [], destructionAt: object.destructionAt }
+  await requireNotWrapping(
+    db,
+    (await withVersions(db, all)).map((before) => ({ before, after: undefined })),
+  )
   const now = clock.now()
   const days = Math.max(...(await Promise.all(all.map((one) => daysLeft(roles, one)))))
   // Another part may wait already for a destruction of its own: nothing of the key goes before that.

@@ -44,6 +44,11 @@ const KeyDescription = Type.Object({
         'For a key in an HSM. true: the HSM reported that the key was generated in it, has always been sensitive and has never been extractable.',
     }),
   ),
+  wrapping_key: Type.Optional(
+    Type.String({
+      description: 'Version of a key in an HSM that wraps the secret material of this key in the database.',
+    }),
+  ),
   state: Type.String(),
   owner: Type.String(),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
@@ -107,6 +112,7 @@ export const getKey = define({
         hsm: object.form.hsm.name,
         hardware: object.form.hsm.hardware,
       }),
+      ...(object.wrappingKey !== undefined && { wrapping_key: object.wrappingKey }),
       state: key.state,
       owner: object.owner,
       ...(whole.linkedId !== undefined && { linked_kid: whole.linkedId }),

@@ -1,11 +1,17 @@
 import { failure } from '@warder/base'
 import { toKeySpec } from '@warder/crypto'
 import {
+  countWrappedObjects,
   createAccess,
   findKeyInHsm,
+  findObject,
+  findWrappingWalk,
   type Hsm,
   listKeysInHsm,
+  listMarkedForWrapping,
+  type ObjectId,
   type RegistrableHsmKey,
+  repeatWalk,
   requireHsm,
   requireHsmAdmin,
   requirePrincipal,
@@ -185,4 +191,103 @@ function readAlg(
   return spec.alg
 }
 
-export const hsmOperations: readonly Operation<RestServices>[] = [listKeysOfHsm, registerKeyOfHsm]
+const wrappingPath = '/v1/crypto/hsms/{hsm}/wrapping'
+/** Wrapping keys and changed keys that one reply counts. */
+const maxCounted = 1000
+
+const WrappingReply = Type.Object({
+  rules: Type.Array(
+    Type.Object({ key: Type.String(), tags: Type.Array(Type.String()), owners: Type.Array(Type.String()) }),
+    { description: 'Tables of hsm_wrapping with a key in this HSM; key_encryption_key is the last one.' },
+  ),
+  keys: Type.Array(
+    Type.Object({
+      kid: Type.String({ description: 'Version of a wrapping key.' }),
+      objects: Type.Integer({ description: 'Objects whose material it wraps.' }),
+    }),
+  ),
+  waiting: Type.Integer({
+    description: `Keys whose tags or owner changed, and which have to be checked; at most ${maxCounted}.`,
+  }),
+  check: Type.Optional(
+    Type.Object(
+      {
+        state: Type.String({ description: 'running or finished' }),
+        checked: Type.Integer(),
+        rewrapped: Type.Integer(),
+        failed: Type.Integer({ description: 'Objects that could not be wrapped as the settings require.' }),
+        started_at: Type.String({ description: 'RFC 3339, UTC.' }),
+        finished_at: Type.Optional(Type.String({ description: 'RFC 3339, UTC.' })),
+      },
+      { description: 'The last check of all objects, of all HSMs.' },
+    ),
+  ),
+})
+
+async function formatWrapping(
+  { name }: Hsm,
+  { db, keys }: RestServices,
+): Promise<Static<typeof WrappingReply>> {
+  const rules = (keys.hsms?.wrapping.rules ?? []).filter(({ key }) => key.startsWith(`hsm::${name}::`))
+  const counted: { kid: string; objects: number }[] = []
+  for (const { key, objects } of await countWrappedObjects(db, maxCounted)) {
+    const object = await findObject(db, key as ObjectId)
+    if (object?.form.hsm?.name === name) counted.push({ kid: key, objects })
+  }
+  const walk = await findWrappingWalk(db)
+  const end = walk?.finished_at
+  return {
+    rules: rules.map(({ key, tags, owners }) => ({ key, tags: [...tags], owners: [...owners] })),
+    keys: counted,
+    waiting: (await listMarkedForWrapping(db, maxCounted)).length,
+    ...(walk !== undefined && {
+      check: {
+        state: end ? 'finished' : 'running',
+        ...{ checked: walk.checked, rewrapped: walk.rewrapped, failed: walk.failed },
+        started_at: new Date(walk.started_at).toISOString(),
+        ...(end && { finished_at: new Date(end).toISOString() }),
+      },
+    }),
+  }
+}
+
+/** `GET /v1/crypto/hsms/{hsm}/wrapping`: what keys of an HSM wrap in the database. */
+const getWrapping = define({
+  name: 'crypto.hsms.wrapping.get',
+  reach: ['reveal attributes'],
+  route: get(wrappingPath),
+  summary: 'Objects that keys of an HSM wrap, for one of its administrators',
+  tag,
+  access: signedIn,
+  pathParameters: HsmPath,
+  reply: WrappingReply,
+  errors: { 403: 'The caller is no administrator of the HSM.' },
+  act: ({ path: { hsm } }, context) => formatWrapping(readHsm(hsm, context), context.services),
+})
+
+/** `POST /v1/crypto/hsms/{hsm}/wrapping`: checks all objects again. */
+const checkWrapping = define({
+  name: 'crypto.hsms.wrapping.check',
+  reach: [],
+  route: post(wrappingPath),
+  summary: 'Check the wrapping of all objects again, for one administrator of the HSM',
+  description:
+    'Objects that are not wrapped as the settings require are rewrapped in the background, also those that failed before.',
+  tag,
+  access: signedIn,
+  pathParameters: HsmPath,
+  reply: WrappingReply,
+  errors: { 403: 'The caller is no administrator of the HSM.' },
+  async act({ path: { hsm: name } }, context) {
+    const hsm = readHsm(name, context)
+    await context.commit([repeatWalk()])
+    return formatWrapping(hsm, context.services)
+  },
+})
+
+export const hsmOperations: readonly Operation<RestServices>[] = [
+  listKeysOfHsm,
+  registerKeyOfHsm,
+  getWrapping,
+  checkWrapping,
+]

@@ -8,6 +8,7 @@ import {
   type ObjectId,
   type Right,
   requireAllowed,
+  requireNotWrapping,
   requirePrincipal,
   restored,
   stateAt,
@@ -54,6 +55,10 @@ async function changeWithholding(
     if (wanted === undefined) return formatKeyLife(db, object, now)
     const { parts, changed } = wanted
     if (object.linkedId !== undefined) context.audit({ details: { linked: object.linkedId } })
+    await requireNotWrapping(
+      db,
+      parts.map((before) => ({ before, after: { ...before, ...changed } })),
+    )
     await context.commit(parts.flatMap((part) => withholdingChanges(db, part, changed, now)))
     return formatKeyLife(db, object, now)
   })

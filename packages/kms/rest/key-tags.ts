@@ -7,6 +7,7 @@ import {
   keyNotFound,
   keyRight,
   type ManagedObject,
+  markForWrapping,
   maxTags,
   type Right,
   removeTagChanges,
@@ -68,7 +69,8 @@ async function changeTags(
     const before = await findTags(db, id)
     const { changes: wanted, after } = plan(before)
     await requireTagChange(context.services, now, caller, before, after)
-    if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
+    if (wanted.length > 0)
+      await context.commit([...touchChanges(db, now, clock.now()), ...wanted, markForWrapping(id)])
     return now
   })
   const tags = await formatTags(context.services, id)

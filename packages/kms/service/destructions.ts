@@ -10,10 +10,12 @@ import {
   type ManagedObject,
   objectsAwaitingDestruction,
   otherHalf,
+  requireNotWrapping,
   toDay,
   updateChanges,
   usersSince,
   withholdingChanges,
+  withVersions,
 } from '@warder/keys'
 import type { ServiceEnvironment } from '@warder/runtime'
 import { type Change, type Database, GuardFailed } from '@warder/storage'
@@ -78,6 +80,10 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
   const other = await otherHalf(db, object)
   const along = other?.destruction?.askedAt === destruction.askedAt
   const parts = along && other !== undefined ? [object, other] : [object]
+  await requireNotWrapping(
+    db,
+    (await withVersions(db, parts)).map((before) => ({ before, after: undefined })),
+  )
   const changes: Change[] =
     destruction.manner === 'remove'
       ? await keyRemovalChanges(db, parts, now)

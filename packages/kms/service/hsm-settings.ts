@@ -1,4 +1,5 @@
-import { choice, list, type SettingValues } from '@warder/runtime/settings'
+import type { WrappingRule } from '@warder/keys'
+import { choice, list, optionalText, type SettingValues } from '@warder/runtime/settings'
 
 /** Libraries of the models that `hsm_model` names, where their packages install them. */
 const libraries = {
@@ -37,6 +38,16 @@ export const hsmSettings = {
     separator: /[;\n]/,
     docs: 'HSMs whose keys are used here: tables `[[hsm]]` with `name` (as in identifiers `hsm::NAME::LABEL`), `library` (PKCS#11), `token_label` or `slot`, `pin_file` (or `pin`), `admins` (users who may create and register keys in it; `*` = all) and `sessions` (1 to 32, default 4). As a string: the table as JSON.',
     check: (texts) => findProblem(texts),
+  }),
+  hsm_wrapping: list({
+    default: [],
+    tables: true,
+    separator: /[;\n]/,
+    docs: 'AES keys in HSMs that wrap the secret material of objects in the database: tables `[[hsm_wrapping]]` with `key` (`hsm::NAME::LABEL`), and `tags` or `owners` of the objects, or both, of which one each must fit; without them: all objects. The first table that fits an object applies. Objects that exist are rewrapped in the background. As a string: the table as JSON.',
+    check: (texts) => findRuleProblem(texts),
+  }),
+  key_encryption_key: optionalText({
+    docs: 'The AES key in an HSM (`hsm::NAME::LABEL`) that wraps the secret material of all objects to which no table of `hsm_wrapping` applies.',
   }),
   hsm_model: choice({
     default: 'proteccio',
@@ -136,6 +147,56 @@ function readToken(label: unknown, slot: unknown): HsmConfig['token'] | string {
   if (typeof label === 'string') return Buffer.byteLength(label) <= 32 && label !== '' ? { label } : wrong
   const number = Number(slot)
   return label === undefined && Number.isSafeInteger(number) && number >= 0 ? { slot: number } : wrong
+}
+
+const ruleMembers = ['key', 'tags', 'owners'] as const
+const maxRules = 64
+
+function findRuleProblem(texts: readonly string[]): string | undefined {
+  if (texts.length > maxRules) return `contains ${texts.length} tables, at most ${maxRules} are supported`
+  for (const [index, text] of texts.entries()) {
+    const read = readRule(text)
+    if (typeof read === 'string') return `table ${index + 1}: ${read}`
+  }
+  return undefined
+}
+
+/** @returns the rule, or the error in its table */
+function readRule(text: string): WrappingRule | string {
+  const table = readTable(text, ruleMembers)
+  if (typeof table === 'string') return table
+  const { key, tags = [], owners = [] } = table
+  if (typeof key !== 'string') return 'key: must be the identifier of an AES key in an HSM, hsm::NAME::LABEL'
+  for (const [name, value] of Object.entries({ tags, owners }))
+    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string' && item !== ''))
+      return `${name}: must be an array of texts`
+  return { key, tags: tags as readonly string[], owners: owners as readonly string[] }
+}
+
+/**
+ * The keys in HSMs that wrap material, the default last.
+ * @param hsms of the settings
+ * @returns a sentence for a key in an HSM that the settings do not contain
+ */
+export function readWrapping(
+  config: Pick<HsmSettings, 'hsm_wrapping' | 'key_encryption_key'>,
+  hsms: readonly HsmConfig[],
+): readonly WrappingRule[] | string {
+  const { hsm_wrapping: texts, key_encryption_key: last } = config
+  const rules: WrappingRule[] = []
+  for (const [index, text] of texts.entries()) {
+    const read = readRule(text)
+    if (typeof read === 'string') return `hsm_wrapping: table ${index + 1}: ${read}`
+    rules.push(read)
+  }
+  if (last !== undefined) rules.push({ key: last, tags: [], owners: [] })
+  for (const [index, { key }] of rules.entries()) {
+    const setting = index < texts.length ? `hsm_wrapping: table ${index + 1}: key` : 'key_encryption_key'
+    const isKnown = hsms.some(({ name }) => key.startsWith(`hsm::${name}::`) && key.length > name.length + 7)
+    if (!isKnown)
+      return `${setting}: ${key} is in none of the HSMs of the settings: use hsm::NAME::LABEL, with a name of [[hsm]]`
+  }
+  return rules
 }
 
 const instanceMembers = ['hsm_model', 'hsm_slot', 'hsm_password', 'hsm_admin'] as const

@@ -1,6 +1,15 @@
 import { MessageChannel } from 'node:worker_threads'
-import { inHome, Secret } from '@warder/base'
-import { createHsms, type Hsm, type Hsms, listDueHsmKeys, removeDueHsmKeys } from '@warder/keys'
+import { createOwnEvent } from '@warder/audit'
+import { inHome, Secret, toFailure } from '@warder/base'
+import {
+  createHsms,
+  type Hsm,
+  type Hsms,
+  listDueHsmKeys,
+  removeDueHsmKeys,
+  type Wrapping,
+  type WrappingUse,
+} from '@warder/keys'
 import {
   connectSessions,
   type Sessions,
@@ -11,7 +20,7 @@ import {
 } from '@warder/pkcs11'
 import type { ServiceEnvironment, Shared } from '@warder/runtime'
 import type { HealthPart } from '@warder/server'
-import { type HsmConfig, readHsms } from './hsm-settings.ts'
+import { type HsmConfig, readHsms, readWrapping } from './hsm-settings.ts'
 import type { KmsConfig } from './settings.ts'
 
 type Environment = Pick<ServiceEnvironment<KmsConfig>, 'config' | 'home' | 'log' | 'shared'>
@@ -48,7 +57,9 @@ function openSessions(
 }
 
 /** The HSMs, for the key ring of this thread; undefined: the settings contain none. */
-export function getHsms(environment: Environment): Hsms | undefined {
+export function getHsms(
+  environment: Environment & Pick<ServiceEnvironment<KmsConfig>, 'audit' | 'clock'>,
+): Hsms | undefined {
   const configured = listHsms(environment.config)
   if (configured.length === 0) return undefined
   const sessions = getSessions(environment)
@@ -57,7 +68,28 @@ export function getHsms(environment: Environment): Hsms | undefined {
       const own = sessions.get(name)
       return own === undefined ? [] : [{ name, admins, token: new Token(own) }]
     }),
+    getWrapping(environment, configured),
   )
+}
+
+function getWrapping(
+  { config, audit, clock }: Pick<ServiceEnvironment<KmsConfig>, 'config' | 'audit' | 'clock'>,
+  configured: readonly HsmConfig[],
+): Wrapping {
+  const rules = readWrapping(config, configured)
+  return {
+    rules: typeof rules === 'string' ? [] : rules,
+    async record({ operation, key, object, error }: WrappingUse) {
+      const { status, kind } = error === undefined ? { status: 200, kind: undefined } : toFailure(error)
+      const event = {
+        ...createOwnEvent(clock.now(), `crypto.hsm.${operation}`),
+        ...{ object, details: { wrapping_key: key } },
+        ...(kind !== undefined && { outcome: 'failure' as const, status, reason: kind }),
+      }
+      if (audit.mode === 'reject') await audit.recordDurably(event)
+      else audit.record(event)
+    },
+  }
 }
 
 /** Closes the tokens that this thread opened. */

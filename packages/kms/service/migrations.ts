@@ -1,4 +1,4 @@
-import { hsmKeyStatements, rightsJournalStatements } from '@warder/keys'
+import { hsmKeyStatements, hsmWrappingStatements, rightsJournalStatements } from '@warder/keys'
 import { convertAttributeBags, convertNamesAndLinks } from '@warder/kmip-server'
 import type { Migration } from '@warder/storage'
 
@@ -494,4 +494,10 @@ export const kmsMigrations: readonly Migration[] = [
   },
   { number: 36, name: 'journal of changes of rights', older: true, statements: rightsJournalStatements },
   { number: 37, name: 'keys in HSMs', older: 'does not know keys in HSMs', statements: hsmKeyStatements },
+  {
+    number: 38,
+    name: 'material that keys in HSMs wrap',
+    older: 'does not know material that keys in HSMs wrap',
+    statements: hsmWrappingStatements,
+  },
 ]

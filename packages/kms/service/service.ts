@@ -26,7 +26,8 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { announceEnds, announcesEnds } from './ending-notices.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
-import { readHsms } from './hsm-settings.ts'
+import { readHsms, readWrapping } from './hsm-settings.ts'
+import { isWrappingDue, requireWrappingKeys, rewrapMaterial } from './hsm-wrapping.ts'
 import { isHsmKeyDue, probeHsms, removeHsmKeys, shareHsms } from './hsms.ts'
 import { rotationPolicy } from './key-life-settings.ts'
 import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
@@ -50,6 +51,8 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     refuseContradictions(config)
     const hsms = readHsms(config)
     if (typeof hsms === 'string') throw new StartupError(hsms)
+    const wrapping = readWrapping(config, hsms)
+    if (typeof wrapping === 'string') throw new StartupError(wrapping)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     await refuseUnknownAlgorithm(config)
@@ -68,6 +71,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     }
   },
   async checkStored({ config, now, database }) {
+    await requireWrappingKeys({ config, database })
     if (database === undefined) return
     const governance = toGovernance(officerSettings(config), approvalSettings(config))
     await requireAdoptable({ ...database, now }, governance)
@@ -111,6 +115,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     },
     { name: 'kms destructions that wait', everySeconds: lookEveryMs / 1000, due: waits, run: carryOut },
     { name: 'kms keys to remove from HSMs', everySeconds: 2, due: isHsmKeyDue, run: removeHsmKeys },
+    { name: 'kms material that keys in HSMs wrap', everySeconds: 2, due: isWrappingDue, run: rewrapMaterial },
     { name: 'kms rotations of keys', everySeconds: 60, due: isRotationDue, run: rotateKeys },
     {
       name: 'kms objects of rotated wrapping keys',

@@ -147,12 +147,16 @@ async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): P
       explainWrongRootKey,
     )
     const { tryKeys } = await import('@warder/kms')
-    const { opened, broken } = await tryKeys(db, seal, keys)
+    const { opened, wrapped, broken } = await tryKeys(db, seal, keys)
     if (broken.length > 0)
       throw new StartupError(
         `${broken.length} keys cannot be decrypted, such as ${broken[0]}: keep older backups, and check the disk of the database`,
       )
     say(`keys        ${opened} decrypted`)
+    if (wrapped > 0)
+      say(
+        `            ${wrapped} unsealed; keys in HSMs wrap them, and are necessary to use them: none was contacted`,
+      )
   } finally {
     await close()
   }

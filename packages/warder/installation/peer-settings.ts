@@ -176,7 +176,6 @@ export const peerSettings: ForeignSettings = {
   vendor_identification: { needless: 'clients choose the vendor of their own attributes' },
   info: { refused: '`warder config show` prints the effective settings' },
   print_default_config: { refused: '`warder config print kms` prints every setting' },
-  key_encryption_key: { refused: 'every object is already sealed with the root key; remove this setting' },
   default_unwrap_type: { refused: 'objects are stored as they are registered; remove this setting' },
   non_revocable_key_id: {
     refused: 'rights determine who may revoke a key: grant Destroy to no user, and remove this setting',

@@ -5,7 +5,7 @@ import { showStructureVerb } from './abe-show.ts'
 import { aliasVerb } from './alias.ts'
 import { createKeyVerb, importKeyVerb } from './create.ts'
 import { destroyKeysVerb } from './destroy.ts'
-import { listHsmKeysVerb, registerHsmKeyVerb } from './hsm.ts'
+import { hsmWrappingVerb, listHsmKeysVerb, registerHsmKeyVerb } from './hsm.ts'
 import { disableKeysVerb, enableKeysVerb, restoreKeysVerb, setDatesVerb } from './life.ts'
 import { listKeysVerb } from './list.ts'
 import { setRotationVerb } from './rotation.ts'
@@ -37,6 +37,7 @@ export const keysParts: KmsCommandParts = {
     restoreKeysVerb,
     listHsmKeysVerb,
     registerHsmKeyVerb,
+    hsmWrappingVerb,
     createMasterVerb,
     createUserVerb,
     showStructureVerb,

@@ -41,6 +41,48 @@ export const listHsmKeysVerb = kmsVerb({
   },
 })
 
+type Wrapping = Reply<'crypto.hsms.wrapping.get'>
+
+function formatWrapping({ rules, keys, waiting, check }: Wrapping): readonly string[] {
+  const fits = (name: string, values: readonly string[]): readonly string[] =>
+    values.length === 0 ? [] : [`${name} ${values.join(', ')}`]
+  const lines = rules.map(({ key, tags, owners }) => {
+    const [of = 'all other objects'] = [[...fits('tags', tags), ...fits('owners', owners)].join('; ')].filter(
+      Boolean,
+    )
+    return `${printable(key)}  wraps ${printable(of)}`
+  })
+  const counts = keys.map(({ kid, objects }) => `${printable(kid)}  ${objects} objects are wrapped`)
+  const checks =
+    check === undefined
+      ? []
+      : [
+          `check ${check.state}: ${check.checked} objects, ${check.rewrapped} rewrapped, ${check.failed} failed`,
+        ]
+  const changed = waiting === 0 ? [] : [`${waiting} changed keys have to be checked`]
+  const all = [...lines, ...counts, ...checks, ...changed]
+  return all.length === 0 ? ['no key of the HSM wraps objects'] : all
+}
+
+export const hsmWrappingVerb = kmsVerb({
+  name: 'hsm wrapping',
+  words: 'HSM',
+  summary: 'Show which objects keys of an HSM wrap in the database',
+  about: `The settings hsm_wrapping and key_encryption_key name the keys. Objects are rewrapped in the background after a change. For
+the administrators of the HSM, whom the settings name.`,
+  examples: ['warder keys hsm wrapping main', 'warder keys hsm wrapping main --check'],
+  options: { check: { type: 'flag', help: 'check all objects again, and those that failed' } },
+  parse({ check }, names) {
+    const hsm = requireOneName(names, 'HSM')
+    return async ({ kms, show }) => {
+      const operation = check ? 'crypto.hsms.wrapping.check' : 'crypto.hsms.wrapping.get'
+      const wrapping = await kms.call(operation, { path: { hsm } })
+      show(wrapping, formatWrapping(wrapping))
+      return 0
+    }
+  },
+})
+
 export const registerHsmKeyVerb = kmsVerb({
   name: 'hsm register',
   words: 'HSM LABEL',

@@ -17,6 +17,7 @@ function formatKey(key: Shown, more: Details): readonly string[] {
     ['for', key.key_ops.join(', ')],
     ['in the HSM', key.hsm],
     ['hardware', formatHardware(key.hardware)],
+    ['wrapped by', key.wrapping_key],
     ['state', formatState(key)],
     ['version', key.rotated_at === undefined ? undefined : `${key.version}, made ${key.rotated_at}`],
     ['rotated', more.rotation && formatRotation(more.rotation)],

@@ -123,6 +123,7 @@ async function pipe(verb: string, words: readonly string[], input: Uint8Array): 
 test('verbs of keys in an HSM', { skip: missingSofthsm }, async () => {
   await run('keys hsm list', ['main'])
   await run('keys hsm register', ['main', 'theirs', '--alg', 'A256GCM'])
+  await run('keys hsm wrapping', ['main', '--check'])
 })
 
 test('verbs of keys', async () => {

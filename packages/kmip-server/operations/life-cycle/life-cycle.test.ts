@@ -48,7 +48,7 @@ test('a key goes from Pre-Active through Active and Deactivated to Destroyed, an
   const destroyed = await stored(id)
   assert.deepEqual([destroyed.state, destroyed.destroyedAt], ['Destroyed', now])
   const { db, seal } = kms.environment
-  assert.equal((await findWithMaterial(db, seal, id as ObjectId))?.material, undefined)
+  assert.equal((await findWithMaterial(db, seal, id as ObjectId, undefined))?.material, undefined)
   await alice.fails('Destroy', [uid(id)], 'ObjectDestroyed')
 })
 

@@ -34,6 +34,7 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'external.aws.keys.list': ['reveal attributes'],
   // Of administrators of an HSM.
   'crypto.hsms.keys.list': ['reveal attributes'],
+  'crypto.hsms.wrapping.get': ['reveal attributes'],
   // By the right `audit`, which is on no object.
   'audit.records': ['reveal records'],
   'audit.export': ['reveal records'],

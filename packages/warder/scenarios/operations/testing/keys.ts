@@ -92,6 +92,9 @@ export async function walkHsm({ user }: Walked): Promise<void> {
   assert.equal((await alice.get(ofHsm)).json.total, 1)
   const { kid } = (await alice.post(ofHsm, { label: 'theirs' })).json
   await alice.post('/v1/crypto/encrypt', { kid, ...direct, data })
+  const wrapping = '/v1/crypto/hsms/main/wrapping'
+  assert.deepEqual((await alice.get(wrapping)).json.keys, [])
+  await alice.post(wrapping, {})
 }
 
 async function walkVersions(alice: Walker, kid: string, sealed: object): Promise<void> {
