@@ -494,10 +494,5 @@ export const kmsMigrations: readonly Migration[] = [
   },
   { number: 36, name: 'journal of changes of rights', older: true, statements: rightsJournalStatements },
   { number: 37, name: 'keys in HSMs', older: 'does not know keys in HSMs', statements: hsmKeyStatements },
-  {
-    number: 38,
-    name: 'material that keys in HSMs wrap',
-    older: 'does not know material that keys in HSMs wrap',
-    statements: hsmWrappingStatements,
-  },
+  { number: 38, name: 'wrapped material', older: 'cannot unwrap it', statements: hsmWrappingStatements },
 ]
