@@ -5,8 +5,8 @@ import Type from 'typebox'
 import { anySession, recentSession, requireSecondFactorHere, requireSession } from './callers.ts'
 import { countRecoveryCodes, renewRecoveryCodes } from './login/recovery-code-store.ts'
 import { listPasskeys } from './methods/passkey/passkey-store.ts'
+import { findCredential } from './methods/password/credential-store.ts'
 import { findTotp } from './methods/totp/totp-store.ts'
-import { readStanding } from './person-store.ts'
 import { findSession } from './sessions/session-store.ts'
 
 /** Services used by operations on one's own account. */
@@ -44,6 +44,9 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
       expires_at: Type.Integer({ description: 'Latest end of the session.' }),
       administers: Type.Array(Type.String(), { description: 'Realms; `_` means all of them.' }),
       password: Type.Boolean({ description: 'Registered with a password.' }),
+      password_initial: Type.Boolean({
+        description: 'The credential is as it was created: its user has not chosen the password.',
+      }),
       totp: Type.Boolean(),
       passkeys: Type.Integer(),
       recovery_codes: Type.Integer({ description: 'Number of unused codes.' }),
@@ -55,6 +58,7 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
       const session = await findSession(db, id)
       if (session === undefined) throw failure('unauthorized')
       const powers = await caller.powers()
+      const credential = await findCredential(db, realm, username)
       return {
         realm_id: realm,
         username,
@@ -64,7 +68,9 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
         ends_at: session.endsAt,
         expires_at: session.createdAt + session.maxAge,
         administers: powers?.isSuper === true ? ['_'] : [...(powers?.realms ?? [])],
-        password: (await readStanding(db, realm, username)).password,
+        password: credential !== undefined,
+        // Each change of a credential is a new version.
+        password_initial: credential?.version === 1,
         ...(await readFactors(db, realm, username)),
         recovery_codes: await countRecoveryCodes(db, realm, username),
       }

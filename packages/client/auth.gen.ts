@@ -34,6 +34,8 @@ export interface Operations {
       readonly administers: readonly string[]
       /** Registered with a password. */
       readonly password: boolean
+      /** The credential is as it was created: its user has not chosen the password. */
+      readonly password_initial: boolean
       readonly totp: boolean
       readonly passkeys: number
       /** Number of unused codes. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { scene } from '../../testing/scene.ts'
-import { startAuth } from '../../testing/start.ts'
+import { readCookie, startAuth } from '../../testing/start.ts'
 import { checkStrength } from './password-rules.ts'
 
 const user = { username: 'annabella', realm: 'warehouse' }
@@ -47,7 +47,7 @@ test('the longest and most ambiguous passwords are checked quickly', async () =>
 
 test('advice is given only after the old password was proved; the old one stays until a new one is accepted', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
-  const { realm, user: add } = scene(auth)
+  const { realm, user: add, as } = scene(auth)
   await realm('r')
   await add('r', 'ann')
   const change = (basic: string, new_password: string) =>
@@ -57,5 +57,11 @@ test('advice is given only after the old password was proved; the old one stays 
   assert.equal(weak.status, 400)
   assert.match(weak.json.description, /dates are easy to guess\. To make it better: /)
   assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 200)
+  const isInitial = async (basic: string) => {
+    const cookie = readCookie(await auth.call('POST', '/login?realm=r', { basic }))
+    return (await as(cookie, 'GET', '/account')).json.password_initial
+  }
+  assert.equal(await isInitial('ann:correct horse'), true)
   assert.equal((await change('ann:correct horse', 'only Ann knows it')).status, 204)
+  assert.equal(await isInitial('ann:only Ann knows it'), false)
 })
