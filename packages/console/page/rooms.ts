@@ -16,11 +16,19 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/log-in.tsx'),
   },
   {
+    ...{ path: '/ui/enroll', title: texts.enroll.title, service: 'auth', isPublic: true },
+    load: () => import('./rooms/auth/enroll.tsx'),
+  },
+  {
     ...{ path: '/ui/keys', title: texts.keys.title, service: 'kms' },
     load: () => import('./rooms/kms/keys.tsx'),
   },
   {
     ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
     load: () => import('./rooms/overview.tsx'),
+  },
+  {
+    ...{ path: '/ui/account', title: texts.account.title, service: 'auth' },
+    load: () => import('./rooms/auth/account/account.tsx'),
   },
 ]

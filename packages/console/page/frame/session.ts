@@ -38,7 +38,8 @@ export function useMe(service: 'auth' | 'kms' | undefined) {
     queryFn: async () => {
       const before = queryClient.getQueryData<Me | null>(['me'])
       const now = await readMe(service ?? 'auth')
-      if (before != null && now?.name !== before.name) forgetData()
+      const isOther = now?.name !== before?.name || now?.realm !== before?.realm
+      if (before != null && isOther) forgetData()
       return now
     },
     enabled: service !== undefined,

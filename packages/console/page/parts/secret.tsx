@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useCallback, useEffect, useState } from 'react'
 import { texts } from '../texts.ts'
 import { CopyButton } from './copy.tsx'
 
@@ -18,4 +18,17 @@ export function Secret({ label, value }: { readonly label: string; readonly valu
       <p className="quiet">{texts.parts.secretOnce}</p>
     </section>
   )
+}
+
+/** A value that the service shows once. It is in the memory of the room alone, until the room or the page is left. */
+export function useShownOnce<Value>(): readonly [Value | undefined, (value: Value | undefined) => void] {
+  const [value, setValue] = useState<Value>()
+  const show = useCallback((next: Value | undefined) => setValue(() => next), [])
+  useEffect(() => {
+    // A browser may keep a page that was left, for its back button.
+    const forget = (): void => setValue(undefined)
+    window.addEventListener('pagehide', forget)
+    return () => window.removeEventListener('pagehide', forget)
+  }, [])
+  return [value, show]
 }

@@ -28,3 +28,7 @@ export function toJson(names: readonly string[], rows: readonly (readonly CellVa
 export function quoteShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
+
+/** The request of a page, for a terminal. `WARDER_SESSION` has the token of a session: a page cannot read its cookie. */
+export const toCurl = (path: string): string =>
+  `curl --cookie "_ea_=$WARDER_SESSION" ${quoteShell(window.location.origin + path)}`

@@ -10,7 +10,7 @@ import { Field, Form } from '../../parts/field.tsx'
 import { Skeleton } from '../../parts/skeleton.tsx'
 import type { RoomProps } from '../../room.ts'
 import { texts } from '../../texts.ts'
-import { hasPasskeys, requestPasskey } from './passkey.ts'
+import { describePasskeyError, hasPasskeys, requestPasskey } from './passkey.ts'
 
 const words = texts.signIn
 
@@ -202,11 +202,6 @@ function OtherMethods({ realm, methods }: { readonly realm: string; readonly met
   )
 }
 
-/** A refusal of the browser is not that of the service. */
-function describePasskey(error: unknown): unknown {
-  return error instanceof DOMException ? words.passkeyFailed : error
-}
-
 function PasskeyAlone({ realm }: { readonly realm: string }) {
   const login = useMutation({
     meta: beforeLogin,
@@ -222,7 +217,7 @@ function PasskeyAlone({ realm }: { readonly realm: string }) {
     <Form
       submit={words.withPasskey}
       isPending={login.isPending}
-      error={describePasskey(login.error)}
+      error={describePasskeyError(login.error)}
       onSubmit={() => login.mutate()}
     >
       {null}
