@@ -3,6 +3,7 @@ import { unixSeconds } from '@warder/base'
 import {
   type AuditSearchConfig,
   createAuditSearch,
+  createLocalAuthorityReader,
   createReceivers,
   nodeProofHeader,
   type ServiceEnvironment,
@@ -158,6 +159,7 @@ export async function build(
     samlPendingLimiter: createPendingLimiter(db),
     failures,
     notices: getNotices(environment),
+    localAuthority: createLocalAuthorityReader(environment),
     receivers: createReceivers('auth', authNotices, environment),
     auditSearch: createAuditSearch(
       { ...environment, config: config as AuthConfig & AuditSearchConfig },

@@ -50,6 +50,7 @@ describe('the table of operations', () => {
       'GET /ui',
       'GET /ui/',
       'GET /ui/assets/{file}',
+      'GET /ui/authority.crt',
       'GET /ui/info',
       'GET /ui/login',
       'GET /ui/{room*}',
@@ -73,6 +74,23 @@ describe('the table of operations', () => {
         assert.equal(answer.status, 401, `${row.method} ${path}`)
       }
     }
+  })
+
+  it('tells the page what it needs before a login, but not whether the first password is still valid', async () => {
+    const kms_public_url = 'https://kms.example'
+    await using auth = await startAuth({ adminPassword: 'correct horse', config: { kms_public_url } })
+    const { status, json, headers } = await auth.call('GET', '/ui/info')
+    assert.deepEqual([status, headers['cache-control']], [200, 'no-store'])
+    assert.deepEqual(json, {
+      service: 'auth',
+      version: json.version,
+      other: { service: 'kms', url: kms_public_url },
+      ways: [],
+      realms: [],
+      // The certificates of tests are not in the home.
+      authority_sha256: null,
+    })
+    assert.equal((await auth.call('GET', '/ui/authority.crt')).status, 404)
   })
 
   it('refuses query parameters that it does not declare, but for the tolerated ones', async () => {

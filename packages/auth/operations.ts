@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs'
 import { type Clock, failure } from '@warder/base'
 import { consoleOperations } from '@warder/console'
 import type { Outbound } from '@warder/outbound'
-import { type AuditReaderServices, auditOperations, type NoticeReceiver } from '@warder/runtime'
+import {
+  type AuditReaderServices,
+  auditOperations,
+  authorityOperation,
+  type LocalAuthorityReader,
+  type NoticeReceiver,
+} from '@warder/runtime'
 import {
   type Access,
   defineOperation,
@@ -49,6 +55,7 @@ export interface AuthServices
   readonly clock: Clock
   readonly outbound: Outbound
   readonly sessionSigner: Signer
+  readonly localAuthority: LocalAuthorityReader
   /** Receivers of notices, for a test. */
   readonly receivers: readonly NoticeReceiver[]
 }
@@ -199,7 +206,13 @@ const bodyLimit = 1024 * 1024
 const operations: readonly Operation<AuthServices>[] = [
   ...publicOperations,
   // Each realm has its own methods of login: `login.methods`.
-  ...consoleOperations<AuthServices>({ service: 'auth', logins: async () => ({ ways: [], realms: [] }) }),
+  ...consoleOperations<AuthServices>({
+    service: 'auth',
+    other: ({ services }) => services.config.kms_public_url,
+    authority: async ({ services }) => (await services.localAuthority())?.sha256,
+    logins: async () => ({ ways: [], realms: [] }),
+  }),
+  authorityOperation(),
   ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,

@@ -52,6 +52,10 @@ export const authSettings = {
   issuer: optionalText({
     docs: 'The `iss` claim of session tokens; unset: the base URL of the service.',
   }),
+  kms_public_url: optionalText({
+    docs: 'Address (https) of the key management service for browsers, to which the web page leads; unset: that of the service that was started together with this one, else none.',
+    check: httpsProblem,
+  }),
   publish_session_jwks: boolean({
     default: false,
     docs: 'Serve the public keys of session tokens at /.well-known/jwks.json.',

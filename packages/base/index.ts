@@ -43,6 +43,7 @@ export {
   formatBaseUrl,
   type ListenOptions,
   listenOn,
+  toBrowserUrl,
 } from './process/ports.ts'
 export { readPasswordFile, readPrivateFile } from './process/private-file.ts'
 export { isLockHeld, takeLock } from './process/process-lock.ts'

@@ -2166,6 +2166,8 @@ export interface Operations {
       readonly ways: readonly ('handover' | 'password' | 'saml' | 'openid')[]
       /** Realms with SAML, if they are disclosed. */
       readonly realms: readonly string[]
+      /** SHA-256 of the certificate at `/ui/authority.crt`, to compare with the one that the start printed; null if the certificate of the service is not of a local authority. */
+      readonly authority_sha256: string | null
     }
   }
   /** The claims of the session */

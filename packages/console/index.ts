@@ -55,8 +55,10 @@ export interface Logins {
 
 interface ConsoleOptions<Services> {
   readonly service: 'auth' | 'kms'
-  /** Address of the other service of the installation, if it is known. */
-  readonly other?: string | undefined
+  /** Address of the other service of the installation for browsers, if it is known. */
+  other(context: OperationContext<Services>): string | undefined
+  /** SHA-256 of the certificate of the local authority; undefined: browsers need not trust one. */
+  authority(context: OperationContext<Services>): Promise<string | undefined>
   logins(context: OperationContext<Services>): Promise<Logins>
 }
 
@@ -125,7 +127,11 @@ export function consoleOperations<Services>(
   ]
 }
 
-function infoOperation<Services>({ service, other, logins }: ConsoleOptions<Services>): Operation<Services> {
+/**
+ * Whether the first administrator still has the initial password is not among them: it would tell strangers which
+ * installations to attack, and a client at a loopback address may be a proxy.
+ */
+function infoOperation<Services>({ service, ...options }: ConsoleOptions<Services>): Operation<Services> {
   return defineOperation<Services>()({
     name: 'ui.info',
     route: get('/ui/info'),
@@ -148,13 +154,22 @@ function infoOperation<Services>({ service, other, logins }: ConsoleOptions<Serv
         },
       ),
       realms: Type.Array(Type.String(), { description: 'Realms with SAML, if they are disclosed.' }),
+      authority_sha256: Type.Union([Type.String(), Type.Null()], {
+        description:
+          'SHA-256 of the certificate at `/ui/authority.crt`, to compare with the one that the start printed; null if the ' +
+          'certificate of the service is not of a local authority.',
+      }),
     }),
     audited: false,
-    act: async (_input, context) => ({
-      ...{ service, version },
-      other: other === undefined ? null : { service: service === 'auth' ? 'kms' : 'auth', url: other },
-      ...(await logins(context)),
-    }),
+    async act(_input, context) {
+      const url = options.other(context)
+      return {
+        ...{ service, version },
+        other: url === undefined ? null : { service: service === 'auth' ? 'kms' : 'auth', url },
+        ...(await options.logins(context)),
+        authority_sha256: (await options.authority(context)) ?? null,
+      }
+    },
   })
 }
 

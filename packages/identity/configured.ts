@@ -206,13 +206,20 @@ export function configuredHandover(
 ): HandoverLogin | undefined {
   const options = handedLoginOptions(environment, peerSecret)
   if (options === undefined || peerSecret === undefined) return undefined
-  const { auth_public_url: authUrl, kms_public_url: ownUrl } = environment.config
-  const authPublicUrl = authUrl === undefined ? options.url : httpsAddress('auth_public_url', authUrl)
+  const { kms_public_url: ownUrl } = environment.config
+  const authPublicUrl = findAuthPublicUrl(environment.config) ?? options.url
   const publicUrls: [string, ...string[]] =
     ownUrl === undefined
       ? [environment.baseUrl, ...sameMachine(environment.baseUrl).filter((url) => url !== undefined)]
       : [httpsAddress('kms_public_url', ownUrl)]
   return handoverLogin({ ...options, authPublicUrl, publicUrls })
+}
+
+/** Address of the authentication service for browsers; undefined: none is configured. */
+export function findAuthPublicUrl(config: IdentityConfig): string | undefined {
+  const { auth_verifier_url: url, auth_public_url: publicUrl } = config
+  if (url === undefined || publicUrl === undefined) return authAddress(config)
+  return httpsAddress('auth_public_url', publicUrl)
 }
 
 function handedLoginOptions(

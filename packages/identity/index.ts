@@ -10,6 +10,7 @@ export {
   configuredProxy,
   configuredSaml,
   configuredSteps,
+  findAuthPublicUrl,
   type IdentityConfig,
   unusableProvider,
 } from './configured.ts'

@@ -5,6 +5,11 @@ export { type AuditSearchConfig, createAuditSearch } from './lifecycle/audit-sea
 export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'
 export { readableDatabase } from './lifecycle/health-parts.ts'
 export { sharedRateSlots } from './lifecycle/launch.ts'
+export {
+  authorityOperation,
+  createLocalAuthorityReader,
+  type LocalAuthorityReader,
+} from './lifecycle/local-authority.ts'
 export { createReceivers } from './lifecycle/notice-jobs.ts'
 export { startMetricsListener } from './lifecycle/primary-measurements.ts'
 export type {

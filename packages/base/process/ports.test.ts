@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { StartupError } from '../errors.ts'
-import { canSharePort, claimPort, formatBaseUrl, listenOn } from './ports.ts'
+import { canSharePort, claimPort, formatBaseUrl, listenOn, toBrowserUrl } from './ports.ts'
 
 test('a port in use is named, with what to do, even when its holder shares it', async () => {
   for (const reusePort of [false, canSharePort(process.platform)]) {
@@ -37,4 +37,8 @@ test('the base URL is one that a client here can use', () => {
   assert.equal(formatBaseUrl('https', '127.0.0.1', 8443), 'https://127.0.0.1:8443')
   assert.equal(formatBaseUrl('https', '0.0.0.0', 8443), 'https://localhost:8443')
   assert.equal(formatBaseUrl('http', '::1', 80), 'http://[::1]:80')
+  assert.equal(toBrowserUrl('https://127.0.0.1:8443'), 'https://localhost:8443')
+  assert.equal(toBrowserUrl('https://[::1]'), 'https://localhost')
+  for (const url of ['https://10.0.0.1:1', 'https://127.example:1', 'https://localhost:1'])
+    assert.equal(toBrowserUrl(url), url)
 })

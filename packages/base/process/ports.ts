@@ -96,3 +96,11 @@ export function formatBaseUrl(scheme: 'http' | 'https', host: string, port: numb
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   return `${scheme}://${shown}:${port}`
 }
+
+/** The URL for browsers, in which passkeys need a name (WebAuthn Level 3 §5.1.2): a loopback address becomes `localhost`. */
+export function toBrowserUrl(url: string): string {
+  const { protocol, hostname, port } = new URL(url)
+  return /^127(?:\.\d+){3}$|^\[::1\]$/.test(hostname)
+    ? `${protocol}//localhost${port === '' ? '' : `:${port}`}`
+    : url
+}

@@ -252,6 +252,7 @@ test('every path except the documented public ones requires a credential', async
     '/ui/login_flow',
     '/ui/login_saml',
     '/ui/saml_callback',
+    '/ui/authority.crt',
     '/ui/login_handover',
     '/ui/handover_callback',
     '/ui/callback',

@@ -12,7 +12,7 @@ import type {
   PastRights,
   RotationPolicy,
 } from '@warder/keys'
-import type { AuditReaderServices, Notices } from '@warder/runtime'
+import type { AuditReaderServices, LocalAuthorityReader, Notices } from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
@@ -65,6 +65,9 @@ export interface RestServices extends AccessServices, AuditReaderServices {
   readonly samlLogin: SamlLogin | undefined
   /** undefined = sessions of the authentication service are not handed over to the web page. */
   readonly handoverLogin: HandoverLogin | undefined
+  /** Address of the authentication service for browsers. */
+  readonly authPublicUrl: string | undefined
+  readonly localAuthority: LocalAuthorityReader
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   readonly external: ExternalServices

@@ -20,6 +20,7 @@ import {
   configuredSaml,
   configuredSteps,
   type Ended,
+  findAuthPublicUrl,
   forwarder,
   readEnded,
   readSharedMemory,
@@ -53,6 +54,7 @@ import {
 import { createPlainFetch, readOutboundAccess } from '@warder/outbound'
 import {
   createAuditSearch,
+  createLocalAuthorityReader,
   createReceivers,
   readableDatabase,
   type ServiceEnvironment,
@@ -119,7 +121,6 @@ export async function build(
       baseUrl,
       kmip,
       acme,
-      authUrl: config.auth_public_url ?? config.auth_verifier_url,
       authProxy,
       transit: config.transit_enabled,
       health: createHealth(environment, ended, restoreGate),
@@ -243,6 +244,8 @@ function createKmsServices(
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock, home, log }),
     samlLogin: configuredSaml(environment, peerSecret),
     handoverLogin: configuredHandover(environment, peerSecret),
+    authPublicUrl: findAuthPublicUrl(config),
+    localAuthority: createLocalAuthorityReader(environment),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     external: {
       stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),

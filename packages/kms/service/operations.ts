@@ -17,7 +17,7 @@ import {
   listSchemes,
 } from '@warder/identity'
 import { type KmipEngine, type KmipServices, kmipRoutes } from '@warder/kmip-server'
-import { nodeProofHeader, readableDatabase } from '@warder/runtime'
+import { authorityOperation, nodeProofHeader, readableDatabase } from '@warder/runtime'
 import {
   documentationOperations,
   type HealthPart,
@@ -63,8 +63,6 @@ interface OperationsOptions {
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
   /** Absent if the operations are only described. */
   readonly acme?: AcmeEnvironment
-  /** Address of the authentication service, if there is one. */
-  readonly authUrl?: string | undefined
   /** Credentials that the settings accept. Absent if the operations are only described: all. */
   readonly credentials?: ReadonlySet<Credential>
 }
@@ -87,13 +85,20 @@ export function kmsOperations({
   transit = false,
   external,
   acme = describedAcme(db, clock),
-  authUrl,
   credentials,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock }), unsealOperation<KmsServices>()),
     ...restOperations,
-    ...withoutData(...consoleOperations<KmsServices>({ service: 'kms', other: authUrl, logins: listLogins })),
+    ...withoutData(
+      ...consoleOperations<KmsServices>({
+        service: 'kms',
+        other: ({ services }) => services.authPublicUrl,
+        authority: async ({ services }) => (await services.localAuthority())?.sha256,
+        logins: listLogins,
+      }),
+      authorityOperation<KmsServices>(),
+    ),
     ...pkiOperations,
     ...acmeOperations(acme),
     ...kmipRoutes(kmip),

@@ -27,6 +27,7 @@ const servedWhileHeld: ReadonlySet<string> = new Set([
   'ui.room',
   'ui.asset',
   'ui.info',
+  'ui.authority',
   'ui.login',
   'ui.logout',
   'ui.login_flow',

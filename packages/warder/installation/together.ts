@@ -1,9 +1,11 @@
 import { join } from 'node:path'
-import { formatBaseUrl, StartupError } from '@warder/base'
+import { formatBaseUrl, StartupError, toBrowserUrl } from '@warder/base'
 import type { Terminal } from '@warder/command-line'
 import { configure, type ServiceConfiguration } from './configuration.ts'
 import { getFirstConfiguration } from './first-run.ts'
 import { requireReachableAuth } from './own-certificate.ts'
+
+type LaunchConfig = ServiceConfiguration['launch']['config']
 
 /** The settings of both services. */
 export interface BothConfigurations {
@@ -36,7 +38,7 @@ export function configureTogether(
   const authUrl = formatBaseUrl(plain ? 'http' : 'https', host, ports.auth)
   const peerSecret = readPeerSecret(env, kms, true)
   return {
-    auth: withLaunch(configureBesideKms(auth), {}, { port: ports.auth }),
+    auth: withLaunch(configureBesideKms(auth, kms, ports.kms), {}, { port: ports.auth }),
     kms: withLaunch(configureBesideAuth(kms, authUrl, auth), { peerSecret }, { port: ports.kms }),
     authUrl,
   }
@@ -62,17 +64,40 @@ export async function requireTogether(
 ): Promise<void> {
   const { provenance, values } = kms.loaded
   const asksAuth = provenance.auth_verifier_url === 'default' && values.auth_verifier_jwks === undefined
-  if (asksAuth && configureBesideKms(auth).launch.config.publish_session_jwks === false)
+  if (asksAuth && configureBesideKms(auth, kms, 0).launch.config.publish_session_jwks === false)
     throw new StartupError(
       `publish_session_jwks is false (${auth.loaded.provenance.publish_session_jwks}), but the kms verifies session tokens with the keys that auth publishes: set it to true in auth.toml, or name the keys with auth_verifier_jwks in kms.toml`,
     )
   await requireReachableAuth(auth, kms, authUrl)
 }
 
-/** In a joint start, auth publishes its session keys, unless its settings differ. */
-export function configureBesideKms(auth: ServiceConfiguration): ServiceConfiguration {
-  if (auth.loaded.provenance.publish_session_jwks !== 'default') return auth
-  return withLaunch(auth, {}, { publish_session_jwks: true })
+/**
+ * In a joint start, auth publishes its session keys, and its page leads to the kms, unless its settings differ.
+ * @param kmsPort on which the kms listens
+ */
+export function configureBesideKms(
+  auth: ServiceConfiguration,
+  kms: ServiceConfiguration,
+  kmsPort: number,
+): ServiceConfiguration {
+  const { provenance } = auth.loaded
+  const keys = provenance.publish_session_jwks === 'default' ? { publish_session_jwks: true } : {}
+  const url = findBrowserUrl(kms, kmsPort)
+  const page = provenance.kms_public_url === 'default' && url !== undefined ? { kms_public_url: url } : {}
+  return withLaunch(auth, {}, { ...keys, ...page })
+}
+
+/** Address of the kms for browsers; undefined: it is not https. */
+function findBrowserUrl({ launch: { config } }: ServiceConfiguration, port: number): string | undefined {
+  if (typeof config.kms_public_url === 'string') return config.kms_public_url
+  if (config.plaintext_http) return undefined
+  const url = formatBaseUrl('https', config.host, port)
+  return hasLocalCertificate(config) ? toBrowserUrl(url) : url
+}
+
+/** Whether the local authority of the home issues the certificate, for all names of this machine. */
+function hasLocalCertificate({ tls_cert_file: pem, tls_p12_file: p12 }: LaunchConfig): boolean {
+  return pem === undefined && p12 === undefined
 }
 
 /**
@@ -86,10 +111,9 @@ export function configureBesideAuth(
 ): ServiceConfiguration {
   const { launch, loaded } = kms
   if (loaded.provenance.auth_verifier_url !== 'default') return kms
-  const { tls_cert_file: pem, tls_p12_file: p12 } = auth.launch.config
-  const hasOwnCertificate = pem !== undefined || p12 !== undefined
+  const isLocal = hasLocalCertificate(auth.launch.config)
   const ca =
-    loaded.provenance.auth_verifier_ca_cert === 'default' && !hasOwnCertificate
+    loaded.provenance.auth_verifier_ca_cert === 'default' && isLocal
       ? { auth_verifier_ca_cert: join(launch.home, 'tls', 'ca.crt') }
       : {}
   const token =
@@ -97,18 +121,10 @@ export function configureBesideAuth(
       ? { vault_auth_verifier_url: url, app_tokens_by_default: true }
       : {}
   const browsers =
-    loaded.provenance.auth_public_url === 'default' && !hasOwnCertificate
-      ? { auth_public_url: toBrowserUrl(url) }
-      : {}
+    loaded.provenance.auth_public_url === 'default' && isLocal ? { auth_public_url: toBrowserUrl(url) } : {}
   const issuer = loaded.values.auth_verifier_issuer ?? 'published'
   const more = { ...ca, ...token, ...browsers }
   return withLaunch(kms, {}, { auth_verifier_url: url, auth_verifier_issuer: issuer, ...more })
-}
-
-/** The address for browsers, to which passkeys and cookies belong: an address of this machine becomes `localhost`. */
-function toBrowserUrl(url: string): string {
-  const { protocol, hostname, port } = new URL(url)
-  return /^127\.|^\[::1\]$/.test(hostname) ? `${protocol}//localhost${port === '' ? '' : `:${port}`}` : url
 }
 
 /**

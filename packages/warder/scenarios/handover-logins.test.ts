@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { peerSecret, scene, startAuth } from '@warder/auth/testing'
@@ -284,6 +285,11 @@ test('without a shared secret, or with another one, no browser is sent away', as
   assert.match(other.kms.log.join('\n'), /both services need the same WARDER_PEER_SECRET/)
 })
 
+function readAuthority(file: string) {
+  const certificate = new X509Certificate(readFileSync(file))
+  return { pem: certificate.toString(), sha256: certificate.fingerprint256 }
+}
+
 test('what starts together hands sessions over, which end at both with one logout', async () => {
   const warder = await startSharedInstallation()
   const [auth, kms] = [warder.client('auth'), warder.client('kms')]
@@ -305,9 +311,19 @@ test('what starts together hands sessions over, which end at both with one logou
     assert.equal(done.headers.location, '/ui/keys', done.text)
     return { session, page: { cookie: String([done.headers['set-cookie']].flat()[0]).split(';')[0] ?? '' } }
   }
+  const info = async (one: typeof auth) =>
+    JSON.parse((await one.ask('/ui/info')).text) as Record<string, unknown>
   const isIn = async (headers: { cookie: string }) => (await kms.ask('/me', { headers })).status === 200
   const atAuth = async (cookie: string) => (await auth.ask('/whoami', { headers: { cookie } })).status
   try {
+    const { pem, sha256 } = readAuthority(warder.caFile)
+    const [ofAuth, ofKms] = [await info(auth), await info(kms)]
+    const toKms = { service: 'kms', url: `https://localhost:${port.kms}` }
+    const toAuth = { service: 'auth', url: `https://localhost:${port.auth}` }
+    assert.deepEqual([ofAuth.other, ofAuth.authority_sha256], [toKms, sha256])
+    assert.deepEqual([ofKms.other, ofKms.authority_sha256], [toAuth, sha256])
+    assert.deepEqual(ofKms.ways, ['handover', 'password', 'saml'])
+    for (const one of [auth, kms]) assert.equal((await one.ask('/ui/authority.crt')).text, pem)
     const [one, other] = [await logIn(`localhost:${port.kms}`), await logIn(`127.0.0.1:${port.kms}`)]
     assert.deepEqual([await isIn(one.page), await isIn(other.page)], [true, true])
     const left = await kms.ask('/ui/logout', { method: 'POST', headers: one.page })

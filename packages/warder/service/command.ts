@@ -30,7 +30,7 @@ const options = {
   'check-config': { type: 'flag', help: 'checks the settings and exits' },
   'print-default-config': { type: 'flag', help: 'prints every setting with its default, as a file to edit' },
   'beside-auth': { type: 'text' },
-  'beside-kms': { type: 'flag' },
+  'beside-kms': { type: 'text' },
   'held-ports': { type: 'text' },
   'migrate-together': { type: 'flag' },
   supervised: { type: 'flag' },
@@ -135,16 +135,20 @@ function adaptConfiguration(
   name: ServiceName,
   configuration: ServiceConfiguration,
   env: Terminal['env'],
-  { 'beside-auth': authUrl, 'beside-kms': besideTheKms }: ServiceArguments,
+  { 'beside-auth': authUrl, 'beside-kms': kmsPort }: ServiceArguments,
 ): ServiceConfiguration {
-  if (name === 'auth') return besideTheKms ? configureBesideKms(configuration) : configuration
+  const other = (service: ServiceName) => configure(service, configuration.launch.home, [], env)
+  if (name === 'auth')
+    return kmsPort === undefined
+      ? configuration
+      : configureBesideKms(configuration, other('kms'), Number(kmsPort))
   if (authUrl === undefined) return configuration
-  return configureBesideAuth(configuration, authUrl, configure('auth', configuration.launch.home, [], env))
+  return configureBesideAuth(configuration, authUrl, other('auth'))
 }
 
 interface ServiceArguments {
   readonly 'beside-auth'?: string | undefined
-  readonly 'beside-kms': boolean
+  readonly 'beside-kms'?: string | undefined
 }
 
 function warnOfDebugger(): readonly string[] {

@@ -202,7 +202,7 @@ async function beginBoth(
   }
   const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort.port)]
   const both = Promise.all([
-    begin('auth', [authPort], ['--port', String(authPort.port), '--beside-kms']),
+    begin('auth', [authPort], ['--port', String(authPort.port), '--beside-kms', String(kmsPort.port)]),
     begin('kms', socketPort === undefined ? [kmsPort] : [kmsPort, socketPort], [
       '--port',
       String(kmsPort.port),

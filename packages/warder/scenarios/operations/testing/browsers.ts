@@ -129,7 +129,7 @@ export async function walkConsole({ wire }: Walked): Promise<void> {
   for (const service of ['auth', 'kms'] as const) {
     const anybody = walkerOf(wire(service))
     await anybody.call('GET', '/', { headers: { accept: 'text/html' } })
-    for (const path of ['/ui', '/ui/login', '/ui/some/room']) await anybody.get(path)
+    for (const path of ['/ui', '/ui/login', '/ui/some/room', '/ui/authority.crt']) await anybody.get(path)
     const { text } = await anybody.get('/ui/')
     const script = /src="(\/ui\/assets\/[\w.-]+)"/.exec(text)?.[1] ?? ''
     const type = (await anybody.get(script)).headers['content-type']
