@@ -4,8 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { caller } from '@warder/kms/testing'
 import { artifact } from './built.ts'
 import { startInstalled } from './start-installed.ts'
+
+const wireTo = (url: string, ca: string) => caller({ port: Number(new URL(url).port), ca }, [])
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-tarball-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -40,6 +43,13 @@ test('the tarball runs where there is neither npm nor another Node, and has the 
     const { status, stdout, stderr } = run('try')
     assert.equal(status, 0, stderr)
     assert.match(stdout, /^all \d+ steps passed$/m)
+    const { auth, kms } = JSON.parse(readFileSync(join(folder, 'home', 'endpoints.json'), 'utf8'))
+    const ca = readFileSync(join(folder, 'home', 'tls', 'ca.crt'), 'utf8')
+    for (const { url } of [auth, kms]) {
+      const page = await wireTo(url, ca).get('/ui/')
+      assert.equal((await wireTo(url, ca).get(/src="([^"]+)"/.exec(page.text)?.[1] ?? '/none')).status, 200)
+      assert.match(page.text, /<title>Warder<\/title>/)
+    }
   } finally {
     assert.equal(await services.stop(), 0)
   }

@@ -78,6 +78,8 @@ export async function buildConsole(): Promise<string> {
 
 /** @throws Error when it can neither be replaced nor has another process built the same */
 function replaceDist(making: string, isBuilt: () => boolean): void {
+  // Another process may have been first, whose files may be in use.
+  if (isBuilt()) return
   const old = join(folder, `dist.making-${randomUUID()}`)
   try {
     if (existsSync(dist)) renameSync(dist, old)
@@ -97,10 +99,7 @@ export function listPackages(): readonly string[] {
 function findPackages(output: readonly { readonly type: string; readonly moduleIds?: readonly string[] }[]) {
   const folders = output
     .flatMap(({ moduleIds = [] }) => moduleIds)
-    .map(
-      (id) =>
-        /node_modules\/(?:@[^/]+\/)?[^/]+(?=\/(?!.*\/node_modules\/))/.exec(id.replaceAll('\\', '/'))?.[0],
-    )
+    .map((id) => /node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll('\\', '/'))?.[0])
   return [...new Set(folders.filter((each) => each !== undefined))].sort()
 }
 

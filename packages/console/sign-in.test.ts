@@ -1,13 +1,32 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { missingChromium, startConsole } from './testing/console.ts'
+import { after, before, describe, it } from 'node:test'
+import { codeAt, fromBase32 } from '@warder/auth/testing'
+import { type Console, missingChromium, type OpenPage, startConsole } from './testing/console.ts'
 
-describe('the console in a browser', { skip: missingChromium }, () => {
-  it('logs a user in with a password, shows who it is, and logs out', async () => {
-    await using console = await startConsole()
-    const { password } = console.installation
+describe('the login of the console', { skip: missingChromium }, () => {
+  let started: Console
+  before(async () => {
+    started = await startConsole()
+  })
+  after(() => started[Symbol.asyncDispose]())
+
+  /** Types a name and a password at auth. */
+  async function typePassword(
+    { page, goTo }: OpenPage,
+    username: string,
+    password: string,
+    path = '/ui/login?realm=_',
+  ): Promise<void> {
+    await goTo('auth', path)
+    await page.getByLabel('Username').fill(username)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Log in', exact: true }).click()
+  }
+
+  it('logs a user in with a password, shows who it is, and logs out, in light and dark', async () => {
+    const { password } = started.installation
     for (const colorScheme of ['light', 'dark'] as const) {
-      await using opened = await console.open({ colorScheme })
+      await using opened = await started.open({ colorScheme })
       const { page } = opened
       await opened.goTo('auth', '/')
       assert.equal(new URL(page.url()).pathname, '/ui/login')
@@ -27,11 +46,144 @@ describe('the console in a browser', { skip: missingChromium }, () => {
       await opened.assertAccessible()
       await page.getByRole('button', { name: 'Log out' }).click()
       await page.getByLabel('Realm').waitFor()
+      const cookies = await opened.context.cookies()
       assert.deepEqual(
-        (await opened.context.cookies()).filter(({ name }) => name === '_ea_'),
+        cookies.filter(({ name }) => name === '_ea_'),
         [],
       )
       opened.assertNoErrors()
     }
+  })
+
+  it('requires the change of a password, and shows the advice of the service', async () => {
+    await started.admin('auth', 'POST', '/admins/realms', {
+      id: 'shop',
+      auth_params: { username_password_params: { allow_expired_passwords: false } },
+      ...{ session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 },
+    })
+    const password = await started.createUser('carl', { realm: 'shop', mustChange: true })
+    await using opened = await started.open()
+    const { page } = opened
+    await typePassword(opened, 'carl', password, '/ui/login?realm=shop')
+    await page.getByRole('heading', { name: 'Change your password' }).waitFor()
+    await opened.assertAccessible()
+    const change = async (first: string, again: string): Promise<void> => {
+      await page.getByLabel('New password', { exact: true }).fill(first)
+      await page.getByLabel('New password, again').fill(again)
+      await page.getByRole('button', { name: 'Change the password and log in' }).click()
+    }
+    await change('tidal gravel lantern', 'another')
+    await page.getByRole('alert').filter({ hasText: 'differ' }).waitFor()
+    await change('password', 'password')
+    await page.getByRole('alert').filter({ hasText: 'password' }).waitFor()
+    await change('tidal gravel lantern', 'tidal gravel lantern')
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    opened.assertNoErrors()
+  })
+
+  it('asks for a second factor: a code, or a passkey', async () => {
+    const password = await started.createUser('dora')
+    await using opened = await started.open()
+    const { page } = opened
+    await typePassword(opened, 'dora', password)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    const secret = (await page.evaluate(
+      `fetch('/account/totp/options', { method: 'POST' }).then((answer) => answer.json())`,
+    )) as {
+      readonly secret_base32: string
+      readonly enrollment: string
+    }
+    const key = fromBase32(secret.secret_base32) ?? Buffer.alloc(0)
+    const step = Math.floor(Date.now() / 30_000)
+    const body = JSON.stringify({ enrollment: secret.enrollment, code: codeAt(key, step - 1, 'SHA1') })
+    const enrolled =
+      await page.evaluate(`fetch('/account/totp', { method: 'POST', headers: { 'content-type': 'application/json' },
+      body: ${JSON.stringify(body)} }).then((answer) => answer.status)`)
+    assert.equal(enrolled, 200)
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByLabel('Realm').waitFor()
+
+    await typePassword(opened, 'dora', password)
+    await page.getByRole('heading', { name: 'Second factor' }).waitFor()
+    await opened.assertAccessible()
+    await page.getByLabel('Code').fill('000000')
+    await page.getByRole('button', { name: 'Log in', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'code' }).waitFor()
+    await page.getByLabel('Code').fill(codeAt(key, Math.floor(Date.now() / 30_000), 'SHA1'))
+    await page.getByRole('button', { name: 'Log in', exact: true }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    opened.assertNoErrors()
+  })
+
+  it('logs in to the key management service with the session of auth, and returns to the room', async () => {
+    const password = await started.createUser('erik')
+    await using opened = await started.open()
+    const { page } = opened
+    await opened.goTo('kms', '/ui/keys?state=Active')
+    await opened.assertAccessible()
+    await page.getByRole('link', { name: 'Log in' }).click()
+    await page.getByLabel('Realm').fill('_')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByLabel('Username').fill('erik')
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Log in', exact: true }).click()
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+    const { pathname, search, origin } = new URL(page.url())
+    assert.deepEqual([origin, pathname, search], [started.origins.kms, '/ui/keys', '?state=Active'])
+    await opened.assertAccessible()
+
+    // One session: its end at the kms ends it at auth.
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('heading', { name: 'Log in' }).waitFor()
+    await opened.goTo('auth', '/ui/overview')
+    await page.getByLabel('Realm').waitFor()
+    opened.assertNoErrors()
+  })
+
+  it('goes to no other origin after a login, whatever the address says', async () => {
+    const { password } = started.installation
+    for (const to of [
+      'https://evil.example/',
+      '//evil.example/',
+      '/\\evil.example',
+      'javascript:alert(1)',
+      '/ui/../login',
+      '/swagger',
+    ]) {
+      await using opened = await started.open()
+      const { page } = opened
+      await typePassword(opened, 'admin', password, `/ui/login?${new URLSearchParams({ realm: '_', to })}`)
+      await page.getByRole('heading', { name: 'Overview' }).waitFor()
+      assert.equal(page.url(), `${started.origins.auth}/ui/overview`, to)
+      opened.assertNoErrors()
+    }
+  })
+
+  it('shows hostile names as text', async () => {
+    const hostile = '<img src=x onerror=alert(1)>'
+    const password = await started.createUser(hostile)
+    await using opened = await started.open()
+    const { page } = opened
+    page.on('dialog', () => assert.fail('a script of a name ran'))
+    await opened.goTo('auth', `/ui/login?${new URLSearchParams({ realm: hostile })}`)
+    await page.getByRole('alert').waitFor()
+    await opened.assertAccessible()
+    await typePassword(opened, hostile, password)
+    await page.locator('dd').filter({ hasText: hostile }).waitFor()
+    assert.equal(await page.locator('img').count(), 0)
+    await opened.assertAccessible()
+  })
+
+  it('shows the login when the session ends in the middle, and returns to the room afterwards', async () => {
+    const password = await started.createUser('frida')
+    await using opened = await started.open()
+    const { page } = opened
+    await typePassword(opened, 'frida', password)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await started.admin('auth', 'DELETE', '/realms/_/userpass/frida')
+    await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))')
+    await page.getByLabel('Realm').waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('to'), '/ui/overview')
+    opened.assertNoErrors()
   })
 })

@@ -16,6 +16,7 @@ import { dirname, join, relative } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Metafile } from 'esbuild'
+import { listPackages } from '../../packages/console/build.ts'
 import { bundle, noticesName, resolution } from './bundle.ts'
 import { entryPoints, packageEntryPoints, root, toBundleName, unbundled } from './entry-points.ts'
 
@@ -166,6 +167,8 @@ test('the notices name each package whose code is in the bundle, with the text o
     [...sources.matchAll(/^\/\/ node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\//gm)].map(([, name = '']) => name),
   )
   assert.ok(bundled.has('pg') && bundled.has('typebox'))
+  for (const path of listPackages()) bundled.add(path.slice('node_modules/'.length))
+  assert.ok(bundled.has('react') && bundled.has('react-aria-components'))
   for (const name of bundled) {
     const { version } = JSON.parse(
       readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'),
@@ -175,4 +178,20 @@ test('the notices name each package whose code is in the bundle, with the text o
     assert.ok(notices.includes(`\n${name} ${version} (`), name)
   }
   assert.match(notices, /pg \d+\.\d+\.\d+ \(MIT\)\n\nMIT License\n\nCopyright \(c\) 2010 - \d+ Brian Carlson/)
+})
+
+test('the bundle has the files of the console, compressed, and their address', () => {
+  const page = readFileSync(join(code, 'console-dist', 'index.html'), 'utf8')
+  const files = [...page.matchAll(/"\/ui\/(assets\/[\w.-]+)"/g)].map(([, file = '']) => file)
+  assert.ok(files.length >= 2)
+  for (const file of files)
+    for (const ending of ['', '.br', '.gz'])
+      assert.ok(existsSync(join(code, 'console-dist', `${file}${ending}`)), `${file}${ending}`)
+  assert.match(
+    readdirSync(code)
+      .filter((name) => name.startsWith('part-'))
+      .map(read)
+      .join(''),
+    /\.\/console-dist/,
+  )
 })

@@ -34,6 +34,7 @@ export const bundled = [
   'kmip-server',
   'external-stores',
   'transit',
+  'console',
   'kms',
   'auth',
   'client',

@@ -44,6 +44,15 @@ export interface OpenPage extends AsyncDisposable {
 export interface Console extends AsyncDisposable {
   readonly installation: Installation
   readonly browser: Browser
+  /** As browsers reach them. */
+  readonly origins: Readonly<Record<Service, string>>
+  /** Calls an operation of a service as the super administrator, with success. @returns its reply */
+  admin(service: Service, method: string, path: string, json?: unknown): Promise<unknown>
+  /** Creates a user with the password `the password of NAME`. @param realm default `_` */
+  createUser(
+    username: string,
+    options?: { readonly realm?: string; readonly mustChange?: boolean },
+  ): Promise<string>
   open(options?: PageOptions): Promise<OpenPage>
 }
 
@@ -59,18 +68,43 @@ export async function startConsole(env: Readonly<Record<string, string>> = {}): 
       `--ignore-certificate-errors-spki-list=${keys.join(',')}`,
     ],
   })
-  const origins = {
-    auth: installation.authUrl,
-    kms: installation.kmsUrl,
-  }
+  // Passkeys belong to a name, so that logins are at this one.
+  const toOrigin = (url: string): string => `https://localhost:${new URL(url).port}`
+  const origins = { auth: toOrigin(installation.authUrl), kms: toOrigin(installation.kmsUrl) }
+  const admin = createAdmin(installation)
   return {
     installation,
     browser,
+    origins,
+    admin,
+    async createUser(username, { realm = '_', mustChange = false } = {}) {
+      const plaintext = `the password of ${username}`
+      const json = { username, password_input: { plaintext }, change_password: mustChange }
+      await admin('auth', 'POST', `/realms/${realm}/userpass`, json)
+      return plaintext
+    },
     open: (options) => openPage(browser, origins, options),
     async [Symbol.asyncDispose]() {
       await browser.close()
       await installation.stop()
     },
+  }
+}
+
+function createAdmin(installation: Installation): Console['admin'] {
+  let token: Promise<string> | undefined
+  return async (service, method, path, json) => {
+    token ??= installation.adminToken()
+    const client = installation.client(service)
+    try {
+      const headers: Record<string, string> =
+        service === 'auth' ? { cookie: `_ea_=${await token}` } : { authorization: `Bearer ${await token}` }
+      const answer = await client.ask(path, { method, headers, json })
+      assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
+      return answer.json
+    } finally {
+      client.close()
+    }
   }
 }
 

@@ -78,7 +78,7 @@ function Page({ service, me, other }: PageProps) {
       <Header service={service} me={me} other={other} />
       {me !== null && <Navigation rooms={listed} pathname={pathname} />}
       <main className="content" id="content" tabIndex={-1}>
-        <ErrorBoundary key={pathname}>
+        <ErrorBoundary key={`${me?.session ?? me?.name} ${pathname}`}>
           {needsLogin || isStart ? (
             <Skeleton />
           ) : found === undefined || !isFor(found.room, me) ? (
