@@ -24,6 +24,10 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/keys.tsx'),
   },
   {
+    ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },
+    load: () => import('./rooms/explorer/explorer.tsx'),
+  },
+  {
     ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
     load: () => import('./rooms/overview.tsx'),
   },
