@@ -302,6 +302,7 @@ export {
   repeatWalk,
   saveWalk,
   unmarkForWrapping,
+  type WrappingMark,
   type WrappingWalk,
 } from './hsm/wrapping-store.ts'
 export { abePolicyAttribute, abeVendor, shortIdentifier } from './objects/attribute-index-store.ts'

@@ -140,8 +140,13 @@ async function unwrapRecorded(
     await hsms?.wrapping.record({ ...use, error })
     throw error
   }
-  await hsms?.wrapping.record({ ...use, error: undefined })
-  return material
+  try {
+    await hsms?.wrapping.record({ ...use, error: undefined })
+    return material
+  } catch (error) {
+    material.fill(0)
+    throw error
+  }
 }
 
 /** Replaces the wrapping of an object's material, guarded by the version that was read. */

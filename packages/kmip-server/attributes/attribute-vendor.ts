@@ -52,6 +52,20 @@ export function withholdingAttributes({
   )
 }
 
+/** Vendor attribute with the version of the key in an HSM that wraps the material in the database. No client changes it. */
+export function wrappingAttribute({
+  wrappingKey,
+}: Pick<ManagedObject, 'wrappingKey'>): readonly StructureNode[] {
+  if (wrappingKey === undefined) return []
+  return [
+    structure(Tag.Attribute, [
+      textString(Tag.VendorIdentification, ownVendor),
+      textString(Tag.AttributeName, 'wrapping-key'),
+      textString(Tag.AttributeValue, wrappingKey),
+    ]),
+  ]
+}
+
 /** The value of a vendor attribute as a node with its own type. @throws kmipFailure InvalidAttribute */
 export function toVendorMember(node: TtlvNode): TtlvNode {
   const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined

@@ -35,7 +35,7 @@ import { generalNameText, nameText } from '@warder/pki'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { readShape } from '../key-blocks/object-shape.ts'
 import { abeAttributes } from '../key-blocks/stored-shape.ts'
-import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
+import { tagsNode, withholdingAttributes, wrappingAttribute } from './attribute-vendor.ts'
 
 /** The sources of the attributes of an object. */
 export interface AttributeState {
@@ -83,6 +83,7 @@ function instances(
       ...stored,
       ...abeAttributes(state.object).filter((node) => node.tag === tag),
       ...withholdingAttributes(state.object),
+      ...wrappingAttribute(state.object),
     ]
     return tags === undefined ? all : [...all, tags]
   }

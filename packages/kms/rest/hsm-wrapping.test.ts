@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { countWrappedObjects, findObject, type ObjectId } from '@warder/keys'
-import { createSofthsmToken, missingSofthsm } from '@warder/pkcs11/testing'
-import { query } from '@warder/storage'
+import { encodeTtlv, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { aesAttributes, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
+import { createSofthsmToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
+import { change, query } from '@warder/storage'
+import { hsmSettings, readHsms, readWrapping } from '../service/hsm-settings.ts'
 import { describeRules, isWrappingDue, rewrapMaterial } from '../service/hsm-wrapping.ts'
+import { tryKeys } from '../service/restore-test.ts'
+import { kmsService } from '../service/service.ts'
 import type { KmsConfig } from '../service/settings.ts'
 import { type Started, type StartOptions, startKms } from '../testing/start.ts'
 
@@ -20,6 +28,18 @@ const hsm = [
   }),
 ]
 
+const pkcs11Tool = (...words: readonly string[]): string => {
+  const { library = '', pin = '', label = '', run } = softhsm ?? {}
+  return (
+    run?.('pkcs11-tool', '--module', library, '--token-label', label, '--login', '--pin', pin, ...words) ?? ''
+  )
+}
+
+const noHsms = Object.fromEntries(
+  Object.entries(hsmSettings).map(([key, setting]) => [key, setting.default]),
+) as unknown as Parameters<typeof readHsms>[0]
+
+const toBytes = (nodes: readonly TtlvNode[]): Buffer => Buffer.concat(nodes.map((node) => encodeTtlv(node)))
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
 const data = text(Buffer.from('attack at dawn'))
 
@@ -172,4 +192,229 @@ test('objects that exist are rewrapped when the settings, tags or the wrapping k
     assert.equal(refused.status, 409, refused.text)
     assert.match(refused.json.description, /wraps the material of 1 object,/)
   }
+})
+
+test('every use of wrapped keys passes the HSM once, then the cache', { skip }, async () => {
+  await using plain = await startPlain('kek3')
+  await using kms = await restart(plain, rules({ key: 'hsm::main::kek3', owners: ['alice'] }))
+  const alice = kms.user('alice')
+  const k = randomBytes(32)
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', k: text(k) })).json
+  const countUses = (operation: string): number =>
+    kms.audit.filter((event) => event.operation === operation && event.object === kid).length
+  const sealed = await encrypt(kms, kid)
+  for (let count = 0; count < 5; count += 1) await requireDecrypts(kms, sealed)
+  assert.deepEqual([countUses('crypto.hsm.wrap'), countUses('crypto.hsm.unwrap')], [1, 1])
+  const kmip = kmipClient(alice)
+  const got = await kmip.do('Get', [uid(kid)])
+  assert.ok(toBytes(got.nodes).includes(k))
+  const rotated = await alice.post(`/v1/crypto/keys/${kid}/rotate`, {})
+  assert.equal((await readRow(kms, rotated.json.version_kid)).key, 'hsm::main::kek3')
+  await requireDecrypts(kms, sealed)
+  const made = await kmip.do('Create', [objectType('SymmetricKey'), aesAttributes()])
+  const ofKmip = String(made.get(Tag.UniqueIdentifier))
+  assert.equal((await readRow(kms, ofKmip)).key, 'hsm::main::kek3')
+  await kmip.fails('Destroy', [uid('hsm::main::kek3')], 'WrongKeyLifecycleState')
+  const seen = await kmip.do('GetAttributes', [uid(ofKmip)])
+  assert.match(toBytes(seen.nodes).toString('latin1'), /wrapping-key[\s\S]*hsm::main::kek3/)
+  const { opened, wrapped, broken } = await tryKeys(kms.environment.db, kms.environment.seal, 1000)
+  assert.deepEqual([opened > 0, wrapped, broken], [true, 3, []])
+})
+
+test('rows that are exchanged or marked differently are not opened', { skip }, async () => {
+  await using plain = await startPlain('kek4')
+  await using kms = await restart(plain, { key_encryption_key: 'hsm::main::kek4' })
+  const alice = kms.user('alice')
+  const create = async (): Promise<string> =>
+    (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid
+  const [one, other] = [await create(), await create()]
+  const clear = (await plain.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid
+  const write = query<[Uint8Array, string | null, string], unknown>(
+    'UPDATE managed_object SET material = ?, wrapping_key_id = ?, version = version + 1 WHERE id = ?',
+  )
+  const rows = new Map<string, Awaited<ReturnType<typeof readRow>>>()
+  for (const id of [one, other, clear]) rows.set(id, await readRow(kms, id))
+  const [first, second, plainRow] = [rows.get(one), rows.get(other), rows.get(clear)]
+  assert.ok(first && second && plainRow)
+  for (const [material, key, id] of [
+    [second.material, second.key, one],
+    [first.material, null, one],
+    [first.material, 'hsm::main::other', one],
+    [plainRow.material, first.key, clear],
+  ] as const) {
+    await kms.environment.db.commit([change(write, [material, key, id])])
+    const used = await alice.post('/v1/crypto/encrypt', { kid: id, alg: 'dir', enc: 'A256GCM', data })
+    assert.equal(used.status, 500, used.text)
+    const before = rows.get(id)
+    assert.ok(before)
+    await kms.environment.db.commit([change(write, [before.material, before.key, id])])
+    await encrypt(kms, id)
+  }
+})
+
+test('another key of the same label and CKA_ID does not unwrap, and nothing is lost', {
+  skip: skip || missingTools('pkcs11-tool'),
+}, async () => {
+  await using plain = await startPlain('kek5')
+  await using kms = await restart(plain, { key_encryption_key: 'hsm::main::kek5' })
+  const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const sealed = await encrypt(kms, kid)
+  const before = await readRow(kms, kid)
+  const listed = pkcs11Tool('--list-objects', '--type', 'secrkey')
+  const id = /label: +kek5\n(?:.*\n)*? +ID: +([0-9a-f]+)/.exec(listed)?.[1] ?? ''
+  assert.match(id, /^[0-9a-f]{32}$/, listed)
+  pkcs11Tool('--delete-object', '--type', 'secrkey', '--id', id)
+  const alone = await restart(plain, {})
+  const gone = await alone.user('alice').post('/v1/crypto/decrypt', sealed)
+  assert.deepEqual([gone.status, gone.json.error], [422, 'crypto_failure'], gone.text)
+  pkcs11Tool('--keygen', '--key-type', 'AES:32', '--label', 'kek5', '--id', id)
+  const replaced = await alone.user('alice').post('/v1/crypto/decrypt', sealed)
+  assert.deepEqual([replaced.status, replaced.json.error], [422, 'crypto_failure'], replaced.text)
+  assert.match(replaced.json.description, /cannot unwrap this object: its key hsm::main::kek5 is not the one/)
+  await rewrapMaterial(alone.environment)
+  await alone[Symbol.asyncDispose]()
+  assert.deepEqual((await readRow(kms, kid)).material, before.material)
+  await requireDecrypts(kms, sealed)
+})
+
+test('without the HSM the keys that it wraps answer 503 with its name, all others work, and it may come back', {
+  skip,
+}, async () => {
+  await using plain = await startPlain('kek6')
+  await using kms = await restart(plain, rules({ key: 'hsm::main::kek6', tags: ['t'] }))
+  const create = (from: Started, tags: readonly string[]) =>
+    from.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags })
+  const [wrapped, free] = [(await create(kms, ['t'])).json.kid, (await create(kms, [])).json.kid]
+  const [sealed, open] = [await encrypt(kms, wrapped), await encrypt(kms, free)]
+  await rewrapMaterial(kms.environment)
+  const pinFile = join(plain.home, 'pin')
+  writeFileSync(pinFile, 'wrong\n', { mode: 0o600 })
+  const table = { ...JSON.parse(hsm[0] ?? ''), pin_file: pinFile }
+  const config = { ...rules({ key: 'hsm::main::kek6', tags: ['t'] }), hsm: [JSON.stringify(table)] }
+  await using away = await restart(plain, config)
+  const refused = await away.user('alice').post('/v1/crypto/decrypt', sealed)
+  assert.deepEqual([refused.status, refused.json.error], [503, 'hsm_unavailable'])
+  assert.match(refused.json.description, /^The HSM main cannot be used: its PIN is refused/)
+  await requireDecrypts(away, open)
+  const notMade = await create(away, ['t'])
+  assert.equal(notMade.status, 503, notMade.text)
+  assert.equal((await create(away, [])).status, 200)
+  assert.equal(
+    (await away.user('alice').get(`/v1/crypto/keys/${wrapped}`)).json.wrapping_key,
+    'hsm::main::kek6',
+  )
+  assert.equal((await away.user('alice').post(`/v1/crypto/keys/${free}/tags`, { tags: ['t'] })).status, 200)
+  await assert.rejects(rewrapMaterial(away.environment), { kind: 'hsm_unavailable' })
+  assert.equal((await away.user('alice').get('/v1/crypto/hsms/main/wrapping')).json.waiting, 1)
+  writeFileSync(pinFile, `${softhsm?.pin}\n`, { mode: 0o600 })
+  // The token is opened again after a delay.
+  for (let tries = 0; tries < 100; tries += 1) {
+    if ((await away.user('alice').post('/v1/crypto/decrypt', sealed)).status === 200) break
+    await delay(100)
+  }
+  await requireDecrypts(away, sealed)
+  await rewrapMaterial(away.environment)
+  assert.equal((await readRow(kms, free)).key, 'hsm::main::kek6')
+  await requireDecrypts(away, open)
+})
+
+test('a check that is interrupted at any commit is continued by another node', { skip }, async () => {
+  await using plain = await startPlain('kek7')
+  const made: unknown[] = []
+  for (let count = 0; count < 6; count += 1) {
+    const { kid } = (await plain.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+    made.push(await encrypt(plain, kid))
+  }
+  const { db } = plain.environment
+  for (let after = 0; after < 9; after += 1) {
+    // In turn wrapped, and not wrapped any more.
+    const config = after % 2 === 0 ? { key_encryption_key: 'hsm::main::kek7' } : {}
+    let commits = 0
+    const killed = {
+      ...db,
+      commit: (changes: Parameters<typeof db.commit>[0]) => {
+        commits += 1
+        if (commits > after) throw new Error('killed')
+        return db.commit(changes)
+      },
+    }
+    await using first = await restart({ ...plain, environment: { ...plain.environment, db: killed } }, config)
+    commits = 0
+    await rewrapMaterial(first.environment).catch((error: Error) => assert.equal(error.message, 'killed'))
+    await using second = await restart(plain, config, 'second')
+    await rewrapMaterial(second.environment)
+    const [wrapped] = await countWrappedObjects(db, 10)
+    assert.equal(wrapped?.objects ?? 0, after % 2 === 0 ? 6 : 0, `after ${after} commits`)
+    for (const sealed of made) await requireDecrypts(second, sealed)
+  }
+})
+
+test('two nodes rewrap, rotate and tag at the same time, and every key keeps its value', {
+  skip,
+}, async () => {
+  await using plain = await startPlain('kek8')
+  const config = rules({ key: 'hsm::main::kek8', tags: ['t'] })
+  await using one = await restart(plain, config, 'one')
+  await using other = await restart(plain, config, 'other')
+  const made: { readonly kid: string; readonly sealed: unknown }[] = []
+  for (let count = 0; count < 4; count += 1) {
+    const { kid } = (await one.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+    made.push({ kid, sealed: await encrypt(other, kid) })
+  }
+  await rewrapMaterial(one.environment)
+  for (const [index, { kid }] of made.entries()) {
+    const path = `/v1/crypto/keys/${kid}`
+    const done = await Promise.all([
+      one.user('alice').post(`${path}/tags`, { tags: ['t'] }),
+      other.user('alice').post(`${path}/rotate`, {}),
+      rewrapMaterial(one.environment),
+      rewrapMaterial(other.environment),
+    ])
+    assert.deepEqual([done[0].status, done[1].status], [200, 200], `${index}`)
+  }
+  await rewrapMaterial(other.environment)
+  for (const { kid, sealed } of made) {
+    for (const node of [one, other]) await requireDecrypts(node, sealed)
+    assert.equal((await readRow(one, kid)).key, 'hsm::main::kek8')
+  }
+  const [counted] = await countWrappedObjects(one.environment.db, 10)
+  assert.equal(counted?.objects, 8)
+})
+
+test('settings of wrapping keys that cannot be meant are refused by name', { skip }, async () => {
+  const hsms = readHsms({ ...noHsms, hsm })
+  assert.ok(typeof hsms !== 'string')
+  const read = (table: object | string) =>
+    readWrapping({ hsm_wrapping: [JSON.stringify(table)], key_encryption_key: undefined }, hsms)
+  for (const [table, sentence] of [
+    [{}, /^hsm_wrapping: table 1: key: must be the identifier/],
+    [
+      { key: 'hsm::main::k', tag: 'x' },
+      /^hsm_wrapping: table 1: tag: is unknown; the table may contain key, tags, owners$/,
+    ],
+    [{ key: 'hsm::main::k', tags: 'x' }, /^hsm_wrapping: table 1: tags: must be an array of texts$/],
+    [{ key: 'hsm::main::k', owners: [''] }, /^hsm_wrapping: table 1: owners: must be an array of texts$/],
+    [{ key: 'hsm::none::k' }, /^hsm_wrapping: table 1: key: hsm::none::k is in none of the HSMs/],
+    [{ key: 'hsm::main::' }, /is in none of the HSMs/],
+    ['x', /^hsm_wrapping: table 1: must be a table$/],
+  ] as const)
+    assert.match(String(read(table)), sentence)
+  const wrong = { hsm_wrapping: [], key_encryption_key: 'some-key' }
+  assert.match(String(readWrapping(wrong, hsms)), /^key_encryption_key: some-key is in none of the HSMs/)
+  await using plain = await startPlain('kek9')
+  const rsa = { kty: 'RSA', alg: 'RS256', kid: 'hsm::main::pair9' }
+  assert.equal((await plain.user('alice').post('/v1/crypto/keys', rsa)).status, 200)
+  const check = (key: string) =>
+    kmsService.checkStored?.({
+      config: { ...plain.environment.config, key_encryption_key: key },
+      env: {},
+      now: Date.now(),
+      database: plain.environment,
+    })
+  await check('hsm::main::kek9')
+  await assert.rejects(
+    async () => check('hsm::main::missing'),
+    /hsm::main::missing of hsm_wrapping .* does not exist/,
+  )
+  await assert.rejects(async () => check('hsm::main::pair9'), /is not an AES key in an HSM/)
 })

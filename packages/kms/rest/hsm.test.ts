@@ -4,6 +4,9 @@ import { after, test } from 'node:test'
 import { removeDueHsmKeys } from '@warder/keys'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { createSofthsmToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
+import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
+import { toPem } from '../pki/pem.ts'
+import { runSigning } from '../pki/testing/pki-scene.ts'
 import { hsmSettings, readHsms } from '../service/hsm-settings.ts'
 import { tryKeys } from '../service/restore-test.ts'
 import { grant } from '../testing/client.ts'
@@ -368,6 +371,51 @@ test('an authority signs certificates and its CRL with a key in the HSM', {
     assert.ok(new X509Certificate(issued.json.certificate).verify(root.publicKey))
     const crl = await alice.get(`/public/certificates/${authority.json.id}/crl`)
     assert.equal(crl.status, 200, crl.text)
+  }
+})
+
+test('OpenSSL accepts the CRL and the OCSP responses of an authority whose key is in the HSM', {
+  skip: skip || missingOpenssl,
+}, async () => {
+  const kms = await getKms()
+  const alice = kms.user('alice')
+  for (const [kty, alg, crv] of [
+    ['RSA', 'RS256', undefined],
+    ['RSA', 'PS256', undefined],
+    ['EC', 'ES256', 'P-256'],
+    ['EC', 'ES384', 'P-384'],
+  ] as const) {
+    const { kid } = (
+      await alice.post('/v1/crypto/keys', { kty, alg, hsm: 'main', ...(crv !== undefined && { crv }) })
+    ).json
+    const root = (await alice.post('/v1/pki/authorities', { subject: `CN=Checked ${alg}`, kid })).json
+    const issue = async (name: string) =>
+      (await alice.post(`/v1/pki/authorities/${root.id}/certificates`, { alg: 'ES256', names: [name] })).json
+    const [good, bad] = [await issue('good.example'), await issue('bad.example')]
+    await alice.post(`/v1/pki/certificates/${bad.id}/revoke`, { reason: 'keyCompromise' })
+    await runSigning(kms)
+    using folder = opensslFolder()
+    for (const [name, { certificate }] of Object.entries({ root, good, bad }))
+      folder.write(`${name}.pem`, certificate)
+    const crl = await alice.get(`/public/certificates/${root.id}/crl`)
+    folder.write('crl.pem', toPem('X509 CRL', crl.bytes))
+    const words = ['verify', '-x509_strict', '-crl_check', '-CAfile', 'root.pem', '-CRLfile', 'crl.pem']
+    assert.match(folder.run(...words, 'good.pem').text, /good\.pem: OK/, alg)
+    assert.match(folder.run(...words, 'bad.pem').text, /certificate revoked/, alg)
+    for (const [name, state] of [
+      ['good', /good\.pem: good/],
+      ['bad', /bad\.pem: revoked/],
+    ] as const) {
+      const files = ['-issuer', 'root.pem', '-cert', `${name}.pem`]
+      const made = folder.run('ocsp', '-sha256', ...files, '-reqout', 'request.der')
+      const headers = { 'content-type': 'application/ocsp-request' }
+      const answer = await kms.with({}).call('POST', '/ocsp', { bytes: made.file('request.der'), headers })
+      folder.write('response.der', answer.bytes)
+      const files2 = ['-respin', 'response.der', '-CAfile', 'root.pem']
+      const checked = folder.run('ocsp', '-sha256', '-no_nonce', ...files, ...files2)
+      assert.match(checked.text, /Response verify OK/, `${alg} ${checked.text}`)
+      assert.match(checked.text, state)
+    }
   }
 })
 

@@ -10,6 +10,7 @@ import {
   rewrapObject,
   saveWalk,
   unmarkForWrapping,
+  type WrappingMark,
   type WrappingWalk,
 } from '@warder/keys'
 import type { ServiceEnvironment } from '@warder/runtime'
@@ -83,18 +84,31 @@ export async function rewrapDueMaterial(environment: Environment, wanted: Wanted
   const { db, clock } = environment
   const rewraps = getRewraps(environment)
   const until = clock.monotonic() + maxRunMs
+  let unavailable: Failure | undefined
   for (const mark of await listMarkedForWrapping(db, maxMarks)) {
-    for (let after = ''; ; ) {
-      const ids = await listIdsOfKey(db, mark.id, after, pageSize)
-      for (const id of ids) await rewraps.rewrap(id as ObjectId)
-      if (ids.length < pageSize) break
-      after = ids.at(-1) ?? after
+    try {
+      await checkKey(environment, rewraps, mark)
+    } catch (error) {
+      // Other keys may be those of another HSM.
+      if (!(error instanceof Failure)) throw error
+      unavailable = error
     }
-    await db.commit([unmarkForWrapping(mark)])
   }
   let walk = await resumeWalk(environment, wanted)
   while (walk !== undefined && walk.after_id !== null && clock.monotonic() < until)
     walk = await checkPage(environment, rewraps, walk)
+  if (unavailable !== undefined) throw unavailable
+}
+
+/** Checks all versions of a key, and the other half of a pair. */
+async function checkKey({ db }: Environment, rewraps: Rewraps, mark: WrappingMark): Promise<void> {
+  for (let after = ''; ; ) {
+    const ids = await listIdsOfKey(db, mark.id, after, pageSize)
+    for (const id of ids) await rewraps.rewrap(id as ObjectId)
+    if (ids.length < pageSize) break
+    after = ids.at(-1) ?? after
+  }
+  await db.commit([unmarkForWrapping(mark)])
 }
 
 /** The walk of these rules; undefined: another node is faster, or nothing is due. */

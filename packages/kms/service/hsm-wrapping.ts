@@ -62,9 +62,14 @@ const noRules = '[]'
 /** Interval after which all objects are checked again: a node with other settings may have created some. */
 const recheckMs = 3_600_000
 
+/** Interval after which a failed run, such as one without the HSM, is repeated. */
+const retryMs = 30_000
+const retryAt = new WeakMap<KmsConfig, number>()
+
 /** Whether the wrapping of any object has to be checked; usually three look-ups in an index. */
 export async function isWrappingDue(environment: ServiceEnvironment<KmsConfig>): Promise<boolean> {
-  const { db, clock } = environment
+  const { config, db, clock } = environment
+  if (clock.now() < (retryAt.get(config) ?? 0)) return false
   const [walk, rules] = [await findWrappingWalk(db), await describeRules(environment)]
   if (walk === undefined) return rules !== noRules
   if (walk.finished_at === null || walk.rules !== rules) return true
@@ -75,5 +80,12 @@ export async function isWrappingDue(environment: ServiceEnvironment<KmsConfig>):
 /** Wraps again what does not fit the settings, in the node that has the lease. */
 export async function rewrapMaterial(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
   const { rewrapDueMaterial } = await import('./hsm-rewraps.ts')
-  await rewrapDueMaterial(environment, { rules: await describeRules(environment), recheckMs })
+  const { config, clock } = environment
+  try {
+    await rewrapDueMaterial(environment, { rules: await describeRules(environment), recheckMs })
+    retryAt.delete(config)
+  } catch (error) {
+    retryAt.set(config, clock.now() + retryMs)
+    throw error
+  }
 }

@@ -120,15 +120,15 @@ static ulong_t encrypt(ulong_t session, unsigned char *data, ulong_t length, uns
   if (fault("false frame")) { (void)!write(3, "\0\0\0\12\0\0\0\143\0\0\0\2{}", 14); return OK; }
   if (fault("vendor value")) return 0x80000123UL;
   if (fault("own iv")) memcpy(iv, own_iv, 12);
-  for (ulong_t at = 0; at < length; at += 1) out[at] = data[at] + 1;
-  *out_length = length;
+  for (ulong_t at = 0; at < length; at += 1) out[at] = fault("garbage data") ? 7 : data[at] + 1;
+  *out_length = fault("short data") ? 3 : length;
   return OK;
 }
 
 static ulong_t decrypt(ulong_t session, unsigned char *data, ulong_t length, unsigned char *out, ulong_t *out_length) {
   if (fault("own iv") && memcmp(iv, own_iv, 12)) return ENCRYPTED_DATA_INVALID;
-  for (ulong_t at = 0; at < length; at += 1) out[at] = data[at] - 1;
-  *out_length = length;
+  for (ulong_t at = 0; at < length; at += 1) out[at] = fault("garbage data") ? 7 : data[at] - 1;
+  *out_length = fault("short data") ? 3 : length;
   return OK;
 }
 

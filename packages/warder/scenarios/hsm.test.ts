@@ -81,6 +81,41 @@ test('all workers use a key of the HSM through one process of its library, also 
   await warder.stop()
 })
 
+test('keys of the database are wrapped after a restart with the setting, and after a kill in the middle of it', {
+  skip,
+}, async () => {
+  using softhsm = createSofthsmToken()
+  const home = makeHome(softhsm)
+  const env = toEnv(softhsm)
+  const wrapping = { ...env, KMS_KEY_ENCRYPTION_KEY: 'hsm::main::kek' }
+  const early = await runWarder(['check', '--home', home], wrapping)
+  assert.match(early.out + early.err, /the wrapping key hsm::main::kek of .* does not exist/)
+  let warder = await startInstallation({ home, env })
+  let ask = await asAdmin(warder)
+  const made = await ask('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', kid: 'hsm::main::kek' })
+  assert.equal(made.status, 200, JSON.stringify(made.json))
+  const tokens: object[] = []
+  for (let count = 0; count < 30; count += 1) {
+    const { json } = await ask('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+    tokens.push((await ask('/v1/crypto/encrypt', { kid: json.kid, alg: 'dir', enc: 'A256GCM', data })).json)
+  }
+  await warder.stop()
+  warder = await startInstallation({ home, env: wrapping })
+  ask = await asAdmin(warder)
+  const status = async () => (await ask('/v1/crypto/hsms/main/wrapping')).json
+  await until('the first keys are wrapped', async () => (await status()).keys[0]?.objects > 0)
+  process.kill(warder.pid('kms'), 'SIGKILL')
+  await warder.stop()
+  warder = await startInstallation({ home, env: wrapping })
+  ask = await asAdmin(warder)
+  await until('all keys are wrapped', async () => (await status()).check?.state === 'finished')
+  const { keys, check } = await status()
+  assert.equal(check.failed, 0)
+  assert.ok(keys[0].objects >= tokens.length, JSON.stringify(keys))
+  for (const token of tokens) assert.equal((await ask('/v1/crypto/decrypt', token)).json.data, data)
+  await warder.stop()
+})
+
 test('a wrong PIN is tried once for all workers, other keys are used, and the corrected PIN opens the HSM', {
   skip,
 }, async () => {
