@@ -87,11 +87,18 @@ export function configureBesideKms(
   return withLaunch(auth, {}, { ...keys, ...page })
 }
 
-/** Address of the kms for browsers; undefined: it is not https. */
-function findBrowserUrl({ launch: { config } }: ServiceConfiguration, port: number): string | undefined {
+/**
+ * Finds the address of the kms for browsers; undefined: it is not https.
+ * @param name in a certificate of the operator that does not cover the listen address
+ */
+export function findBrowserUrl(
+  { launch: { config } }: ServiceConfiguration,
+  port: number,
+  name?: string,
+): string | undefined {
   if (typeof config.kms_public_url === 'string') return config.kms_public_url
   if (config.plaintext_http) return undefined
-  const url = formatBaseUrl('https', config.host, port)
+  const url = formatBaseUrl('https', name ?? config.host, port)
   return hasLocalCertificate(config) ? toBrowserUrl(url) : url
 }
 

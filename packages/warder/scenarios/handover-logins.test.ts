@@ -317,6 +317,14 @@ test('what starts together hands sessions over, which end at both with one logou
   const atAuth = async (cookie: string) => (await auth.ask('/whoami', { headers: { cookie } })).status
   try {
     const { pem, sha256 } = readAuthority(warder.caFile)
+    const welcome =
+      warder
+        .output()
+        .split('\n')
+        .find((line) => line.includes('Warder is running.')) ?? '{}'
+    const [address, trust = ''] = (JSON.parse(welcome) as { console: readonly string[] }).console
+    assert.equal(address, `Console: https://localhost:${port.kms}/ui/`)
+    assert.ok(trust.includes(warder.caFile) && trust.includes(sha256), trust)
     const [ofAuth, ofKms] = [await info(auth), await info(kms)]
     const toKms = { service: 'kms', url: `https://localhost:${port.kms}` }
     const toAuth = { service: 'auth', url: `https://localhost:${port.auth}` }

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, relative } from 'node:path'
 import { type Endpoints, type ServiceEndpoint, toServer } from '@warder/command-line/endpoints'
@@ -21,6 +22,27 @@ function quoteForShell(path: string): string {
 export function formatTryCommand(home: string, program = 'npx warder'): string {
   const word = quoteForShell(home)
   return word === defaultHome ? `${program} try` : `${program} try --home ${word}`
+}
+
+/**
+ * Formats the address of the console, and how browsers trust it if its certificate is of the local authority.
+ * @param browserUrl address of the kms for browsers; undefined: there is none
+ */
+export function formatConsoleLines(
+  home: string,
+  { kms }: Endpoints,
+  browserUrl: string | undefined,
+): readonly string[] {
+  if (browserUrl === undefined) return []
+  const page = `Console: ${browserUrl.replace(/\/+$/, '')}/ui/`
+  const file = join(home, 'tls', 'ca.crt')
+  if (kms.tls !== undefined || !existsSync(file)) return [page]
+  const { fingerprint256 } = new X509Certificate(readFileSync(file))
+  return [
+    page,
+    `Before a browser trusts it, import ${file} as an authority there (SHA-256 ${fingerprint256}).`,
+    `On another machine, import /ui/authority.crt of that address after comparing its SHA-256.`,
+  ]
 }
 
 /**

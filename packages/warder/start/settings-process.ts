@@ -3,7 +3,7 @@
 import { StartupError } from '@warder/base'
 import { configure, readNodeFlags, type ServiceConfiguration } from '../installation/configuration.ts'
 import { findOwnTls } from '../installation/own-certificate.ts'
-import { requireTogether } from '../installation/together.ts'
+import { findBrowserUrl, requireTogether } from '../installation/together.ts'
 import { getListenAddresses } from './listen-addresses.ts'
 import type { Answers, Question, Reply } from './settings-reader.ts'
 
@@ -28,7 +28,8 @@ const answers: {
   },
   async trust({ authUrl, kmsUrl }) {
     const both = read()
-    return { auth: await findOwnTls(both[0], authUrl, both), kms: await findOwnTls(both[1], kmsUrl, both) }
+    const [auth, kms] = [await findOwnTls(both[0], authUrl, both), await findOwnTls(both[1], kmsUrl, both)]
+    return { auth, kms, browserUrl: findBrowserUrl(both[1], Number(new URL(kmsUrl).port), kms?.server_name) }
   },
 }
 

@@ -21,7 +21,12 @@ export type Question =
 export interface Answers {
   places: ListenAddresses & { readonly nodeFlags: NodeFlags }
   reach: undefined
-  trust: { readonly auth: OwnTls | undefined; readonly kms: OwnTls | undefined }
+  trust: {
+    readonly auth: OwnTls | undefined
+    readonly kms: OwnTls | undefined
+    /** Address of the kms for browsers; undefined: it is not https. */
+    readonly browserUrl: string | undefined
+  }
 }
 
 /** Flags with which the process of each service is started. */
@@ -35,7 +40,7 @@ export interface SettingsReader {
   places(): Promise<Answers['places']>
   /** @throws StartupError when the kms cannot verify the certificate of auth at this address */
   requireReachableAuth(authUrl: string): Promise<void>
-  /** Finds the parameters to verify certificates of the operator. */
+  /** Finds the parameters to verify certificates of the operator, and the address for browsers. */
   ownTls(authUrl: string, kmsUrl: string): Promise<Answers['trust']>
   /** Resolves when its process has ended. */
   close(): Promise<void>

@@ -9,7 +9,7 @@ import { requireOpenFiles } from '../installation/open-files.ts'
 import { readFirstPassword, writeServiceLine } from '../service/service-line.ts'
 import { leaveParentProcess, watchStopSignals, whenParentProcessEnds } from '../service/stop-signals.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
-import { formatFirstLines, formatTryCommand } from './first-lines.ts'
+import { formatConsoleLines, formatFirstLines, formatTryCommand } from './first-lines.ts'
 import { claimPorts } from './listen-addresses.ts'
 import { openSettingsReader, type SettingsReader } from './settings-reader.ts'
 
@@ -122,10 +122,11 @@ export async function startBoth(
   const settings = openSettingsReader({ home, env: { ...terminal.env }, tell: terminal.err })
   try {
     const [auth, kms] = await beginBoth(home, settings, terminal, options, running, () => stopping)
-    const endpoints = await findEndpoints(settings, auth, kms)
+    const { endpoints, browserUrl } = await findEndpoints(settings, auth, kms)
     await settings.close()
     writeEndpoints(home, endpoints)
-    welcome(home, endpoints, [...auth.notices, ...kms.notices], terminal)
+    const console = formatConsoleLines(home, endpoints, browserUrl)
+    welcome({ home, endpoints, console, notices: [...auth.notices, ...kms.notices] }, terminal)
     const codes = await Promise.all(running.map((one) => supervise(one, () => stopping, terminal)))
     return codes.every((code) => code === 0) ? 0 : 1
   } catch (error) {
@@ -227,7 +228,7 @@ async function announceSealed(
 ): Promise<void> {
   const [auth, kms] = await Promise.all(running.map(({ child }) => Promise.race([child.sealed, child.ready])))
   if (auth === undefined || kms === undefined || ![auth, kms].some(({ type }) => type === 'sealed')) return
-  writeEndpoints(home, await findEndpoints(settings, auth, kms))
+  writeEndpoints(home, (await findEndpoints(settings, auth, kms)).endpoints)
 }
 
 /** Restarts a service whenever it ends. The other service is not affected. */
@@ -254,21 +255,31 @@ async function findEndpoints(
   settings: SettingsReader,
   auth: Pick<ServiceReady, 'url'>,
   kms: Pick<ServiceReady, 'url' | 'kmip'>,
-): Promise<Endpoints> {
-  const own = await settings.ownTls(auth.url, kms.url)
-  return {
+): Promise<{ readonly endpoints: Endpoints; readonly browserUrl: string | undefined }> {
+  const { browserUrl, ...own } = await settings.ownTls(auth.url, kms.url)
+  const endpoints = {
     auth: { url: auth.url, ...(own.auth !== undefined && { tls: own.auth }) },
     kms: { url: kms.url, ...(own.kms !== undefined && { tls: own.kms }) },
     ...(kms.kmip !== undefined && { kmip: kms.kmip }),
   }
+  return { endpoints, browserUrl }
 }
 
-function welcome(home: string, endpoints: Endpoints, notices: readonly string[], terminal: Terminal): void {
+interface Welcome {
+  readonly home: string
+  readonly endpoints: Endpoints
+  /** About the page for browsers. */
+  readonly console: readonly string[]
+  readonly notices: readonly string[]
+}
+
+function welcome({ home, endpoints, console, notices }: Welcome, terminal: Terminal): void {
   const tried = formatTryCommand(home, terminal.env.WARDER_PROGRAM)
   const lines = formatFirstLines(home, endpoints)
   const { auth, kms } = endpoints
   if (terminal.isTerminal?.out !== true) {
     const fields = {
+      console,
       auth: auth.url,
       kms: kms.url,
       kmip: formatKmipAddress(endpoints),
@@ -283,7 +294,10 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
   const kmip = formatKmipAddress(endpoints)
   const text = [
     '',
-    `Warder is running.   auth ${auth.url}   kms ${kms.url}${kmip === undefined ? '' : `   kmip ${kmip}`}`,
+    'Warder is running.',
+    ...console,
+    '',
+    `auth ${auth.url}   kms ${kms.url}${kmip === undefined ? '' : `   kmip ${kmip}`}`,
     `Home: ${home}`,
     ...notices,
     ...readFirstPassword(home, notices),
