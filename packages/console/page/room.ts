@@ -33,4 +33,6 @@ export interface Room {
   readonly isInner?: true
   /** Whether it is of use for this user. The service decides on its own what the user may do. */
   readonly needs?: (me: Me) => boolean
+  /** Whether this user should start here at present. Without it: only as the first room of the list. */
+  readonly isStart?: (me: Me) => Promise<boolean>
 }

@@ -1,7 +1,7 @@
 import type { Room } from './room.ts'
 import { texts } from './texts.ts'
 
-/** All rooms, in the order of the navigation. The first that a user sees is the start. */
+/** All rooms, in the order of the navigation. The first that a user sees is the start, unless another one wants to be it. */
 export const rooms: readonly Room[] = [
   {
     ...{ path: '/ui/login', title: texts.signIn.title, service: 'auth', isPublic: true },
@@ -30,6 +30,12 @@ export const rooms: readonly Room[] = [
   {
     ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
     load: () => import('./rooms/overview.tsx'),
+  },
+  {
+    ...{ path: '/ui/first-steps', title: texts.firstSteps.title, service: 'auth' },
+    load: () => import('./rooms/auth/first-steps/first-steps.tsx'),
+    needs: ({ administers }) => administers.includes('_'),
+    isStart: async (me) => (await import('./rooms/auth/first-steps/progress.ts')).isStart(me),
   },
   {
     ...{ path: '/ui/account', title: texts.account.title, service: 'auth' },

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { onSessionEnd } from '../api.ts'
 import { Skeleton } from '../parts/skeleton.tsx'
 import { Time } from '../parts/time.tsx'
@@ -65,11 +65,10 @@ function Page({ service, me, other }: PageProps) {
     .find(({ path }) => path !== undefined)
   const isStart = pathname === '/ui/' || pathname === '/ui'
   const needsLogin = me === null && found?.room.isPublic !== true
-  const start = listed[0]?.path
+  useStart(isStart, me, listed)
   useEffect(() => {
     if (needsLogin) showLogin()
-    else if (isStart && start !== undefined) navigate(start, { replace: true })
-  }, [needsLogin, isStart, start])
+  }, [needsLogin])
   return (
     <div className="frame">
       <a className="skip" href="#content">
@@ -93,6 +92,29 @@ function Page({ service, me, other }: PageProps) {
       <Toasts />
     </div>
   )
+}
+
+/** Goes on from the start to the room in which the user starts. */
+function useStart(isStart: boolean, me: Me | null, listed: readonly Room[]): void {
+  const fallback = listed[0]?.path
+  const candidates = useRef(listed)
+  candidates.current = listed
+  useEffect(() => {
+    if (!isStart || me === null || fallback === undefined) return
+    let isLeft = false
+    void findStart(candidates.current, me).then((path) => {
+      if (!isLeft) navigate(path ?? fallback, { replace: true })
+    })
+    return () => {
+      isLeft = true
+    }
+  }, [isStart, me, fallback])
+}
+
+/** A room that wants to be the start. One that cannot tell is none. */
+async function findStart(listed: readonly Room[], me: Me): Promise<string | undefined> {
+  for (const { isStart, path } of listed) if (await isStart?.(me).catch(() => false)) return path
+  return undefined
 }
 
 function RoomContent({ room, ...props }: RoomProps & { readonly room: Room }) {
