@@ -87,6 +87,30 @@ describe('the page of the console', { skip: missingChromium }, () => {
     assert.equal(frame?.url(), 'chrome-error://chromewebdata/')
   })
 
+  it('changes and ends nothing for a page of another origin, by any method or form', async () => {
+    await using opened = await started.open()
+    const { page } = opened
+    await opened.logIn('_', 'admin', started.installation.password)
+    const other = await opened.context.newPage()
+    await other.route('https://evil.example/**', (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>Other</title>' }),
+    )
+    await other.goto('https://evil.example/')
+    const { auth } = started.origins
+    await other.evaluate(`(async () => {
+      const send = (method, path, mode) => fetch('${auth}' + path, { method, mode, credentials: 'include' }).catch(() => undefined)
+      await send('POST', '/logout', 'no-cors')
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) await send(method, '/account/sessions', 'cors')
+      await send('DELETE', '/realms/_/userpass/admin', 'cors')
+    })()`)
+    await other.setContent(`<form method="post" action="${auth}/logout"><button>Send</button></form>`)
+    await other.getByRole('button').click()
+    await other.waitForURL(`${auth}/logout`)
+    assert.match(await other.content(), /forbidden/)
+    await page.reload()
+    await page.locator('dd').filter({ hasText: 'admin' }).first().waitFor()
+  })
+
   it('shows nothing of a user after the logout, when the browser goes back', async () => {
     await using opened = await started.open()
     const { page } = opened

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { codeAt, fromBase32 } from '@warder/auth/testing'
+import { codeAt, fromBase32, sharedKey, TestIdp } from '@warder/auth/testing'
 import { type Console, missingChromium, type OpenPage, startConsole } from './testing/console.ts'
 
 describe('the login of the console', { skip: missingChromium }, () => {
@@ -188,4 +188,84 @@ describe('the login of the console', { skip: missingChromium }, () => {
     assert.equal(new URL(page.url()).searchParams.get('to'), '/ui/overview')
     opened.assertNoErrors()
   })
+
+  it('logs in with a passkey alone, and with one after the password', async () => {
+    await started.admin('auth', 'POST', '/admins/realms', {
+      id: 'lab',
+      auth_params: { username_password_params: { allow_expired_passwords: false }, fido2_params: {} },
+      ...{ session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 },
+    })
+    const password = await started.createUser('hanna', { realm: 'lab' })
+    await using opened = await started.open()
+    const { page } = opened
+    const devTools = await opened.context.newCDPSession(page)
+    await devTools.send('WebAuthn.enable')
+    const kind = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const
+    const verified = { hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true }
+    await devTools.send('WebAuthn.addVirtualAuthenticator', { options: { ...kind, ...verified } })
+    await typePassword(opened, 'hanna', password, '/ui/login?realm=lab')
+    await page.locator('dd').filter({ hasText: 'hanna' }).waitFor()
+    const registered = await page.evaluate(registerPasskey)
+    assert.equal(registered, 201)
+    const logOut = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'Log out' }).click()
+      await page.getByLabel('Realm').waitFor()
+    }
+    await logOut()
+
+    await opened.goTo('auth', '/ui/login?realm=lab')
+    await opened.assertAccessible()
+    await page.getByRole('button', { name: 'Log in with a passkey' }).click()
+    await page.locator('dd').filter({ hasText: 'hanna' }).waitFor()
+    await logOut()
+
+    await typePassword(opened, 'hanna', password, '/ui/login?realm=lab')
+    await page.getByRole('heading', { name: 'Second factor' }).waitFor()
+    await opened.assertAccessible()
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.locator('dd').filter({ hasText: 'hanna' }).waitFor()
+    opened.assertNoErrors()
+  })
+
+  it('logs in at the identity provider of a realm, for the key management service as well', async () => {
+    const at = `${started.origins.auth}/saml/staff`
+    const idp = new TestIdp({ key: await sharedKey('idp'), spEntityId: at, acsUrl: `${at}/acs` })
+    const saml_params = {
+      ...{ metadata_xml: idp.metadata(), sp_entity_id: at, sp_acs_url: `${at}/acs` },
+      ...{ allowed_return_origins: ['https://app.example'], default_return_url: 'https://app.example/' },
+    }
+    await started.admin('auth', 'POST', '/admins/realms', {
+      ...{ id: 'staff', auth_params: { saml_params } },
+      ...{ session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 },
+    })
+    await using opened = await started.open()
+    const { page } = opened
+    await page.route('https://idp.example/**', async (route) => {
+      const RelayState = new URL(route.request().url()).searchParams.get('RelayState') ?? ''
+      const now = Math.floor(Date.now() / 1000)
+      const response = idp.response({ requestId: RelayState, now, nameId: 'ida' })
+      const fields = { SAMLResponse: Buffer.from(response).toString('base64'), RelayState }
+      const inputs = Object.entries(fields).map(([name, value]) => `<input name="${name}" value="${value}">`)
+      const form = `<form method="post" action="${at}/acs">${inputs.join('')}</form><script>document.forms[0].submit()</script>`
+      await route.fulfill({ contentType: 'text/html', body: form })
+    })
+    await opened.goTo('kms', '/ui/overview')
+    await page.getByRole('link', { name: 'Log in', exact: true }).click()
+    await page.getByLabel('Realm').fill('staff')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByRole('link', { name: 'Log in at the identity provider' }).click()
+    await page.locator('dd').filter({ hasText: 'staff/ida' }).waitFor()
+    assert.equal(page.url(), `${started.origins.kms}/ui/overview`)
+    opened.assertNoErrors()
+  })
 })
+
+/** What a page does that registers a passkey. */
+const registerPasskey = `(async () => {
+  const post = (path, body) =>
+    fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const options = await (await fetch('/account/passkeys/options', { method: 'POST' })).json()
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
+  const credential = (await navigator.credentials.create({ publicKey })).toJSON()
+  return (await post('/account/passkeys', { name: 'laptop', credential })).status
+})()`

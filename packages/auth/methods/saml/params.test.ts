@@ -171,6 +171,17 @@ describe('the return URL of a login', () => {
       ' https://app.example/',
       'https://app.example/<script>',
       `https://app.example/${'x'.repeat(3000)}`,
+      '/',
+      '/ui',
+      '/swagger',
+      '//app.example/ui/',
+      '/ui//evil.example',
+      '/ui/../logout',
+      '/ui/%2e%2e/logout',
+      '/ui/\\evil.example',
+      '/ui/a"b',
+      '/ui/#x',
+      `/ui/${'x'.repeat(3000)}`,
       '',
     ]) {
       const answer = await saml.auth.call('GET', `/saml/r/login?return_to=${encodeURIComponent(url)}`)
@@ -184,6 +195,10 @@ describe('the return URL of a login', () => {
     )
     assert.equal(twice.status, 400)
     await saml.begin({ returnTo: 'https://APP.example:443/a?b#c' })
+    await saml.begin({ returnTo: '/ui/handover?request=a_b-c&to=%2Fui%2Fkeys' })
+    const code = { state: 's'.repeat(16), code_challenge: 'c'.repeat(43) }
+    const toPage = new URLSearchParams({ return_to: '/ui/', ...code })
+    assert.equal((await saml.auth.call('GET', `/saml/r/login?${toPage}`)).status, 400, 'a code for a page')
   })
 
   it('is the default of the realm when it is absent; realms without SAML have no login', async () => {

@@ -51,7 +51,10 @@ const samlOperations: readonly Operation<SamlServices>[] = [
     pathParameters: RealmPath,
     queryParameters: Type.Object({
       return_to: Type.Optional(
-        Type.String({ description: 'An https URL under one of the allowed return origins of the realm.' }),
+        Type.String({
+          description:
+            'An https URL under one of the allowed return origins of the realm, or a path below /ui/ of this service.',
+        }),
       ),
       state: Type.Optional(
         Type.String({

@@ -50,13 +50,18 @@ interface ReturnSettings {
   readonly default_return_url: string
 }
 
+/** A room of the console of this service, as browsers send its address. */
+const ownPage = /^\/ui\/(?:[\w-]+(?:\/[\w-]+)*)?(?:\?[\w.~%&=+-]*)?$/
+
 /**
- * Selects the URL for the browser after a login: the requested one, if it has an allowed origin.
- * @returns the normalized URL
+ * Selects the URL for the browser after a login: the requested one, if it has an allowed origin or is a path of this
+ * service's own console.
+ * @returns the normalized URL, or that path
  * @throws failure('bad_request')
  */
 export function returnUrl(asked: string | undefined, settings: ReturnSettings): string {
   if (asked === undefined) return settings.default_return_url
+  if (asked.length <= maxUrlLength && ownPage.test(asked)) return asked
   const url = readHttpsUrl(asked)
   if (url === undefined)
     throw failure('bad_request', 'return_to is not a valid URL: https, in ASCII, without user.')
@@ -76,6 +81,8 @@ export function codeReturnUrl(asked: string, settings: ReturnSettings): string {
     return asked
   }
   const url = returnUrl(asked, settings)
+  // A page has no verifier to redeem a code with.
+  if (url.startsWith('/')) throw notAllowed()
   if (url.includes('#')) throw failure('bad_request', 'return_to must not have a fragment.')
   return url
 }

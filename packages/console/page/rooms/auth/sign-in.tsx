@@ -186,7 +186,7 @@ function OtherMethods({ realm, methods }: { readonly realm: string; readonly met
   const others = methods.filter((name) => name === 'passkey' || name === 'saml')
   if (!hasPassword && others.length === 0) return <p className="notice">{words.noMethod}</p>
   if (others.length === 0) return null
-  const returnTo = new URLSearchParams({ return_to: window.location.href })
+  const returnTo = new URLSearchParams({ return_to: window.location.pathname + window.location.search })
   return (
     <>
       {hasPassword && <p className="divider">{words.or}</p>}
