@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { countWrappedObjects, findObject, type ObjectId } from '@warder/keys'
-import { encodeTtlv, Tag, type TtlvNode } from '@warder/kmip-codec'
+import { countWrappedObjects, findObject, type ObjectId, removeDueHsmKeys } from '@warder/keys'
+import { removalChanges } from '@warder/keys/testing'
+import { Enumeration, encodeTtlv, enumeration, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { aesAttributes, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
 import { createSofthsmToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
 import { change, query } from '@warder/storage'
@@ -417,4 +418,33 @@ test('settings of wrapping keys that cannot be meant are refused by name', { ski
     /hsm::main::missing of hsm_wrapping .* does not exist/,
   )
   await assert.rejects(async () => check('hsm::main::pair9'), /is not an AES key in an HSM/)
+})
+
+test('a wrapping key that is deactivated still unwraps, and one that wraps stays in the HSM', {
+  skip,
+}, async () => {
+  await using plain = await startPlain('kek10')
+  await using kms = await restart(plain, { key_encryption_key: 'hsm::main::kek10' })
+  const alice = kms.user('alice')
+  const create = () => alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  const sealed = await encrypt(kms, (await create()).json.kid)
+  const reason = structure(Tag.RevocationReason, [
+    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.CessationOfOperation),
+  ])
+  await kmipClient(alice).do('Revoke', [uid('hsm::main::kek10'), reason])
+  const refused = await create()
+  assert.deepEqual([refused.status, refused.json.error], [422, 'crypto_failure'])
+  assert.match(refused.json.description, /^The wrapping key hsm::main::kek10 .* The key is Deactivated/)
+  await using again = await restart(plain, {})
+  await requireDecrypts(again, sealed)
+  // As if an object had been wrapped while its wrapping key was destroyed.
+  const { db, log } = kms.environment
+  const wrapping = await findObject(db, 'hsm::main::kek10' as ObjectId)
+  const { hsms } = kms.services.keys
+  assert.ok(wrapping && hsms)
+  await db.commit(removalChanges(db, [wrapping], Date.now()))
+  await removeDueHsmKeys({ db, hsms, log }, Date.now() + 1)
+  assert.match(kms.log.join('\n'), /could not be removed from its HSM.*it wraps the material of 1 objects/)
+  await using last = await restart(plain, {}, 'last')
+  await requireDecrypts(last, sealed)
 })
