@@ -28,6 +28,50 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/explorer/explorer.tsx'),
   },
   {
+    ...{ path: '/ui/approvals', title: texts.approvals.title, service: 'kms' },
+    load: () => import('./rooms/kms/approvals/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/approvals/{id}', title: texts.approvals.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/approvals/detail.tsx'),
+  },
+  {
+    ...{ path: '/ui/officers', title: texts.officers.title, service: 'kms' },
+    load: () => import('./rooms/kms/approvals/officers.tsx'),
+  },
+  {
+    ...{ path: '/ui/access', title: texts.access.title, service: 'kms' },
+    load: () => import('./rooms/kms/access/report.tsx'),
+  },
+  {
+    ...{ path: '/ui/access/explain', title: texts.explain.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/access/explain.tsx'),
+  },
+  {
+    ...{ path: '/ui/access/leaver', title: texts.leaver.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/access/leaver.tsx'),
+  },
+  {
+    ...{ path: '/ui/access/blocked', title: texts.blocked.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/access/blocked.tsx'),
+  },
+  {
+    ...{ path: '/ui/access/tags', title: texts.tagGrants.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/access/tags.tsx'),
+  },
+  {
+    ...{ path: '/ui/access/mine', title: texts.myRights.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/access/mine.tsx'),
+  },
+  {
+    ...{ path: '/ui/groups', title: texts.groups.title, service: 'kms' },
+    load: () => import('./rooms/kms/groups/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/groups/{name}', title: texts.groups.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/groups/detail.tsx'),
+  },
+  {
     ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
     load: () => import('./rooms/overview.tsx'),
   },

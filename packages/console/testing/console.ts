@@ -34,6 +34,8 @@ export interface OpenPage extends AsyncDisposable {
   goTo(service: Service, path: string): Promise<void>
   /** Logs in at auth with a password. */
   logIn(realm: string, username: string, password: string): Promise<void>
+  /** Goes to a room of the kms, and logs in at auth on the way. */
+  logInAtKms(path: string, realm: string, username: string, password: string): Promise<void>
   /** @throws AssertionError with each violation of WCAG 2.2 AA, each error in the console and each of the policy */
   assertAccessible(): Promise<void>
   /** @throws AssertionError with each error in the console and each violation of the policy so far */
@@ -154,6 +156,17 @@ async function openPage(
       await page.getByLabel('Username').fill(username)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Log in', exact: true }).click()
+      await page.getByRole('button', { name: 'Log out' }).waitFor()
+    },
+    async logInAtKms(path, realm, username, password) {
+      await page.goto(`${origins.kms}${path}`)
+      await page.getByRole('link', { name: 'Log in', exact: true }).click()
+      await page.getByLabel('Realm').fill(realm)
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByLabel('Username').fill(username)
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Log in', exact: true }).click()
+      await page.waitForURL(`${origins.kms}/**`)
       await page.getByRole('button', { name: 'Log out' }).waitFor()
     },
     async assertAccessible() {
