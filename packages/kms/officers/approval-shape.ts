@@ -111,7 +111,9 @@ export async function notifyOfficers(
   event: string,
   request: ApprovalRequest,
 ): Promise<Static<typeof Request>> {
+  const { notices, publicUrl } = context.services
   const after = await formatRequest(context, request)
-  await context.services.notices?.tell(event, { by: requirePrincipal(context).name, request: after })
+  const link = publicUrl === undefined ? {} : { link: `${publicUrl}/ui/approvals/${after.id}` }
+  await notices?.tell(event, { by: requirePrincipal(context).name, ...link, request: after })
   return after
 }

@@ -14,6 +14,7 @@ test('each step of an approval sends a notice, and a start without the webhook s
     ...officers,
     'approvals.webhook_url': 'https://127.0.0.1:1/',
     'approvals.webhook_secret': secret,
+    kms_public_url: 'https://keys.example/',
   }
   await using kms = await startKms({ config })
   const { json } = await kms.user('ann').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
@@ -30,6 +31,7 @@ test('each step of an approval sends a notice, and a start without the webhook s
     ['approval.asked', 'approval.approved', 'approval.withdrawn'],
   )
   assert.match(told[1] ?? '', /"by":"ben".*"approved_by":\["ben"\]/)
+  for (const line of told) assert.ok(line.includes(`"link":"https://keys.example/ui/approvals/${id}"`), line)
   const half = { ...officers, 'approvals.webhook_url': url }
   await assert.rejects(startKms({ config: half }), /both webhook_url and webhook_secret/)
   await assert.rejects(

@@ -39,6 +39,8 @@ export interface OfficerServices extends AccessServices {
   /** Algorithm policy of this server, `fips` included: every operation of REST and KMIP checks it. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
+  /** Address of this service for browsers, without a slash at its end; undefined = it is not configured. */
+  readonly publicUrl: string | undefined
   /** Users of the authentication service; undefined = it cannot be queried. */
   readonly directory: Directory | undefined
   readonly external: ExternalServices

@@ -220,6 +220,7 @@ function createKmsServices(
     contentKeys: new ContentKeys(capacity),
     roles: createRoles(environment),
     notices: getNotices(environment),
+    publicUrl: config.kms_public_url?.replace(/\/+$/, ''),
     receivers: createReceivers('kms', kmsNotices, environment),
     ceremonyShares: { stageFresh: stageFreshCeremony, read: readShare },
     describeHsms: () => describeHsms(environment),
