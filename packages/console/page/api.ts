@@ -100,6 +100,8 @@ function createOperations<O extends Table<O>>(client: ServiceClient<O>) {
     useAct<N extends Name>(name: N) {
       return useMutation({
         mutationKey: [name],
+        // Passwords and secrets that are shown once are not kept after the room is left.
+        gcTime: 0,
         mutationFn: async (input: InputOf<O, N>) => (await call(name, input)) as ReplyOf<O, N>,
         onSuccess: () => queryClient.invalidateQueries(),
       })

@@ -1,5 +1,8 @@
-import type { Room } from './room.ts'
+import type { Me, Room } from './room.ts'
 import { texts } from './texts.ts'
+
+const administers = (me: Me): boolean => me.administers.length > 0
+const administersAll = (me: Me): boolean => me.administers.includes('_')
 
 /** All rooms, in the order of the navigation. The first that a user sees is the start, unless another one wants to be it. */
 export const rooms: readonly Room[] = [
@@ -84,5 +87,53 @@ export const rooms: readonly Room[] = [
   {
     ...{ path: '/ui/account', title: texts.account.title, service: 'auth' },
     load: () => import('./rooms/auth/account/account.tsx'),
+  },
+  {
+    ...{ path: '/ui/realms', title: texts.realms.title, service: 'auth', needs: administers },
+    load: () => import('./rooms/auth/realms/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/realms/{realm}', title: texts.realms.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/realms/settings.tsx'),
+  },
+  {
+    ...{ path: '/ui/realms/{realm}/users', title: texts.realms.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/users/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/realms/{realm}/user', title: texts.realms.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/users/detail.tsx'),
+  },
+  {
+    ...{ path: '/ui/realms/{realm}/sessions', title: texts.realms.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/users/sessions.tsx'),
+  },
+  {
+    ...{ path: '/ui/realms/{realm}/saml', title: texts.realms.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/realms/saml.tsx'),
+  },
+  {
+    ...{ path: '/ui/admins', title: texts.admins.title, service: 'auth', needs: administers },
+    load: () => import('./rooms/auth/admins/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/admin', title: texts.admins.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/admins/detail.tsx'),
+  },
+  {
+    ...{ path: '/ui/machines', title: texts.machines.title, service: 'auth', needs: administers },
+    load: () => import('./rooms/auth/machines/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/machines/approle/{name}', title: texts.machines.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/machines/approle.tsx'),
+  },
+  {
+    ...{ path: '/ui/machines/{kind}/{name}', title: texts.machines.title, service: 'auth', isInner: true },
+    load: () => import('./rooms/auth/machines/identity-role.tsx'),
+  },
+  {
+    ...{ path: '/ui/saml-keys', title: texts.samlKeys.title, service: 'auth', needs: administersAll },
+    load: () => import('./rooms/auth/realms/saml-keys.tsx'),
   },
 ]

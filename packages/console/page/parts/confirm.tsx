@@ -4,7 +4,21 @@ import { describeError } from '../frame/errors.tsx'
 import { texts } from '../texts.ts'
 
 /** A button for a step that cannot be undone, and the dialog that names what it does and what it breaks. */
-export function Confirm(props: {
+export function Confirm(props: Omit<DialogProps, 'isOpen' | 'onClose'>) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <button type="button" className="button danger" onClick={() => setIsOpen(true)}>
+        {props.verb}
+      </button>
+      <ConfirmDialog {...props} isOpen={isOpen} onClose={() => setIsOpen(false)} />
+    </>
+  )
+}
+
+interface DialogProps {
+  readonly isOpen: boolean
+  readonly onClose: () => void
   /** What the button does: a verb. */
   readonly verb: string
   /** Names the object: `Destroy key orders`. */
@@ -12,17 +26,23 @@ export function Confirm(props: {
   /** What ends, and what breaks: grants, dependants, approvals. */
   readonly children: ReactNode
   readonly onConfirm: () => Promise<unknown>
-}) {
-  const { verb, title, children, onConfirm } = props
-  const [isOpen, setIsOpen] = useState(false)
+}
+
+/** The dialog alone, for a form that leads to a step that cannot be undone. */
+export function ConfirmDialog(props: DialogProps) {
+  const { isOpen, onClose, verb, title, children, onConfirm } = props
   const [isPending, setIsPending] = useState(false)
   const [error, setError] = useState<unknown>()
+  const close = (): void => {
+    setError(undefined)
+    onClose()
+  }
   const run = async (): Promise<void> => {
     setIsPending(true)
     setError(undefined)
     try {
       await onConfirm()
-      setIsOpen(false)
+      onClose()
     } catch (thrown) {
       setError(thrown)
     } finally {
@@ -30,31 +50,31 @@ export function Confirm(props: {
     }
   }
   return (
-    <>
-      <button type="button" className="button danger" onClick={() => setIsOpen(true)}>
-        {verb}
-      </button>
-      <ModalOverlay className="overlay" isOpen={isOpen} onOpenChange={setIsOpen} isDismissable={!isPending}>
-        <Modal className="modal">
-          <Dialog role="alertdialog" className="dialog">
-            <Heading slot="title">{title}</Heading>
-            {children}
-            {error !== undefined && (
-              <p className="notice danger" role="alert">
-                {describeError(error)}
-              </p>
-            )}
-            <div className="actions">
-              <button type="button" className="button danger" disabled={isPending} onClick={() => void run()}>
-                {verb}
-              </button>
-              <button type="button" className="button" disabled={isPending} onClick={() => setIsOpen(false)}>
-                {texts.parts.cancel}
-              </button>
-            </div>
-          </Dialog>
-        </Modal>
-      </ModalOverlay>
-    </>
+    <ModalOverlay
+      className="overlay"
+      isOpen={isOpen}
+      onOpenChange={(next) => next || close()}
+      isDismissable={!isPending}
+    >
+      <Modal className="modal">
+        <Dialog role="alertdialog" className="dialog">
+          <Heading slot="title">{title}</Heading>
+          {children}
+          {error !== undefined && (
+            <p className="notice danger" role="alert">
+              {describeError(error)}
+            </p>
+          )}
+          <div className="actions">
+            <button type="button" className="button danger" disabled={isPending} onClick={() => void run()}>
+              {verb}
+            </button>
+            <button type="button" className="button" disabled={isPending} onClick={close}>
+              {texts.parts.cancel}
+            </button>
+          </div>
+        </Dialog>
+      </Modal>
+    </ModalOverlay>
   )
 }

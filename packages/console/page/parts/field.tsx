@@ -5,6 +5,7 @@ import {
   Input,
   Label,
   Text,
+  TextArea,
   TextField,
   type TextFieldProps,
 } from 'react-aria-components'
@@ -16,13 +17,15 @@ export function Field(
     readonly label: string
     readonly help?: ReactNode
     readonly error?: string | undefined
+    /** For texts of several lines. */
+    readonly isLong?: true
   },
 ) {
-  const { label, help, error, ...field } = props
+  const { label, help, error, isLong, ...field } = props
   return (
     <TextField {...field} className="field" {...(error !== undefined && { isInvalid: true })}>
       <Label>{label}</Label>
-      <Input className="input" />
+      {isLong === true ? <TextArea className="input" spellCheck={false} /> : <Input className="input" />}
       {help !== undefined && (
         <Text slot="description" className="quiet">
           {help}
@@ -55,6 +58,21 @@ export function Choice(props: {
           </option>
         ))}
       </select>
+    </label>
+  )
+}
+
+/** Yes or no. Its value in a form is `yes`, or absent. */
+export function Check(props: {
+  readonly name: string
+  readonly label: string
+  readonly isSelected?: boolean
+}) {
+  const { name, label, isSelected = false } = props
+  return (
+    <label className="check">
+      <input type="checkbox" name={name} value="yes" defaultChecked={isSelected} />
+      <span>{label}</span>
     </label>
   )
 }
