@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { codeAt, fromBase32 } from '@warder/auth/testing'
 import type { Page } from 'playwright-core'
+import decodeQr from 'qr/decode.js'
 import { type Console, missingChromium, type OpenPage, startConsole } from './testing/console.ts'
 
 const password = 'only the first one knows'
@@ -70,10 +71,27 @@ describe('the account of a user in the console', { skip: missingChromium }, () =
     file.close()
   }
 
+  /** Reads the QR code as a camera does. */
+  async function readQr(page: Page): Promise<string> {
+    const image = page.getByRole('img', { name: 'QR code' })
+    const size = Number((await image.getAttribute('viewBox'))?.split(' ')[2])
+    const path = (await image.locator('path').getAttribute('d')) ?? ''
+    const scale = 4
+    const width = size * scale
+    const data = new Uint8Array(width * width * 4).fill(255)
+    for (const [, x, y] of path.matchAll(/M(\d+) (\d+)h1v1h-1z/g))
+      for (let row = 0; row < scale; row += 1) {
+        const start = ((Number(y) * scale + row) * width + Number(x) * scale) * 4
+        data.fill(0, start, start + scale * 4)
+      }
+    return decodeQr({ width, height: width, data })
+  }
+
   /** Enrolls an authenticator app. @returns its codes by offset in steps, and the recovery codes */
   async function enroll(page: Page) {
     await click(page, 'Set up an authenticator app')
     const secret = (await page.locator('.enrollment dd code').innerText()).replaceAll(' ', '')
+    assert.equal(new URL(await readQr(page)).searchParams.get('secret'), secret)
     const code = (offset: number): string =>
       codeAt(fromBase32(secret) ?? Buffer.alloc(0), Math.floor(Date.now() / 30_000) + offset, 'SHA1')
     await page.getByLabel('Code of the app').fill(code(0))
@@ -253,6 +271,14 @@ describe('the account of a user in the console', { skip: missingChromium }, () =
     await page.locator('dd').filter({ hasText: 'passkey' }).waitFor()
     const used = page.getByRole('row').filter({ hasText: 'key ring' })
     assert.doesNotMatch(await used.innerText(), /never/)
+    // The session stays: it did not begin with the old password.
+    await page.getByLabel('Present password').fill(password)
+    for (const label of ['New password', 'New password, again'])
+      await page.getByLabel(label, { exact: true }).fill('the second is as good')
+    await click(page, 'Change the password')
+    await page.getByText('Prove the change').waitFor()
+    await click(page, 'Use a passkey')
+    await page.getByText('Your password is changed.').waitFor()
     // A login that is too old: the passkey again, and the deletion goes on.
     age('dora')
     await page.getByRole('row').filter({ hasText: 'phone' }).getByRole('button', { name: 'Delete' }).click()

@@ -669,7 +669,7 @@ export const texts = {
     lastUsed: 'Last used',
     notes: 'Notes',
     backedUp: 'copied to other devices by its provider',
-    copied: 'A login was refused because a copy may exist: delete this passkey.',
+    copied: 'a copy may exist: delete it',
     actions: 'Actions',
     register: 'Register a passkey',
     registered: (name: string) => `The passkey ${name} is registered.`,

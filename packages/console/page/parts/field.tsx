@@ -108,7 +108,13 @@ export function Form(props: {
         </p>
       )}
       <div className="actions">
-        <button type="submit" className="button primary" aria-disabled={isPending}>
+        <button
+          type="submit"
+          className="button primary"
+          aria-disabled={isPending}
+          // The focus stays: leaving a field removes its error, which would move the button away from the click.
+          onMouseDown={(event) => event.preventDefault()}
+        >
           {submit}
         </button>
         {actions}

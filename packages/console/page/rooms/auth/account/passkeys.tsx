@@ -8,6 +8,7 @@ import { Confirm } from '../../../parts/confirm.tsx'
 import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
 import { Field, Form } from '../../../parts/field.tsx'
+import { Status } from '../../../parts/status.tsx'
 import { toCurl } from '../../../parts/table-text.ts'
 import { Time } from '../../../parts/time.tsx'
 import { texts } from '../../../texts.ts'
@@ -39,6 +40,11 @@ const columns: readonly Column<Passkey>[] = [
       ...(passkey.counter_regressed_at === null ? [] : [words.copied]),
       ...(passkey.backed_up ? [words.backedUp] : []),
     ],
+    cell: ({ counter_regressed_at: at, backed_up: isCopied }) => (
+      <>
+        {at !== null && <Status kind="danger">{words.copied}</Status>} {isCopied && words.backedUp}
+      </>
+    ),
   },
   { title: words.actions, value: () => undefined, cell: (passkey) => <Actions passkey={passkey} /> },
 ]
