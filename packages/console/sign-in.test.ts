@@ -155,8 +155,8 @@ describe('the login of the console', { skip: missingChromium }, () => {
       await using opened = await started.open()
       const { page } = opened
       await typePassword(opened, 'admin', password, `/ui/login?${new URLSearchParams({ realm: '_', to })}`)
-      await page.getByRole('heading', { name: 'Overview' }).waitFor()
-      assert.equal(page.url(), `${started.origins.auth}/ui/overview`, to)
+      await page.getByRole('heading', { name: 'First steps' }).waitFor()
+      assert.ok(page.url().startsWith(`${started.origins.auth}/ui/first-steps`), to)
       opened.assertNoErrors()
     }
   })

@@ -152,7 +152,8 @@ async function openPage(
       await page.locator('h1').first().waitFor()
     },
     async logIn(realm, username, password) {
-      await page.goto(`${origins.auth}/ui/login?${new URLSearchParams({ realm })}`)
+      // Not to the start, which is that of the first steps for the first administrator.
+      await page.goto(`${origins.auth}/ui/login?${new URLSearchParams({ realm, to: '/ui/overview' })}`)
       await page.getByLabel('Username').fill(username)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Log in', exact: true }).click()

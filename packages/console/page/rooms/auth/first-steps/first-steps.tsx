@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react'
 import { auth } from '../../../api.ts'
 import { Failure } from '../../../frame/errors.tsx'
 import { Link } from '../../../frame/link.tsx'
@@ -74,6 +74,7 @@ function Steps(props: {
   useEffect(() => {
     if (wanted === undefined) navigate(toAddress(current), { replace: true })
   }, [wanted, current])
+  const heading = useStepFocus(current)
   const next = steps[steps.indexOf(current) + 1]
   return (
     <div className="sections">
@@ -94,7 +95,9 @@ function Steps(props: {
         </ol>
       </nav>
       <section className="section" aria-labelledby="step">
-        <StepHeading key={current} title={words.names[current]} />
+        <h2 id="step" ref={heading} tabIndex={-1}>
+          {words.names[current]}
+        </h2>
         {current === 'password' && <PasswordStep isDone={progress.password === true} />}
         {current === 'factor' && (
           <>
@@ -127,18 +130,15 @@ function Steps(props: {
   )
 }
 
-/** Takes the focus when the user goes from one step to another. */
-function StepHeading({ title }: { readonly title: string }) {
+/** The heading takes the focus when the user goes from one step to another. */
+function useStepFocus(current: StepName): RefObject<HTMLHeadingElement | null> {
   const heading = useRef<HTMLHeadingElement>(null)
+  const shown = useRef(current)
   useEffect(() => {
-    if (heading.current?.ownerDocument.activeElement !== heading.current?.ownerDocument.body)
-      heading.current?.focus()
-  }, [])
-  return (
-    <h2 id="step" ref={heading} tabIndex={-1}>
-      {title}
-    </h2>
-  )
+    if (shown.current !== current) heading.current?.focus()
+    shown.current = current
+  }, [current])
+  return heading
 }
 
 function PasswordStep({ isDone }: { readonly isDone: boolean }) {
