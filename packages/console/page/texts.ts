@@ -563,7 +563,7 @@ export const texts = {
   account: {
     title: 'Your account',
     description:
-      'Your password, your second factors and your sessions. Nobody else sees the secrets that you enroll here.',
+      'Your password, your second factors and your sessions. No administrator sees the secrets that you enroll here.',
     you: 'You',
     name: 'Name',
     realm: 'Realm',

@@ -11,7 +11,7 @@ import { useAccount, useAccountAct } from './recent-login.tsx'
 const words = texts.totp
 
 /** Whether the second factor of the user is enrolled here, and not at an identity provider. */
-export const hasFactorsHere = (scheme: string): boolean => ['up', 'f2', 'jwt'].includes(scheme)
+const hasFactorsHere = (scheme: string): boolean => ['up', 'f2', 'jwt'].includes(scheme)
 
 /** The authenticator app of the user. @param props.onCodes shows recovery codes */
 export function Totp({ onCodes }: { readonly onCodes: (codes: readonly string[]) => void }) {
