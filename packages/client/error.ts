@@ -20,6 +20,8 @@ export class ClientError extends Error {
   readonly requestId: string | undefined
   /** Seconds to wait before the next try, as named by the service. */
   readonly retryAfter: number | undefined
+  /** The operation needs the approval of crypto officers: request it with `access.approvals.ask` under this name. */
+  readonly approval: string | undefined
 
   constructor(options: {
     readonly kind: ClientErrorKind | (string & {})
@@ -27,6 +29,7 @@ export class ClientError extends Error {
     readonly status?: number | undefined
     readonly requestId?: string | undefined
     readonly retryAfter?: number | undefined
+    readonly approval?: string | undefined
     readonly cause?: unknown
   }) {
     super(options.description, { cause: options.cause })
@@ -35,5 +38,6 @@ export class ClientError extends Error {
     this.description = options.description
     this.requestId = options.requestId
     this.retryAfter = options.retryAfter
+    this.approval = options.approval
   }
 }

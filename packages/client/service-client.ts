@@ -241,13 +241,21 @@ function readReply({ status, headers, body }: Answer): unknown {
     status,
     requestId,
     retryAfter: readSeconds(readFirstValue(headers['retry-after'])),
+    approval: said?.approval,
   })
 }
 
-function readError(json: unknown): { readonly error: string; readonly description: string } | undefined {
+function readError(json: unknown): ErrorMembers | undefined {
   if (typeof json !== 'object' || json === null) return undefined
-  const { error, description } = json as { error?: unknown; description?: unknown }
-  return typeof error === 'string' && typeof description === 'string' ? { error, description } : undefined
+  const { error, description, approval } = json as Readonly<Record<keyof ErrorMembers, unknown>>
+  if (typeof error !== 'string' || typeof description !== 'string') return undefined
+  return { error, description, approval: typeof approval === 'string' ? approval : undefined }
+}
+
+interface ErrorMembers {
+  readonly error: string
+  readonly description: string
+  readonly approval: string | undefined
 }
 
 /** RFC 9110 §10.2.3; the services do not use the date form. */
