@@ -1459,6 +1459,10 @@ export interface Operations {
       readonly destruction_at?: string
       /** User who requested its destruction. */
       readonly destruction_by?: string
+      /** Days for which its destruction would wait, by the settings. Absent: it is destroyed at once. */
+      readonly destruction_days?: number
+      /** Operations on it that require the approval of crypto officers: destroy, export, grant. */
+      readonly approvals?: readonly string[]
       readonly public_jwk?: Readonly<Record<string, string>>
       readonly abe?: {
         /** master, public or user */

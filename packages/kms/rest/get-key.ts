@@ -61,6 +61,16 @@ const KeyDescription = Type.Object({
   tags: Type.Array(Type.String()),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
   ...lifeMembers,
+  destruction_days: Type.Optional(
+    Type.Integer({
+      description: 'Days for which its destruction would wait, by the settings. Absent: it is destroyed at once.',
+    }),
+  ),
+  approvals: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Operations on it that require the approval of crypto officers: destroy, export, grant.',
+    }),
+  ),
   public_jwk: Type.Optional(Type.Record(Type.String(), Type.String())),
   abe: Type.Optional(
     Type.Object({
@@ -123,11 +133,24 @@ export const getKey = define({
       tags: await formatTags(context.services, getChainId(object)),
       created_at: new Date(whole.createdAt).toISOString(),
       ...formatDates(object),
+      ...(await formatPolicies(context.services, whole)),
       ...(jwk !== undefined && { public_jwk: jwk }),
       ...formatAbe(object),
     }
   },
 })
+
+/** What the settings say about a destruction, an export or a grant. */
+async function formatPolicies({ roles }: Pick<RestServices, 'roles'>, object: ManagedObject) {
+  const days = object.destroyedAt === undefined ? await roles.destructions.daysOf(object) : 0
+  const approvals: string[] = []
+  for (const operation of ['destroy', 'export', 'grant'] as const)
+    if (await roles.approvals.covers(operation, object)) approvals.push(operation)
+  return {
+    ...(days > 0 && { destruction_days: days }),
+    ...(approvals.length > 0 && { approvals }),
+  }
+}
 
 /** undefined also for a public half without a JOSE format or that cannot be loaded; the rest is still returned. */
 function formatJwk(key: Key) {
