@@ -23,8 +23,16 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/auth/enroll.tsx'),
   },
   {
+    ...{ path: '/ui/create-key', title: texts.newKey.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/keys/create.tsx'),
+  },
+  {
+    ...{ path: '/ui/keys/{kid}', title: texts.key.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/keys/key.tsx'),
+  },
+  {
     ...{ path: '/ui/keys', title: texts.keys.title, service: 'kms' },
-    load: () => import('./rooms/kms/keys.tsx'),
+    load: () => import('./rooms/kms/keys/list.tsx'),
   },
   {
     ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },

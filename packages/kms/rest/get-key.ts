@@ -63,7 +63,8 @@ const KeyDescription = Type.Object({
   ...lifeMembers,
   destruction_days: Type.Optional(
     Type.Integer({
-      description: 'Days for which its destruction would wait, by the settings. Absent: it is destroyed at once.',
+      description:
+        'Days for which its destruction would wait, by the settings. Absent: it is destroyed at once.',
     }),
   ),
   approvals: Type.Optional(

@@ -29,6 +29,9 @@ export function quoteShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
-/** The request of a page, for a terminal. `WARDER_SESSION` has the token of a session: a page cannot read its cookie. */
+/**
+ * The request of a page, for a terminal. `WARDER_SESSION` has the token of a session: a page cannot read its cookie. The
+ * scripts of the page come from the service.
+ */
 export const toCurl = (path: string): string =>
-  `curl --cookie "_ea_=$WARDER_SESSION" ${quoteShell(window.location.origin + path)}`
+  `curl --cookie "_ea_=$WARDER_SESSION" ${quoteShell(new URL(path, import.meta.url).href)}`

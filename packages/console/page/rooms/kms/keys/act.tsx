@@ -1,0 +1,116 @@
+import { ClientError, type Input } from '@warder/client/browser'
+import { type ReactNode, useState } from 'react'
+import { kms } from '../../../api.ts'
+import { Failure } from '../../../frame/errors.tsx'
+import { Link } from '../../../frame/link.tsx'
+import { showToast } from '../../../frame/toasts.tsx'
+import { CodeBlock } from '../../../parts/code-block.tsx'
+import { Confirm } from '../../../parts/confirm.tsx'
+import { quoteShell } from '../../../parts/table-text.ts'
+import { texts } from '../../../texts.ts'
+
+/** A request for approval of something that was refused without one. */
+export type ApprovalRequest = Input<'access.approvals.ask'>['body']
+
+export const needsApproval = (error: unknown): boolean =>
+  error instanceof ClientError && error.approval !== undefined
+
+/** A button that changes something at once. What goes wrong is shown beside it. */
+export function Act(props: {
+  readonly verb: string
+  readonly done: string
+  readonly run: () => Promise<unknown>
+}) {
+  const { verb, done, run } = props
+  const [error, setError] = useState<unknown>()
+  const [isPending, setIsPending] = useState(false)
+  const start = async (): Promise<void> => {
+    setIsPending(true)
+    setError(undefined)
+    try {
+      await run()
+      showToast(done)
+    } catch (thrown) {
+      setError(thrown)
+    } finally {
+      setIsPending(false)
+    }
+  }
+  return (
+    <>
+      <button type="button" className="button" disabled={isPending} onClick={() => void start()}>
+        {verb}
+      </button>
+      {error !== undefined && <Failure error={error} />}
+    </>
+  )
+}
+
+/** `Confirm`, and what to do if the step needs the approval of crypto officers. */
+export function GuardedAct(props: {
+  readonly verb: string
+  readonly title: string
+  readonly children: ReactNode
+  readonly done: string
+  /** For steps that may need an approval. */
+  readonly request?: ApprovalRequest
+  readonly run: () => Promise<unknown>
+}) {
+  const { done, request, run, ...confirm } = props
+  const [isRefused, setIsRefused] = useState(false)
+  const start = async (): Promise<void> => {
+    setIsRefused(false)
+    try {
+      await run()
+      showToast(done)
+    } catch (error) {
+      if (request === undefined || !needsApproval(error)) throw error
+      setIsRefused(true)
+    }
+  }
+  return (
+    <>
+      <Confirm {...confirm} onConfirm={start} />
+      {isRefused && request !== undefined && <NeedsApproval request={request} />}
+    </>
+  )
+}
+
+/** Requests the approval of crypto officers, and leads to the request. */
+export function NeedsApproval({ request }: { readonly request: ApprovalRequest }) {
+  const words = texts.key.approval
+  const ask = kms.useAct('access.approvals.ask')
+  const { operation, key = '', user_id: user, operation_types: rights = [] } = request
+  const named = [key ?? '', ...(user == null ? [] : [user]), ...(rights ?? [])].map(quoteShell)
+  return (
+    <section className="notice" aria-label={words.title}>
+      <strong>{words.title}</strong>
+      {ask.data === undefined ? (
+        <>
+          <div className="actions">
+            <button
+              type="button"
+              className="button primary"
+              disabled={ask.isPending}
+              onClick={() => ask.mutate({ body: request })}
+            >
+              {words.request}
+            </button>
+          </div>
+          {ask.error !== null && <Failure error={ask.error} />}
+          <p className="quiet">{words.command}</p>
+          <CodeBlock
+            label={words.command}
+            samples={[
+              { title: texts.key.command, code: ['warder officers ask', operation, ...named].join(' ') },
+            ]}
+          />
+        </>
+      ) : (
+        <p role="status">
+          {words.requested} <Link to={`/ui/approvals/${encodeURIComponent(ask.data.id)}`}>{words.open}</Link>
+        </p>
+      )}
+    </section>
+  )
+}

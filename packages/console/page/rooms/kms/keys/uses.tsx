@@ -1,0 +1,64 @@
+import type { Reply } from '@warder/client/browser'
+import { lazy, Suspense } from 'react'
+import { kms } from '../../../api.ts'
+import { Failure } from '../../../frame/errors.tsx'
+import { type Column, DataTable } from '../../../parts/data-table.tsx'
+import { Empty } from '../../../parts/empty.tsx'
+import { Skeleton } from '../../../parts/skeleton.tsx'
+import { quoteShell } from '../../../parts/table-text.ts'
+import { texts } from '../../../texts.ts'
+import type { KeyProps } from './rights.ts'
+
+const words = texts.key.use
+type Use = Reply<'crypto.keys.uses'>['uses'][number]
+/** With the library of charts, which few pages need. */
+const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }))
+
+const columns: readonly Column<Use>[] = [
+  { title: words.user, value: ({ user }) => user },
+  { title: words.day, value: (row) => row.last_used },
+]
+
+/** Who used the key last, and when. */
+export function Uses({ of: key, may }: KeyProps) {
+  const { kid } = key
+  const isAllowed = may('authorize')
+  const { data, error, refetch } = kms.useOperation(
+    'crypto.keys.uses',
+    { path: { kid } },
+    { enabled: isAllowed },
+  )
+  if (!isAllowed) return <p className="notice">{texts.key.noRight('authorize')}</p>
+  if (error !== null) return <Failure error={error} retry={() => void refetch()} />
+  const [latest] = data?.uses ?? []
+  return (
+    <>
+      {latest !== undefined && (
+        <dl className="facts">
+          <dt>{words.lastUse}</dt>
+          <dd>
+            {latest.last_used} <bdi className="quiet">{latest.user}</bdi>
+          </dd>
+        </dl>
+      )}
+      {data !== undefined && data.uses.length > 0 && (
+        <Suspense fallback={<Skeleton />}>
+          <Chart label={words.chart} axis={words.users} days={data.uses.map((use) => use.last_used)} />
+        </Suspense>
+      )}
+      <p className="quiet">{words.help}</p>
+      <DataTable
+        caption={words.caption}
+        columns={columns}
+        rows={data?.uses}
+        rowKey={({ user }) => user}
+        command={`warder keys show ${quoteShell(kid)}`}
+        empty={
+          <Empty title={words.never}>
+            <p>{words.neverHelp}</p>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
