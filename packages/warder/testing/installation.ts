@@ -87,23 +87,25 @@ export async function succeed(args: readonly string[], env: Env = {}, input?: st
   return out
 }
 
-/** Runs `warder`, and kills it after a step that it prints. @returns its output, which contains the step */
+/**
+ * Runs `warder`, which dies by SIGKILL at the moment at which it prints a step: nothing is done after it.
+ * @returns its output, which contains the step
+ */
 export async function killAfter(
   step: string,
   args: readonly string[],
   env: Env = {},
   input?: string,
 ): Promise<string> {
-  const child = spawnWarder(args, env, input)
-  let [out, err] = ['', '']
-  child.stdout?.on('data', (text) => {
-    out += text
-    if (out.includes(step)) child.kill('SIGKILL')
-  })
-  child.stderr?.on('data', (text) => {
-    err += text
-  })
-  await new Promise((resolve) => child.once('close', resolve))
+  const preloaded = `
+    const write = process.stdout.write.bind(process.stdout)
+    process.stdout.write = (text, ...rest) => {
+      const taken = write(text, ...rest)
+      if (String(text).includes(${JSON.stringify(step)})) process.kill(process.pid, 'SIGKILL')
+      return taken
+    }`
+  const options = `--import=data:text/javascript,${encodeURIComponent(preloaded)}`
+  const { out, err } = await runWarder(args, { ...env, NODE_OPTIONS: options }, input)
   assert.ok(out.includes(step), `no step ${step}: ${out}${err}`)
   return out
 }
