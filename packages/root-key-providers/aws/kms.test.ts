@@ -1,69 +1,30 @@
 import assert from 'node:assert/strict'
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { signAwsRequest } from '@warder/outbound/sigv4'
 import type { AwsConfig } from '../cloud-settings.ts'
 import {
+  type AwsKmsRequest,
+  awsKeyArn,
+  awsKeyId,
+  failAws,
+  serveAwsKms,
+  startAwsCloud,
+} from '../testing/aws-cloud.ts'
+import {
   type Fault,
   isUnavailable,
-  type Received,
   refuses,
   type Scripted,
-  startCloudServer,
   testDatabases,
   toContext,
 } from '../testing/cloud-server.ts'
 import { createAwsKmsProvider } from './kms.ts'
 
-const keyId = '11111111-2222-4333-8444-555555555555'
-const arn = `arn:aws:kms:eu-central-1:111122223333:key/${keyId}`
+const [keyId, arn] = [awsKeyId, awsKeyArn]
 const multiRegion = 'arn:aws:kms:REGION:111122223333:key/mrk-0123456789abcdef0123456789abcdef'
-const material = randomBytes(32)
-
-interface KmsRequest {
-  readonly KeyId: string
-  readonly EncryptionContext: Readonly<Record<string, string>>
-  readonly Plaintext?: string
-  readonly CiphertextBlob?: string
-}
-
-/** Encrypt and Decrypt of AWS KMS, with the encryption context as additional data. */
-function serveKms({ headers, body }: Received): Scripted {
-  const operation = headers['x-amz-target']?.replace('TrentService.', '')
-  const request = JSON.parse(body.toString()) as KmsRequest
-  const used = request.KeyId.startsWith('arn:') && !request.KeyId.includes(':alias/') ? request.KeyId : arn
-  const context = Buffer.from(JSON.stringify(request.EncryptionContext))
-  if (operation === 'Encrypt') {
-    const iv = randomBytes(12)
-    const cipher = createCipheriv('aes-256-gcm', material, iv).setAAD(context)
-    const data = Buffer.concat([
-      cipher.update(Buffer.from(request.Plaintext ?? '', 'base64')),
-      cipher.final(),
-    ])
-    const blob = Buffer.concat([iv, data, cipher.getAuthTag()]).toString('base64')
-    return {
-      status: 200,
-      body: { CiphertextBlob: blob, KeyId: used, EncryptionAlgorithm: 'SYMMETRIC_DEFAULT' },
-    }
-  }
-  try {
-    const bytes = Buffer.from(request.CiphertextBlob ?? '', 'base64')
-    const decipher = createDecipheriv('aes-256-gcm', material, bytes.subarray(0, 12)).setAAD(context)
-    decipher.setAuthTag(bytes.subarray(-16))
-    const plain = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
-    return { status: 200, body: { Plaintext: plain.toString('base64'), KeyId: used } }
-  } catch {
-    return failed('InvalidCiphertextException')
-  }
-}
-
-const failed = (code: string, message?: string, status = 400): Scripted => ({
-  status,
-  body: { __type: `com.amazonaws.kms#${code}`, ...(message !== undefined && { message }) },
-})
-
 const credentialReply = (token: string, expiresInMs: number, now = Date.now()) => ({
   Code: 'Success',
   AccessKeyId: 'ASIAEXAMPLE',
@@ -72,7 +33,7 @@ const credentialReply = (token: string, expiresInMs: number, now = Date.now()) =
   Expiration: new Date(now + expiresInMs).toISOString(),
 })
 
-const cloud = await startCloudServer(serveKms)
+const cloud = await startAwsCloud()
 after(() => cloud.close())
 
 const settings: AwsConfig = {
@@ -111,12 +72,12 @@ test('a root key is wrapped and unwrapped with a signed request, the key and its
   const host = new URL(cloud.url).host
   for (const { method, path, headers, body } of cloud.received) {
     assert.deepEqual([method, path], ['POST', '/'])
-    assert.deepEqual((JSON.parse(body.toString()) as KmsRequest).EncryptionContext, {
+    assert.deepEqual((JSON.parse(body.toString()) as AwsKmsRequest).EncryptionContext, {
       service: 'kms',
       table: 'root_key_source',
       salt: '0123456789abcdef0123456789abcdef',
     })
-    assert.equal((JSON.parse(body.toString()) as KmsRequest).KeyId, arn)
+    assert.equal((JSON.parse(body.toString()) as AwsKmsRequest).KeyId, arn)
     const at = Date.parse(
       headers['x-amz-date']?.replace(/(....)(..)(..T..)(..)(..Z)/, '$1-$2-$3:$4:$5') ?? '',
     )
@@ -162,7 +123,7 @@ test('a reply that names another key, or none, is refused', async () => {
   const naming =
     (KeyId: unknown): Fault =>
     (request) => {
-      const reply = serveKms(request)
+      const reply = serveAwsKms(request)
       return reply === 'hang' ? reply : { ...reply, body: { ...(reply.body as object), KeyId } }
     }
   for (const other of [
@@ -214,7 +175,7 @@ test('each refusal of AWS KMS is a sentence with what to do', async () => {
     ],
   ] as const)
     await cloud.withFault(
-      () => failed(code, 'because.\n'),
+      () => failAws(code, 'because.\n'),
       () => refuses(provider.unwrap(wrapped, context), message),
     )
   await cloud.withFault(
@@ -237,7 +198,7 @@ test('a throttled, failing, silent or absent server is unavailable, not wrong', 
     ['KeyUnavailableException', 500],
   ] as const)
     await cloud.withFault(
-      () => failed(code, 'later', status),
+      () => failAws(code, 'later', status),
       () =>
         isUnavailable(provider.wrap(rootKey, context), new RegExp(`replied to Encrypt with ${code}: later`)),
     )
@@ -303,14 +264,14 @@ test('credentials that AWS refuses are read again once; its message, which may c
     ({ headers }) => {
       if (headers.authorization?.includes('AKIANEW')) return undefined
       write('AKIANEW')
-      return failed('UnrecognizedClientException', 'The security token included in the request is invalid.')
+      return failAws('UnrecognizedClientException', 'The security token included in the request is invalid.')
     },
     () => provider.wrap(rootKey, context),
   )
   assert.equal(cloud.received.length, 2)
   await cloud.withFault(
     () =>
-      failed(
+      failAws(
         'InvalidSignatureException',
         'The Canonical String should have been x-amz-security-token:SECRET',
       ),
@@ -467,7 +428,7 @@ test('a container gives credentials with its token, which are renewed before the
       return { status: 200, body: { ...credentialReply(`token-${given}`, 3_600_000), Code: undefined } }
     }
     return headers['x-amz-security-token'] === `token-${expired}`
-      ? failed('ExpiredTokenException', 'The security token included in the request is expired')
+      ? failAws('ExpiredTokenException', 'The security token included in the request is expired')
       : undefined
   }
   const provider = create({}, env)
@@ -526,4 +487,4 @@ test('the role of an instance is obtained by IMDSv2, if the setting says so', as
 })
 
 test('both services open their databases again; a throttled server is tried again, a silent one given up', () =>
-  testDatabases(cloud, create, failed('ThrottlingException', 'Rate exceeded')))
+  testDatabases(cloud, create, failAws('ThrottlingException', 'Rate exceeded')))

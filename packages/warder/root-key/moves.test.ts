@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { systemClock } from '@warder/base'
 import { createSofthsmToken, missingSofthsm } from '@warder/pkcs11/testing'
 import type { RootKeySourceName } from '@warder/root-key-providers/settings'
+import { awsKeyArn, startAwsCloud } from '@warder/root-key-providers/testing'
 import { openRootKeys } from '@warder/runtime/launch'
 import {
   type Database,
@@ -21,11 +22,14 @@ import {
 } from '@warder/storage'
 import { startTestPostgres } from '@warder/storage/testing'
 import { configure } from '../installation/configuration.ts'
-import { runWarder, startInstallation } from '../testing/installation.ts'
+import { killAfter, runWarder, startInstallation } from '../testing/installation.ts'
 import { move, type ServiceDatabase } from './change.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-moves-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const stops: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+after(async () => {
+  for (const stop of stops.toReversed()) await stop()
+})
 
 const newKey = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
 const context = { table: 'managed_object', row: 'a', column: 'material' }
@@ -36,14 +40,14 @@ interface Sources {
 }
 
 /** All sources that are available in a test: those of another Warder, and a token if SoftHSM is installed. */
-async function prepareSources(t: { after(end: () => unknown): void }): Promise<Sources> {
+async function prepareSources(): Promise<Sources> {
   const keys = await startInstallation({
     env: { KMS_TRANSIT_ENABLED: 'true', KMS_VAULT_API_ENABLED: 'true' },
   })
-  t.after(() => keys.stop())
+  stops.push(() => keys.stop())
   const token = await keys.adminToken()
   const client = keys.client('kms')
-  t.after(() => client.close())
+  stops.push(() => client.close())
   const ask = async (path: string, json: object) => {
     const {
       status,
@@ -92,7 +96,7 @@ async function prepareSources(t: { after(end: () => unknown): void }): Promise<S
   const names: RootKeySourceName[] = ['file', 'environment', 'passphrase', 'systemd', 'transit', 'kmip']
   if (missingSofthsm === false) {
     const softhsm = createSofthsmToken()
-    t.after(() => softhsm[Symbol.dispose]())
+    stops.push(() => softhsm[Symbol.dispose]())
     // The process of the library finds its configuration through the environment of this process.
     process.env.SOFTHSM2_CONF = softhsm.env.SOFTHSM2_CONF
     settings.ROOT_KEY_PKCS11_LIBRARY = softhsm.library
@@ -127,16 +131,21 @@ function walkPairs(names: readonly RootKeySourceName[]): readonly RootKeySourceN
 
 class Stopped extends Error {}
 
-test('a move between each pair of sources that stops after any step leaves databases that open, and can be finished', async (t) => {
-  const { names, env } = await prepareSources(t)
-  const home = join(folder, 'home')
+let sources: Sources
+before(async () => {
+  sources = await prepareSources()
+})
+
+/** The databases of both services, each with a sealed value. */
+async function prepareDatabases(name: string, env: Sources['env']) {
+  const home = join(folder, name)
   mkdirSync(home, { mode: 0o700 })
   const databases: ServiceDatabase[] = []
   const sealed = new Map<string, Uint8Array>()
   for (const service of ['auth', 'kms'] as const) {
     const { launch } = configure(service, home, [], env)
     const db = openSqlite({ path: join(home, `${service}.db`) })
-    t.after(() => db.close())
+    stops.push(() => db.close())
     await migrate(db, 'seal', sealMigrations)
     const rootKeys = await openRootKeys(launch, { service, db, create: true })
     const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
@@ -153,6 +162,28 @@ test('a move between each pair of sources that stops after any step leaves datab
       assert.equal(Buffer.from(opened).toString(), 'x', what)
     }
   }
+  const assertIn = async (source: RootKeySourceName, what: string): Promise<void> => {
+    const rows = await Promise.all(databases.map(({ db }) => listRootKeySources(db)))
+    assert.deepEqual(
+      rows.map(([row]) => row?.source),
+      [source, source],
+      what,
+    )
+    assert.ok(!existsSync(join(home, 'root.key.next')), what)
+  }
+  return { home, databases, opens, assertIn }
+}
+
+/** The steps that a move into a source prints, each of which a test stops. */
+function listSteps(to: RootKeySourceName): readonly string[] {
+  const isLocal = ['environment', 'passphrase', 'systemd'].includes(to)
+  const added = to === 'file' ? ['next written'] : isLocal ? [] : ['auth new key', 'kms new key']
+  return [...added, 'auth wrapped', 'kms wrapped']
+}
+
+test('a move between each pair of sources that stops after any step leaves databases that open, and can be finished', async () => {
+  const { names, env } = sources
+  const { databases, opens, assertIn } = await prepareDatabases('home', env)
   const run = (to: RootKeySourceName, stopAt?: string): Promise<number> =>
     move(databases, to, {
       env,
@@ -165,10 +196,7 @@ test('a move between each pair of sources that stops after any step leaves datab
   assert.equal(pairs.length, names.length * (names.length - 1) + 1)
   for (const [index, to] of pairs.slice(1).entries()) {
     const pair = `${pairs[index]} to ${to}`
-    const isLocal = ['environment', 'passphrase', 'systemd'].includes(to)
-    const added = to === 'file' ? ['next written'] : isLocal ? [] : ['auth new key', 'kms new key']
-    const steps = new Set([...added, 'auth wrapped', 'kms wrapped'])
-    for (const stopAt of steps) {
+    for (const stopAt of listSteps(to)) {
       await assert.rejects(run(to, stopAt), Stopped, `${pair}, ${stopAt}`)
       // Each use of the token takes a second, and the next run opens the databases too.
       if (!pair.includes('pkcs11')) await opens(`${pair}, ${stopAt}`)
@@ -176,13 +204,38 @@ test('a move between each pair of sources that stops after any step leaves datab
     // After the last commit nothing is left for sources that hold the key themselves.
     await run(to).catch((error: Error) => assert.match(error.message, /the root key is in \S+ already/))
     await opens(pair)
-    const sources = await Promise.all(databases.map(({ db }) => listRootKeySources(db)))
-    assert.deepEqual(
-      sources.map(([row]) => row?.source),
-      [to, to],
-      pair,
-    )
-    assert.ok(!existsSync(join(home, 'root.key.next')), pair)
+    await assertIn(to, pair)
+  }
+})
+
+// Moves between a file and transit, a cloud or shares are killed in the tests of these sources.
+test('a move that is killed at any step leaves databases that open, from each source and to each', async () => {
+  const cloud = await startAwsCloud()
+  stops.push(() => cloud.close())
+  const env: Record<string, string> = {
+    ...sources.env,
+    AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI/K7MDENG',
+  }
+  for (const service of ['AUTH', 'KMS']) {
+    env[`${service}_ROOT_KEY_AWS_KEY`] = awsKeyArn
+    env[`${service}_ROOT_KEY_AWS_ENDPOINT`] = cloud.url
+    env[`${service}_ROOT_KEY_AWS_CA_FILE`] = cloud.caFile
+  }
+  const { home, databases, opens, assertIn } = await prepareDatabases('killed', env)
+  const finish = (to: RootKeySourceName): Promise<number> =>
+    move(databases, to, { env, out: () => undefined, err: () => undefined })
+  await finish('environment')
+  const token = sources.names.filter((name) => name === 'pkcs11')
+  for (const to of ['passphrase', 'systemd', 'kmip', ...token, 'aws-kms', 'environment'] as const) {
+    for (const step of listSteps(to)) {
+      await killAfter(step, ['root-key', 'move', '--to', to, '--home', home], env)
+      await opens(`${to}, ${step}`)
+    }
+    // After the last commit nothing is left for sources that hold the key themselves.
+    await finish(to).catch((error: Error) => assert.match(error.message, /the root key is in \S+ already/))
+    await opens(to)
+    await assertIn(to, to)
   }
 })
 
