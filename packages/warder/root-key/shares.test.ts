@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { httpsClient } from '@warder/command-line/https-client'
 import { createAgeIdentity } from '@warder/crypto/testing'
 import { startTestPostgres } from '@warder/storage/testing'
@@ -107,11 +108,13 @@ async function askKms(warder: Installation, path: string, json: unknown): Promis
 const mac = async (warder: Installation, kid: string): Promise<string | undefined> =>
   (await askKms(warder, '/v1/crypto/mac', { kid, alg: 'HS256', data: 'eA' })).mac
 
+interface Key {
+  readonly kid: string
+  readonly mac: string
+}
+
 /** Starts the installation for the first time, with the key file, and creates a key. */
-async function startFirst(
-  home: string,
-  env: Env = {},
-): Promise<{ readonly kid: string; readonly mac: string }> {
+async function startFirst(home: string, env: Env = {}): Promise<Key> {
   const warder = await startInstallation({ home, env })
   const { kid = '' } = await askKms(warder, '/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })
   const value = (await mac(warder, kid)) ?? ''
@@ -119,9 +122,22 @@ async function startFirst(
   return { kid, mac: value }
 }
 
+const started = join(folder, 'started')
+let firstKey: Key
+before(async () => {
+  mkdirSync(started, { mode: 0o700 })
+  firstKey = await startFirst(started)
+})
+
+/** Creates a home as after a first start, by a copy of the one that was started. */
+function copyFirst(home: string): Key {
+  cpSync(started, home, { recursive: true })
+  return firstKey
+}
+
 test('an installation moves into shares, starts sealed, is unsealed by its holders, and moves back', async () => {
   const { home, output, made } = makePlace('whole')
-  const key = await startFirst(home)
+  const key = copyFirst(home)
   const moved = await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
   assert.match(moved, /is for anna$[\s\S]*set root_key_source = "shares"/m)
   const [anna = '', ben = '', carl = ''] = decryptShares(output)
@@ -201,7 +217,7 @@ test('an installation moves into shares, starts sealed, is unsealed by its holde
 test('a move into shares that is killed at any step is continued with the shares that were made', async () => {
   for (const step of ['is for anna', 'shares written', 'auth wrapped', 'kms wrapped']) {
     const { home, output, made } = makePlace(`killed ${step}`)
-    const key = await startFirst(home)
+    const key = copyFirst(home)
     const words = ['root-key', 'move', '--to', 'shares', '--home', home, ...made]
     await killAfter(step, words)
     const isMade = existsSync(join(home, 'shares.next'))
@@ -223,7 +239,7 @@ test('a move into shares that is killed at any step is continued with the shares
 
 test('new shares replace those of before, and an interrupted rotation is continued', async () => {
   const { home, output, made } = makePlace('rotated')
-  const key = await startFirst(home)
+  const key = copyFirst(home)
   await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
   const first = decryptShares(output)
   const rotate = ['root-key', 'rotate', '--home', home, ...made]
@@ -248,7 +264,7 @@ test('new shares replace those of before, and an interrupted rotation is continu
 
 test('a service that ends while it is unsealed begins with no share, and its supervisor starts it sealed', async () => {
   const { home, output, made } = makePlace('restarted')
-  await startFirst(home)
+  copyFirst(home)
   await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
   const [anna = '', ben = '', carl = ''] = decryptShares(output)
   const starting = startSealed(home, {})
@@ -278,7 +294,7 @@ test('a service that ends while it is unsealed begins with no share, and its sup
 
 test('commands that need the root key ask for shares, or say how to enter them', async () => {
   const { home, output, made } = makePlace('commands')
-  await startFirst(home)
+  copyFirst(home)
   await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
   const shares = decryptShares(output)
   const two = shares.slice(0, 2).join('')
@@ -329,7 +345,7 @@ test('holders enter their shares one after the other at a terminal, which shows 
   skip: missingPrograms('script'),
 }, async () => {
   const { home, output, made } = makePlace('terminal')
-  await startFirst(home)
+  copyFirst(home)
   await succeed(['root-key', 'move', '--to', 'shares', '--home', home, ...made])
   const lines = decryptShares(output).map((text) => text.split('\n')[0] ?? '')
   const [anna = '', , carl = ''] = lines
@@ -353,7 +369,7 @@ test('holders enter their shares one after the other at a terminal, which shows 
 
 test('holders and options that cannot be shares are refused before anything is written', async () => {
   const { home, output, made } = makePlace('refused')
-  await startFirst(home)
+  copyFirst(home)
   const list = made[1] ?? ''
   const move = (...more: string[]) =>
     runWarder(['root-key', 'move', '--to', 'shares', '--home', home, ...more])
@@ -437,7 +453,7 @@ test('the commands of the guide make shares, which the program age decrypts', {
 }, async () => {
   const { home } = makePlace('guide')
   const place = join(home, '..')
-  const key = await startFirst(home)
+  const key = copyFirst(home)
   const [create = '', move = ''] = readCommands('docs/how-to/root-key.md').filter((block) =>
     /shares|age-keygen/.test(block),
   )
