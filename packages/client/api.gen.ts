@@ -56,6 +56,8 @@ export interface Operations {
         readonly made_at: string
         readonly restored_at: string
       }
+      /** Why, in the words of the requester. */
+      readonly reason?: string
       /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
@@ -64,6 +66,11 @@ export interface Operations {
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
+      /** Of the officers who gave one. */
+      readonly refusal_reasons?: readonly {
+        readonly user: string
+        readonly reason: string
+      }[]
       readonly created_at: string
       readonly until: string
     }
@@ -101,6 +108,8 @@ export interface Operations {
       readonly operation_types?: readonly string[] | null
       /** For an export: the only key that may wrap the material. */
       readonly wrapping_key?: string | null
+      /** Why; for the officers and the requester. */
+      readonly reason?: string | null
       /** For a grant: true as in `/access/grant`, the user must be known. */
       readonly known?: boolean | null
     }
@@ -138,6 +147,8 @@ export interface Operations {
         readonly made_at: string
         readonly restored_at: string
       }
+      /** Why, in the words of the requester. */
+      readonly reason?: string
       /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
@@ -146,6 +157,11 @@ export interface Operations {
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
+      /** Of the officers who gave one. */
+      readonly refusal_reasons?: readonly {
+        readonly user: string
+        readonly reason: string
+      }[]
       readonly created_at: string
       readonly until: string
     }
@@ -189,6 +205,8 @@ export interface Operations {
         readonly made_at: string
         readonly restored_at: string
       }
+      /** Why, in the words of the requester. */
+      readonly reason?: string
       /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
@@ -197,6 +215,11 @@ export interface Operations {
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
+      /** Of the officers who gave one. */
+      readonly refusal_reasons?: readonly {
+        readonly user: string
+        readonly reason: string
+      }[]
       readonly created_at: string
       readonly until: string
     }
@@ -242,6 +265,8 @@ export interface Operations {
         readonly made_at: string
         readonly restored_at: string
       }
+      /** Why, in the words of the requester. */
+      readonly reason?: string
       /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
@@ -250,6 +275,11 @@ export interface Operations {
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
+      /** Of the officers who gave one. */
+      readonly refusal_reasons?: readonly {
+        readonly user: string
+        readonly reason: string
+      }[]
       readonly created_at: string
       readonly until: string
     }[]
@@ -263,6 +293,8 @@ export interface Operations {
     readonly body: {
       /** Hash of the request that the officer has read. */
       readonly hash: string
+      /** Why; for the officers and the requester. */
+      readonly reason?: string | null
     }
     readonly reply: {
       readonly id: string
@@ -298,6 +330,8 @@ export interface Operations {
         readonly made_at: string
         readonly restored_at: string
       }
+      /** Why, in the words of the requester. */
+      readonly reason?: string
       /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
@@ -306,6 +340,11 @@ export interface Operations {
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
+      /** Of the officers who gave one. */
+      readonly refusal_reasons?: readonly {
+        readonly user: string
+        readonly reason: string
+      }[]
       readonly created_at: string
       readonly until: string
     }
@@ -349,6 +388,8 @@ export interface Operations {
         readonly made_at: string
         readonly restored_at: string
       }
+      /** Why, in the words of the requester. */
+      readonly reason?: string
       /** A user; `.` means a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
@@ -357,6 +398,11 @@ export interface Operations {
       readonly needed: number
       readonly approved_by: readonly string[]
       readonly refused_by: readonly string[]
+      /** Of the officers who gave one. */
+      readonly refusal_reasons?: readonly {
+        readonly user: string
+        readonly reason: string
+      }[]
       readonly created_at: string
       readonly until: string
     }

@@ -92,12 +92,18 @@ describe('approvals in the console', { skip: missingChromium }, () => {
   it('refuses and withdraws requests, and shows a plain user the own ones alone', async () => {
     const key = await createKey()
     const rights = { user_id: 'bob', operation_types: ['get'] }
-    const refused = await ask({ operation: 'grant', key, ...rights })
+    const why = 'the nightly report needs it'
+    const refused = await ask({ operation: 'grant', key, ...rights, reason: why })
     await using ann = await openAs('ann', `/ui/approvals/${refused.id}`)
     await ann.page.getByRole('row', { name: 'Rights of bob none get' }).waitFor()
-    await decide(ann, 'Refuse')
+    await ann.page.getByText(why).waitFor()
+    await ann.page.getByRole('button', { name: 'Refuse', exact: true }).click()
+    await ann.page.getByLabel('Reason').fill('bob may encrypt instead')
+    await ann.assertAccessible()
+    await ann.page.getByRole('alertdialog').getByRole('button', { name: 'Refuse' }).click()
     await ann.page.getByText('You have refused this request.').waitFor()
     await using cid = await openAs('cid', `/ui/approvals/${refused.id}`)
+    await cid.page.getByText('ann: bob may encrypt instead').waitFor()
     await decide(cid, 'Refuse')
     await cid.page.locator('.status', { hasText: 'Refused' }).waitFor()
     assert.equal(await cid.page.getByRole('button', { name: 'Approve' }).count(), 0)

@@ -36,6 +36,8 @@ export interface Wish {
   readonly credential?: CredentialScope
   /** Of an export: the key that has to wrap the material. Absent: it may leave in any form. */
   readonly wrappedBy?: string
+  /** Why, in the words of the requester. */
+  readonly reason?: string
   readonly requester: string
   /** Unix milliseconds. */
   readonly createdAt: number
@@ -55,6 +57,8 @@ export interface Vote {
   /** Hash of the wish. */
   readonly hash: string
   readonly at: number
+  /** Of a refusal, in the words of the officer. */
+  readonly reason?: string
   /** Method of the credential that it was cast with; of votes that an older version took it is not known. */
   readonly method?: string
 }

@@ -35,6 +35,7 @@ export function hashRequest({
   restore,
   credential,
   wrappedBy,
+  reason,
   requester,
   createdAt,
   until,
@@ -44,6 +45,7 @@ export function hashRequest({
     ...(restore === undefined ? [] : [restore.madeAt, restore.restoredAt]),
     ...(credential === undefined ? [] : ['access key', credential.uriPrefix, credential.region]),
     ...(wrappedBy === undefined ? [] : ['wrapped by', wrappedBy]),
+    ...(reason === undefined ? [] : ['reason', reason]),
   ]
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
 }

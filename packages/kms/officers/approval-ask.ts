@@ -31,7 +31,7 @@ import { destructionWaitDays } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
 import { requireGrantee } from '../rest/grantee.ts'
 import { readWanted, toGrant } from '../rest/grants.ts'
-import { type Context, notifyOfficers, Request, tag } from './approval-shape.ts'
+import { type Context, notifyOfficers, Reason, Request, tag, toReason } from './approval-shape.ts'
 import { define, type OfficerServices } from './services.ts'
 import { governanceIn, Settings } from './settings-shape.ts'
 
@@ -69,6 +69,7 @@ const AskRequest = Type.Object({
       description: 'For an export: the only key that may wrap the material.',
     }),
   ),
+  reason: Type.Optional(Reason),
   known: Type.Optional(
     Type.Boolean({ description: 'For a grant: true as in `/access/grant`, the user must be known.' }),
   ),
@@ -108,13 +109,20 @@ export const ask = define({
       id: newObjectId(now),
       operation: body.operation,
       ...about,
+      ...toReason(body.reason),
       requester,
       createdAt: now,
       until: now + roles.approvals.validityMs,
     }
     context.audit({
       object: wish.object,
-      details: { ...about, operation: body.operation, request: wish.id, hash: hashRequest(wish) },
+      details: {
+        ...about,
+        ...toReason(body.reason),
+        operation: body.operation,
+        request: wish.id,
+        hash: hashRequest(wish),
+      },
     })
     await context.commit([requestChange(seal, wish)])
     return notifyOfficers(context, 'approval.asked', { wish, state: 'open', version: 1 })

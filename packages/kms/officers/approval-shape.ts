@@ -18,6 +18,14 @@ export type Context = OperationContext<OfficerServices>
 export const tag = 'Approvals'
 export const attempts = 10
 
+/** An empty reason is none. */
+export const Reason = Type.String({
+  maxLength: 1024,
+  description: 'Why; for the officers and the requester.',
+})
+export const toReason = (reason: string | undefined): { readonly reason?: string } =>
+  reason === undefined || reason.trim() === '' ? {} : { reason }
+
 /** A request for approval, as it is returned. */
 export const Request = Type.Object({
   id: Type.String(),
@@ -45,11 +53,17 @@ export const Request = Type.Object({
       { description: 'For a restored backup.' },
     ),
   ),
+  reason: Type.Optional(Type.String({ description: 'Why, in the words of the requester.' })),
   requester: Type.String({ description: 'A user; `.` means a start of the service.' }),
   state: Type.String({ description: 'open, approved, done, refused, withdrawn, void or expired.' }),
   needed: Type.Integer({ description: 'Number of required approvals.' }),
   approved_by: Type.Array(Type.String()),
   refused_by: Type.Array(Type.String()),
+  refusal_reasons: Type.Optional(
+    Type.Array(Type.Object({ user: Type.String(), reason: Type.String() }), {
+      description: 'Of the officers who gave one.',
+    }),
+  ),
   created_at: Type.String(),
   until: Type.String(),
 })
@@ -63,6 +77,8 @@ export async function formatRequest(
   const votes = await votesOn(db, seal, wish.id)
   const voters = await votersAmong(db, roles.officers, clock.now())
   const running = state === 'open' || state === 'approved'
+  const refusals = votes.filter(({ approves }) => !approves)
+  const reasons = refusals.flatMap(({ user, reason }) => (reason === undefined ? [] : [{ user, reason }]))
   return {
     id: wish.id,
     hash: hashRequest(wish),
@@ -82,11 +98,13 @@ export async function formatRequest(
         restored_at: new Date(wish.restore.restoredAt).toISOString(),
       },
     }),
+    ...toReason(wish.reason),
     requester: wish.requester,
     state: running && wish.until <= clock.now() ? 'expired' : state,
     needed: roles.officers.quorum,
     approved_by: [...approvalsAmong(votes, wish, voters, roles.approvals)],
-    refused_by: votes.filter(({ approves }) => !approves).map(({ user }) => user),
+    refused_by: refusals.map(({ user }) => user),
+    ...(reasons.length > 0 && { refusal_reasons: reasons }),
     created_at: new Date(wish.createdAt).toISOString(),
     until: new Date(wish.until).toISOString(),
   }

@@ -29,12 +29,23 @@ import Type, { type Static } from 'typebox'
 import { destructionWaitDays } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
 import { readWanted, toGrant } from '../rest/grants.ts'
-import { attempts, type Context, notifyOfficers, PathId, Request, tag, visible } from './approval-shape.ts'
+import {
+  attempts,
+  type Context,
+  notifyOfficers,
+  PathId,
+  Reason,
+  Request,
+  tag,
+  toReason,
+  visible,
+} from './approval-shape.ts'
 import { define } from './services.ts'
 
 const VoteRequest = Type.Object({
   hash: Type.String({ description: 'Hash of the request that the officer has read.' }),
 })
+const RefusalRequest = Type.Object({ ...VoteRequest.properties, reason: Type.Optional(Reason) })
 const voteErrors = {
   403: 'The caller is not a crypto officer, or it is a request of the caller.',
   404: 'No such request.',
@@ -52,7 +63,7 @@ export const approve = define({
   request: VoteRequest,
   reply: Request,
   errors: voteErrors,
-  act: ({ path, body }, context) => decide(context, path.id, body.hash, true),
+  act: ({ path, body }, context) => decide(context, path.id, { approves: true, hash: body.hash }),
 })
 
 export const refuse = define({
@@ -63,10 +74,11 @@ export const refuse = define({
   tag,
   access: signedIn,
   pathParameters: PathId,
-  request: VoteRequest,
+  request: RefusalRequest,
   reply: Request,
   errors: voteErrors,
-  act: ({ path, body }, context) => decide(context, path.id, body.hash, false),
+  act: ({ path, body }, context) =>
+    decide(context, path.id, { approves: false, hash: body.hash, ...toReason(body.reason) }),
 })
 
 /** @throws failure('forbidden') for an officer who has to be activated before voting */
@@ -84,9 +96,9 @@ async function requireActivated({ services }: Context, user: string): Promise<vo
 async function decide(
   context: Context,
   id: string,
-  hash: string,
-  approves: boolean,
+  cast: Pick<Vote, 'approves' | 'hash' | 'reason'>,
 ): Promise<Static<typeof Request>> {
+  const { approves, hash } = cast
   const { db, seal, roles, clock } = context.services
   const principal = requirePrincipal(context)
   const { name: user, method } = principal
@@ -105,7 +117,7 @@ async function decide(
     const before = await votesOn(db, seal, id)
     if (before.some((vote) => vote.user === user))
       throw failure('conflict', 'You have already decided on this request.')
-    const vote: Vote = { user, approves, hash, at: now, method }
+    const vote: Vote = { ...cast, user, at: now, method }
     const outcome = await carryOutRequest(context, request, [...before, vote])
     await context
       .commit([voteChange(seal, id, vote), stateChange(seal, request, outcome.state), ...outcome.changes])
@@ -113,7 +125,15 @@ async function decide(
         if (error instanceof UniqueViolation) throw new GuardFailed(0)
         throw error
       })
-    context.audit({ details: { request: id, operation: wish.operation, state: outcome.state, approves } })
+    context.audit({
+      details: {
+        request: id,
+        operation: wish.operation,
+        state: outcome.state,
+        ...toReason(cast.reason),
+        approves,
+      },
+    })
   })
   const done = await findRequest(db, seal, id)
   if (done === undefined) throw failure('not_found', 'There is no such request.')

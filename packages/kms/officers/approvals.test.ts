@@ -36,6 +36,30 @@ async function asked(kms: Node, body: object, user = 'alice') {
   return answer.json
 }
 
+test('a request and its refusals carry their reasons', async () => {
+  await using kms = await startKms({ config })
+  const kid = await aliceKey(kms)
+  const long = await ask(kms, 'alice', { operation: 'destroy', key: kid, reason: 'x'.repeat(1025) })
+  assert.equal(long.status, 400, long.text)
+  const blank = await asked(kms, { operation: 'destroy', key: kid, reason: ' ' })
+  assert.equal('reason' in blank, false)
+  const request = await asked(kms, { operation: 'destroy', key: kid, reason: 'the shop has closed' })
+  assert.equal(request.reason, 'the shop has closed')
+  const { hash } = request
+  const path = `/access/approvals/${request.id}`
+  assert.equal((await kms.user('ann').post(`${path}/approve`, { hash, reason: 'no' })).status, 400)
+  const refused = await kms.user('ann').post(`${path}/refuse`, { hash, reason: 'still in use' })
+  assert.deepEqual(refused.json.refusal_reasons, [{ user: 'ann', reason: 'still in use' }], refused.text)
+  const again = await kms.user('ben').post(`${path}/refuse`, { hash })
+  assert.deepEqual(again.json.refused_by, ['ann', 'ben'])
+  assert.equal(again.json.refusal_reasons.length, 1)
+  const records = kms.audit.filter(({ operation }) => operation.startsWith('access.approvals.'))
+  assert.deepEqual(
+    records.filter(({ outcome }) => outcome === 'success').map(({ details }) => details?.reason),
+    [undefined, 'the shop has closed', 'still in use', undefined],
+  )
+})
+
 test("the third of five officers' approvals executes a destruction once, in the same commit", async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)

@@ -1,7 +1,7 @@
 import { StartupError } from '@warder/base'
-import type { KmsClient, Reply } from '@warder/client'
+import type { Reply } from '@warder/client'
 import { formatTable, printable, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
-import { type KmsContext, type KmsVerb, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
+import { type KmsContext, kmsVerb, readKid, withKeyErrors } from '@warder/command-line/kms'
 import { configure } from '../installation/configuration.ts'
 
 const onKeys = ['destroy', 'export', 'grant'] as const
@@ -16,8 +16,8 @@ const readOperation = (word: string | undefined): Operation | undefined =>
 
 /** Formats a request as one sentence. */
 function formatRequest(request: Reply<'access.approvals.get'>): string {
-  const { operation, key, requester, user_id, operation_types, settings, restore } = request
-  const by = `requested by ${printable(requester)}`
+  const { operation, key, requester, reason, user_id, operation_types, settings, restore } = request
+  const by = `requested by ${printable(requester)}${reason === undefined ? '' : ` (${printable(reason)})`}`
   if (settings !== undefined) return `${formatSettings(settings)}, ${by}`
   if (operation === 'activate') return `make ${printable(key)} an active crypto officer`
   if (operation === 'root_key') return `a new root key, ${by}`
@@ -78,15 +78,17 @@ after a refusal.`,
   options: {
     anyway: { type: 'flag', help: 'for grant: accepts a name that no user has yet' },
     'wrapped-by': { type: 'text', value: 'KEY', help: 'for export: key that must wrap the material' },
+    reason: { type: 'text', value: 'TEXT', help: 'why, for the officers' },
   },
-  parse({ anyway, 'wrapped-by': wrapping }, [word, ...words]) {
+  parse({ anyway, 'wrapped-by': wrapping, reason }, [word, ...words]) {
     const operation = readOperation(word)
     if (operation === undefined) throw new UsageError(`name the operation: warder officers ask ${askWords}`)
     if (wrapping !== undefined && operation !== 'export')
       throw new UsageError('--wrapped-by is only valid with export')
     const wrapped = wrapping === undefined ? {} : { wrapping_key: readKid(wrapping) }
     const buildSubject = readSubject(operation, words, anyway)
-    const buildBody = (context: KmsContext) => ({ ...buildSubject(context), ...wrapped })
+    const why = reason === undefined ? {} : { reason }
+    const buildBody = (context: KmsContext) => ({ ...buildSubject(context), ...wrapped, ...why })
     return async (context) => {
       const { kms, show } = context
       const body = { operation: toApiOperation(operation), ...buildBody(context) }
@@ -187,45 +189,49 @@ export const requestsVerb = kmsVerb({
   },
 })
 
-async function decide(kms: KmsClient, verb: 'approve' | 'refuse', id: string, hash: string) {
-  const body = { hash }
-  return verb === 'approve'
-    ? kms.call('access.approvals.approve', { path: { id }, body })
-    : kms.call('access.approvals.refuse', { path: { id }, body })
+/** Shows the request, asks for confirmation, and votes. The hash binds the vote to the request that was shown. */
+function vote(
+  verb: 'approve' | 'refuse',
+  id: string,
+  reason?: string,
+): (context: KmsContext) => Promise<number> {
+  return async ({ kms, show, confirm }) => {
+    const request = await kms.call('access.approvals.get', { path: { id } })
+    await confirm(`${verb} this? ${formatRequest(request)}`)
+    const { hash } = request
+    const after =
+      verb === 'approve'
+        ? await kms.call('access.approvals.approve', { path: { id }, body: { hash } })
+        : await kms.call('access.approvals.refuse', {
+            path: { id },
+            body: { hash, ...(reason !== undefined && { reason }) },
+          })
+    show(after, [
+      `${after.state}: ${after.approved_by.length} of ${after.needed} approvals (${formatRequest(after)})`,
+    ])
+    return 0
+  }
 }
 
-function decisionVerb(verb: 'approve' | 'refuse', parts: Pick<KmsVerb, 'summary' | 'about'>): KmsVerb {
-  return kmsVerb({
-    name: verb,
-    words: 'REQUEST',
-    ...parts,
-    examples: [`warder officers ${verb} REQUEST`],
-    options: {},
-    parse(_, names) {
-      const id = requireOneName(names, 'request')
-      return async ({ kms, show, confirm }) => {
-        const request = await kms.call('access.approvals.get', { path: { id } })
-        await confirm(`${verb} this? ${formatRequest(request)}`)
-        // The hash binds the decision to the request that was shown.
-        const after = await decide(kms, verb, id, request.hash)
-        show(after, [
-          `${after.state}: ${after.approved_by.length} of ${after.needed} approvals (${formatRequest(after)})`,
-        ])
-        return 0
-      }
-    },
-  })
-}
-
-export const approveVerb = decisionVerb('approve', {
+export const approveVerb = kmsVerb({
+  name: 'approve',
+  words: 'REQUEST',
   summary: 'Approve a request as an officer; the last approval executes it',
   about:
     'Shows the request and asks for confirmation (--yes skips it). Officers cannot approve their own requests.',
+  examples: ['warder officers approve REQUEST'],
+  options: {},
+  parse: (_, names) => vote('approve', requireOneName(names, 'request')),
 })
 
-export const refuseVerb = decisionVerb('refuse', {
+export const refuseVerb = kmsVerb({
+  name: 'refuse',
+  words: 'REQUEST',
   summary: 'Refuse a request as an officer',
   about: 'The request is closed when too few officers are left to approve it.',
+  examples: ['warder officers refuse REQUEST', 'warder officers refuse REQUEST --reason "still in use"'],
+  options: { reason: { type: 'text', value: 'TEXT', help: 'why, for the requester and the other officers' } },
+  parse: ({ reason }, names) => vote('refuse', requireOneName(names, 'request'), reason),
 })
 
 export const withdrawVerb = kmsVerb({

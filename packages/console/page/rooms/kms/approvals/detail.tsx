@@ -1,5 +1,5 @@
 import { ClientError } from '@warder/client/browser'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { kms } from '../../../api.ts'
 import { Failure } from '../../../frame/errors.tsx'
 import { Link } from '../../../frame/link.tsx'
@@ -9,6 +9,7 @@ import { showToast } from '../../../frame/toasts.tsx'
 import { CodeBlock } from '../../../parts/code-block.tsx'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Empty } from '../../../parts/empty.tsx'
+import { Field } from '../../../parts/field.tsx'
 import { Skeleton } from '../../../parts/skeleton.tsx'
 import { Status } from '../../../parts/status.tsx'
 import { quoteShell } from '../../../parts/table-text.ts'
@@ -81,6 +82,10 @@ function Facts({ request }: { readonly request: ApprovalRequest }) {
       <dt>{words.requester}</dt>
       <dd>
         <bdi>{formatRequester(request)}</bdi>
+      </dd>
+      <dt>{words.reason}</dt>
+      <dd>
+        <bdi>{request.reason ?? words.noReason}</bdi>
       </dd>
       <dt>{words.created}</dt>
       <dd>
@@ -168,6 +173,11 @@ function Votes({ request }: { readonly request: ApprovalRequest }) {
         <dt>{words.refusedBy}</dt>
         <dd>
           <bdi>{refused.length === 0 ? words.nobody : refused.join(', ')}</bdi>
+          {request.refusal_reasons?.map(({ user, reason }) => (
+            <div key={user}>
+              <bdi>{words.refusalReason(user, reason)}</bdi>
+            </div>
+          ))}
         </dd>
       </dl>
     </section>
@@ -240,13 +250,21 @@ function Approve({ request }: ActProps) {
 function Refuse({ request }: ActProps) {
   const { mutateAsync } = kms.useAct('access.approvals.refuse')
   const { id, hash } = request
+  const [reason, setReason] = useState('')
   const refuse = async (): Promise<void> => {
-    await mutateAsync({ path: { id }, body: { hash } })
+    await mutateAsync({ path: { id }, body: { hash, ...(reason.trim() !== '' && { reason }) } })
     showToast(words.refusedToast)
   }
   return (
     <Confirm verb={words.refuse} title={words.refuseTitle(formatRequest(request))} onConfirm={refuse}>
       <p>{words.refuseHelp}</p>
+      <Field
+        label={words.refuseReason}
+        help={words.refuseReasonHelp}
+        value={reason}
+        onChange={setReason}
+        maxLength={1024}
+      />
     </Confirm>
   )
 }
