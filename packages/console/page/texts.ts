@@ -500,7 +500,7 @@ export const texts = {
     refuseReasonHelp: 'For the requester and the other officers; also in the audit log.',
     approvedBy: 'Approved by',
     refusedBy: 'Refused by',
-    nobody: 'nobody yet',
+    noVotes: 'no officer yet',
     votesTitle: 'Votes',
     missing: (count: number) =>
       count === 1 ? '1 more approval is needed.' : `${count} more approvals are needed.`,
@@ -620,8 +620,8 @@ export const texts = {
     begin: 'Begin a ceremony',
     beginTitle: 'Begin a ceremony',
     beginHelp:
-      'The service creates a key that exists as shares only, one for each officer. Shares of earlier ceremonies no longer activate anybody.',
-    everybody: 'Require the shares of all officers, instead of a quorum',
+      'The service creates a key that exists as shares only, one for each officer. Shares of earlier ceremonies no longer activate an officer.',
+    allShares: 'Require the shares of all officers, instead of a quorum',
     begun: 'The ceremony has begun. The others give you their shares.',
     give: 'Give',
     giveTitle: (user: string) => `Give your share to ${user}`,
@@ -878,7 +878,7 @@ export const texts = {
     save: 'Save',
     saved: 'The group was changed. It counts on the next request.',
     conflict:
-      'The group was changed by somebody else since you opened it. Nothing was saved: what the group has now is shown above, your text is kept.',
+      'The group was changed by another user since you opened it. Nothing was saved: what the group has now is shown above, your text is kept.',
     takeVersion: 'Save over the new version',
     remove: 'Delete the group',
     removeTitle: (name: string) => `Delete the group ${name}`,

@@ -6,7 +6,7 @@ import { texts } from '../../../texts.ts'
 const words = texts.access
 export type ReportRow = Reply<'access.report'>[number]
 
-export const formatRight = (right: string): string => (right === '*' ? words.everyRight : right)
+const formatRight = (right: string): string => (right === '*' ? words.everyRight : right)
 const formatWay = (way: string): string => (words.ways as Readonly<Record<string, string>>)[way] ?? way
 
 /** A row has no identifier: all of its members together are one. */
@@ -14,7 +14,7 @@ export const rowKey = (row: ReportRow): string =>
   JSON.stringify([row.user_id, row.unique_identifier, row.right, row.way, row.granted_to, row.tag])
 
 /** The decision on one user, one key and one right. */
-export function explainPath(user: string, key: string, right: string): string {
+function explainPath(user: string, key: string, right: string): string {
   return `/ui/access/explain?${new URLSearchParams({ user, key, operation: right })}`
 }
 
@@ -54,7 +54,7 @@ export interface MatrixRow {
   readonly byKey: ReadonlyMap<string, readonly ReportRow[]>
 }
 
-/** Principals as rows, keys as columns; more columns than these nobody reads. */
+/** Principals as rows, keys as columns; more columns than these are not readable. */
 export function toMatrix(rows: readonly ReportRow[]) {
   const keys = [...new Set(rows.map((row) => row.unique_identifier))]
   const byUser = Map.groupBy(rows, (row) => row.user_id)

@@ -168,11 +168,11 @@ function Votes({ request }: { readonly request: ApprovalRequest }) {
         </dd>
         <dt>{words.approvedBy}</dt>
         <dd>
-          <bdi>{approved.length === 0 ? words.nobody : approved.join(', ')}</bdi>
+          <bdi>{approved.length === 0 ? words.noVotes : approved.join(', ')}</bdi>
         </dd>
         <dt>{words.refusedBy}</dt>
         <dd>
-          <bdi>{refused.length === 0 ? words.nobody : refused.join(', ')}</bdi>
+          <bdi>{refused.length === 0 ? words.noVotes : refused.join(', ')}</bdi>
           {request.refusal_reasons?.map(({ user, reason }) => (
             <div key={user}>
               <bdi>{words.refusalReason(user, reason)}</bdi>

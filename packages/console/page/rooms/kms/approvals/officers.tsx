@@ -231,7 +231,7 @@ function Begin() {
             checked={everybody}
             onChange={({ target }) => setEverybody(target.checked)}
           />{' '}
-          {words.everybody}
+          {words.allShares}
         </label>
       </p>
     </Confirm>
