@@ -1426,6 +1426,7 @@ export const texts = {
       hours % 24 === 0 ? `${hours / 24} ${hours === 24 ? 'day' : 'days'}` : `${hours} hour`,
     linkOf: (name: string) => `Link for ${name}`,
     linkUntil: 'It works once, until',
+    linkMade: 'The link was created. It is shown once',
     disableTotp: 'Remove the app',
     disableTotpTitle: (name: string) => `Remove the authenticator app of ${name}`,
     disableTotpEnds:
@@ -1613,6 +1614,7 @@ export const texts = {
         uses === 0 ? 'any number of logins' : uses === 1 ? 'one login' : `${uses} logins`
       }.`,
     issue: 'Issue a SecretID',
+    issued: 'The SecretID was issued. It is shown once',
     issueHelp: 'For one machine. Give it the RoleID and this SecretID.',
     issueSeconds: 'Seconds until it expires',
     issueUses: 'Maximum number of logins',

@@ -36,6 +36,8 @@ interface ActFormProps {
 /** A form that shows the command for what was entered, and asks before it destroys something. */
 export function ActForm({ children, submit, command, warn, done, act }: ActFormProps) {
   const box = useRef<HTMLDivElement>(null)
+  /** After success the fields are new ones, and the one with the focus is gone. */
+  const isFocusLost = useRef(false)
   const [values, setValues] = useState<Values>({})
   const [isPending, setIsPending] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -44,8 +46,14 @@ export function ActForm({ children, submit, command, warn, done, act }: ActFormP
   const read = useCallback(() => setValues(readVisible(box.current)), [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new round begins with the initial values
   useEffect(read, [read, round])
+  useEffect(() => {
+    if (!isFocusLost.current || asked !== undefined) return
+    isFocusLost.current = false
+    box.current?.closest('details')?.querySelector('summary')?.focus()
+  })
   const run = async (given: Values): Promise<void> => {
     await act(given)
+    isFocusLost.current = true
     setRound((before) => before + 1)
     if (done !== undefined) showToast(done)
   }

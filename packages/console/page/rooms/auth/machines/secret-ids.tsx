@@ -110,6 +110,7 @@ function Issue({ name, role }: { readonly name: string; readonly role: AppRole['
       <Act title={words.issue}>
         <ActForm
           submit={words.issue}
+          done={words.issued}
           command={(values) =>
             toCommand('warder admin new-secret-id', [name], {
               'secret-id-ttl': values.ttl,

@@ -34,6 +34,7 @@ export function SecondFactor({ realm, name }: { readonly realm: string; readonly
       <Act title={words.link}>
         <ActForm
           submit={words.link}
+          done={words.linkMade}
           command={(values) => toCommand('warder admin totp-token', [name], { realm, hours: values.hours })}
           act={async (values) =>
             show(await link.mutateAsync({ path, body: { expires_in_seconds: Number(values.hours) * 3600 } }))
