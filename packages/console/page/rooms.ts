@@ -35,10 +35,6 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/keys/list.tsx'),
   },
   {
-    ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },
-    load: () => import('./rooms/explorer/explorer.tsx'),
-  },
-  {
     ...{ path: '/ui/approvals', title: texts.approvals.title, service: 'kms' },
     load: () => import('./rooms/kms/approvals/list.tsx'),
   },
@@ -143,5 +139,9 @@ export const rooms: readonly Room[] = [
   {
     ...{ path: '/ui/saml-keys', title: texts.samlKeys.title, service: 'auth', needs: administersAll },
     load: () => import('./rooms/auth/realms/saml-keys.tsx'),
+  },
+  {
+    ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },
+    load: () => import('./rooms/explorer/explorer.tsx'),
   },
 ]

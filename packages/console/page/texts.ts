@@ -927,6 +927,7 @@ export const texts = {
     keys: 'Your keys and rights',
     keysHelp: 'Keys that you own and rights that others have given you are at the key management service.',
     toKeys: 'Your keys',
+    toRights: 'Your rights',
     keysUnknown: 'The address of the key management service is not known here: open it directly.',
   },
   logInAgain: {

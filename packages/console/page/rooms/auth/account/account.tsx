@@ -142,12 +142,16 @@ function Recovery(props: {
 function Keys() {
   const other = useInfo().data?.other
   if (other?.service !== 'kms') return <p>{words.keysUnknown}</p>
+  const url = other.url.replace(/\/+$/, '')
   return (
     <>
       <p>{words.keysHelp}</p>
-      <p>
-        <a className="button" href={`${other.url.replace(/\/+$/, '')}/ui/keys`}>
+      <p className="actions">
+        <a className="button" href={`${url}/ui/keys`}>
           {words.toKeys}
+        </a>
+        <a className="button" href={`${url}/ui/access/mine`}>
+          {words.toRights}
         </a>
       </p>
     </>
