@@ -35,6 +35,14 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/keys/list.tsx'),
   },
   {
+    ...{ path: '/ui/audit', title: texts.audit.title, service: 'both' },
+    load: () => import('./rooms/audit.tsx'),
+  },
+  {
+    ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },
+    load: () => import('./rooms/explorer/explorer.tsx'),
+  },
+  {
     ...{ path: '/ui/approvals', title: texts.approvals.title, service: 'kms' },
     load: () => import('./rooms/kms/approvals/list.tsx'),
   },

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { newUser } from 'warder/testing'
+import { type Console, missingChromium, startConsole } from './testing/console.ts'
+
+const hostileName = '<img src=x onerror=alert(1)>'
+
+describe('the audit log in the console', { skip: missingChromium }, () => {
+  let console: Console
+  before(async () => {
+    console = await startConsole()
+    await newUser(console.installation, 'bob')
+  })
+  after(() => console?.[Symbol.asyncDispose]())
+
+  it('searches, shows a record, and verifies the chain', async () => {
+    await using opened = await console.open()
+    const { page } = opened
+    await opened.goTo('auth', '/ui/login?realm=_')
+    await page.getByLabel('Username').fill(hostileName)
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Log in', exact: true }).click()
+    await page.getByRole('alert').waitFor()
+    await opened.logIn('_', 'admin', console.installation.password)
+    await opened.goTo('auth', '/ui/audit')
+    await page.getByLabel('Operation').fill('login')
+    await page.getByLabel('Outcome').selectOption('failure')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText(hostileName).first().waitFor()
+    await page.getByRole('button', { name: 'login', exact: true }).first().click()
+    const dialog = page.getByRole('dialog')
+    assert.match((await dialog.textContent()) ?? '', /"outcome": "failure"/)
+    await opened.assertAccessible()
+    await dialog.getByRole('button', { name: 'Dismiss' }).click()
+    await page.getByRole('button', { name: 'Verify the log' }).click()
+    await page.getByText(/intact, \d+ records/).waitFor()
+    await opened.assertAccessible()
+  })
+
+  it('is refused to a user without the right, with the reason', async () => {
+    await using opened = await console.open({ colorScheme: 'dark', width: 375 })
+    await opened.logIn('_', 'bob', 'the password of bob')
+    await opened.goTo('auth', '/ui/audit')
+    await opened.page.getByRole('alert').waitFor()
+    assert.equal(await opened.page.getByRole('table').count(), 0)
+    await opened.assertAccessible()
+  })
+})
