@@ -135,6 +135,16 @@ test('an error has kind, status, description, request id and retry time', async 
   )
 })
 
+test('an error names the approval that the operation needs', async () => {
+  using kms = client({ retries: 0 })
+  const refusal = { error: 'forbidden', description: 'This requires the approval of 2 crypto officers.' }
+  for (const approval of ['destroy', undefined]) {
+    service.answer(json(403, { ...refusal, approval }))
+    const error = await catchError(kms.call('crypto.keys.destroy', { path: { kid: 'k' } }))
+    assert.equal(error.approval, approval)
+  }
+})
+
 test('an answer that is not from the service is reported as unexpected', async () => {
   using kms = client({ maxAnswerBytes: 1000, retries: 0 })
   service.answer((response) => response.end('<html>'))

@@ -134,8 +134,10 @@ test('disabling requires the right revoke, enabling and restoring the right acti
 
 test('without a rule a destruction is immediate; with one it waits, and the key is unusable and can be restored', async () => {
   const plain = await make()
+  assert.equal((await alice.get(path(plain.kid ?? ''))).json.destruction_days, undefined)
   assert.equal((await alice.del(path(plain.kid ?? ''))).status, 204)
   const { kid = '', kid_public: half = '' } = await make({ kty: 'RSA', alg: 'RSA-OAEP-256' })
+  assert.equal((await alice.get(path(kid))).json.destruction_days, 7)
   const asked = await alice.del(path(kid))
   const destruction_at = new Date(now + 7 * dayMs).toISOString()
   assert.deepEqual([asked.status, asked.json], [202, { kid, destruction_at }])
