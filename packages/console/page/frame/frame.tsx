@@ -77,7 +77,7 @@ function Page({ service, me, other }: PageProps) {
       <Header service={service} me={me} other={other} />
       {me !== null && <Navigation rooms={listed} pathname={pathname} />}
       <main className="content" id="content" tabIndex={-1}>
-        <ErrorBoundary key={`${me?.session ?? me?.name} ${pathname}`}>
+        <ErrorBoundary key={`${me?.realm}/${me?.name} ${pathname}`}>
           {needsLogin || isStart ? (
             <Skeleton />
           ) : found === undefined || !isFor(found.room, me) ? (
