@@ -39,10 +39,6 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/audit.tsx'),
   },
   {
-    ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },
-    load: () => import('./rooms/explorer/explorer.tsx'),
-  },
-  {
     ...{ path: '/ui/approvals', title: texts.approvals.title, service: 'kms' },
     load: () => import('./rooms/kms/approvals/list.tsx'),
   },
@@ -87,14 +83,16 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/groups/detail.tsx'),
   },
   {
-    ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
-    load: () => import('./rooms/overview.tsx'),
-  },
-  {
     ...{ path: '/ui/first-steps', title: texts.firstSteps.title, service: 'auth' },
     load: () => import('./rooms/auth/first-steps/first-steps.tsx'),
     needs: ({ administers }) => administers.includes('_'),
     isStart: async (me) => (await import('./rooms/auth/first-steps/progress.ts')).isStart(me),
+  },
+  {
+    ...{ path: '/ui/overview', title: texts.overview.title, service: 'both' },
+    load: () => import('./rooms/overview.tsx'),
+    // The realm is known at auth alone; at the kms people start with their keys.
+    isStart: async ({ realm }) => realm !== undefined,
   },
   {
     ...{ path: '/ui/account', title: texts.account.title, service: 'auth' },
