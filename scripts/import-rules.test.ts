@@ -87,7 +87,7 @@ for (const [name, may] of Object.entries(allowed)) {
   test(`packages/${name} imports only ${may.length === 0 ? 'itself' : may.join(', ')}, by what they offer`, () => {
     const folder = join(root, 'packages', name)
     const wrong: string[] = []
-    for (const found of globSync('**/*.ts', { cwd: folder }).map((file) => file.replaceAll(sep, '/'))) {
+    for (const found of globSync('**/*.{ts,tsx}', { cwd: folder }).map((file) => file.replaceAll(sep, '/'))) {
       const file = join(folder, found)
       for (const specifier of listImports(file)) {
         const isPackage = /^(?:@warder\/|warder(?:\/|$))/.test(specifier)
@@ -136,7 +136,7 @@ test('the packages of the server know neither KMIP nor the names of the services
 /** The files of a package that run in the product, and which of them each one imports. */
 function importGraph(name: string): ReadonlyMap<string, readonly string[]> {
   const folder = join(root, 'packages', name)
-  const files = globSync('**/*.ts', { cwd: folder })
+  const files = globSync('**/*.{ts,tsx}', { cwd: folder })
     .map((found) => found.replaceAll(sep, '/'))
     .filter((file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\//.test(file))
   return new Map(
@@ -168,10 +168,13 @@ function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string | undefi
   return undefined
 }
 
-/** Which folders the files of each folder import from; a file beside the folders of a package counts by itself. */
+/**
+ * Which folders the files of each folder import from; a file beside the folders of a package, or of the page of the
+ * console, counts by itself.
+ */
 function folderGraph(files: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, readonly string[]> {
   const folders = new Map<string, Set<string>>()
-  const toFolder = (file: string): string => (dirname(file) === '.' ? file : dirname(file))
+  const toFolder = (file: string): string => (['.', 'page'].includes(dirname(file)) ? file : dirname(file))
   for (const [file, targets] of files) {
     const from = toFolder(file)
     const others = folders.get(from) ?? new Set()

@@ -4,6 +4,7 @@ import { createRoot } from 'react-dom/client'
 import { queryClient } from './api.ts'
 import { Frame } from './frame/frame.tsx'
 import { applyTheme, readTheme } from './frame/theme.ts'
+import { rooms } from './rooms.ts'
 import './style.css'
 
 applyTheme(readTheme())
@@ -16,7 +17,7 @@ if (place !== null)
   createRoot(place).render(
     <StrictMode>
       <QueryClientProvider client={queryClient}>
-        <Frame />
+        <Frame rooms={rooms} />
       </QueryClientProvider>
     </StrictMode>,
   )

@@ -20,7 +20,7 @@ export const rooms: readonly Room[] = [
   },
   {
     ...{ path: '/ui/enroll', title: texts.enroll.title, service: 'auth', isPublic: true },
-    load: () => import('./rooms/auth/enroll.tsx'),
+    load: () => import('./rooms/auth/account/enroll.tsx'),
   },
   {
     ...{ path: '/ui/create-key', title: texts.newKey.title, service: 'kms', isInner: true },

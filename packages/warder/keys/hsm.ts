@@ -68,8 +68,8 @@ export const hsmWrappingVerb = kmsVerb({
   name: 'hsm wrapping',
   words: 'HSM',
   summary: 'Show which objects keys of an HSM wrap in the database',
-  about: `The settings hsm_wrapping and key_encryption_key name the keys. Objects are rewrapped in the background after a change. For
-the administrators of the HSM, whom the settings name.`,
+  about: `The settings hsm_wrapping and key_encryption_key name the keys. After a change, objects are rewrapped in the background.
+For the administrators of the HSM, whom the settings name.`,
   examples: ['warder keys hsm wrapping main', 'warder keys hsm wrapping main --check'],
   options: { check: { type: 'flag', help: 'check all objects again, and those that failed' } },
   parse({ check }, names) {

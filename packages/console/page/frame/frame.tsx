@@ -1,18 +1,17 @@
 import { useMutation } from '@tanstack/react-query'
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { onSessionEnd } from '../api.ts'
+import { ErrorBoundary, Failure } from '../parts/errors.tsx'
+import { Link } from '../parts/link.tsx'
+import { matchRoom, navigate, useAddress } from '../parts/router.ts'
 import { Skeleton } from '../parts/skeleton.tsx'
 import { Time } from '../parts/time.tsx'
+import { Toasts } from '../parts/toasts.tsx'
 import type { Me, Room, RoomProps } from '../room.ts'
-import { rooms } from '../rooms.ts'
 import { texts } from '../texts.ts'
-import { ErrorBoundary, Failure } from './errors.tsx'
-import { Link } from './link.tsx'
 import { RoomHeader } from './room-header.tsx'
-import { matchRoom, navigate, useAddress } from './router.ts'
 import { endSession, logOut, showLogin, useInfo, useMe } from './session.ts'
 import { applyTheme, readTheme, type Theme } from './theme.ts'
-import { Toasts } from './toasts.tsx'
 
 type Service = 'auth' | 'kms'
 
@@ -28,8 +27,8 @@ const isOf = (room: Room, service: Service): boolean => room.service === service
 const isFor = (room: Room, me: Me | null): boolean =>
   room.isPublic === true || (me !== null && (room.needs?.(me) ?? true))
 
-/** The whole page. */
-export function Frame() {
+/** The whole page. @param props.rooms all rooms, in the order of the navigation */
+export function Frame({ rooms }: { readonly rooms: readonly Room[] }) {
   const info = useInfo()
   const service = info.data?.service
   const me = useMe(service)
@@ -43,20 +42,20 @@ export function Frame() {
         <Skeleton />
       </Plain>
     )
-  return <Page service={service} me={me.data} other={info.data?.other ?? null} />
+  return <Page rooms={rooms} service={service} me={me.data} other={info.data?.other ?? null} />
 }
 
 function Plain({ children }: { readonly children: ReactNode }) {
   return <main className="content">{children}</main>
 }
 
-interface PageProps {
+interface HeaderProps {
   readonly service: Service
   readonly me: Me | null
   readonly other: { readonly service: Service; readonly url: string } | null
 }
 
-function Page({ service, me, other }: PageProps) {
+function Page({ rooms, service, me, other }: HeaderProps & { readonly rooms: readonly Room[] }) {
   const { pathname, searchParams } = useAddress()
   const here = rooms.filter((room) => isOf(room, service))
   const listed = here.filter((room) => !room.isPublic && !room.isInner && isFor(room, me))
@@ -131,7 +130,7 @@ function NotFound() {
   )
 }
 
-function Header({ service, me, other }: PageProps) {
+function Header({ service, me, other }: HeaderProps) {
   return (
     <header className="header">
       <Link to="/ui/" className="brand">

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react'
+import { isNavigated } from '../parts/router.ts'
 import { texts } from '../texts.ts'
-import { isNavigated } from './router.ts'
 
 /** The one h1 of a room. Names the document, and takes the focus when a user comes from another room. */
 export function RoomHeader(props: {

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Reply } from '@warder/client/browser'
 import { auth, beforeLogin, isUnauthorized, kms, queryClient } from '../api.ts'
+import { navigate } from '../parts/router.ts'
 import type { Me } from '../room.ts'
-import { navigate } from './router.ts'
 
 type Info = Reply<'ui.info'>
 

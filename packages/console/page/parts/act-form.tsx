@@ -1,9 +1,9 @@
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
-import { showToast } from '../frame/toasts.tsx'
 import { texts } from '../texts.ts'
 import { CodeBlock } from './code-block.tsx'
 import { ConfirmDialog } from './confirm.tsx'
 import { Form } from './field.tsx'
+import { showToast } from './toasts.tsx'
 
 /** Values of the fields of a form by their names. */
 export type Values = Readonly<Record<string, string>>

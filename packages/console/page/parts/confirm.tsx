@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
-import { describeError } from '../frame/errors.tsx'
 import { texts } from '../texts.ts'
+import { describeError } from './errors.tsx'
 
 /** A button for a step that cannot be undone, and the dialog that names what it does and what it breaks. */
 export function Confirm(props: Omit<DialogProps, 'isOpen' | 'onClose'>) {

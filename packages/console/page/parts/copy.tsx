@@ -1,5 +1,5 @@
-import { showToast } from '../frame/toasts.tsx'
 import { texts } from '../texts.ts'
+import { showToast } from './toasts.tsx'
 
 /** Copies a text, and tells whether it worked. */
 export async function copyText(text: string): Promise<void> {

@@ -9,7 +9,7 @@ import {
   TextField,
   type TextFieldProps,
 } from 'react-aria-components'
-import { describeError } from '../frame/errors.tsx'
+import { describeError } from './errors.tsx'
 
 /** A text field with its label, help and error. */
 export function Field(

@@ -1,4 +1,4 @@
-import { Link } from '../frame/link.tsx'
+import { Link } from './link.tsx'
 
 /** Links to the views of a room, each with an address of its own. */
 export function Views<Name extends string>(props: {

@@ -1,7 +1,7 @@
 import { auth } from '../api.ts'
-import { Failure } from '../frame/errors.tsx'
 import { RoomHeader } from '../frame/room-header.tsx'
 import { useInfo, useMe } from '../frame/session.ts'
+import { Failure } from '../parts/errors.tsx'
 import { Skeleton } from '../parts/skeleton.tsx'
 import { Time } from '../parts/time.tsx'
 import type { Me } from '../room.ts'

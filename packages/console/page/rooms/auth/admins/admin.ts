@@ -7,7 +7,7 @@ export type Admin = AuthReply<'admins.get'>
 type AdminBody = AuthInput<'admins.replace'>['body']
 
 /** Members that name the user of an administrator, with the options of the command. */
-export const identities = {
+const identities = {
   userpass: 'user',
   fido2: 'passkey',
   jwt: 'jwt',

@@ -1,7 +1,7 @@
 import { ClientError } from '@warder/client/browser'
 import type { ReactNode } from 'react'
-import { Link } from '../../../frame/link.tsx'
 import { RoomHeader } from '../../../frame/room-header.tsx'
+import { Link } from '../../../parts/link.tsx'
 import { texts } from '../../../texts.ts'
 import { Refusal } from '../realms/frame.tsx'
 import type { Kind } from './role.tsx'

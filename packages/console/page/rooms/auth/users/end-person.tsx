@@ -1,10 +1,10 @@
 import type { AuthReply } from '@warder/client/browser'
 import { auth } from '../../../api.ts'
 import { useInfo } from '../../../frame/session.ts'
-import { showToast } from '../../../frame/toasts.tsx'
 import { CommandCode } from '../../../parts/act-form.tsx'
 import { toCommand } from '../../../parts/command.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
+import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 
 const words = texts.user

@@ -1,13 +1,13 @@
 import type { AuthReply } from '@warder/client/browser'
 import { auth } from '../../../api.ts'
-import { Failure } from '../../../frame/errors.tsx'
-import { showToast } from '../../../frame/toasts.tsx'
 import { CommandCode } from '../../../parts/act-form.tsx'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { type Column, DataTable } from '../../../parts/data-table.tsx'
+import { Failure } from '../../../parts/errors.tsx'
 import { Status } from '../../../parts/status.tsx'
 import { toCurl } from '../../../parts/table-text.ts'
 import { Time } from '../../../parts/time.tsx'
+import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 
 const words = texts.user

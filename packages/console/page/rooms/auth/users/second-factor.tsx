@@ -1,11 +1,11 @@
 import { auth } from '../../../api.ts'
-import { showToast } from '../../../frame/toasts.tsx'
 import { Act, ActForm, CommandCode } from '../../../parts/act-form.tsx'
 import { toCommand } from '../../../parts/command.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Choice } from '../../../parts/field.tsx'
 import { Secret, useShownOnce } from '../../../parts/secret.tsx'
 import { Time } from '../../../parts/time.tsx'
+import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 
 const words = texts.user

@@ -1,6 +1,6 @@
 import { kms } from '../../../api.ts'
-import { showToast } from '../../../frame/toasts.tsx'
 import { Confirm } from '../../../parts/confirm.tsx'
+import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 
 const words = texts.blocked

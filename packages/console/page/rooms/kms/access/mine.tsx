@@ -1,9 +1,9 @@
 import type { Reply } from '@warder/client/browser'
 import { kms } from '../../../api.ts'
-import { Failure } from '../../../frame/errors.tsx'
 import { CodeBlock } from '../../../parts/code-block.tsx'
 import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
+import { Failure } from '../../../parts/errors.tsx'
 import { texts } from '../../../texts.ts'
 import { AccessHeader } from './frame.tsx'
 

@@ -1,6 +1,6 @@
 import type { Reply } from '@warder/client/browser'
-import { Link } from '../../../frame/link.tsx'
 import type { Column } from '../../../parts/data-table.tsx'
+import { Link } from '../../../parts/link.tsx'
 import { texts } from '../../../texts.ts'
 
 const words = texts.access

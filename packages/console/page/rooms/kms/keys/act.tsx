@@ -1,12 +1,12 @@
 import { ClientError, type Input } from '@warder/client/browser'
 import { type ReactNode, useState } from 'react'
 import { kms } from '../../../api.ts'
-import { Failure } from '../../../frame/errors.tsx'
-import { Link } from '../../../frame/link.tsx'
-import { showToast } from '../../../frame/toasts.tsx'
 import { CodeBlock } from '../../../parts/code-block.tsx'
 import { Confirm } from '../../../parts/confirm.tsx'
+import { Failure } from '../../../parts/errors.tsx'
+import { Link } from '../../../parts/link.tsx'
 import { quoteShell } from '../../../parts/table-text.ts'
+import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 
 /** A request for approval of something that was refused without one. */

@@ -1,8 +1,8 @@
 import { useState } from 'react'
 import { kms } from '../../../api.ts'
-import { showToast } from '../../../frame/toasts.tsx'
 import { Field, Form } from '../../../parts/field.tsx'
 import { Time } from '../../../parts/time.tsx'
+import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 import type { KeyProps } from './rights.ts'
 

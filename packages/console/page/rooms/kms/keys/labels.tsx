@@ -1,6 +1,6 @@
 import { kms } from '../../../api.ts'
-import { Failure } from '../../../frame/errors.tsx'
 import { CodeBlock } from '../../../parts/code-block.tsx'
+import { Failure } from '../../../parts/errors.tsx'
 import { Field, Form } from '../../../parts/field.tsx'
 import { texts } from '../../../texts.ts'
 import type { KeyProps } from './rights.ts'

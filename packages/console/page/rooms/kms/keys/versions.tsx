@@ -1,7 +1,7 @@
 import type { Reply } from '@warder/client/browser'
 import { kms } from '../../../api.ts'
-import { Failure } from '../../../frame/errors.tsx'
 import { CodeBlock } from '../../../parts/code-block.tsx'
+import { Failure } from '../../../parts/errors.tsx'
 import { Skeleton } from '../../../parts/skeleton.tsx'
 import { Status } from '../../../parts/status.tsx'
 import { Time } from '../../../parts/time.tsx'
