@@ -29,7 +29,6 @@ const allowed: Readonly<Record<string, string>> = {
   'packages/covercrypt/user-key.ts#isValidUserId': 'what tracing asks of a key',
   'packages/covercrypt/frames.ts#encodeBulkSealRequest': 'both sides of a request',
   'packages/client/': 'a package that others install: its entries are for their programs',
-  'packages/console/page/parts/': 'elements that rooms share, whether one uses them yet or not',
   'packages/auth/service.ts#authService': 'loaded by its name: packages/warder/installation/services.ts',
   'packages/kms/service/service.ts#kmsService':
     'loaded by its name: packages/warder/installation/services.ts',
