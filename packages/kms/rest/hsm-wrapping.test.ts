@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { countWrappedObjects, findObject, type ObjectId, removeDueHsmKeys } from '@warder/keys'
 import { removalChanges } from '@warder/keys/testing'
 import { Enumeration, encodeTtlv, enumeration, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { aesAttributes, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
-import { createSofthsmToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
+import { createProcessToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
 import { change, query } from '@warder/storage'
 import { hsmSettings, readHsms, readWrapping } from '../service/hsm-settings.ts'
 import { describeRules, isWrappingDue, rewrapMaterial } from '../service/hsm-wrapping.ts'
@@ -18,9 +18,7 @@ import type { KmsConfig } from '../service/settings.ts'
 import { type Started, type StartOptions, startKms } from '../testing/start.ts'
 
 const skip = missingSofthsm
-const softhsm = missingSofthsm ? undefined : createSofthsmToken()
-process.env.SOFTHSM2_CONF = softhsm?.env.SOFTHSM2_CONF ?? ''
-after(() => softhsm?.[Symbol.dispose]())
+const softhsm = missingSofthsm ? undefined : createProcessToken('warder wrapping')
 
 const hsm = [
   JSON.stringify({

@@ -3,7 +3,7 @@ import { createPublicKey, createVerify, randomBytes, X509Certificate } from 'nod
 import { after, test } from 'node:test'
 import { removeDueHsmKeys } from '@warder/keys'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
-import { createSofthsmToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
+import { createProcessToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
 import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
 import { toPem } from '../pki/pem.ts'
 import { runSigning } from '../pki/testing/pki-scene.ts'
@@ -13,9 +13,7 @@ import { grant } from '../testing/client.ts'
 import { type Started, startKms } from '../testing/start.ts'
 
 const skip = missingSofthsm
-const softhsm = missingSofthsm ? undefined : createSofthsmToken()
-process.env.SOFTHSM2_CONF = softhsm?.env.SOFTHSM2_CONF ?? ''
-after(() => softhsm?.[Symbol.dispose]())
+const softhsm = missingSofthsm ? undefined : createProcessToken('warder keys')
 
 const hsmTable = (more: object = {}): string =>
   JSON.stringify({

@@ -1,2 +1,8 @@
 export { buildFaulty, missingFaulty } from './faulty.ts'
-export { createSofthsmToken, missingSofthsm, missingTools, type SofthsmToken } from './softhsm.ts'
+export {
+  createProcessToken,
+  createSofthsmToken,
+  missingSofthsm,
+  missingTools,
+  type SofthsmToken,
+} from './softhsm.ts'

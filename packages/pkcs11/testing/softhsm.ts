@@ -80,3 +80,21 @@ export function createSofthsmToken(label = 'warder test'): SofthsmToken {
   token.addToken(label)
   return token
 }
+
+let ofProcess: SofthsmToken | undefined
+
+/**
+ * A token of this label in the one folder of this process: the programs that it starts inherit `SOFTHSM2_CONF`, and files
+ * of tests may share a process.
+ */
+export function createProcessToken(label: string): SofthsmToken {
+  if (ofProcess === undefined) {
+    const first = createSofthsmToken(label)
+    ofProcess = first
+    process.env.SOFTHSM2_CONF = first.env.SOFTHSM2_CONF
+    process.once('exit', () => first[Symbol.dispose]())
+  } else {
+    ofProcess.addToken(label)
+  }
+  return { ...ofProcess, label }
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import {
   boolean,
   byteString,
@@ -12,7 +12,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip-codec'
-import { createSofthsmToken, missingSofthsm } from '@warder/pkcs11/testing'
+import { createProcessToken, missingSofthsm } from '@warder/pkcs11/testing'
 import { aesKey, inside } from '../../testing/keys.ts'
 import {
   data,
@@ -30,9 +30,7 @@ import { attributes, objectType, uid } from '../../testing/nodes.ts'
 import { getAttributes, listIds } from '../../testing/requests.ts'
 
 const skip = missingSofthsm
-const softhsm = missingSofthsm ? undefined : createSofthsmToken()
-process.env.SOFTHSM2_CONF = softhsm?.env.SOFTHSM2_CONF ?? ''
-after(() => softhsm?.[Symbol.dispose]())
+const softhsm = missingSofthsm ? undefined : createProcessToken('warder kmip')
 
 const { library, label, pinFile } = softhsm ?? {}
 const hsm = { name: 'main', library, token_label: label, pin_file: pinFile, admins: ['alice'], sessions: 2 }
