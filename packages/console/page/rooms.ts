@@ -35,6 +35,23 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/keys/list.tsx'),
   },
   {
+    ...{ path: '/ui/authorities', title: texts.certificates.title, service: 'kms' },
+    load: () => import('./rooms/kms/certificates/authorities.tsx'),
+  },
+  {
+    ...{ path: '/ui/authorities/{id}', title: texts.certificates.authority, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/certificates/authority.tsx'),
+  },
+  {
+    ...{
+      path: '/ui/certificates/{id}',
+      title: texts.certificates.certificate,
+      service: 'kms',
+      isInner: true,
+    },
+    load: () => import('./rooms/kms/certificates/certificate.tsx'),
+  },
+  {
     ...{ path: '/ui/audit', title: texts.audit.title, service: 'both' },
     load: () => import('./rooms/audit.tsx'),
   },

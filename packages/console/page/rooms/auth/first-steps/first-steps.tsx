@@ -3,6 +3,7 @@ import { type ReactNode, type RefObject, useEffect, useRef } from 'react'
 import { auth } from '../../../api.ts'
 import { RoomHeader } from '../../../frame/room-header.tsx'
 import { useInfo } from '../../../frame/session.ts'
+import { CodeBlock } from '../../../parts/code-block.tsx'
 import { Failure } from '../../../parts/errors.tsx'
 import { Link } from '../../../parts/link.tsx'
 import { navigate } from '../../../parts/router.ts'
@@ -164,10 +165,12 @@ function KeysStep() {
   return (
     <>
       <p>{words.keys}</p>
-      <ul>
-        {link('/ui/create-key', words.firstKey)}
-        {link('/ui/devices', words.firstDevice)}
-      </ul>
+      <ul>{link('/ui/create-key', words.firstKey)}</ul>
+      <p>{words.firstDevice}</p>
+      <CodeBlock
+        label={words.firstDevice}
+        samples={[{ title: texts.parts.command, code: 'warder kmip certificate storage-1' }]}
+      />
     </>
   )
 }
