@@ -23,7 +23,7 @@ describe('the audit log in the console', { skip: missingChromium }, () => {
     await page.getByRole('alert').waitFor()
     await opened.logIn('_', 'admin', console.installation.password)
     await opened.goTo('auth', '/ui/audit')
-    await page.getByLabel('Operation').fill('login')
+    await page.getByLabel('Operation (crypto.*)').fill('login')
     await page.getByLabel('Outcome').selectOption('failure')
     await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByText(hostileName).first().waitFor()

@@ -116,7 +116,7 @@ const listColumns = (open: (record: AuditRecord) => void): readonly Column<Audit
     title: words.operation,
     value: ({ operation }) => operation,
     cell: (record) => (
-      <button type="button" className="button plain" onClick={() => open(record)}>
+      <button type="button" className="record" onClick={() => open(record)}>
         {record.operation}
       </button>
     ),
@@ -141,8 +141,8 @@ function Filters({ filter }: { readonly filter: Filter }) {
     const given = Object.entries(values).filter(([, value]) => value !== '')
     navigate(`/ui/audit${given.length === 0 ? '' : `?${new URLSearchParams(given)}`}`)
   }
-  const field = (name: Exclude<keyof typeof filters, 'outcome'>, help?: string) => (
-    <Field label={words.filters[name]} name={name} defaultValue={filter[name] ?? ''} help={help} />
+  const field = (name: Exclude<keyof typeof filters, 'outcome'>) => (
+    <Field label={words.filters[name]} name={name} defaultValue={filter[name] ?? ''} />
   )
   return (
     <search className="filters" aria-label={words.search}>
@@ -157,7 +157,7 @@ function Filters({ filter }: { readonly filter: Filter }) {
       >
         {field('principal')}
         {field('object')}
-        {field('operation', words.operationHelp)}
+        {field('operation')}
         <Choice
           label={words.outcome}
           name="outcome"
@@ -171,8 +171,8 @@ function Filters({ filter }: { readonly filter: Filter }) {
         {field('address')}
         {field('request_id')}
         {field('text')}
-        {field('since', words.timeHelp)}
-        {field('until', words.timeHelp)}
+        {field('since')}
+        {field('until')}
       </Form>
     </search>
   )

@@ -125,8 +125,8 @@ function Facts({ authority }: { readonly authority: Authority }) {
 function CrlState({ crl }: { readonly crl: NonNullable<Authority['crl']> }) {
   return (
     <>
-      {words.crlNumber(crl.number)} <Time at={crl.this_update} isShort />, {words.next}{' '}
-      <Time at={crl.next_update} />
+      {words.crlNumber(crl.number)} <Time at={crl.this_update} isShort /> ({words.next}:{' '}
+      <Time at={crl.next_update} isShort />)
     </>
   )
 }
