@@ -251,21 +251,32 @@ async function rewrap(
   }
   if (matching.root === fresh) return
   const { key, checkValue, wrap } = await wrapUnder(fresh, salt, service)
-  const recovery = await renewRecovery(db, service, matching.key, { root: fresh, key, salt })
-  const changes = [replaceRootKey(salt, checkValue, matching.version), ...recovery, ...staged]
-  for (const row of await db.all(readDataKeys, [])) {
-    const dataKey = openWith(matching.key, encodeContext(service, toDataKeyContext(row.id)), row.wrapped)
-    changes.push(rewrapDataKey(row.id, wrap(row.id, dataKey), row.version))
-    dataKey.fill(0)
+  const changes = [replaceRootKey(salt, checkValue, matching.version), ...staged]
+  try {
+    changes.push(...(await renewRecovery(db, service, matching.key, { root: fresh, key, salt })))
+    for (const row of await db.all(readDataKeys, [])) {
+      const dataKey = openWith(matching.key, encodeContext(service, toDataKeyContext(row.id)), row.wrapped)
+      changes.push(rewrapDataKey(row.id, wrap(row.id, dataKey), row.version))
+      dataKey.fill(0)
+    }
+  } catch (error) {
+    // Another process may have replaced the root key between these reads: its data keys do not open with this one.
+    const now = await findMatchingRootKey({ db, service, rootKeys: [matching.root] })
+    if (now !== undefined && now !== 'empty' && now.version === matching.version) throw error
+    throw createChangedError(service, error)
   }
   if (source !== undefined) changes.push(deleteRootKeySources(), addRootKeySource(source))
   try {
     await db.commit(changes)
   } catch (error) {
     if (!(error instanceof GuardFailed)) throw error
-    throw new StartupError(
-      `the root key or a data key of the ${service} database changed meanwhile: run the command again (nothing was changed there)`,
-      { cause: error },
-    )
+    throw createChangedError(service, error)
   }
+}
+
+function createChangedError(service: string, cause: unknown): StartupError {
+  return new StartupError(
+    `the root key or a data key of the ${service} database changed meanwhile: run the command again (nothing was changed there)`,
+    { cause },
+  )
 }
